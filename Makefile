@@ -1,0 +1,84 @@
+# Everything this project needs is set up by these targets from python3 (3.11 or newer) and make alone.
+# `make help` lists them.
+
+PYTHON ?= python3
+BIN := .venv/bin
+ARGS ?=
+# Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there.
+PIP := python -m pip --quiet --disable-pip-version-check install
+
+.PHONY: help setup run test check coverage format clauses schemas bench mutants pins clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+
+setup: .venv/installed ## the command, as .venv/bin/lookout
+
+run: .venv/installed ## show what there is to see; ARGS= passes options
+	@$(BIN)/lookout $(or $(ARGS),--help)
+
+test: .venv/installed-dev ## all tests; ARGS= passes options to pytest
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+check: .venv/installed-dev ## format, lint, types, import rules, clauses, the core's coverage, then all tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	@$(MAKE) --no-print-directory clauses coverage test
+
+coverage: .venv/installed-dev ## the core's tests reach every statement and branch of it
+	$(BIN)/coverage run -m pytest -q tests/unit tests/contract
+	$(BIN)/coverage report
+
+format: .venv/installed-dev ## rewrite the code as `make check` wants it
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clauses: .venv/installed-dev ## every clause of the contract with its tests
+	@$(BIN)/python -m tools.clauses
+
+schemas: .venv/installed ## write docs/schemas/ from the types
+	$(BIN)/python -m tools.schemas
+
+bench: .venv/installed-dev ## measurements, as a table of ratios
+	$(BIN)/python -m bench
+
+mutants: .venv-mutants/installed ## change the rules in every small way and see that a test notices; a quarter of an hour
+	.venv-mutants/bin/mutmut run $(ARGS)
+	.venv-mutants/bin/mutmut results
+
+pins: .venv/installed-dev ## compile requirements/*.in anew, for every platform
+	@$(BIN)/$(PIP) uv
+	for set in run build dev mutants; do $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-header requirements/$$set.in -o requirements/$$set.txt || exit 1; done
+
+clean: ## remove what the targets above made
+	rm -rf .venv .venv-mutants .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants build dist
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "lookout needs Python 3.11 or newer: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && apt-get install -qq -y python3-venv >/dev/null; } \
+	  || { echo "python3 cannot make virtual environments here; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/installed: .venv/python requirements/run.txt requirements/build.txt pyproject.toml src/lookout/__init__.py
+	@echo "setting up .venv (once; seconds when nothing changed)"
+	@$(BIN)/$(PIP) --require-hashes -r requirements/run.txt -r requirements/build.txt
+	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/installed-dev: .venv/installed requirements/dev.txt
+	@$(BIN)/$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# An environment of its own: what changes the code wants an older test runner than what checks it.
+.venv-mutants/installed: .venv/installed requirements/mutants.txt
+	@$(PYTHON) -m venv --clear .venv-mutants
+	@.venv-mutants/bin/$(PIP) --require-hashes -r requirements/mutants.txt
+	@.venv-mutants/bin/$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@

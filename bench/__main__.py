@@ -1,0 +1,29 @@
+"""Runs every measurement and prints one table. Give names to run only those: python -m bench replay"""
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import publishing, replaying
+
+MEASUREMENTS = {"replay": replaying.measure, "publish": publishing.measure}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in MEASUREMENTS]
+    if unknown:
+        print(f"bench: {', '.join(unknown)}: choose from {', '.join(MEASUREMENTS)}", file=sys.stderr)
+        return 2
+    table = Table("measured", "figure", "against", "ratio", "target", "", title="Lookout, one core")
+    missed = False
+    for name in names or MEASUREMENTS:
+        for figure in MEASUREMENTS[name]():
+            table.add_row(*figure.row())
+            missed |= figure.missed
+    Console().print(table)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

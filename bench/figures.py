@@ -1,0 +1,30 @@
+"""What a measurement gives: a figure, what it is held against, and the target if there is one."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    measured: str
+    figure: str
+    against: str = ""
+    ratio: float | None = None
+    target: str = ""
+    missed: bool = False
+
+    def row(self) -> tuple[str, ...]:
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
+        verdict = "" if not self.target else "missed" if self.missed else "met"
+        return self.measured, self.figure, self.against, ratio, self.target, verdict
+
+
+def seconds(work: Callable[[], object], times: int = 3) -> float:
+    """The shortest of several runs: what else the machine does can only make a run longer."""
+    shortest = float("inf")
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        shortest = min(shortest, time.perf_counter() - began)
+    return shortest

@@ -1,0 +1,19 @@
+"""Plans of any size under the launch thresholds."""
+
+from lookout.core.heads import Pace
+from lookout.core.model import all_checks
+from lookout.core.plan import Plan
+from lookout.settings import History, Policy, limits, span
+
+
+def a_plan(chains: int) -> Plan:
+    """Every service on so many chains: 21 rows on 5."""
+    chain_ids = range(1, chains + 1)
+    checks = all_checks(chain_ids)
+    return Plan(
+        {chain_id: Pace(12_000, 1) for chain_id in chain_ids},
+        frozenset(checks),
+        {check: 5 for check in checks if check.service.endswith("indexer")},
+        limits(Policy()),
+        span(History()),
+    )

@@ -1,0 +1,87 @@
+"""What a publication costs with a full fortnight behind it, and how that grows with the rows."""
+
+import time
+from collections.abc import Iterator
+
+from bench.figures import Figure, seconds
+from bench.plans import a_plan
+from lookout.core.ledger import Ledger, State
+from lookout.core.model import Observation, Peers
+from lookout.core.plan import Plan
+
+BUCKET_MS = 300_000
+START_AT = 1_793_880_000_000
+
+
+def measure() -> Iterator[Figure]:
+    smallest: dict[str, float] = {}
+    for chains in (5, 525, 5250):
+        plan = a_plan(chains)
+        rows = len(plan.checks())
+        ledger, now_at = a_full_fortnight(plan)
+        took = {
+            "publication, one row changed": publication(ledger, plan, now_at),
+            "live report": seconds(ledger.live),
+            "history": seconds(ledger.history),
+            "publication that ends a bucket": bucket_end(ledger, now_at),
+        }
+        for what, s in took.items():
+            per_row = s / rows
+            smallest.setdefault(what, per_row)
+            limit = 1.0 if rows < 10_000 else None
+            yield Figure(
+                f"{what}, {rows:,} rows",
+                f"{s * 1000:,.3f} ms",
+                "per row, of 21 rows' cost per row",
+                per_row / smallest[what],
+                "" if limit is None else "far under 1 s",
+                limit is not None and s > limit / 4,
+            )
+
+
+def a_full_fortnight(plan: Plan) -> tuple[Ledger, int]:
+    """A ledger whose every row has all 4033 characters, made from a stored state so that it takes no fortnight."""
+    ledger = Ledger(plan)
+    ledger.start(START_AT)
+    ledger.publish(START_AT)
+    state = ledger.state()
+    if state.history is None:
+        raise RuntimeError("a ledger that has published has a history")
+    per_day = 86_400_000 // BUCKET_MS
+    now = START_AT // BUCKET_MS + 14 * per_day
+    text = ("c" * 97 + "kdu") * per_day
+    strips = tuple(
+        type(strip)(
+            strip.check,
+            strip.counted,
+            0,
+            {},
+            {day: text[day % 7 :][:per_day] for day in range(now // per_day - 15, now // per_day)}
+            | {now // per_day: text[: now % per_day]},
+        )
+        for strip in state.history.strips
+    )
+    past = type(state.history)(BUCKET_MS, now - 14 * per_day, now, now * BUCKET_MS, 0, strips)
+    full = Ledger(plan, State(state.last_answer_at, state.checks, state.heads, past))
+    full.publish(now * BUCKET_MS)
+    return full, now * BUCKET_MS
+
+
+def publication(ledger: Ledger, plan: Plan, now_at: int) -> float:
+    """A probe judged and published; the time of one among a thousand within one bucket."""
+    checks = plan.checks()
+    began = time.perf_counter()
+    for n in range(1_000):
+        at = now_at + n * 100
+        ledger.observe(Observation(checks[0], at, Peers(1 + n % 2)))
+        ledger.publish(at)
+    return (time.perf_counter() - began) / 1_000
+
+
+def bucket_end(ledger: Ledger, now_at: int) -> float:
+    took = []
+    for n in range(1, 4):
+        began = time.perf_counter()
+        ledger.publish(now_at + n * BUCKET_MS)
+        took.append(time.perf_counter() - began)
+    return min(took)

@@ -1,0 +1,3 @@
+"""Lookout watches the services a wallet depends on and reports what it sees."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,139 @@
+"""The commands: they read arguments, call one function and say what came of it."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import click
+import rich.console
+import rich.progress
+
+import lookout
+from lookout.config import ConfigError, read_config
+from lookout.core.instants import parse_instant
+from lookout.replay import LogError, Replay, read_log, run_log
+from lookout.settings import Settings
+
+_WRONG_USE = 2
+
+
+class _Instant(click.ParamType[int]):
+    name = "instant"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        whole_second = isinstance(value, str) and len(value) == len("2026-11-01T00:00:00Z")
+        try:
+            return parse_instant(value.replace("Z", ".000Z") if whole_second else value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(lookout.__version__, prog_name="lookout", message="%(prog)s %(version)s")
+def main() -> None:
+    """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
+
+
+@main.command("check-config")
+@click.option("-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file.")
+def check_config(config: Path) -> None:
+    """Say everything that is wrong with a configuration, or "ok"."""
+    _settings(config)
+    click.echo("ok")
+
+
+@main.command()
+@click.argument("log", type=click.Path(allow_dash=True, path_type=Path))
+@click.option("-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file.")
+@click.option("--until", type=_Instant(), help="Stop at this instant (UTC); without it, at the log's end.")
+@click.option("--live", type=click.Path(path_type=Path), help="Write the live report here.")
+@click.option("--history", type=click.Path(path_type=Path), help="Write the history here.")
+def replay(log: Path, config: Path, until: int | None, live: Path | None, history: Path | None) -> None:
+    """Run a recorded observation LOG through the policy and write the documents it leads to.
+
+    The thresholds are those of the configuration, so that a log recorded under some can be tried under others.
+    LOG may be - for standard input.
+    """
+    if live is None and history is None:
+        _fail("nothing to write: give --live FILE, --history FILE or both")
+    if live is not None and history is not None and live.resolve() == history.resolve():
+        _fail(f"--live and --history are the same file, {live}")
+    told = Replay(_settings(config).plan())
+    warnings: list[str] = []
+    try:
+        with _opened(log) as lines:
+            run_log(read_log(lines, warnings), told, until)
+    except OSError as error:
+        _fail(f"{log}: {error.strerror}")
+    except LogError as error:
+        _fail(f"{log}: {error}")
+    if told.skipped:
+        warnings.append(
+            f"{told.skipped} lines skipped: the configuration does not have their check or chain"
+            f" (the first: {told.first_skipped})"
+        )
+    for warning in warnings:
+        click.echo(f"lookout: warning: {log}: {warning}", err=True)
+    documents: dict[Path, bytes] = {}
+    if live is not None:
+        documents[live] = told.ledger.live().body
+    if history is not None:
+        documents[history] = told.ledger.history().body
+    try:
+        _write_all(documents)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}")
+
+
+def _settings(config: Path) -> Settings:
+    try:
+        return read_config(config)
+    except ConfigError as error:
+        _fail(*error.problems)
+
+
+@contextmanager
+def _opened(log: Path) -> Iterator[BinaryIO]:
+    """The log for reading, with a progress bar on a terminal where its length is known."""
+    if str(log) == "-":
+        yield sys.stdin.buffer
+        return
+    with ExitStack() as stack:
+        opened: BinaryIO = stack.enter_context(log.open("rb"))
+        console = rich.console.Console(stderr=True)
+        if console.is_terminal and log.is_file():
+            size = log.stat().st_size
+            opened = stack.enter_context(
+                rich.progress.wrap_file(
+                    opened, size, description=f"replaying {log.name}", console=console, transient=True
+                )
+            )
+        yield opened
+
+
+def _write_all(documents: dict[Path, bytes]) -> None:
+    """Write every file or, if one cannot be written, none."""
+    finished: list[tuple[Path, Path]] = []
+    try:
+        for path, body in documents.items():
+            if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
+                path.write_bytes(body)
+                continue
+            target = path.resolve()
+            beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+            finished.append((beside, target))
+            beside.write_bytes(body)
+        for beside, target in finished:
+            beside.replace(target)
+    finally:
+        for beside, _ in finished:
+            beside.unlink(missing_ok=True)
+
+
+def _fail(*sentences: str) -> NoReturn:
+    for sentence in sentences:
+        click.echo(f"lookout: {sentence}", err=True)
+    raise SystemExit(_WRONG_USE)

@@ -1,0 +1,49 @@
+"""One bucket's character, and uptime from buckets (H5 to H7, H9 to H11)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from lookout.core.model import Status
+
+# Mildest known status first (H5).
+CHARACTERS: Final[Mapping[Status, str]] = {
+    "current": "c",
+    "catching-up": "k",
+    "degraded": "d",
+    "unavailable": "u",
+    "unknown": "?",
+    "unmonitored": ".",
+}
+KNOWN: Final = frozenset("ckdu")
+NO_DATA: Final = "-"
+
+
+def bucket_character(lasted_ms: Mapping[str, int], sampled: str, counts_from_ms: int) -> str:
+    """The character of a bucket in which each status lasted this long (H6, H7).
+
+    ``sampled`` is the status published last in a bucket that is still filling: it was seen even if it has not lasted
+    yet; ``-`` in a bucket that has ended.
+    """
+    if not KNOWN.isdisjoint(lasted_ms) or sampled in KNOWN:
+        total_ms = 0
+        for character in "udk":
+            total_ms += lasted_ms.get(character, 0)  # time in a worse status counts toward a milder one
+            if total_ms >= counts_from_ms:
+                return character
+        return "c"
+    for character in "?.":
+        if character in lasted_ms or character == sampled:
+            return character
+    return NO_DATA
+
+
+def uptime(current: int, known: int, min_known: int) -> float | None:
+    """The share of ``current`` buckets among the ``known``, to 4 decimals, half to even (H9, H10)."""
+    if known < min_known:
+        return None
+    share, rest = divmod(current * 10_000, known)
+    if rest * 2 > known or (rest * 2 == known and share % 2 == 1):
+        share += 1
+    if current < known:
+        share = min(share, 9_999)  # 1 is for a window without a single other bucket (H11)
+    return share / 10_000

@@ -1,0 +1,16 @@
+"""When a source is asked again (M1, M2)."""
+
+from lookout.core.plan import Limits
+
+
+def wait_ms(failures: int, chance: float, limits: Limits) -> int:
+    """How long after a probe ended the next one begins.
+
+    ``failures`` counts the consecutive failed probes before now; ``chance`` is from 0 up to 1 and spreads the probes
+    over the jitter. Counting from the end of a probe makes a row's greatest age the contract's own sums: wait, jitter,
+    probe and publication (M15).
+    """
+    # Past 2**20 the cap has long been reached; a larger exponent would only cost time.
+    doubled_ms = limits.recheck_ms << min(max(failures - 1, 0), 20)
+    longest_ms = max(limits.backoff_cap_ms, limits.recheck_ms)
+    return min(doubled_ms, longest_ms) + int(chance * limits.jitter_ms)

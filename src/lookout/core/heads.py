@@ -1,0 +1,101 @@
+"""Reference heads: how endpoints agree on one, how old it is, and how fast its chain moves."""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+PACE_WINDOW_MS: Final = 3_600_000
+PACE_MIN_SPAN_MS: Final = 600_000
+PACE_MIN_BLOCKS: Final = 10
+FUTURE_TOLERANCE_MS: Final = 60_000
+
+
+class Pace(NamedTuple):
+    """A chain's block time as the exact fraction ``ms / blocks``, so that thresholds compare without rounding (S15)."""
+
+    ms: int
+    blocks: int
+
+
+class Reading(Struct, frozen=True, gc=False, array_like=True):
+    """A block height with its timestamp, and when it was read."""
+
+    at: int
+    height: int
+    block_at: int
+
+
+class Reference(Struct, frozen=True, gc=False):
+    """What an indexer's position is compared with: the head net of its confirmations."""
+
+    head: int
+    read_at: int
+    pace: Pace
+
+
+def counts(answer: Reading) -> bool:
+    """Whether an endpoint's answer may take part: a block from the future is no evidence (M8)."""
+    return answer.block_at - answer.at <= FUTURE_TOLERANCE_MS
+
+
+def agree(answers: Iterable[Reading], at: int, max_age_ms: int) -> Reading | None:
+    """The head that the endpoints' latest answers give at the instant one of them answered (M8).
+
+    The second-highest height wins, so that one endpoint that lies high, lies low, lags or is frozen moves nothing
+    while two others agree; of two the lower, of one that one.
+    """
+    usable = sorted(
+        (answer for answer in answers if at - answer.at <= max_age_ms and counts(answer)),
+        key=lambda answer: (answer.height, answer.block_at),
+        reverse=True,
+    )
+    if not usable:
+        return None
+    second_highest = usable[1] if len(usable) > 1 else usable[0]
+    return Reading(at, second_highest.height, second_highest.block_at)
+
+
+class Heads:
+    """One chain's agreed heads of the last hour."""
+
+    __slots__ = ("_block_time", "_readings")
+
+    def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
+        self._block_time = block_time
+        self._readings = deque(readings)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        return tuple(self._readings)
+
+    def read(self, reading: Reading) -> None:
+        """Take the newest head; forget what is read more than an hour before it."""
+        readings = self._readings
+        readings.append(reading)
+        oldest_at = reading.at - PACE_WINDOW_MS
+        while readings[0].at < oldest_at:
+            readings.popleft()
+
+    def reference(self, confirmations: int) -> Reference | None:
+        """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
+        if not self._readings:
+            return None
+        newest = self._readings[-1]
+        return Reference(max(0, newest.height - confirmations), newest.at, self.pace())
+
+    def pace(self) -> Pace:
+        """Measured over the window once that is long enough, the configured block time until then (S15)."""
+        if not self._readings:
+            return self._block_time
+        oldest, newest = self._readings[0], self._readings[-1]
+        span_ms = newest.block_at - oldest.block_at
+        blocks = newest.height - oldest.height
+        if span_ms < PACE_MIN_SPAN_MS or blocks < PACE_MIN_BLOCKS:
+            return self._block_time
+        return Pace(span_ms, blocks)
+
+    def set_back(self, by_ms: int) -> None:
+        """The clock was set back: a head stays as old as it was."""
+        self._readings = deque(Reading(r.at - by_ms, r.height, r.block_at) for r in self._readings)

@@ -1,0 +1,150 @@
+"""The middle: probe results, head readings and the passing of time in; the two documents out.
+
+Everything the monitor knows is here, and all of it follows from the events alone, so that a recorded log replays to
+the same documents and a stored state resumes where it stopped.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from lookout.core import wire
+from lookout.core.heads import Heads, Reading, Reference
+from lookout.core.history import History, HistoryState, HistoryView
+from lookout.core.model import Check, Observation, Row, unmonitored, unobserved
+from lookout.core.plan import Plan
+from lookout.core.policy import Memory, judge, set_back
+
+
+class CheckState(Struct, frozen=True):
+    """A monitored check as it is stored: what its judgement remembers, and its row."""
+
+    memory: Memory
+    row: Row
+
+
+class State(Struct, frozen=True):
+    """All that has to survive a restart or a takeover (M7)."""
+
+    last_answer_at: int | None
+    checks: tuple[CheckState, ...]
+    heads: dict[int, tuple[Reading, ...]]
+    history: HistoryState | None
+
+
+class Ledger:
+    """What the monitor knows, under one plan."""
+
+    def __init__(self, plan: Plan, state: State | None = None) -> None:
+        carried = {} if state is None else {entry.row.check: entry for entry in state.checks}
+        readings: Mapping[int, tuple[Reading, ...]] = {} if state is None else state.heads
+        self._limits = plan.limits
+        self._checks = plan.checks()
+        self._monitored = plan.monitored
+        self._confirmations = plan.confirmations
+        self._heads = {
+            chain_id: Heads(block_time, readings.get(chain_id, ())) for chain_id, block_time in plan.chains.items()
+        }
+        self._history = History(plan.span, None if state is None else state.history)
+        self._last_answer_at = None if state is None else state.last_answer_at
+        self._memories: dict[Check, Memory] = {}
+        self._rows: dict[Check, Row] = {}  # as published last
+        self._changed: dict[Check, Row] = {}  # since then; before the first publication, all of them
+        for check in self._checks:
+            if check not in plan.monitored:
+                self._changed[check] = unmonitored(check)
+            elif check in carried:
+                self._memories[check], self._changed[check] = carried[check].memory, carried[check].row
+            else:
+                self._memories[check], self._changed[check] = Memory(), unobserved(check)
+        self._gone = [check for check in self._history.checks if check not in self._changed]
+        self._live_rows: dict[Check, tuple[Row, wire.LiveRow]] = {}
+
+    @property
+    def published_at(self) -> int | None:
+        return self._history.published_at
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows of the last publication, in the report's order (R12)."""
+        return tuple(self._rows[check] for check in self._checks)
+
+    def watches(self, check: Check) -> bool:
+        return check in self._monitored
+
+    def follows(self, chain_id: int) -> bool:
+        return chain_id in self._heads
+
+    def start(self, at: int) -> None:
+        """The monitor begins to run. If the clock was set back meanwhile, all that was waiting goes on waiting from
+        where it was, or a head would stay fresh and a trailing node be excused until the clock has caught up."""
+        if self._last_answer_at is None:
+            self._last_answer_at = at
+        if self.published_at is None or at >= self.published_at:
+            return
+        by_ms = self.published_at - at
+        self._last_answer_at -= by_ms
+        self._memories = {check: set_back(memory, by_ms) for check, memory in self._memories.items()}
+        for heads in self._heads.values():
+            heads.set_back(by_ms)
+
+    def read_head(self, chain_id: int, reading: Reading) -> None:
+        """The endpoints of a chain agreed on a head."""
+        self._heads[chain_id].read(reading)
+        self._last_answer_at = reading.at
+
+    def observe(self, seen: Observation) -> Row:
+        """A probe of a monitored check completed; its new row."""
+        check = seen.check
+        blind = self._limits.blind_after_ms > 0 and self._is_blind(seen.at)
+        memory, row = judge(self._memories[check], seen, self._reference(check), self._limits, blind=blind)
+        if row.reason != "unreachable":
+            self._last_answer_at = seen.at
+        self._memories[check] = memory
+        self._changed[check] = row
+        return row
+
+    def publish(self, at: int) -> None:
+        """Make what is known now the documents' content."""
+        self._history.publish(at, self._changed.values(), self._gone)
+        if self._changed:
+            self._rows.update(self._changed)
+            self._changed.clear()
+            self._gone = []
+
+    def live(self) -> wire.Document:
+        """The live report of the last publication."""
+        return wire.live_document(self.view(()).published_at, map(self._live_row, self.rows))
+
+    def view(self, checks: Iterable[Check] | None = None) -> HistoryView:
+        """What the history says as of the last publication."""
+        if not self._rows:
+            raise ValueError("nothing has been published yet")
+        return self._history.view(self._checks if checks is None else checks)
+
+    def history(self) -> wire.Document:
+        """The history of the last publication."""
+        return wire.history_document(self.view())
+
+    def state(self) -> State:
+        rows = self._rows | self._changed
+        checks = tuple(CheckState(memory, rows[check]) for check, memory in self._memories.items())
+        heads = {chain_id: heads.readings for chain_id, heads in self._heads.items()}
+        return State(self._last_answer_at, checks, heads, self._history.state())
+
+    def _live_row(self, row: Row) -> wire.LiveRow:
+        """The row as JSON has it, made once for each row."""
+        made = self._live_rows.get(row.check)
+        if made is None or made[0] is not row:
+            made = self._live_rows[row.check] = row, wire.live_row(row)
+        return made[1]
+
+    def _reference(self, check: Check) -> Reference | None:
+        confirmations = self._confirmations.get(check)
+        if confirmations is None or check.chain_id is None:
+            return None
+        return self._heads[check.chain_id].reference(confirmations)
+
+    def _is_blind(self, at: int) -> bool:
+        """Whether nothing at all has answered for so long that a failure is the monitor's own (M13)."""
+        return self._last_answer_at is not None and at - self._last_answer_at >= self._limits.blind_after_ms

@@ -1,0 +1,227 @@
+"""The observation log's lines: bytes in, events out, and back."""
+
+from functools import lru_cache
+from typing import Any, Final, assert_never
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from lookout.core.heads import Reading
+from lookout.core.instants import format_instant, parse_instant
+from lookout.core.model import (
+    LARGEST_METRIC,
+    SERVICES,
+    Blocks,
+    Check,
+    Failed,
+    Found,
+    Indexes,
+    Members,
+    MissingList,
+    Nothing,
+    Observation,
+    Peers,
+    Service,
+)
+
+
+class LineError(ValueError):
+    """A line that is not of the log's format; the text says why."""
+
+
+class NotJsonError(LineError):
+    """A line that is not even JSON, as one cut off by a crash is."""
+
+
+class Started(Struct, frozen=True, gc=False):
+    at: int
+
+
+class HeadRead(Struct, frozen=True, gc=False):
+    """A chain's endpoints agreed on a head, before any confirmation depth is taken off."""
+
+    chain_id: int
+    reading: Reading
+
+    @property
+    def at(self) -> int:
+        return self.reading.at
+
+
+class Stopped(Struct, frozen=True, gc=False):
+    at: int
+
+
+Event = Started | HeadRead | Observation | Stopped
+
+
+class _Line(Struct, gc=False, rename="camel"):
+    """Every field that some line has, most of them unchecked: which of them a line must have depends on its kind and
+    outcome, and whatever else it has is ignored."""
+
+    at: str
+    kind: Any = UNSET
+    chain_id: Any = UNSET
+    height: Any = UNSET
+    block_at: Any = UNSET
+    service: Any = UNSET
+    outcome: Any = UNSET
+    position: Any = UNSET
+    head: Any = UNSET
+    responding: Any = UNSET
+    monitored: Any = UNSET
+    peers: Any = UNSET
+    error: Any = UNSET
+
+
+_DECODER: Final = msgspec.json.Decoder(_Line)
+_one_check: Final = lru_cache(maxsize=65_536)(Check)  # a log names the same few checks over and over
+
+
+def parse_event(line: bytes) -> Event:
+    """Read one line; LineError if it is not exactly as the format has it."""
+    fields = _decode(line)
+    try:
+        at = parse_instant(fields.at)
+    except ValueError as error:
+        raise LineError(f"at: {error}") from None
+    match fields.kind:
+        case "probe":
+            check = _check(fields)
+            return Observation(check, at, _found(check.service, fields))
+        case "head":
+            chain_id = _chain_id(fields.chain_id)
+            height = _count("height", fields.height)
+            return HeadRead(chain_id, Reading(at, height, _block_at(fields.block_at)))
+        case "start":
+            return Started(at)
+        case "stop":
+            return Stopped(at)
+        case _:
+            raise _wrong("kind", fields.kind, "start, head, probe or stop")
+
+
+def format_event(event: Event) -> bytes:
+    """One line, its newline included."""
+    line: dict[str, Any] = {"at": format_instant(event.at)}
+    match event:
+        case Started():
+            line["kind"] = "start"
+        case Stopped():
+            line["kind"] = "stop"
+        case HeadRead(chain_id, reading):
+            block_at = format_instant(reading.block_at)
+            line |= {"kind": "head", "chainId": chain_id, "height": reading.height, "blockAt": block_at}
+        case Observation(check, _, found):
+            line |= {
+                "kind": "probe",
+                "service": check.service,
+                "chainId": check.chain_id,
+                "outcome": _outcome(found),
+            }
+            line |= msgspec.structs.asdict(found)
+        case _ as never:
+            assert_never(never)
+    return msgspec.json.encode(line) + b"\n"
+
+
+def _outcome(found: Found) -> str:
+    match found:
+        case Failed():
+            return "failed"
+        case Nothing():
+            return "nothing"
+        case MissingList():
+            return "missing-list"
+        case _:
+            return "answered"
+
+
+def _decode(line: bytes) -> _Line:
+    try:
+        if not line.isascii():
+            line.decode()  # also in the fields that are passed over
+        try:
+            return _DECODER.decode(line)
+        except msgspec.ValidationError as error:
+            msgspec.json.decode(line)
+            raise LineError(f"not a line of the log: {error}") from None
+    except UnicodeDecodeError as error:
+        raise NotJsonError(f"not valid UTF-8: {error.reason} at byte {error.start}") from None
+    except msgspec.DecodeError as error:
+        raise NotJsonError(f"not JSON: {error}") from None
+    except RecursionError:
+        raise LineError("nested too deeply") from None
+
+
+def _found(service: Service, fields: _Line) -> Found:
+    outcome = fields.outcome
+    if outcome == "answered":
+        return _answered(service, fields)
+    if outcome == "failed":
+        if type(fields.error) is not str:
+            raise _wrong("error", fields.error, "a text")
+        return Failed(fields.error)
+    if outcome == "nothing":
+        return Nothing()
+    if outcome != "missing-list":
+        raise _wrong("outcome", outcome, "answered, nothing, missing-list or failed")
+    if service != "ppoi":
+        raise LineError(f"outcome missing-list is for ppoi alone, not for {service}")
+    return MissingList()
+
+
+def _answered(service: Service, fields: _Line) -> Found:
+    match service:
+        case "indexer" | "hosted-indexer":
+            return Blocks(_count("position", fields.position))
+        case "ppoi":
+            return Indexes(_count("position", fields.position), _count("head", fields.head))
+        case "messaging":
+            return Peers(_count("peers", fields.peers))
+        case "broadcasters":
+            members = Members(_count("responding", fields.responding), _count("monitored", fields.monitored))
+            if members.responding > members.monitored:
+                raise LineError(f"responding is {members.responding}, above monitored, which is {members.monitored}")
+            return members
+        case _ as never:
+            assert_never(never)
+
+
+def _check(fields: _Line) -> Check:
+    if fields.service not in SERVICES:
+        raise _wrong("service", fields.service, ", ".join(SERVICES[:-1]) + " or " + SERVICES[-1])
+    if fields.service != "messaging":
+        return _one_check(fields.service, _chain_id(fields.chain_id))
+    if fields.chain_id is not None:
+        raise _wrong("chainId", fields.chain_id, "null for messaging")
+    return _one_check(fields.service, None)
+
+
+def _chain_id(value: Any) -> int:
+    if type(value) is int and 0 < value <= LARGEST_METRIC:
+        return value
+    raise _wrong("chainId", value, "a positive whole number")
+
+
+def _count(name: str, value: Any) -> int:
+    if type(value) is int and 0 <= value <= LARGEST_METRIC:
+        return value
+    raise _wrong(name, value, f"a whole number from 0 to {LARGEST_METRIC}")
+
+
+def _block_at(value: Any) -> int:
+    if type(value) is not str:
+        raise _wrong("blockAt", value, "an instant like 2026-11-01T00:00:00.000Z")
+    try:
+        return parse_instant(value)
+    except ValueError as error:
+        raise LineError(f"blockAt: {error}") from None
+
+
+def _wrong(name: str, value: Any, allowed: str) -> LineError:
+    if value is UNSET:
+        return LineError(f"{name} is missing; it has to be {allowed}")
+    text = msgspec.json.encode(value).decode()
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return LineError(f"{name} is {shown}; it has to be {allowed}")

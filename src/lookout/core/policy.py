@@ -1,0 +1,161 @@
+"""The status policy: what a check remembers and what a probe found, in; its row, out (clauses R and S)."""
+
+from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lookout.core.heads import Reference
+from lookout.core.model import (
+    NO_METRICS,
+    Blocks,
+    Failed,
+    Indexes,
+    Members,
+    Metrics,
+    MissingList,
+    Nothing,
+    Observation,
+    Peers,
+    Reason,
+    Row,
+    Status,
+)
+from lookout.core.plan import Limits
+
+# Instants and heads, both rising: the highest head seen up to each instant.
+HeadsSeen = tuple[tuple[int, int], ...]
+
+
+class Memory(Struct, frozen=True, gc=False):
+    """What a check's next judgement has to know of the earlier ones (M7)."""
+
+    failures: int = 0  # in a row
+    far_behind: int = 0  # evaluations in a row
+    last_success_at: int | None = None
+    trailing_since_at: int | None = None  # ppoi
+    heads_seen: HeadsSeen = ()  # ppoi, since it trails
+
+
+def judge(
+    memory: Memory, seen: Observation, reference: Reference | None, limits: Limits, *, blind: bool
+) -> tuple[Memory, Row]:
+    """The row that this observation gives, and the memory it leaves.
+
+    ``reference`` is an indexer's net head. ``blind`` says that nothing at all has answered for long: then a failure
+    tells of the monitor, not of the service (M13). A probe failed exactly when its row's reason is ``unreachable``.
+    """
+    match seen.found:
+        case Blocks(position):
+            return _judge_blocks(memory, seen, position, reference, limits)
+        case Indexes(position, head):
+            return _judge_indexes(memory, seen, position, head, limits)
+        case Members(responding, monitored):  # S10
+            metrics = Metrics(responding=responding, monitored=monitored)
+            if monitored == 0:
+                return _incomparable(memory, seen, "no-observation")
+            if responding == 0:
+                return _failed(memory, seen, limits, blind=blind)
+            if responding < monitored:
+                return _evaluated(memory, seen, "degraded", "partial-coverage", metrics, limits)
+            return _evaluated(memory, seen, "current", "responding", metrics, limits)
+        case Peers(peers):  # S11
+            if peers == 0:
+                return _failed(memory, seen, limits, blind=blind)
+            return _evaluated(memory, seen, "current", "responding", Metrics(peers=peers), limits)
+        case Nothing():  # S12
+            return _incomparable(memory, seen, "no-observation")
+        case MissingList():  # S13, R13
+            return _incomparable(memory, seen, "incompatible-reference")
+        case Failed():  # S1, S2
+            return _failed(memory, seen, limits, blind=blind)
+        case _ as never:
+            assert_never(never)
+
+
+def set_back(memory: Memory, by_ms: int) -> Memory:
+    """The clock was set back: a node that trails has trailed for as long as before."""
+    if memory.trailing_since_at is None:
+        return memory
+    return replace(
+        memory,
+        trailing_since_at=memory.trailing_since_at - by_ms,
+        heads_seen=tuple((at - by_ms, head) for at, head in memory.heads_seen),
+    )
+
+
+def _judge_blocks(
+    memory: Memory, seen: Observation, position: int, reference: Reference | None, limits: Limits
+) -> tuple[Memory, Row]:
+    if reference is None or seen.at - reference.read_at > limits.head_max_age_ms:  # S13, R13
+        return _incomparable(memory, seen, "incompatible-reference", Metrics(position=position))
+    metrics = Metrics(position=position, head=reference.head)
+    lag = max(0, reference.head - position)  # R11
+    pace = reference.pace
+    if lag <= limits.allowance_blocks or lag * pace.ms <= limits.allowance_ms * pace.blocks:  # S3
+        return _evaluated(memory, seen, "current", "synced", metrics, limits)
+    far = lag * pace.ms >= limits.degraded_lag_ms * pace.blocks
+    return _behind(memory, seen, metrics, limits, far=far)
+
+
+def _judge_indexes(memory: Memory, seen: Observation, position: int, head: int, limits: Limits) -> tuple[Memory, Row]:
+    metrics = Metrics(position=position, head=head)
+    if position >= head:  # S7; S9: catching up forgets earlier heads
+        memory = replace(memory, trailing_since_at=None, heads_seen=()) if memory.heads_seen else memory
+        return _evaluated(memory, seen, "current", "synced", metrics, limits)
+    since_at = seen.at if memory.trailing_since_at is None else memory.trailing_since_at
+    long_ago_at = seen.at - limits.degraded_lag_ms
+    heads_seen = _remember_head(memory.heads_seen, seen.at, head, long_ago_at)
+    memory = replace(memory, trailing_since_at=since_at, heads_seen=heads_seen)
+    if seen.at - since_at < limits.ppoi_behind_ms:  # S8, which wins over S9
+        return _evaluated(memory, seen, "current", "synced", metrics, limits)
+    first_seen_at, first_head = heads_seen[0]
+    far = first_seen_at <= long_ago_at and position < first_head  # S9
+    return _behind(memory, seen, metrics, limits, far=far)
+
+
+def _remember_head(heads_seen: HeadsSeen, at: int, head: int, long_ago_at: int) -> HeadsSeen:
+    """Add a head; of those that were seen long ago only the highest, which is the last, is kept, as the first."""
+    if not heads_seen or head > heads_seen[-1][1]:
+        heads_seen = (*heads_seen, (at, head))
+    while len(heads_seen) > 1 and heads_seen[1][0] <= long_ago_at:
+        heads_seen = heads_seen[1:]
+    return heads_seen
+
+
+def _behind(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits, *, far: bool) -> tuple[Memory, Row]:
+    far_behind = memory.far_behind + 1 if far else 0
+    status: Status = "degraded" if far_behind >= limits.degraded_evaluations else "catching-up"  # S4, S5, S6, S9
+    return _evaluated(memory, seen, status, "behind", metrics, limits, far_behind)
+
+
+def _evaluated(
+    memory: Memory,
+    seen: Observation,
+    status: Status,
+    reason: Reason,
+    metrics: Metrics,
+    limits: Limits,
+    far_behind: int = 0,
+) -> tuple[Memory, Row]:
+    """The service answered and was compared (R6, R7)."""
+    row = Row(seen.check, status, reason, seen.at, seen.at, seen.at + limits.row_lifetime_ms, metrics)
+    return replace(memory, failures=0, far_behind=far_behind, last_success_at=seen.at), row
+
+
+def _incomparable(
+    memory: Memory, seen: Observation, reason: Reason, metrics: Metrics = NO_METRICS
+) -> tuple[Memory, Row]:
+    """The service answered, which ends a row of failures, but says nothing that could be compared (R6, S12, S13)."""
+    row = Row(seen.check, "unknown", reason, seen.at, memory.last_success_at, None, metrics)
+    return replace(memory, failures=0), row
+
+
+def _failed(memory: Memory, seen: Observation, limits: Limits, *, blind: bool) -> tuple[Memory, Row]:
+    if blind:  # M13
+        return memory, Row(seen.check, "unknown", "unreachable", seen.at, memory.last_success_at)
+    memory = replace(memory, failures=memory.failures + 1)
+    if memory.failures < limits.failures_for_unavailable:  # S1
+        return memory, Row(seen.check, "unknown", "unreachable", seen.at, memory.last_success_at)
+    expires_at = seen.at + limits.row_lifetime_ms
+    return memory, Row(seen.check, "unavailable", "unreachable", seen.at, memory.last_success_at, expires_at)  # S2

@@ -1,0 +1,1 @@
+"""When to probe, watching, and publishing."""

@@ -1,0 +1,203 @@
+"""The configuration as one frozen value: every key with its launch value."""
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from lookout.core.heads import Pace
+from lookout.core.model import Check, Service
+from lookout.core.plan import Limits, Plan, Span
+
+_YEAR_S = 31_536_000
+Duration = Annotated[float, Meta(ge=0.001, le=_YEAR_S)]
+DurationOrZero = Annotated[float, Meta(ge=0, le=_YEAR_S)]
+Positive = Annotated[int, Meta(ge=1, le=2**53 - 1)]
+Natural = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class Server(Struct, frozen=True):
+    listen: str = "127.0.0.1:8080"
+    workers: Positive = 1
+    rate_limit_per_minute: Natural = 120
+    trusted_proxies: tuple[str, ...] = ()
+    history_unreadable_s: Duration = 300
+    ban_s: Duration = 60
+
+
+class Admin(Struct, frozen=True):
+    monitor: str = "127.0.0.1:9464"
+    server: str = "127.0.0.1:9465"
+
+
+class Log(Struct, frozen=True):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "console", "json"] = "auto"
+
+
+class Store(Struct, frozen=True):
+    url: Text = "sqlite:lookout.db"
+
+
+class Monitor(Struct, frozen=True):
+    record: str = ""
+    record_max_mb: Positive = 256
+
+
+class Chain(Struct, frozen=True):
+    id: Positive
+    name: Text
+    block_time_s: Duration
+    rpc: Annotated[tuple[Text, ...], Meta(min_length=1)]
+
+
+class Ppoi(Struct, frozen=True):
+    url: Text
+    required_list: Text
+    chains: tuple[Positive, ...]
+    networks: dict[str, Text] = {}
+    headers: dict[str, str] = {}
+
+
+class Indexer(Struct, frozen=True):
+    chain: Positive
+    kind: Literal["squid", "subgraph", "ponder", "json"]
+    url: Text
+    confirmations: Natural
+    deployment: str = ""
+    pointer: str = ""
+    headers: dict[str, str] = {}
+
+
+class Messaging(Struct, frozen=True):
+    url: Text
+    headers: dict[str, str] = {}
+
+
+class Broadcasters(Struct, frozen=True):
+    url: Text
+    chains: tuple[Positive, ...]
+    via: Literal["store", "relay"] = "store"
+    pubsub_topic: Text = "/waku/2/rs/5/1"
+    content_topic: Text = "/railgun/v2/0-{chainId}-fees/json"
+    limit: Positive = 20
+    fresh_s: Duration = 120
+    expiry_margin_s: DurationOrZero = 40
+    seen_s: Duration = 86_400
+    members: dict[str, tuple[Text, ...]] = {}
+    headers: dict[str, str] = {}
+
+
+class Policy(Struct, frozen=True):
+    """The status policy's thresholds, with the values of the launch (S16)."""
+
+    recheck_s: Duration = 30
+    jitter_s: DurationOrZero = 3
+    backoff_cap_s: Duration = 120
+    probe_timeout_s: Duration = 10
+    row_lifetime_s: Duration = 150
+    failures_for_unavailable: Positive = 3
+    allowance_blocks: Natural = 10
+    allowance_s: DurationOrZero = 120
+    degraded_lag_s: Duration = 1800
+    degraded_evaluations: Positive = 2
+    ppoi_behind_s: DurationOrZero = 45
+    head_max_age_s: Duration = 60
+    heartbeat_s: Duration = 30
+    blind_after_s: DurationOrZero = 0
+
+
+class History(Struct, frozen=True):
+    bucket_s: Annotated[int, Meta(ge=1, le=86_400)] = 300
+    retention_days: Annotated[int, Meta(ge=1, le=366)] = 14
+    counts_from_s: Duration = 60
+    hold_s: Duration = 60
+    min_known_buckets: Positive = 12
+    write_every_s: Duration = 60
+
+
+class Edge(Struct, frozen=True):
+    listen: str = "0.0.0.0:80"
+    origin: str = "127.0.0.1:8080"
+
+
+class Settings(Struct, frozen=True):
+    """A whole configuration file. A source's table that is left out is a source that is not configured (S14)."""
+
+    protocol: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._~-]+$")] = "protocol"
+    server: Server = Server()
+    admin: Admin = Admin()
+    log: Log = Log()
+    store: Store = Store()
+    monitor: Monitor = Monitor()
+    chains: tuple[Chain, ...] = ()
+    ppoi: Ppoi | None = None
+    indexer: tuple[Indexer, ...] = ()
+    hosted_indexer: tuple[Indexer, ...] = field(default=(), name="hosted-indexer")
+    messaging: Messaging | None = None
+    broadcasters: Broadcasters | None = None
+    policy: Policy = Policy()
+    history: History = History()
+    edge: Edge = Edge()
+
+    def plan(self) -> Plan:
+        """The settings as the rules need them."""
+        confirmations = {Check("indexer", i.chain): i.confirmations for i in self.indexer}
+        confirmations |= {Check("hosted-indexer", i.chain): i.confirmations for i in self.hosted_indexer}
+        monitored = set(confirmations)
+        if self.messaging is not None:
+            monitored.add(Check("messaging", None))
+        per_chain: tuple[tuple[Service, Ppoi | Broadcasters | None], ...] = (
+            ("ppoi", self.ppoi),
+            ("broadcasters", self.broadcasters),
+        )
+        for service, source in per_chain:
+            if source is not None:
+                monitored.update(Check(service, chain_id) for chain_id in source.chains)
+        return Plan(
+            {chain.id: _pace(chain.block_time_s) for chain in self.chains},
+            frozenset(monitored),
+            confirmations,
+            limits(self.policy),
+            span(self.history),
+        )
+
+
+def limits(policy: Policy) -> Limits:
+    return Limits(
+        recheck_ms=_ms(policy.recheck_s),
+        jitter_ms=_ms(policy.jitter_s),
+        backoff_cap_ms=_ms(policy.backoff_cap_s),
+        probe_timeout_ms=_ms(policy.probe_timeout_s),
+        row_lifetime_ms=_ms(policy.row_lifetime_s),
+        failures_for_unavailable=policy.failures_for_unavailable,
+        allowance_blocks=policy.allowance_blocks,
+        allowance_ms=_ms(policy.allowance_s),
+        degraded_lag_ms=_ms(policy.degraded_lag_s),
+        degraded_evaluations=policy.degraded_evaluations,
+        ppoi_behind_ms=_ms(policy.ppoi_behind_s),
+        head_max_age_ms=_ms(policy.head_max_age_s),
+        heartbeat_ms=_ms(policy.heartbeat_s),
+        blind_after_ms=_ms(policy.blind_after_s),
+    )
+
+
+def span(history: History) -> Span:
+    return Span(
+        bucket_ms=_ms(history.bucket_s),
+        retention_days=history.retention_days,
+        counts_from_ms=_ms(history.counts_from_s),
+        hold_ms=_ms(history.hold_s),
+        min_known_buckets=history.min_known_buckets,
+    )
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _pace(block_time_s: float) -> Pace:
+    """The block time exactly as it was written, 0.07 meaning seven hundredths and not the nearest binary fraction."""
+    block_time_ms = Fraction(str(block_time_s)) * 1000
+    return Pace(block_time_ms.numerator, block_time_ms.denominator)

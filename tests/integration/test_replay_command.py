@@ -1,0 +1,241 @@
+"""``lookout replay`` as a person uses it."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LOOKOUT = Path(sys.executable).parent / "lookout"
+VECTORS = Path(__file__).parent.parent / "data" / "vectors"
+START = '{"at":"2026-11-05T12:00:00.000Z","kind":"start"}\n'
+PEERS = (
+    '{"at":"2026-11-05T12:00:01.000Z","kind":"probe","service":"messaging","chainId":null,'
+    '"outcome":"answered","peers":5}\n'
+)
+
+
+def run(
+    folder: Path, log: str | bytes, *options: str, config: Path = VECTORS / "edges.toml"
+) -> subprocess.CompletedProcess[str]:
+    (folder / "log.jsonl").write_bytes(log if isinstance(log, bytes) else log.encode())
+    arguments = ["log.jsonl", "-c", str(config), "--live", "live.json", "--history", "history.json", *options]
+    return subprocess.run([LOOKOUT, "replay", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_good_log_says_nothing_and_writes_both_documents(tmp_path: Path) -> None:
+    outcome = run(tmp_path, START + PEERS)
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "", "")
+    assert (
+        (tmp_path / "live.json").read_bytes().startswith(b'{"schemaVersion":1,"generatedAt":"2026-11-05T12:00:01.000Z"')
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["history.json", "live.json", "log.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        pytest.param("", "the log is empty: it has to begin with a start", id="empty"),
+        pytest.param(
+            PEERS, "line 1: only a start can stand here, at the beginning or after a stop", id="without a start"
+        ),
+        pytest.param(
+            START + PEERS + START.replace("start", "stop"),
+            "line 3: at is 2026-11-05T12:00:00.000Z, earlier than 2026-11-05T12:00:01.000Z before it;"
+            " only a start may go back",
+            id="out of order",
+        ),
+        pytest.param(
+            START + START.replace("start", "stop") + PEERS,
+            "line 3: only a start can stand here, at the beginning or after a stop",
+            id="a probe after a stop",
+        ),
+        pytest.param(
+            START + START.replace("start", "stop") * 2,
+            "line 3: only a start can stand here, at the beginning or after a stop",
+            id="a stop after a stop",
+        ),
+        pytest.param(
+            START + PEERS.replace("messaging", "oracle"),
+            'line 2: service is "oracle"; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer',
+            id="an unknown service",
+        ),
+        pytest.param(
+            START + PEERS.replace(":5", ":9007199254740992"),
+            "line 2: peers is 9007199254740992; it has to be a whole number from 0 to 9007199254740991",
+            id="a number too large",
+        ),
+        pytest.param(
+            START + PEERS.replace(":5", ":-5"),
+            "line 2: peers is -5; it has to be a whole number from 0 to 9007199254740991",
+            id="a negative number",
+        ),
+        pytest.param(
+            START + PEERS.replace(":5", ":5.0"),
+            "line 2: peers is 5.0; it has to be a whole number from 0 to 9007199254740991",
+            id="a float",
+        ),
+        pytest.param(
+            START + PEERS.replace(',"peers":5', ""),
+            "line 2: peers is missing; it has to be a whole number from 0 to 9007199254740991",
+            id="a missing field",
+        ),
+        pytest.param(
+            START + PEERS.replace("12:00:01.000Z", "12:00:01"),
+            "line 2: at: '2026-11-05T12:00:01' is not an instant like 2026-11-01T00:00:00.000Z",
+            id="a wrong timestamp",
+        ),
+        pytest.param(
+            START.encode() + b'{"note":"\xff"}\n',
+            "line 2: not valid UTF-8: invalid start byte at byte 9",
+            id="invalid UTF-8",
+        ),
+        pytest.param(START + "\n" + PEERS, "line 2: not JSON: Input data was truncated", id="an empty line"),
+        pytest.param(
+            START + PEERS[:40] + "\n", "line 2: not JSON: Input data was truncated", id="a cut line, then more"
+        ),
+        pytest.param(START + '{"x":"' + "x" * 70_000 + '"}\n', "line 2: longer than 65536 bytes", id="an endless line"),
+    ],
+)
+def test_a_bad_log_is_refused_with_its_line_and_reason_and_nothing_is_written(
+    log: str | bytes, reason: str, tmp_path: Path
+) -> None:
+    outcome = run(tmp_path, log)
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    assert outcome.stderr == f"lookout: log.jsonl: {reason}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+
+
+@pytest.mark.parametrize("cut", [b'{"at":"2026-11-05T12:00', b'{"at":"\xc3', b"{", b'{"at":5,"ki'])
+def test_a_last_line_cut_off_by_a_crash_is_a_warning(cut: bytes, tmp_path: Path) -> None:
+    whole = run(tmp_path, START + PEERS)
+    expected = (tmp_path / "live.json").read_bytes()
+    outcome = run(tmp_path, (START + PEERS).encode() + cut)
+    assert (whole.returncode, outcome.returncode) == (0, 0)
+    assert outcome.stderr == "lookout: warning: log.jsonl: line 3: cut off in the middle, left out\n"
+    assert (tmp_path / "live.json").read_bytes() == expected
+
+
+def test_a_last_line_without_a_newline_is_a_line(tmp_path: Path) -> None:
+    outcome = run(tmp_path, START + PEERS.rstrip("\n"))
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert b'"peers":5' in (tmp_path / "live.json").read_bytes()
+    outcome = run(tmp_path, START + PEERS.rstrip("\n").replace(":5", ":-5"))
+    assert outcome.returncode == 2
+
+
+def test_lines_of_other_checks_and_chains_are_skipped_with_one_warning(tmp_path: Path) -> None:
+    others = (
+        PEERS.replace('"messaging","chainId":null', '"indexer","chainId":5').replace("peers", "position")
+        + PEERS.replace('"messaging","chainId":null', '"hosted-indexer","chainId":1').replace("peers", "position")
+        + '{"at":"2026-11-05T12:00:02.000Z","kind":"head","chainId":5,"height":1,'
+        + '"blockAt":"2026-11-05T12:00:00.000Z"}\n'
+    )
+    outcome = run(tmp_path, START + others + PEERS.replace(":01.", ":02."))
+    assert outcome.returncode == 0
+    assert outcome.stderr == (
+        "lookout: warning: log.jsonl: 3 lines skipped: the configuration does not have their check or chain"
+        " (the first: indexer on chain 5)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            ["--until", "2026-11-05T11:59:59.999Z"],
+            "lookout: log.jsonl: line 1: the log begins at 2026-11-05T12:00:00.000Z, later than asked for\n",
+        ),
+        (["--live", "history.json"], "lookout: --live and --history are the same file, history.json\n"),
+        (["--live", "no/such/folder"], "No such file or directory\n"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_is_written(options: list[str], reason: str, tmp_path: Path) -> None:
+    outcome = run(tmp_path, START + PEERS, *options)
+    assert outcome.returncode == 2
+    assert outcome.stderr.endswith(reason)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["log.jsonl", "-c", "x.toml"], "nothing to write: give --live FILE, --history FILE or both"),
+        (["log.jsonl", "-c", "x.toml", "--live", "l"], "x.toml: cannot be read: No such file or directory"),
+        (["log.jsonl", "-c", str(VECTORS / "edges.toml"), "--live", "l"], "log.jsonl: No such file or directory"),
+        (["log.jsonl", "-c", "x.toml", "--live", "l", "--until", "noon"], "'noon' is not an instant like"),
+        (["log.jsonl", "--live", "l"], "Missing option '-c' / '--config'"),
+    ],
+)
+def test_a_mistyped_call_is_answered_in_a_sentence(arguments: list[str], told: str, tmp_path: Path) -> None:
+    outcome = subprocess.run([LOOKOUT, "replay", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 2
+    assert told in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+def test_until_may_leave_out_the_milliseconds(tmp_path: Path) -> None:
+    assert run(tmp_path, START + PEERS, "--until", "2026-11-05T12:00:40Z").returncode == 0
+    assert b'"generatedAt":"2026-11-05T12:00:40.000Z"' in (tmp_path / "live.json").read_bytes()
+
+
+def test_a_log_can_come_from_a_pipe_and_a_document_go_to_a_device() -> None:
+    arguments = ["-", "-c", str(VECTORS / "edges.toml"), "--live", "/dev/stdout", "--history", "/dev/null"]
+    outcome = subprocess.run(
+        [LOOKOUT, "replay", *arguments], input=START + PEERS, capture_output=True, text=True, check=True
+    )
+    assert outcome.stdout.startswith('{"schemaVersion":1')
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_earlier_document_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    run(tmp_path, START + PEERS)
+    before = (tmp_path / "live.json").read_bytes()
+    run(tmp_path, START + PEERS + "x\n")
+    assert (tmp_path / "live.json").read_bytes() == before
+
+
+def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    log = VECTORS / "replay-12.jsonl"
+    arguments = [str(log), "-c", str(VECTORS / "replay.toml"), "--live", str(tmp_path / "live.json")]
+    with subprocess.Popen(
+        [LOOKOUT, "replay", *arguments], stderr=theirs, env=os.environ | {"TERM": "xterm"}
+    ) as command:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # the other side is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        assert command.wait() == 0
+    os.close(ours)
+    assert b"replaying replay-12.jsonl" in shown
+    assert b"1.5/1.5 MB" in shown
+
+
+def test_memory_stays_flat_for_a_long_log(tmp_path: Path) -> None:
+    """Most of the lines are about ever new chains that are not configured."""
+    line = PEERS.replace('"messaging","chainId":null', '"indexer","chainId":{}').replace("peers", "position")
+    line = line.replace("{", "{{").replace("}", "}}").replace("{{}}", "{}")
+
+    def peak_kib(lines: int) -> int:
+        """The most memory that the command takes for a log of so many lines."""
+        with (tmp_path / "log.jsonl").open("w") as log:
+            log.write(START)
+            log.writelines(line.format(n) for n in range(2, lines))
+        program = (
+            "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stderr=subprocess.DEVNULL);"
+            " print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        )
+        arguments = ["replay", "log.jsonl", "-c", str(VECTORS / "edges.toml"), "--live", "live.json"]
+        command = [sys.executable, "-c", program, str(LOOKOUT), *arguments]
+        return int(subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
+
+    assert peak_kib(250_000) < peak_kib(1_000) + 40_000  # a cache fills up once and stays

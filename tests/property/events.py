@@ -1,0 +1,89 @@
+"""Logs made by Hypothesis: what may happen, at instants that hurt."""
+
+from hypothesis import strategies as st
+
+from lookout.core.heads import Reading
+from lookout.core.log import Event, HeadRead, Started, Stopped
+from lookout.core.model import (
+    LARGEST_METRIC,
+    Blocks,
+    Check,
+    Failed,
+    Found,
+    Indexes,
+    Members,
+    MissingList,
+    Nothing,
+    Observation,
+    Peers,
+)
+from tests.builders import BROADCASTERS, DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND
+
+COUNTS = st.integers(0, 40) | st.integers(0, LARGEST_METRIC)
+HEIGHTS = st.integers(9_700, 10_300) | COUNTS
+FAILED = st.just(Failed("timeout"))
+
+# Around a heartbeat, a hold, a minute, a lifetime, a bucket, an hour and a day.
+STEPS = st.sampled_from(
+    [
+        *(0, 0, 1, 999, 5 * SECOND, 20 * SECOND, 29_999, 30 * SECOND, 30_001, 45 * SECOND),
+        *(59_999, MINUTE, 60_001, 2 * MINUTE, 149_999, 150 * SECOND, 150_001, 299_999, 5 * MINUTE, 300_001),
+        *(10 * MINUTE, 30 * MINUTE, HOUR),
+    ]
+)
+LONG_STEPS = STEPS | st.sampled_from([6 * HOUR, DAY, DAY + 1, 5 * DAY])
+STARTS = st.sampled_from([NOON, NOON + 1, NOON + 150 * SECOND, NOON + 299_999])
+
+
+@st.composite
+def members(draw: st.DrawFn) -> Found:
+    monitored = draw(st.integers(0, 5) | COUNTS)
+    return Members(draw(st.integers(0, min(monitored, 5))), monitored)
+
+
+def findings(check: Check) -> st.SearchStrategy[Found]:
+    nothing = st.just(Nothing())
+    match check.service:
+        case "messaging":
+            return st.builds(Peers, st.integers(0, 3) | COUNTS) | FAILED | nothing
+        case "ppoi":
+            return st.builds(Indexes, COUNTS, COUNTS) | FAILED | nothing | st.just(MissingList())
+        case "broadcasters":
+            return members() | FAILED | nothing
+        case "indexer" | "hosted-indexer":
+            return st.builds(Blocks, HEIGHTS) | FAILED | nothing
+
+
+@st.composite
+def _happening(draw: st.DrawFn, at: int) -> Event:
+    check = draw(st.sampled_from([MESSAGING, MESSAGING, PPOI, BROADCASTERS, INDEXER, HOSTED_INDEXER, None]))
+    if check is None:
+        return HeadRead(1, Reading(at, draw(HEIGHTS), at - draw(st.integers(-MINUTE, HOUR))))
+    return Observation(check, at, draw(findings(check)))
+
+
+@st.composite
+def logs(
+    draw: st.DrawFn,
+    steps: st.SearchStrategy[int] = STEPS,
+    set_back: st.SearchStrategy[int] | None = None,
+    most: int = 60,
+) -> list[Event]:
+    """A log that is as it should be: starts, stops, crashes and, where asked for, clocks that were set back."""
+    at = draw(STARTS)
+    events: list[Event] = [Started(at)]
+    running = True
+    for _ in range(draw(st.integers(1, most))):
+        at += draw(steps)
+        turn = draw(st.integers(0, 19))
+        if not running or turn == 0:
+            if set_back is not None and draw(st.booleans()):
+                at -= draw(set_back)
+            events.append(Started(at))
+            running = True
+        elif turn == 1:
+            events.append(Stopped(at))
+            running = False
+        else:
+            events.append(draw(_happening(at)))
+    return events

@@ -1,0 +1,119 @@
+"""The history and uptime worked out the slow way, straight from the contract, sharing no code with what it checks.
+
+Every publication is kept; every bucket is asked for every publication.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+
+from lookout.core.model import Check, Row
+from lookout.core.plan import Span
+
+CHARACTER = {
+    "current": "c",
+    "catching-up": "k",
+    "degraded": "d",
+    "unavailable": "u",
+    "unknown": "?",
+    "unmonitored": ".",
+}
+
+
+@dataclass(frozen=True)
+class Publication:
+    at: int
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Expected:
+    first: int
+    to: int
+    buckets: dict[Check, str]
+    uptime: dict[Check, tuple[float | None, float | None, float | None]]
+
+
+def expected_history(publications: list[Publication], span: Span) -> Expected:
+    """What the history has to say after these publications, in the order in which they were made."""
+    counted = [
+        publication
+        for publication, following in zip(publications, [*publications[1:], None], strict=True)
+        if following is None or following.at != publication.at  # only the last one of an instant counts
+    ]
+    entered = _entered(counted, span)
+    newest = counted[0].at // span.bucket_ms
+    lasted: dict[tuple[int, Check], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    seen: dict[tuple[int, Check], set[str]] = defaultdict(set)
+    for publication, following in zip(counted, [*counted[1:], None], strict=True):
+        newest = max(newest, publication.at // span.bucket_ms)
+        for row in publication.rows:
+            character = _counts_as(row, publication.at)
+            if publication.at // span.bucket_ms == newest:
+                seen[newest, row.check].add(character)
+            if following is None:
+                continue
+            end_at = min(following.at, publication.at + span.hold_ms)
+            for bucket in range(publication.at // span.bucket_ms, end_at // span.bucket_ms + 1):
+                start_at = bucket * span.bucket_ms
+                ms = min(end_at, start_at + span.bucket_ms) - max(publication.at, start_at)
+                if bucket >= newest and ms > 0:
+                    lasted[bucket, row.check][character] += ms
+                    seen[bucket, row.check].add(character)
+    to = counted[-1].at // span.bucket_ms
+    earliest = to - span.retention_days * 86_400_000 // span.bucket_ms
+    first = min(max(min(entered), earliest), to)
+    buckets = {
+        row.check: "".join(
+            _character(lasted[bucket, row.check], seen[bucket, row.check], span) if bucket in entered else "-"
+            for bucket in range(first, to + 1)
+        )
+        for row in counted[-1].rows
+    }
+    windows = [days * 86_400_000 // span.bucket_ms for days in (1, 7, 14)]
+    shares = {
+        check: tuple(_uptime(characters[-window - 1 :], span) for window in windows)
+        for check, characters in buckets.items()
+    }
+    return Expected(first, to, buckets, shares)  # type: ignore[arg-type]
+
+
+def _entered(counted: list[Publication], span: Span) -> set[int]:
+    """The buckets that a sample may have entered: none older than the newest one begun before it."""
+    newest = counted[0].at // span.bucket_ms
+    entered = {newest}
+    for publication in counted:
+        bucket = publication.at // span.bucket_ms
+        if bucket >= newest:
+            newest = bucket
+            entered.add(bucket)
+    return entered
+
+
+def _counts_as(row: Row, at: int) -> str:
+    if row.expires_at is not None and row.expires_at <= at:
+        return "?"
+    return CHARACTER[row.status]
+
+
+def _character(lasted: dict[str, int], seen: set[str], span: Span) -> str:
+    if seen & set("ckdu"):
+        for character, worse in (("u", "u"), ("d", "du"), ("k", "kdu")):
+            if sum(lasted[status] for status in worse) >= span.counts_from_ms:
+                return character
+        return "c"
+    return "?" if "?" in seen else "." if "." in seen else "-"
+
+
+def _uptime(characters: str, span: Span) -> float | None:
+    known = [character for character in characters if character in "ckdu"]
+    if len(known) < span.min_known_buckets:
+        return None
+    if set(known) == {"c"}:
+        return 1.0
+    share = Fraction(known.count("c"), len(known))
+    exact = Decimal(share.numerator * 10**40 // share.denominator) / Decimal(10**40)
+    if share.denominator > 0 and (share * 10**40).denominator != 1:
+        exact += Decimal(1) / Decimal(10**45)  # not a tie: a little above what was cut off
+    return min(float(exact.quantize(Decimal("0.0001"), rounding=ROUND_HALF_EVEN)), 0.9999)

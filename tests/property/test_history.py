@@ -1,0 +1,169 @@
+"""The history held against a slow oracle, under every order of events."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from lookout.core.history import History
+from lookout.core.ledger import State
+from lookout.core.log import Event, Started, Stopped
+from lookout.core.model import Status
+from lookout.core.plan import Plan
+from lookout.replay import Replay
+from tests.builders import DAY, HOUR, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_plan, a_row
+from tests.property.events import LONG_STEPS, logs
+from tests.property.oracle import Publication, expected_history
+
+BUCKET = 300 * SECOND
+SET_BACK = st.sampled_from([1, 10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE, HOUR, 3 * HOUR, 2 * DAY])
+PLAN = a_plan()
+# Two days instead of fourteen, and a heartbeat so rare that statuses run out of their hold between two of them.
+BRIEF = a_plan(
+    limits=replace(LAUNCH, heartbeat_ms=17 * MINUTE), span=replace(LAUNCH_SPAN, retention_days=2, min_known_buckets=3)
+)
+
+
+def published(events: list[Event], plan: Plan) -> tuple[Replay, list[Publication]]:
+    """Replay a log and note every publication; the heartbeats' instants are worked out here, apart from the code."""
+    replay = Replay(plan)
+    noted: list[Publication] = []
+    running = False
+    for event in events:
+        if running and not isinstance(event, Started):
+            beat_at = noted[-1].at + plan.limits.heartbeat_ms
+            while beat_at < event.at:
+                noted.append(Publication(beat_at, noted[-1].rows))
+                beat_at += plan.limits.heartbeat_ms
+        replay.feed(event)
+        running = not isinstance(event, Stopped)
+        if running:
+            noted.append(Publication(event.at, replay.ledger.rows))
+    return replay, noted
+
+
+def document(replay: Replay) -> Any:
+    return msgspec.json.decode(replay.ledger.history().body)
+
+
+def agrees_with_the_oracle(events: list[Event], plan: Plan) -> None:
+    replay, publications = published(events, plan)
+    expected = expected_history(publications, plan.span)
+    shown = document(replay)
+    assert [(row["service"], row["chainId"]) for row in shown["rows"]] == [tuple(c) for c in plan.checks()]
+    assert [row["buckets"] for row in shown["rows"]] == [expected.buckets[c] for c in plan.checks()]
+    assert [tuple(row["uptime"].values()) for row in shown["rows"]] == [expected.uptime[c] for c in plan.checks()]
+    assert len(expected.buckets[MESSAGING]) == expected.to - expected.first + 1
+
+
+@pytest.mark.clause("H2", "H6", "H7", "H8", "H9", "H10", "H17")
+@settings(max_examples=200)
+@given(logs())
+def test_buckets_and_uptime_are_those_of_the_oracle(events: list[Event]) -> None:
+    agrees_with_the_oracle(events, PLAN)
+
+
+@pytest.mark.clause("H4", "H12", "H13")
+@settings(max_examples=60)
+@given(logs(steps=LONG_STEPS, most=40))
+def test_the_window_slides_as_the_oracle_says(events: list[Event]) -> None:
+    agrees_with_the_oracle(events, BRIEF)
+
+
+@pytest.mark.clause("H16")
+@settings(max_examples=200)
+@given(logs(set_back=SET_BACK, most=40))
+def test_a_clock_set_back_hides_later_buckets_and_changes_none(events: list[Event]) -> None:
+    agrees_with_the_oracle(events, BRIEF)
+
+
+@pytest.mark.clause("H16", "M12")
+@settings(max_examples=40)
+@given(logs(steps=LONG_STEPS, set_back=SET_BACK, most=40))
+def test_an_ended_bucket_never_changes_whatever_comes_later(events: list[Event]) -> None:
+    replay = Replay(BRIEF)
+    ended: dict[tuple[str, int], str] = {}
+    newest = 0
+    for event in events:
+        replay.feed(event)
+        shown = document(replay)
+        to = event_bucket(replay)
+        newest = max(newest, to)
+        for row in shown["rows"]:
+            first = to - len(row["buckets"]) + 1
+            for bucket, character in enumerate(row["buckets"], first):
+                if bucket < newest:
+                    assert ended.setdefault((row["service"], bucket), character) == character
+
+
+def event_bucket(replay: Replay) -> int:
+    published_at = replay.ledger.published_at
+    assert published_at is not None
+    return published_at // BUCKET
+
+
+@pytest.mark.clause("H3", "H4", "M12")
+@settings(max_examples=60)
+@given(logs(steps=LONG_STEPS, set_back=SET_BACK, most=40))
+def test_every_string_has_the_length_that_from_and_to_give(events: list[Event]) -> None:
+    replay = Replay(BRIEF)
+    for event in events:
+        replay.feed(event)
+        view = replay.ledger.view()
+        assert view.from_at % BUCKET == view.to_at % BUCKET == 0
+        length = (view.to_at - view.from_at) // BUCKET + 1
+        assert 1 <= length <= 2 * 288 + 1
+        assert {len(row.buckets) for row in view.rows} == {length}
+
+
+@pytest.mark.clause("M7")
+@settings(max_examples=60)
+@given(logs(steps=LONG_STEPS, set_back=SET_BACK, most=40), st.data())
+def test_a_log_split_anywhere_and_resumed_from_the_stored_state_gives_the_same_documents(
+    events: list[Event], data: st.DataObject
+) -> None:
+    whole = Replay(BRIEF)
+    for event in events:
+        whole.feed(event)
+    at = data.draw(st.integers(0, len(events)))
+    resumed = Replay(BRIEF)
+    for event in events[:at]:
+        resumed.feed(event)
+    stored = msgspec.json.encode(resumed.ledger.state())
+    resumed = Replay(BRIEF, msgspec.json.decode(stored, type=State), running=resumed.running)
+    for event in events[at:]:
+        resumed.feed(event)
+    if at == len(events):  # nothing was published since: the documents are what was stored
+        assert resumed.ledger.state() == whole.ledger.state()
+        return
+    assert resumed.ledger.live() == whole.ledger.live()
+    assert resumed.ledger.history() == whole.ledger.history()
+    assert resumed.ledger.state() == whole.ledger.state()
+
+
+STEPS = st.integers(0, 60 * SECOND)
+STATUSES: st.SearchStrategy[Status] = st.sampled_from(
+    ["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"]
+)
+
+
+@pytest.mark.clause("H8")
+@given(st.lists(st.tuples(STEPS, STATUSES), min_size=1), STEPS, STEPS)
+def test_in_a_bucket_watched_throughout_the_times_sum_to_its_length(
+    steps: list[tuple[int, Status]], carried_ms: int, first_ms: int
+) -> None:
+    history = History(LAUNCH_SPAN)
+    at = NOON - carried_ms
+    history.publish(at, [a_row("current")])
+    at = max(NOON, min(NOON + first_ms, at + 60 * SECOND))
+    history.publish(at, [a_row("degraded")])
+    for step_ms, status in steps:
+        at = min(at + step_ms, NOON + BUCKET - 1)
+        history.publish(at, [a_row(status)])
+    state = history.state()
+    assert state is not None
+    (strip,) = state.strips
+    assert sum(strip.lasted_ms.values()) + state.watched_ms - strip.since_ms == at - NOON

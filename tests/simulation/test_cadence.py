@@ -1,0 +1,164 @@
+"""When the monitor probes and publishes, on the virtual clock."""
+
+from collections import defaultdict
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from lookout.core.log import Event, HeadRead
+from lookout.core.model import Check, Failed, Observation
+from lookout.monitor.rehearsal import Life, Listeners, rehearse
+from lookout.settings import Policy
+from lookout.sim.layout import LAUNCH, subjects
+from lookout.sim.world import World
+from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, SECOND
+from tests.simulation.worlds import TWO_CHAINS, a_life, a_world, an_episode, plan_of, watch
+
+SLOWEST_ANSWER = 2_040
+
+
+def observations(world: World, *lives: Life, policy: Policy | None = None) -> dict[Check, list[Observation]]:
+    """Every check's observations, in order."""
+    seen: dict[Check, list[Observation]] = defaultdict(list)
+
+    def note(event: Event) -> None:
+        if isinstance(event, Observation):
+            seen[event.check].append(event)
+
+    rehearse(plan_of(world.layout, policy), world, lives, Random(5), listeners=Listeners(event=note))
+    return seen
+
+
+def gaps(seen: list[Observation]) -> list[int]:
+    return [later.at - earlier.at for earlier, later in pairwise(seen)]
+
+
+@pytest.mark.clause("M1")
+def test_a_source_that_answers_is_asked_again_30_to_33_seconds_after_it_did() -> None:
+    for seen in observations(a_world(layout=TWO_CHAINS), a_life(0, 240)).values():
+        assert min(gaps(seen)) >= 30 * SECOND
+        assert max(gaps(seen)) <= 33 * SECOND + SLOWEST_ANSWER
+        assert max(gaps(seen)) - min(gaps(seen)) > 2 * SECOND
+
+
+@pytest.mark.clause("M2", "M3")
+@pytest.mark.parametrize(("kind", "took"), [("fail", (0, SLOWEST_ANSWER)), ("hang", (10_000, 10_000))])
+def test_a_source_that_keeps_failing_is_asked_less_often_until_it_answers(kind: str, took: tuple[int, int]) -> None:
+    world = a_world(an_episode("messaging", "fail" if kind == "fail" else "hang", 10, 20))
+    seen = observations(world, a_life(0, 40))[MESSAGING]
+    failed = [isinstance(one.found, Failed) for one in seen]
+    first, last = failed.index(True), len(failed) - 1 - failed[::-1].index(True)
+    assert all(failed[first : last + 1])
+    waits = [30, 60] + [120] * (last - first - 2)
+    for gap, wait_s in zip(gaps(seen[first : last + 1]), waits, strict=True):
+        assert wait_s * SECOND + took[0] <= gap <= (wait_s + 3) * SECOND + took[1]
+    assert max(gaps(seen[last + 1 :])) <= 33 * SECOND + SLOWEST_ANSWER
+
+
+@pytest.mark.clause("M3")
+def test_a_probe_that_hangs_is_given_up_at_the_timeout() -> None:
+    world = a_world(an_episode("messaging", "hang", 0, 20))
+    for policy in (Policy(), Policy(probe_timeout_s=4)):
+        first, *_ = observations(world, a_life(0, 1), policy=policy)[MESSAGING]
+        assert first.found == Failed("timeout")
+        assert 0 <= first.at - NOON - policy.probe_timeout_s * SECOND < 3 * SECOND
+
+
+@pytest.mark.clause("M6")
+def test_a_hanging_source_moves_no_other_sources_instants() -> None:
+    calm = observations(a_world(layout=TWO_CHAINS), a_life(0, 120))
+    hangs = an_episode("indexer/1", "hang", 10, 100), an_episode("rpc/56/1", "hang", 10, 100)
+    disturbed = observations(a_world(*hangs, layout=TWO_CHAINS), a_life(0, 120))
+    assert disturbed.pop(INDEXER) != calm.pop(INDEXER)
+    assert disturbed == calm
+
+
+@pytest.mark.clause("M5", "M6", "M15")
+def test_the_report_advances_every_half_minute_even_if_everything_hangs() -> None:
+    world = a_world(
+        *(
+            an_episode(subject, "hang", 0, 300)
+            for subject in subjects(LAUNCH)
+            if subject.startswith(("rpc", "indexer", "hosted")) or "/" not in subject
+        ),
+        layout=LAUNCH,
+    )
+    publications = watch(world, (a_life(0, 120),)).publications
+    for (earlier_at, _), (later_at, _) in pairwise(publications):
+        assert later_at - earlier_at <= 30 * SECOND
+    assert publications[-1][0] >= NOON + 120 * MINUTE - 30 * SECOND
+    for at, rows in publications:
+        assert all(row.status in ("unknown", "unavailable", "unmonitored") for row in rows)
+        assert all(at - row.observed_at <= 134 * SECOND for row in rows if row.observed_at is not None)
+
+
+@pytest.mark.clause("M5")
+def test_a_quiet_monitor_still_publishes_every_half_minute() -> None:
+    plan = plan_of(TWO_CHAINS, Policy(recheck_s=600, backoff_cap_s=600))
+    publications = watch(a_world(layout=TWO_CHAINS), (a_life(0, 60),), plan=plan).publications
+    assert {later[0] - earlier[0] for earlier, later in pairwise(publications)} >= {30 * SECOND}
+    assert max(later[0] - earlier[0] for earlier, later in pairwise(publications)) == 30 * SECOND
+
+
+@pytest.mark.clause("M5")
+def test_publications_are_gathered_to_two_a_second_and_no_row_waits_longer() -> None:
+    world = a_world(layout=LAUNCH)
+    publications = watch(world, (a_life(0, 120),)).publications
+    assert min(later[0] - earlier[0] for earlier, later in pairwise(publications)) >= 500
+    for (_, before), (at, rows) in pairwise(publications):
+        for old, row in zip(before, rows, strict=True):
+            assert row == old or (row.observed_at is not None and at - row.observed_at <= 500)
+
+
+@pytest.mark.clause("M8")
+def test_endpoints_are_read_every_15_seconds_and_their_answers_date_the_head() -> None:
+    heads: list[HeadRead] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, HeadRead):
+            heads.append(event)
+
+    world = a_world()
+    rehearse(plan_of(world.layout), world, (a_life(0, 120),), Random(5), listeners=Listeners(event=note))
+    first, *later = heads
+    assert first.at - NOON <= 3 * SECOND
+    per_endpoint = (120 * MINUTE) / (15 * SECOND + 440)  # an answer takes 440 ms on average
+    assert 3 * per_endpoint * 0.97 <= len(later) <= 3 * per_endpoint * 1.03
+    assert max(b.at - a.at for a, b in pairwise(heads)) <= 15 * SECOND + SLOWEST_ANSWER
+
+
+@pytest.mark.clause("M7", "M12")
+@pytest.mark.parametrize(
+    ("first_ends_min", "second_begins_min", "expected"),
+    [
+        pytest.param(50, 50.5, "unavailable", id="half a minute later, still failing"),
+        pytest.param(50, 110, "current", id="an hour later, well again"),
+        pytest.param(120, 60, "unknown", id="the clock set back by an hour, into a failure"),
+    ],
+)
+def test_after_a_start_every_row_is_right_within_14_seconds(
+    first_ends_min: float, second_begins_min: float, expected: str
+) -> None:
+    failing = ("messaging", "indexer/1", "hosted-indexer/56", "ppoi", "broadcasters")
+    world = a_world(*(an_episode(subject, "fail", 30, 75) for subject in failing), layout=TWO_CHAINS)
+    begin_at = NOON + round(second_begins_min * MINUTE)
+    lives = a_life(0, first_ends_min), Life(begin_at, begin_at + 15 * SECOND)
+    rows = watch(world, lives).publications[-1][1]
+    for row in rows:
+        assert row.observed_at is not None
+        assert begin_at <= row.observed_at <= begin_at + 14 * SECOND
+        well = row.check in ((Check("hosted-indexer", 1)), Check("indexer", 56))
+        assert row.status == ("current" if well else expected)
+
+
+@pytest.mark.clause("M2")
+def test_a_source_of_several_chains_fails_only_when_all_of_them_do() -> None:
+    """A node that hears the broadcasters of one chain and not those of another answers: it is asked as often."""
+    world = a_world(an_episode("broadcasters/1", "all-silent", 10, 100), layout=TWO_CHAINS)
+    seen = observations(world, a_life(0, 110))
+    for check in (Check("broadcasters", 1), Check("broadcasters", 56)):
+        assert max(gaps(seen[check])) <= 33 * SECOND + SLOWEST_ANSWER
+    all_silent = an_episode("broadcasters/56", "all-silent", 10, 100)
+    seen = observations(a_world(*world.episodes, all_silent, layout=TWO_CHAINS), a_life(0, 110))
+    assert min(gaps(seen[Check("broadcasters", 1)])[-20:]) >= 120 * SECOND

@@ -1,0 +1,91 @@
+"""Reference heads: no single endpoint, whatever it does, moves a row."""
+
+from functools import cache
+
+import pytest
+
+from lookout.sim.episodes import Episode, Kind
+from tests.builders import NOON
+from tests.simulation.worlds import TWO_CHAINS, Record, a_life, a_world, an_episode, watch
+
+# On each chain one indexer is well, and the other stays behind by as much as it already is.
+BACKGROUND = (
+    an_episode("hosted-indexer/1", "freeze", 5, 40),
+    an_episode("hosted-indexer/1", "behind", 45, 400, 100),
+    an_episode("hosted-indexer/56", "freeze", 40, 10),
+    an_episode("hosted-indexer/56", "behind", 50, 400, 100),
+    an_episode("ppoi/1", "freeze", 30, 80),
+    an_episode("messaging", "hang", 80, 10),
+    an_episode("broadcasters/56", "all-silent", 100, 10),
+)
+LIFE = (a_life(60, 180),)
+SIZES: dict[Kind, int] = {"lag": 3_600_000, "lie-high": 1_000, "lie-low": 1_000_000, "future": 120_000}
+
+KINDS = ("fail", "hang", "freeze", "lag", "lie-high", "lie-low", "future", "wrong-chain")
+
+Statuses = list[tuple[int, tuple[tuple[str, str], ...]]]
+
+
+def disturbed(kind: Kind, number: int, begins_min: float, seed: int) -> Record:
+    """The same world, but for one endpoint of each chain."""
+    faults = [an_episode(f"rpc/{of}/{number}", kind, begins_min, 400, SIZES.get(kind, 0)) for of in (1, 56)]
+    return watch(a_world(*BACKGROUND, *faults, layout=TWO_CHAINS), LIFE, seed=seed)
+
+
+@cache
+def undisturbed(seed: int) -> Record:
+    return watch(a_world(*BACKGROUND, layout=TWO_CHAINS), LIFE, seed=seed)
+
+
+def statuses(record: Record) -> Statuses:
+    """All that was published, with its instant."""
+    return [(at, tuple((row.status, row.reason) for row in rows)) for at, rows in record.publications]
+
+
+@pytest.mark.clause("M8")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("number", range(3), ids="endpoint {}".format)
+def test_one_endpoint_that_goes_wrong_changes_no_status(kind: Kind, number: int) -> None:
+    assert statuses(disturbed(kind, number, 90, seed=number)) == statuses(undisturbed(number))
+
+
+@pytest.mark.clause("M8", "M12")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(4), ids="seed {}".format)
+def test_one_endpoint_that_is_wrong_before_the_start_changes_no_status(kind: Kind, seed: int) -> None:
+    """Also where it is the first to answer. Instants may differ: a first head waits for an endpoint that hangs."""
+    record = disturbed(kind, 0, 0, seed)
+    for check in (row.check for row in record.publications[0][1]):
+        assert record.course(*check) == undisturbed(seed).course(*check)
+
+
+@pytest.mark.clause("M8")
+def test_two_endpoints_that_lie_alike_are_believed() -> None:
+    lies = (an_episode(f"rpc/1/{number}", "lie-high", 90, 400, 1_000) for number in (0, 1))
+    record = watch(a_world(*BACKGROUND, *lies, layout=TWO_CHAINS), LIFE)
+    assert record.statuses("indexer", 1, 61, 90) == {"current"}
+    assert record.statuses("indexer", 1, 92, 180) == {"catching-up", "degraded"}
+    assert record.statuses("indexer", 56, 61, 180) == {"current"}
+
+
+@pytest.mark.clause("M8", "S13", "R13")
+@pytest.mark.parametrize("kind", ["fail", "hang", "future", "wrong-chain"])
+def test_without_any_head_for_a_minute_an_indexer_is_unknown_and_others_go_on(kind: Kind) -> None:
+    faults = [an_episode(f"rpc/1/{number}", kind, 30, 30, SIZES.get(kind, 0)) for number in range(3)]
+    record = watch(a_world(*faults, layout=TWO_CHAINS), (a_life(0, 90),))
+    incomparable = [row for at, row in record.of("indexer", 1) if NOON + 32 * 60_000 <= at < NOON + 60 * 60_000]
+    assert incomparable
+    for row in incomparable:
+        assert (row.status, row.reason, row.expires_at) == ("unknown", "incompatible-reference", None)
+    assert record.statuses("indexer", 1, 1, 30.9) == {"current"}
+    assert record.statuses("indexer", 1, 61, 90) == {"current"}
+    for service, chain_id in (("indexer", 56), ("ppoi", 1), ("messaging", None)):
+        assert record.statuses(service, chain_id, 1, 90) == {"current"}
+
+
+@pytest.mark.clause("M8", "S13")
+def test_frozen_endpoints_all_of_them_are_not_told_from_a_halted_chain() -> None:
+    """The head is as fresh as its answer, whatever the block's own age."""
+    frozen = [Episode(f"rpc/1/{number}", "freeze", NOON, NOON + 7_200_000) for number in range(3)]
+    record = watch(a_world(*frozen), (a_life(0, 120),))
+    assert record.statuses("indexer", 1, 1, 120) == {"current"}

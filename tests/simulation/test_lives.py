@@ -1,0 +1,241 @@
+"""Stops, crashes and starts: what is carried over, what is shown of the time between, and what a replay makes of it."""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+from lookout.core.ledger import Ledger
+from lookout.core.log import Event, format_event, parse_event
+from lookout.core.model import Check
+from lookout.monitor.rehearsal import GATHER_MS, Life, Listeners, rehearse
+from lookout.replay import Replay
+from lookout.sim.episodes import draw_episodes
+from lookout.sim.layout import LAUNCH
+from lookout.sim.world import World, drawn_world
+from tests.builders import BROADCASTERS, DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND
+from tests.property.oracle import Publication, expected_history
+from tests.simulation.worlds import ONE_CHAIN, TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
+
+BUCKET = 300 * SECOND
+
+
+def lived(world: World, lives: Iterable[Life], listeners: Listeners | None = None) -> Ledger:
+    told = Listeners() if listeners is None else listeners
+    return rehearse(plan_of(world.layout), world, lives, Random(9), listeners=told)
+
+
+def buckets(ledger: Ledger) -> dict[Check, dict[int, str]]:
+    """Every check's ended buckets, by when they began."""
+    history: dict[str, Any] = json.loads(ledger.history().body)
+    from_at = round(datetime.fromisoformat(history["from"]).timestamp()) * 1000
+    return {
+        Check(row["service"], row["chainId"]): {
+            from_at + number * BUCKET: character for number, character in enumerate(row["buckets"][:-1])
+        }
+        for row in history["rows"]
+    }
+
+
+@pytest.mark.clause("M7", "S1", "S2")
+def test_failures_are_counted_on_over_a_restart() -> None:
+    world = a_world(an_episode("messaging", "fail", 0, 60))
+    lives = a_life(0, 0.75), a_life(2, 2.25)  # two failures in the first, one in the second
+    rows = [row for _, row in watch(world, lives).of("messaging", None)]
+    assert [row.status for row in rows] == ["unknown", "unknown", "unknown", "unavailable"]
+
+
+@pytest.mark.clause("M7", "S8")
+def test_a_node_trails_on_over_a_restart() -> None:
+    """Trailing began in the first life, so the second life's first observation is already beyond the 45 s."""
+    world = a_world(an_episode("ppoi/1", "freeze", 0, 300))
+    trailing_since_at = world.truth("ppoi", 1, NOON + 100 * MINUTE).trailing_since_at
+    assert trailing_since_at is not None
+    lives = Life(NOON, trailing_since_at + 40 * SECOND), Life(trailing_since_at + 3 * MINUTE, NOON + HOUR)
+    rows = [row for _, row in watch(world, lives).of("ppoi", 1)]
+    assert rows[0].status == "unknown"
+    observed = [row for row in rows if row.observed_at is not None]
+    assert [row.status for row in observed if (row.observed_at or 0) < lives[1].begin_at][-1] == "current"
+    assert {row.status for row in observed if (row.observed_at or 0) >= lives[1].begin_at} == {
+        "catching-up",
+        "degraded",
+    }
+
+
+@pytest.mark.clause("M7", "M14")
+def test_rows_are_carried_over_as_they_were_until_their_first_new_probe() -> None:
+    lives = a_life(0, 60), a_life(70, 80)
+    publications = watch(a_world(), lives).publications
+    last = [rows for at, rows in publications if at < NOON + 60 * MINUTE][-1]
+    (resumed,) = (rows for at, rows in publications if at == NOON + 70 * MINUTE)
+    assert resumed == last
+    assert all((row.expires_at or 0) < NOON + 70 * MINUTE for row in resumed)
+    assert not any(NOON + 60 * MINUTE <= at < NOON + 70 * MINUTE for at, _ in publications)
+
+
+@pytest.mark.clause("M7")
+def test_a_crash_loses_only_what_was_not_published_yet() -> None:
+    """Just after an observation that still waits to be published, the crash takes it along."""
+    world = a_world(layout=LAUNCH)
+    record = watch(world, (a_life(0, 10),))
+    waited = [
+        (row.observed_at, at, row.check)
+        for at, rows in record.publications
+        for row in rows
+        if row.observed_at is not None and 0 < at - row.observed_at < GATHER_MS and at - 1 > NOON + MINUTE
+    ]
+    observed_at, published_at, check = waited[0]
+    crash = watch(world, (Life(NOON, published_at, "crash"), Life(published_at + SECOND, NOON + 20 * MINUTE)))
+    stop = watch(world, (Life(NOON, published_at), Life(published_at + SECOND, NOON + 20 * MINUTE)))
+    (crashed,) = (rows for at, rows in crash.publications if at == published_at + SECOND)
+    (stopped,) = (rows for at, rows in stop.publications if at == published_at + SECOND)
+    assert {row.observed_at for row in stopped if row.check == check} == {observed_at}
+    assert all(row.observed_at != observed_at for row in crashed if row.check == check)
+    assert sum(one != other for one, other in zip(crashed, stopped, strict=True)) < len(crashed)
+
+
+@pytest.mark.clause("H4", "H7", "H8", "M14")
+def test_a_bucket_without_the_monitor_is_no_data_and_one_with_it_is_not() -> None:
+    ledger = lived(a_world(), (a_life(0, 61), a_life(92, 153)))
+    for of_check in buckets(ledger).values():
+        told = "".join(of_check.values())
+        # The monitor ran in the first minute of bucket 12 and from minute 92 on, which is inside bucket 18.
+        assert [place for place, character in enumerate(told) if character == "-"] == [13, 14, 15, 16, 17]
+        assert set(told) == {"c", "-"}
+
+
+@pytest.mark.clause("H6", "H8", "S2")
+def test_buckets_in_which_a_service_was_down_throughout_are_unavailable() -> None:
+    told = buckets(lived(a_world(an_episode("indexer/1", "outage", 30, 60)), (a_life(0, 180),)))[INDEXER]
+    characters = "".join(told.values())
+    assert characters[7:18] == "u" * 11
+    assert set(characters[:6]) == {"c"}
+    assert characters[-10:] == "c" * 10
+
+
+@pytest.mark.clause("H6", "H8")
+@pytest.mark.parametrize(
+    ("lasts_s", "character"),
+    [pytest.param(20, "c", id="some seconds do not count"), pytest.param(140, "d", id="some minutes do")],
+)
+def test_a_short_spell_of_partial_coverage_counts_from_a_minute_on(lasts_s: int, character: str) -> None:
+    spell = an_episode("broadcasters/1", "some-silent", 30.5, lasts_s / 60, 50)
+    told = buckets(lived(a_world(spell), (a_life(0, 60),)))[BROADCASTERS]
+    assert told[NOON + 30 * MINUTE] == character
+    assert {told[at] for at in told if at != NOON + 30 * MINUTE} == {"c"}
+
+
+@pytest.mark.clause("H8")
+def test_a_status_holds_for_a_minute_after_the_monitor_stopped_and_no_longer() -> None:
+    """The outage and the monitor end just before a bucket does; in the next one it was down for under a minute."""
+    world = a_world(an_episode("indexer/1", "fail", 30, 35))
+    told = buckets(lived(world, (a_life(0, 64.9), a_life(68.3, 90))))[INDEXER]
+    assert [told[NOON + minute * MINUTE] for minute in (60, 65, 70)] == ["u", "c", "c"]
+
+
+@pytest.mark.clause("H17", "M7", "M14")
+def test_rows_that_ran_out_while_the_monitor_was_away_count_as_unknown_until_they_are_probed() -> None:
+    """The second life is over before any probe completes: all it ever published are rows from an hour ago."""
+    moment_ms = 30
+    begin_at = NOON + 120 * MINUTE
+    lives = a_life(0, 60), Life(begin_at, begin_at + moment_ms), a_life(180, 200)
+    for told in buckets(lived(a_world(), lives)).values():
+        assert told[begin_at] == "?"
+        assert (told[begin_at - BUCKET], told[begin_at + BUCKET], told[NOON + 180 * MINUTE]) == ("-", "-", "c")
+
+
+@pytest.mark.clause("H6", "H7", "H8", "H9", "H10", "H16")
+@pytest.mark.parametrize("seed", [31, 32, 33], ids="seed {}".format)
+def test_the_history_is_what_a_slow_count_of_all_publications_gives(seed: int) -> None:
+    drawn = draw_episodes(ONE_CHAIN, seed, NOON, NOON + DAY, intensity=20)
+    world = a_world(*drawn, an_episode("ppoi", "missing-list", 12 * 60, 30), seed=seed)
+    lives = (
+        Life(NOON, NOON + 5 * HOUR + 17 * SECOND),
+        Life(NOON + 5 * HOUR + 45 * SECOND, NOON + 9 * HOUR + 2 * MINUTE, "crash"),
+        Life(NOON + 9 * HOUR + 4 * MINUTE, NOON + 15 * HOUR + 299 * SECOND),
+        Life(NOON + 17 * HOUR, NOON + DAY),
+    )
+    record = Record()
+    ledger = lived(world, lives, Listeners(published=record.published))
+    plan = plan_of(ONE_CHAIN)
+    expected = expected_history([Publication(at, rows) for at, rows in record.publications], plan.span)
+    history: dict[str, Any] = json.loads(ledger.history().body)
+    for row in history["rows"]:
+        check = Check(row["service"], row["chainId"])
+        assert row["buckets"] == expected.buckets[check]
+        assert tuple(row["uptime"].values()) == expected.uptime[check]
+    characters = {character for row in history["rows"] for character in row["buckets"]}
+    assert characters >= set("cdu?-")
+
+
+@pytest.mark.clause("H3", "H16", "M12")
+def test_a_clock_set_back_by_an_hour_changes_no_ended_bucket() -> None:
+    world = a_world(an_episode("messaging", "fail", 60, 40), layout=TWO_CHAINS)
+    samples: list[dict[Check, dict[int, str]]] = []
+
+    def look(ledger: Ledger) -> None:
+        if ledger.published_at is not None and ledger.published_at >= NOON + 100 * MINUTE:
+            samples.append(buckets(ledger))
+
+    first, second = a_life(0, 120), a_life(60, 240)
+    before = buckets(lived(world, (first,)))
+    after = buckets(lived(world, (first, second), Listeners(published=look)))
+    assert len(samples) > 200
+    for of_check in (*samples, after):
+        for check, characters in of_check.items():
+            ended = before[check]
+            common = ended.keys() & characters.keys()
+            assert common
+            assert all(characters[at] == ended[at] for at in common)
+    assert list(after[MESSAGING].values()) == [*before[MESSAGING].values(), *"c" * (47 - len(before[MESSAGING]))]
+
+
+def recorded(world: World, lives: Iterable[Life], gather_ms: int) -> tuple[Ledger, Ledger]:
+    """The ledgers of a rehearsal and of a replay of its log, which went through the log's own format."""
+    lines: list[bytes] = []
+
+    def note(event: Event) -> None:
+        lines.append(format_event(event))
+
+    plan = plan_of(world.layout)
+    ledger = rehearse(plan, world, lives, Random(9), listeners=Listeners(event=note), gather_ms=gather_ms)
+    replay = Replay(plan)
+    for line in lines:
+        replay.feed(parse_event(line))
+    return ledger, replay.ledger
+
+
+@pytest.mark.clause("H8", "M7")
+def test_a_replayed_log_gives_the_same_buckets_when_nothing_was_gathered() -> None:
+    """A replay also publishes at each head, which holds the last status a little longer after a stop: the buckets in
+    which the monitor stopped or started are left out."""
+    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + DAY, intensity=20)
+    breaks = [(NOON + 5 * HOUR + 7 * SECOND, 40 * SECOND), (NOON + 9 * HOUR, HOUR), (NOON + 20 * HOUR, 10 * MINUTE)]
+    begins = [NOON, *(at + lasts for at, lasts in breaks)]
+    ends = [*(at for at, _ in breaks), NOON + DAY]
+    lives = [Life(begin, end) for begin, end in zip(begins, ends, strict=True)]
+    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, lives, gather_ms=0))
+    apart = {at // BUCKET * BUCKET for at in (*begins, *ends)} | {(at + MINUTE) // BUCKET * BUCKET for at in ends}
+    assert rehearsed.keys() == replayed.keys()
+    for check, characters in rehearsed.items():
+        assert characters.keys() == replayed[check].keys()
+        assert {at for at, character in characters.items() if character != replayed[check][at]} <= apart
+    assert {character for of_check in rehearsed.values() for character in of_check.values()} >= set("ckdu?-")
+
+
+@pytest.mark.clause("M5", "H8")
+def test_a_replayed_log_differs_from_what_was_published_by_half_seconds_alone() -> None:
+    world = drawn_world(TWO_CHAINS, 42, NOON, NOON + DAY, intensity=20)
+    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, (Life(NOON, NOON + DAY),), GATHER_MS))
+    total = sum(len(characters) for characters in rehearsed.values())
+    differing = [
+        (check, at)
+        for check, characters in rehearsed.items()
+        for at, character in characters.items()
+        if character != replayed[check][at]
+    ]
+    assert len(differing) <= total / 500
+    assert set(rehearsed[PPOI].values()) > {"c"}

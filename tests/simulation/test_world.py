@@ -1,0 +1,243 @@
+"""The simulated world itself: repeatable, and at fault exactly as its episodes say."""
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from lookout.sim.episodes import FAULTS, Episode, draw_episodes
+from lookout.sim.layout import LAUNCH
+from lookout.sim.world import HeadAnswer, Indexes, Members, World, drawn_world
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+from tests.simulation.worlds import TWO_CHAINS, a_world, an_episode
+
+LATER = NOON + 30 * MINUTE
+
+
+def test_a_world_is_a_function_of_its_seed_and_the_instant_alone() -> None:
+    one, other = (drawn_world(LAUNCH, 7, NOON, NOON + 2 * DAY, intensity=10) for _ in range(2))
+    instants = [NOON + n * 977_003 for n in range(150)]
+    told = {at: (one.endpoint(56, 0, at), one.ppoi(at), one.truth("indexer", 1, at)) for at in instants}
+    Random(1).shuffle(instants)
+    assert {at: (other.endpoint(56, 0, at), other.ppoi(at), other.truth("indexer", 1, at)) for at in instants} == told
+    assert drawn_world(LAUNCH, 8, NOON, NOON + 2 * DAY, intensity=10).episodes != one.episodes
+
+
+def test_a_healthy_world_answers_truly_everywhere() -> None:
+    world = a_world(layout=LAUNCH)
+    for at in range(NOON, NOON + DAY, 613_007):
+        for chain in LAUNCH:
+            answer = HeadAnswer(chain.chain_id, *world.head(chain.chain_id, at))
+            assert [world.endpoint(chain.chain_id, number, at) for number in range(3)] == [answer] * 3
+            truth = world.truth("indexer", chain.chain_id, at)
+            assert truth.answering
+            assert truth.position == world.indexer("indexer", chain.chain_id, at)
+            assert truth.reached_at is not None
+            assert SECOND <= at - truth.reached_at <= 6 * SECOND
+        assert world.broadcasters(at) == {chain.chain_id: (chain.members, chain.members) for chain in LAUNCH}
+        peers = world.messaging(at)
+        assert isinstance(peers, int)
+        assert peers >= 1
+
+
+def test_blocks_come_at_the_chains_pace_with_timestamps_in_whole_seconds_of_the_past() -> None:
+    world = a_world(layout=LAUNCH)
+    for chain in LAUNCH:
+        heads = [(at, world.head(chain.chain_id, at)) for at in range(NOON, NOON + HOUR, 911)]
+        assert all(head.block_at % SECOND == 0 and head.block_at <= at for at, head in heads)
+        assert all(at - head.block_at <= 2 * chain.block_ms + SECOND for at, head in heads)
+        assert all(earlier.height <= later.height for (_, earlier), (_, later) in pairwise(heads))
+        grown = heads[-1][1].height - heads[0][1].height
+        assert abs(grown - HOUR / chain.block_ms) <= 3 + 2 * SECOND / chain.block_ms
+
+
+def test_a_chain_halts_changes_its_pace_and_goes_back() -> None:
+    world = a_world(
+        an_episode("chain/1", "halt", 10, 20),
+        an_episode("chain/1", "pace", 60, 60, 50),
+        an_episode("chain/1", "reorg", 150, 0.001, 4),
+    )
+
+    def head(minute: float) -> int:
+        return world.head(1, NOON + round(minute * MINUTE)).height
+
+    assert head(11) == head(29.9)
+    assert world.block_ms(1, NOON + 15 * MINUTE) is None
+    assert head(60) - head(30) in (149, 150)
+    assert head(120) - head(60) in (599, 600)
+    before, after = world.head(1, NOON + 150 * MINUTE - 1), world.head(1, NOON + 150 * MINUTE)
+    assert before.height - after.height == 4
+    assert before.block_at - after.block_at == 4 * 12 * SECOND
+    assert head(160) > before.height
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [("freeze", 0), ("lag", 600_000), ("lie-high", 70), ("lie-low", 70), ("future", 90_000), ("wrong-chain", 0)],
+)
+def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: str, size: int) -> None:
+    (fault,) = (fault for fault in FAULTS["rpc/*/*"] if fault.kind == kind)
+    world = a_world(an_episode("rpc/1/1", fault.kind, 20, 20, size))
+    height, block_at = world.head(1, LATER)
+    frozen, lagging = world.head(1, NOON + 20 * MINUTE), world.head(1, LATER - 600_000)
+    assert (
+        world.endpoint(1, 1, LATER)
+        == {
+            "freeze": (1, *frozen),
+            "lag": (1, *lagging),
+            "lie-high": (1, height + 70, block_at),
+            "lie-low": (1, height - 70, block_at),
+            "future": (1, height, LATER + 90_000),
+            "wrong-chain": (61, height, block_at),
+        }[kind]
+    )
+    for at in (NOON + 20 * MINUTE - 1, NOON + 40 * MINUTE):
+        assert world.endpoint(1, 1, at) == (1, *world.head(1, at))
+    assert world.endpoint(1, 0, LATER) == (1, height, block_at)
+
+
+@pytest.mark.parametrize("subject", ["rpc/1/0", "indexer/1", "hosted-indexer/1", "ppoi", "broadcasters", "messaging"])
+@pytest.mark.parametrize("kind", ["fail", "hang"])
+def test_whatever_can_be_asked_can_fail_and_hang(subject: str, kind: str) -> None:
+    world = a_world(an_episode(subject, "fail" if kind == "fail" else "hang", 20, 20))
+    answers = {
+        "rpc/1/0": world.endpoint(1, 0, LATER),
+        "indexer/1": world.indexer("indexer", 1, LATER),
+        "hosted-indexer/1": world.indexer("hosted-indexer", 1, LATER),
+        "ppoi": world.ppoi(LATER),
+        "broadcasters": world.broadcasters(LATER),
+        "messaging": world.messaging(LATER),
+    }
+    assert {name for name, answer in answers.items() if answer == kind} == {subject}
+
+
+@pytest.mark.parametrize(
+    ("kind", "speed"), [pytest.param("freeze", 0.0, id="frozen"), pytest.param("behind", 0.4, id="at 40 percent")]
+)
+def test_an_indexer_falls_behind_and_catches_up(kind: str, speed: float) -> None:
+    world = a_world(an_episode("indexer/1", "freeze" if kind == "freeze" else "behind", 20, 60, 40))
+
+    def behind_ms(minute: float) -> int:
+        at = NOON + round(minute * MINUTE)
+        reached_at = world.truth("indexer", 1, at).reached_at
+        assert reached_at is not None
+        return at - reached_at
+
+    usual = behind_ms(10)
+    assert behind_ms(80) - usual == pytest.approx((1 - speed) * 60 * MINUTE, abs=1)
+    assert behind_ms(82) < behind_ms(80)
+    assert behind_ms(80 + 60 * (1 - speed) / 5 + 0.1) == usual
+    assert [world.indexer("indexer", 1, NOON + minute * MINUTE) for minute in (10, 180)] == [
+        world.head(1, NOON + minute * MINUTE - usual).height - 5 for minute in (10, 180)
+    ]
+
+
+def test_an_outage_is_silent_and_leaves_the_indexer_behind() -> None:
+    world = a_world(an_episode("indexer/1", "outage", 20, 60))
+    assert world.indexer("indexer", 1, NOON + 79 * MINUTE) == "fail"
+    back = world.truth("indexer", 1, NOON + 80 * MINUTE)
+    assert back.answering
+    assert back.position is not None
+    assert back.head is not None
+    assert back.head - back.position >= 299
+
+
+def test_a_ppoi_node_trails_from_the_first_entry_that_it_does_not_validate() -> None:
+    world = a_world(an_episode("ppoi/1", "freeze", 20, 60), layout=TWO_CHAINS)
+    since_at = world.truth("ppoi", 1, NOON + 79 * MINUTE).trailing_since_at
+    assert since_at is not None
+    for at in range(NOON + 20 * MINUTE, NOON + 80 * MINUTE, 7 * SECOND):
+        truth = world.truth("ppoi", 1, at)
+        assert truth.trailing_since_at == (since_at if at >= since_at else None)
+        networks = world.ppoi(at)
+        assert not isinstance(networks, str)
+        assert networks[1] == Indexes(truth.position or 0, truth.head or 0)
+        assert ((truth.position or 0) < (truth.head or 0)) == (at >= since_at)
+    assert world.truth("ppoi", 1, NOON + 3 * HOUR).trailing_since_at in (
+        None,
+        *range(NOON + 179 * MINUTE, NOON + 3 * HOUR),
+    )
+
+
+@pytest.mark.parametrize("seed", range(5), ids="seed {}".format)
+def test_since_when_a_node_trails_agrees_with_looking_at_every_second(seed: int) -> None:
+    world = drawn_world(TWO_CHAINS, seed, NOON, NOON + 6 * HOUR, intensity=60)
+    since_at: int | None = None
+    for at in range(NOON, NOON + 6 * HOUR, SECOND):
+        truth = world.truth("ppoi", 56, at)
+        if truth.position == truth.head:
+            since_at = None
+            assert truth.trailing_since_at is None
+        else:
+            since_at = at if since_at is None else since_at
+            assert truth.trailing_since_at is not None
+            assert since_at - SECOND < truth.trailing_since_at <= since_at
+
+
+def test_what_a_ppoi_node_lacks_it_says() -> None:
+    world = a_world(
+        an_episode("ppoi", "missing-list", 0, 60), an_episode("ppoi/56", "no-network", 0, 60), layout=TWO_CHAINS
+    )
+    assert world.ppoi(LATER) == {1: "missing-list", 56: "nothing"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "heard"),
+    [
+        ("some-silent", 1, Members(4, 5)),
+        ("some-silent", 60, Members(2, 5)),
+        ("some-silent", 99, Members(1, 5)),
+        ("all-silent", 0, Members(0, 5)),
+        ("none-known", 0, Members(0, 0)),
+    ],
+)
+def test_silent_broadcasters_are_not_heard(kind: str, size: int, heard: Members) -> None:
+    (fault,) = (fault for fault in FAULTS["broadcasters/*"] if fault.kind == kind)
+    world = a_world(an_episode("broadcasters/1", fault.kind, 20, 20, size), layout=TWO_CHAINS)
+    assert world.broadcasters(LATER) == {1: heard, 56: Members(5, 5)}
+
+
+def test_of_two_episodes_that_overlap_the_later_holds_and_then_the_earlier_again() -> None:
+    outer, inner = an_episode("messaging", "fail", 0, 60), an_episode("messaging", "no-peers", 20, 20)
+    world = a_world(inner, outer)
+    assert [world.messaging(NOON + minute * MINUTE) for minute in (10, 30, 50)] == ["fail", 0, "fail"]
+    assert world.fault("messaging", NOON + 30 * MINUTE) == inner
+
+
+def test_a_later_episode_does_not_change_what_was_before_it() -> None:
+    """So that a fault can be added to a world that is being lived in."""
+    world = drawn_world(TWO_CHAINS, 3, NOON, NOON + DAY, intensity=30)
+    turn_at = NOON + 12 * HOUR
+    added = [Episode(subject, "freeze", turn_at, turn_at + HOUR) for subject in ("indexer/1", "ppoi/56", "rpc/1/0")]
+    halted = Episode("chain/56", "halt", turn_at, turn_at + HOUR)
+    changed = World(world.layout, world.seed, world.origin_at, (*world.episodes, *added, halted))
+    for at in range(NOON, turn_at, 47 * SECOND):
+        assert changed.ppoi(at) == world.ppoi(at)
+        for chain_id in (1, 56):
+            assert changed.endpoint(chain_id, 0, at) == world.endpoint(chain_id, 0, at)
+            assert changed.indexer("indexer", chain_id, at) == world.indexer("indexer", chain_id, at)
+    assert changed.head(56, turn_at + HOUR) != world.head(56, turn_at + HOUR)
+
+
+def test_drawn_episodes_use_every_kind_of_fault_and_a_subjects_do_not_overlap() -> None:
+    drawn = draw_episodes(LAUNCH, 1, NOON, NOON + 365 * DAY)
+    assert {episode.kind for episode in drawn} == {fault.kind for faults in FAULTS.values() for fault in faults}
+    assert all(NOON < episode.begin_at < NOON + 365 * DAY for episode in drawn)
+    for subject in {episode.subject for episode in drawn}:
+        its = [episode for episode in drawn if episode.subject == subject]
+        assert all(earlier.end_at < later.begin_at for earlier, later in pairwise(its))
+    assert len(drawn) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("episode", "message"),
+    [
+        pytest.param(an_episode("rpc/1/3", "fail", 0, 1), "'rpc/1/3' is not in this world", id="no such endpoint"),
+        pytest.param(an_episode("messaging", "halt", 0, 1), "'halt' cannot befall messaging", id="no such fault"),
+        pytest.param(an_episode("messaging", "fail", 0, 0), "and end later", id="over before it begins"),
+        pytest.param(an_episode("messaging", "fail", -1, 9), "does not begin after the world", id="before the world"),
+    ],
+)
+def test_an_episode_that_cannot_be_is_refused_by_name(episode: Episode, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        a_world(episode)

@@ -1,0 +1,152 @@
+"""Configuration files: every key, every problem at once, no secret shown."""
+
+from pathlib import Path
+
+import pytest
+
+from lookout.config import ConfigError, read_config
+from lookout.core.heads import Pace
+from lookout.core.model import Check
+from lookout.settings import Policy, Settings, limits
+from tests.builders import LAUNCH, LAUNCH_SPAN
+
+VECTORS = Path(__file__).parent.parent / "data" / "vectors"
+CHAIN = '[[chains]]\nid = 1\nname = "Ethereum"\nblock_time_s = 12\nrpc = ["http://127.0.0.1:1/a"]\n'
+
+
+def problems(folder: Path, text: str, **environment: str) -> list[str]:
+    path = folder / "lookout.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_config(path, environment)
+    assert str(caught.value) == "\n".join(caught.value.problems)
+    return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
+
+
+def settings(folder: Path, text: str, **environment: str) -> Settings:
+    path = folder / "lookout.toml"
+    path.write_text(text)
+    return read_config(path, environment)
+
+
+@pytest.mark.clause("S16")
+def test_an_empty_file_has_the_launch_values(tmp_path: Path) -> None:
+    plan = settings(tmp_path, "").plan()
+    assert (plan.limits, plan.span) == (LAUNCH, LAUNCH_SPAN)
+    assert (LAUNCH.recheck_ms, LAUNCH.jitter_ms, LAUNCH.backoff_cap_ms) == (30_000, 3_000, 120_000)
+    assert (LAUNCH.probe_timeout_ms, LAUNCH.row_lifetime_ms, LAUNCH.heartbeat_ms) == (10_000, 150_000, 30_000)
+    assert (LAUNCH.failures_for_unavailable, LAUNCH.allowance_blocks, LAUNCH.allowance_ms) == (3, 10, 120_000)
+    assert (LAUNCH.degraded_lag_ms, LAUNCH.degraded_evaluations) == (1_800_000, 2)
+    assert (LAUNCH.ppoi_behind_ms, LAUNCH.head_max_age_ms, LAUNCH.blind_after_ms) == (45_000, 60_000, 0)
+    assert (LAUNCH_SPAN.bucket_ms, LAUNCH_SPAN.retention_days, LAUNCH_SPAN.counts_from_ms) == (300_000, 14, 60_000)
+    assert (LAUNCH_SPAN.hold_ms, LAUNCH_SPAN.min_known_buckets) == (60_000, 12)
+
+
+@pytest.mark.clause("S16")
+def test_every_threshold_can_be_set_in_fractions_of_a_second(tmp_path: Path) -> None:
+    plan = settings(tmp_path, "[policy]\nrecheck_s = 0.5\nppoi_behind_s = 0.07\n[history]\nhold_s = 1.5\n").plan()
+    assert (plan.limits.recheck_ms, plan.limits.ppoi_behind_ms, plan.span.hold_ms) == (500, 70, 1500)
+    assert limits(Policy()) == LAUNCH
+
+
+@pytest.mark.clause("S14", "S15", "R12")
+def test_the_plan_has_every_service_on_every_chain_and_monitors_what_is_configured() -> None:
+    plan = read_config(VECTORS / "replay.toml").plan()
+    assert len(plan.checks()) == 21
+    assert plan.chains[56] == Pace(500, 1)
+    assert plan.confirmations[Check("hosted-indexer", 56)] == 12
+    assert set(plan.checks()) - plan.monitored == {Check("hosted-indexer", 11155111)}
+
+
+@pytest.mark.clause("S15")
+@pytest.mark.parametrize(("written", "pace"), [("0.07", Pace(70, 1)), ("1.75", Pace(1750, 1)), ("0.0015", Pace(3, 2))])
+def test_a_block_time_means_what_was_written(written: str, pace: Pace, tmp_path: Path) -> None:
+    text = CHAIN.replace("= 12", f"= {written}")
+    assert settings(tmp_path, text).plan().chains[1] == pace
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("protocol = ", ["not TOML: Invalid value (at end of document)"]),
+        ("protocl = 'x'", ["protocl: unknown key; did you mean protocol?"]),
+        (
+            "[policy]\nwarp = 9",
+            ["policy.warp: unknown key; allowed: recheck_s, jitter_s, backoff_cap_s, probe_timeout_s,"],
+        ),
+        (
+            "[[chains]]\nid = 1",
+            ["chains[0].name: missing", "chains[0].block_time_s: missing", "chains[0].rpc: missing"],
+        ),
+        ("policy = 3", ["policy: has to be a table, [policy]"]),
+        ("[chains]\nid = 1", ["chains: has to be a list of tables, [[chains]]"]),
+        ("[policy]\nrecheck_s = -1", ["policy.recheck_s: -1 is not allowed: Expected `float` >= 0.001"]),
+        ("[policy]\nrecheck_s = nan", ["policy.recheck_s: nan is not allowed: Expected `float` >= 0.001"]),
+        ("[policy]\nrecheck_s = '30'", ["policy.recheck_s: '30' is not allowed: Expected `float`, got `str`"]),
+        ("[server]\nworkers = 0", ["server.workers: 0 is not allowed: Expected `int` >= 1"]),
+        ("[history]\nbucket_s = 7", ["history.bucket_s: 7 does not divide a day of 86400 s"]),
+        ("[server]\nlisten = 'here'", ["server.listen: 'here' is not HOST:PORT"]),
+        ("[server]\ntrusted_proxies = ['10.0.0.1/8']", ["server.trusted_proxies: '10.0.0.1/8' is not an address or"]),
+        (
+            "[store]\nurl = 'mysql://x'",
+            ["store.url: has to begin with sqlite: and a path, or be a postgresql:// address"],
+        ),
+        (CHAIN + CHAIN, ["chains: 1 is there twice"]),
+        (CHAIN.replace("http", "ftp"), ["chains[0].rpc[0]: has to be an http:// or https:// address with a host"]),
+        (
+            "[ppoi]\nurl = 'http://h'\nrequired_list = 'x'\nchains = [1, 1]",
+            [
+                "ppoi.chains: there is no chain 1 in [[chains]]",
+                "ppoi.chains: there is no chain 1",
+                "ppoi.chains: chain 1 is there",
+            ],
+        ),
+        (
+            CHAIN + "[[indexer]]\nchain = 1\nkind = 'json'\nurl = 'http://h'\nconfirmations = 1",
+            ['indexer[0].pointer: kind "json" needs a JSON Pointer such as "/status/lastBlock"'],
+        ),
+        (
+            CHAIN + "[[indexer]]\nchain = 1\nkind = 'squid'\nurl = 'http://h'\nconfirmations = 1\n"
+            "pointer = '/x'\ndeployment = 'Qm'",
+            ['indexer[0].pointer: is for kind "json" alone', 'indexer[0].deployment: is for kind "subgraph" alone'],
+        ),
+        (
+            CHAIN + "[broadcasters]\nurl = 'http://h'\nchains = [1]\ncontent_topic = '/fees'",
+            ["broadcasters.content_topic: has to contain {chainId}"],
+        ),
+        ("[messaging]\nurl = 'http://${WHERE}'", ["messaging.url: the environment variable WHERE is not set"]),
+    ],
+)
+def test_a_problem_names_its_key_and_what_is_allowed(text: str, expected: list[str], tmp_path: Path) -> None:
+    found = problems(tmp_path, text)
+    assert len(found) == len(expected)
+    assert all(problem.startswith(start) for problem, start in zip(found, expected, strict=True)), found
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    text = (
+        "x = 1\n[policy]\nrecheck_s = -1\njitter_s = 'a'\n[[chains]]\nid = 0\nname = ''\nblock_time_s = 1\nrpc = []\n"
+    )
+    assert len(problems(tmp_path, text)) == 6
+
+
+def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
+    text = "[messaging]\nurl = 'http://${HOST}/x'\nheaders = {Authorization = 'Bearer ${KEY}'}\n"
+    messaging = settings(tmp_path, text, HOST="h", KEY="secret").messaging
+    assert messaging is not None
+    assert (messaging.url, messaging.headers) == ("http://h/x", {"Authorization": "Bearer secret"})
+    bad = text.replace("http://", "ftp://") + "[ppoi]\nurl = 5\nrequired_list = 'x'\nchains = []\nheaders = 'secret'\n"
+    told = "\n".join(problems(tmp_path, bad, HOST="secret", KEY="secret"))
+    assert "ppoi.url" in told
+    assert "ppoi.headers" in told
+    assert "secret" not in told
+
+
+def test_a_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
+        read_config(tmp_path / "none.toml")
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        read_config(tmp_path)
+    (tmp_path / "bad.toml").write_bytes(b"protocol = '\xff'")
+    with pytest.raises(ConfigError, match="not valid UTF-8: invalid start byte at byte 12"):
+        read_config(tmp_path / "bad.toml")

@@ -1,0 +1,241 @@
+"""The history's own ways: the full fortnight, rows that come and go, clocks that jump."""
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.core.history import DAY_MS, History
+from lookout.core.model import Check, Row, Status
+from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_row
+
+BUCKET = 5 * MINUTE
+
+
+def watch(history: History, from_at: int, until_at: int, *rows: Row) -> None:
+    """Publish these rows every 30 s."""
+    for at in range(from_at, until_at, 30 * SECOND):
+        history.publish(at, rows)
+
+
+def shown(history: History, check: Check = MESSAGING) -> str:
+    return history.view([check]).rows[0].buckets
+
+
+@pytest.mark.clause("H3", "H4", "H13")
+def test_the_string_grows_to_a_fortnight_and_then_slides() -> None:
+    history = History(LAUNCH_SPAN)
+    for n in range(4033):
+        history.publish(NOON + n * BUCKET, [a_row("current" if n else "unknown")])
+    view = history.view([MESSAGING])
+    assert (view.from_at, view.to_at) == (NOON, NOON + 14 * DAY)
+    assert (len(view.rows[0].buckets), view.rows[0].buckets[0]) == (4033, "?")
+    history.publish(NOON + 4033 * BUCKET, [a_row("current")])
+    view = history.view([MESSAGING])
+    assert (view.from_at, view.to_at) == (NOON + BUCKET, NOON + 14 * DAY + BUCKET)
+    assert view.rows[0].buckets == "c" * 4033
+
+
+@pytest.mark.clause("H9", "H11", "H12")
+def test_each_window_counts_its_own_buckets_as_they_slide_by() -> None:
+    history = History(LAUNCH_SPAN)
+    down_until = NOON + 2 * HOUR
+    for n in range(16 * 288):
+        at = NOON + n * BUCKET
+        history.publish(at, [a_row("unavailable" if at < down_until else "current")])
+        history.publish(at + MINUTE, [])
+        figures = history.view([MESSAGING]).rows[0].uptime
+        buckets = shown(history)
+        for window, figure in ((288, figures.day), (2016, figures.week), (4032, figures.fortnight)):
+            ours = buckets[-window - 1 :]
+            whole = set(ours) == {"c"}
+            assert figure == (
+                None if len(ours) < 12 else 1.0 if whole else min(round(ours.count("c") / len(ours), 4), 0.9999)
+            )
+
+
+@pytest.mark.clause("H15")
+def test_a_check_added_later_has_no_data_before_its_first_bucket() -> None:
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + 3 * BUCKET, a_row("current"))
+    watch(history, NOON + 3 * BUCKET, NOON + 5 * BUCKET, a_row("current"), a_row("current", check=INDEXER))
+    assert shown(history, INDEXER) == "---cc"
+    assert shown(history) == "ccccc"
+
+
+@pytest.mark.clause("H15")
+def test_a_check_taken_out_keeps_its_buckets_and_finds_them_when_it_returns() -> None:
+    history = History(LAUNCH_SPAN)
+    both = (a_row("current"), a_row("unavailable", check=INDEXER))
+    watch(history, NOON, NOON + BUCKET + 2 * MINUTE, *both)
+    gone_at = NOON + BUCKET + 2 * MINUTE
+    history.publish(gone_at, [], gone=[INDEXER])
+    watch(history, gone_at + 30 * SECOND, NOON + 4 * BUCKET, a_row("current"))
+    watch(history, NOON + 4 * BUCKET, NOON + 5 * BUCKET, *both)
+    assert shown(history, INDEXER) == "uu--u"
+    assert shown(history) == "ccccc"
+
+
+@pytest.mark.clause("H15")
+def test_a_check_that_is_gone_for_good_ages_out() -> None:
+    history = History(replace(LAUNCH_SPAN, retention_days=1))
+    history.publish(NOON, [a_row("current"), a_row("current", check=INDEXER)])
+    history.publish(NOON + BUCKET, [], gone=[INDEXER])
+    for day in range(1, 8):
+        history.publish(NOON + day * DAY, [])
+        history.publish(NOON + day * DAY + BUCKET, [])
+    assert list(history.checks) == [MESSAGING]
+    state = history.state()
+    assert state is not None
+    assert len(state.strips[0].days) == 5  # what is shown, at most two days, and three to spare
+
+
+@pytest.mark.clause("H16", "H13")
+def test_what_an_hour_into_the_future_dropped_is_back_when_the_clock_is() -> None:
+    history = History(LAUNCH_SPAN)
+    for n in range(4033):
+        history.publish(NOON + n * BUCKET, [a_row("current")])
+    before = shown(history)
+    last_at = NOON + 4032 * BUCKET
+    history.publish(last_at + HOUR, [a_row("current")])
+    history.publish(last_at + HOUR + 30 * SECOND, [])
+    history.publish(last_at + MINUTE, [])
+    assert shown(history) == before
+
+
+@pytest.mark.clause("H16")
+def test_a_clock_set_back_before_the_beginning_shows_one_bucket_without_data() -> None:
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + 2 * BUCKET, a_row("current"))
+    history.publish(NOON - HOUR, [])
+    view = history.view([MESSAGING])
+    assert (view.from_at, view.to_at, view.rows[0].buckets) == (NOON - HOUR, NOON - HOUR, "-")
+    watch(history, NOON - HOUR, NOON + 2 * BUCKET, a_row("current"))
+    assert shown(history) == "cc"
+
+
+@pytest.mark.clause("H16", "H17")
+def test_a_row_that_had_expired_counts_again_when_the_clock_is_set_back_before_its_expiry() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("unavailable", expires_at=NOON + BUCKET)])
+    for n in range(1, 30):
+        history.publish(NOON + n * MINUTE, [])
+    assert shown(history) == "u?????"
+    history.publish(NOON + MINUTE, [])
+    assert shown(history) == "u"
+    for n in range(1, 7):
+        history.publish(NOON + n * BUCKET, [])
+    assert shown(history) == "u??????"
+
+
+@pytest.mark.clause("H8", "H16")
+def test_a_status_seen_just_before_the_clock_is_set_back_was_seen() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON + MINUTE, [a_row("current")])
+    history.publish(NOON, [a_row("unknown")])
+    assert shown(history) == "c"
+
+
+@pytest.mark.clause("H8")
+def test_of_several_publications_at_one_instant_only_the_last_counts() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("unavailable")])
+    history.publish(NOON, [a_row("unknown")])
+    history.publish(NOON + MINUTE, [])
+    assert shown(history) == "?"
+
+
+@pytest.mark.clause("H17")
+@pytest.mark.parametrize(
+    ("lifetime", "expected"),
+    [
+        pytest.param(2 * MINUTE, "?", id="it has expired at the publication's very instant"),
+        pytest.param(2 * MINUTE + 1, "c", id="it expires a millisecond later"),
+    ],
+)
+def test_an_expired_row_counts_as_unknown(lifetime: int, expected: str) -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON + 3 * MINUTE, [a_row("current", expires_at=NOON + 3 * MINUTE + lifetime)])
+    history.publish(NOON + BUCKET, [])
+    assert shown(history)[1] == expected
+
+
+@pytest.mark.clause("H8", "H17")
+def test_a_row_published_after_its_expiry_counts_as_unknown_at_once() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("current", expires_at=NOON)])
+    assert shown(history) == "?"
+
+
+@pytest.mark.clause("H8")
+def test_a_status_is_held_for_a_minute_and_no_longer() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("unavailable")])
+    history.publish(NOON + 4 * MINUTE, [a_row("current")])
+    state = history.state()
+    assert state is not None
+    assert (state.strips[0].lasted_ms, state.watched_ms) == ({"u": MINUTE}, MINUTE)
+
+
+@pytest.mark.clause("H8")
+def test_a_bucket_in_which_nothing_was_published_has_no_data_even_if_a_status_reaches_into_it() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON + BUCKET - SECOND, [a_row("unavailable")])
+    history.publish(NOON + 2 * BUCKET, [a_row("unavailable")])
+    assert shown(history) == "c-c"
+
+
+@pytest.mark.clause("H5")
+@pytest.mark.parametrize(
+    ("status", "character"),
+    [
+        ("current", "c"),
+        ("catching-up", "k"),
+        ("degraded", "d"),
+        ("unavailable", "u"),
+        ("unknown", "?"),
+        ("unmonitored", "."),
+    ],
+)
+def test_every_status_has_its_character(status: Status, character: str) -> None:
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + BUCKET + SECOND, a_row(status))
+    assert shown(history)[0] == character
+
+
+def test_there_is_nothing_to_see_before_the_first_publication() -> None:
+    history = History(LAUNCH_SPAN)
+    assert history.state() is None
+    with pytest.raises(ValueError, match="before the first publication"):
+        history.view([])
+
+
+def test_a_history_in_buckets_of_another_length_is_refused() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("current")])
+    with pytest.raises(ValueError, match=r"buckets of 300 s, the configuration of 600 s"):
+        History(replace(LAUNCH_SPAN, bucket_ms=10 * MINUTE), history.state())
+
+
+@pytest.mark.clause("H1", "H12")
+def test_a_shorter_retention_cuts_every_window() -> None:
+    history = History(replace(LAUNCH_SPAN, retention_days=1))
+    for n in range(3 * 288):
+        history.publish(NOON + n * BUCKET, [a_row("unavailable" if n < 288 else "current")])
+        history.publish(NOON + n * BUCKET + MINUTE, [])
+    row = history.view([MESSAGING]).rows[0]
+    assert row.buckets == "c" * 289
+    assert (row.uptime.day, row.uptime.week, row.uptime.fortnight) == (1.0, 1.0, 1.0)
+
+
+def test_a_day_is_a_day() -> None:
+    assert DAY_MS == DAY
+
+
+@pytest.mark.clause("H16")
+def test_a_clock_set_back_twice_adds_no_time_to_the_newest_bucket() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON + HOUR, [a_row("current")])
+    history.publish(NOON, [a_row("unavailable")])
+    history.publish(NOON - HOUR, [a_row("unavailable")])
+    state = history.state()
+    assert state is not None
+    assert (state.strips[0].lasted_ms, state.watched_ms) == ({"c": 1}, 1)

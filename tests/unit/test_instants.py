@@ -1,0 +1,67 @@
+"""Instants as text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookout.core.instants import format_instant, format_second, parse_instant
+
+
+@pytest.mark.clause("R4")
+def test_an_instant_is_written_to_the_millisecond_in_utc() -> None:
+    assert parse_instant("2026-11-05T12:00:00.007Z") == 1793880000007
+    assert format_instant(1793880000007) == "2026-11-05T12:00:00.007Z"
+    assert format_instant(0) == "1970-01-01T00:00:00.000Z"
+
+
+@pytest.mark.clause("H1", "H4")
+def test_a_border_is_written_to_the_second() -> None:
+    assert format_second(1793880000000) == "2026-11-05T12:00:00Z"
+
+
+@given(st.integers(0, 253_370_764_799_999))
+def test_every_instant_survives_the_round_trip(at: int) -> None:
+    assert parse_instant(format_instant(at)) == at
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-11-05T12:00:00Z",
+        "2026-11-05T12:00:00.00Z",
+        "2026-11-05T12:00:00.0000Z",
+        "2026-11-05 12:00:00.000Z",
+        "2026-11-05t12:00:00.000z",
+        "2026-11-05T12:00:00.000",
+        "2026-11-05T12:00:00.000+",
+        "2026-11-05T12:00:00,000Z",
+        "2026-11-05T12:00-00.000Z",
+        "2026-11-05T12:00:60.000Z",
+        "2026-11-05T12:60:00.000Z",
+        "2026-11-05T24:00:00.000Z",
+        "2026-02-29T12:00:00.000Z",
+        "2026-13-01T12:00:00.000Z",
+        "2026-W45-4T12:00:00.000Z",
+        "20261105T12:00:0000.000Z",
+        "2026-11-5T012:00:00.000Z",
+        "2026-11-05T12:00:0\u0661.000Z",
+        "2026-11-05T12:00:00.+12Z",
+        "2026-11-05T12:00:00. 12Z",
+        "2026-11-05T12:00:00.1_2Z",
+        "+026-11-05T12:00:00.000Z",
+        "\u0662026-11-05T12:00:00.000Z",
+        "1969-12-31T23:59:59.999Z",
+        "9999-01-01T00:00:00.000Z",
+        "0000-01-01T00:00:00.000Z",
+        "2026-11-05T12:00:00.000Z\n",
+        " 2026-11-05T12:00:00.00Z",
+    ],
+)
+def test_nothing_else_is_an_instant(text: str) -> None:
+    with pytest.raises(ValueError, match="is not"):
+        parse_instant(text)
+
+
+def test_the_last_year_that_is_read_leaves_room_to_add_to() -> None:
+    assert format_instant(parse_instant("9998-12-31T23:59:59.999Z") + 150_000) == "9999-01-01T00:02:29.999Z"

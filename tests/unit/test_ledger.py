@@ -1,0 +1,151 @@
+"""What the monitor knows: heads and probes together, a changed plan, blindness, clocks set back."""
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.core.heads import Reading
+from lookout.core.ledger import Ledger
+from lookout.core.model import Blocks, Check, Failed, Indexes, Nothing, Observation, Peers, unmonitored, unobserved
+from lookout.core.plan import Plan
+from tests.builders import DAY, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+
+FAILED = Failed("timeout")
+
+
+def a_ledger(plan: Plan, at: int = NOON) -> Ledger:
+    ledger = Ledger(plan)
+    ledger.start(at)
+    ledger.publish(at)
+    return ledger
+
+
+def row_of(ledger: Ledger, check: Check) -> str:
+    (row,) = (row for row in ledger.rows if row.check == check)
+    return f"{row.status}/{row.reason}"
+
+
+@pytest.mark.clause("S3", "S13", "S15", "R11")
+def test_an_indexer_is_compared_with_its_chains_head_less_its_confirmations() -> None:
+    ledger = a_ledger(a_plan(confirmations=5))
+    ledger.read_head(1, Reading(NOON, 10_000, NOON))
+    assert ledger.observe(Observation(INDEXER, NOON, Blocks(9_985))).status == "current"
+    assert ledger.observe(Observation(INDEXER, NOON, Blocks(9_984))).status == "catching-up"
+
+
+@pytest.mark.clause("S15")
+def test_the_measured_pace_decides_how_much_lag_is_allowed() -> None:
+    ledger = a_ledger(a_plan(confirmations=0))
+    for minute in range(60):  # a chain that does a block a second instead of the configured one in twelve
+        ledger.read_head(1, Reading(NOON + minute * MINUTE, minute * 60, NOON + minute * MINUTE))
+    at = NOON + 59 * MINUTE
+    assert ledger.observe(Observation(INDEXER, at, Blocks(59 * 60 - 120))).status == "current"
+    assert ledger.observe(Observation(INDEXER, at, Blocks(59 * 60 - 121))).status == "catching-up"
+
+
+@pytest.mark.clause("M5", "H8")
+def test_nothing_shows_before_it_is_published() -> None:
+    ledger = a_ledger(a_plan())
+    before = ledger.live()
+    ledger.observe(Observation(MESSAGING, NOON + SECOND, Peers(5)))
+    assert ledger.live() == before
+    ledger.publish(NOON + SECOND)
+    assert row_of(ledger, MESSAGING) == "current/responding"
+
+
+@pytest.mark.clause("M7")
+def test_the_rows_of_a_stored_report_stand_until_their_first_new_probe() -> None:
+    ledger = a_ledger(a_plan())
+    ledger.observe(Observation(MESSAGING, NOON + SECOND, Peers(5)))
+    ledger.publish(NOON + SECOND)
+    resumed = Ledger(a_plan(), ledger.state())
+    resumed.start(NOON + HOUR)
+    resumed.publish(NOON + HOUR)
+    assert resumed.rows == ledger.rows
+    assert resumed.observe(Observation(MESSAGING, NOON + HOUR, FAILED)).last_success_at == NOON + SECOND
+
+
+@pytest.mark.clause("S14", "H15", "M7")
+def test_a_check_that_is_no_longer_configured_becomes_unmonitored_and_comes_back_fresh() -> None:
+    ledger = a_ledger(a_plan())
+    ledger.observe(Observation(PPOI, NOON, Indexes(1, 1)))
+    ledger.publish(NOON)
+    without = Ledger(a_plan(MESSAGING), ledger.state())
+    without.publish(NOON + 6 * MINUTE)
+    assert [row for row in without.rows if row.check == PPOI] == [unmonitored(PPOI)]
+    again = Ledger(a_plan(), without.state())
+    again.publish(NOON + 12 * MINUTE)
+    assert [row for row in again.rows if row.check == PPOI] == [unobserved(PPOI)]
+    (ppoi,) = (row for row in again.view().rows if row.check == PPOI)
+    assert ppoi.buckets == "c.?"
+
+
+@pytest.mark.clause("H15", "H2")
+def test_a_chain_taken_out_leaves_the_documents_and_finds_its_buckets_again() -> None:
+    ledger = a_ledger(a_plan(chains=(1, 137)))
+    without = Ledger(a_plan(chains=(1,)), ledger.state())
+    without.publish(NOON + 5 * MINUTE)
+    assert {row.check.chain_id for row in without.rows} == {None, 1}
+    again = Ledger(a_plan(chains=(1, 137)), without.state())
+    again.publish(NOON + 10 * MINUTE)
+    assert {row.check.chain_id: row.buckets for row in again.view().rows} == {None: "???", 1: "???", 137: "?-?"}
+
+
+@pytest.mark.clause("M13")
+def test_a_monitor_that_nobody_answers_is_blind_and_counts_nothing() -> None:
+    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=MINUTE)))
+    told = [ledger.observe(Observation(MESSAGING, NOON + n * 20 * SECOND, FAILED)).status for n in range(6)]
+    assert told == ["unknown", "unknown", "unavailable", "unknown", "unknown", "unknown"]
+    ledger.observe(Observation(PPOI, NOON + 3 * MINUTE, Nothing()))  # someone answers: it can see
+    assert ledger.observe(Observation(MESSAGING, NOON + 3 * MINUTE, FAILED)).status == "unavailable"
+
+
+@pytest.mark.clause("M13")
+def test_a_head_is_an_answer_too_and_zero_peers_is_none() -> None:
+    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=MINUTE, failures_for_unavailable=1)))
+    ledger.read_head(1, Reading(NOON + 30 * SECOND, 1, NOON))
+    assert ledger.observe(Observation(MESSAGING, NOON + 89_999, Peers(0))).status == "unavailable"
+    assert ledger.observe(Observation(MESSAGING, NOON + 90 * SECOND, Peers(0))).status == "unknown"
+
+
+@pytest.mark.clause("M13")
+def test_blindness_is_off_unless_asked_for() -> None:
+    ledger = a_ledger(a_plan())
+    told = [ledger.observe(Observation(MESSAGING, NOON + n * HOUR, FAILED)).status for n in range(4)]
+    assert told == ["unknown", "unknown", "unavailable", "unavailable"]
+
+
+@pytest.mark.clause("M12", "M13", "S8", "S13")
+def test_a_clock_set_back_neither_freshens_a_head_nor_excuses_a_node_nor_makes_the_monitor_see() -> None:
+    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)))
+    ledger.read_head(1, Reading(NOON, 100, NOON))
+    ledger.observe(Observation(PPOI, NOON, Indexes(9, 10)))
+    ledger.publish(NOON + 61 * SECOND)
+    ledger.start(NOON - DAY)
+    ledger.publish(NOON - DAY)
+    assert ledger.observe(Observation(INDEXER, NOON - DAY, Blocks(95))).reason == "incompatible-reference"
+    assert ledger.observe(Observation(PPOI, NOON - DAY, Indexes(9, 10))).status == "catching-up"
+
+
+@pytest.mark.clause("M12", "M13")
+def test_the_wait_for_an_answer_goes_on_over_a_clock_set_back() -> None:
+    ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)))
+    ledger.publish(NOON + 40 * MINUTE)
+    ledger.start(NOON)
+    ledger.publish(NOON)
+    assert ledger.observe(Observation(MESSAGING, NOON + 19 * MINUTE, FAILED)).status == "unavailable"
+    assert ledger.observe(Observation(MESSAGING, NOON + 20 * MINUTE, FAILED)).status == "unknown"
+
+
+def test_a_ledger_knows_what_it_watches() -> None:
+    ledger = Ledger(a_plan(MESSAGING))
+    assert (ledger.watches(MESSAGING), ledger.watches(PPOI)) == (True, False)
+    assert (ledger.follows(1), ledger.follows(137)) == (True, False)
+
+
+@pytest.mark.clause("M7")
+def test_a_resumed_ledger_has_no_documents_of_its_own_before_it_publishes() -> None:
+    resumed = Ledger(a_plan(chains=(1, 137)), a_ledger(a_plan()).state())
+    with pytest.raises(ValueError, match="nothing has been published yet"):
+        resumed.live()
+    with pytest.raises(ValueError, match="nothing has been published yet"):
+        resumed.history()

@@ -1,0 +1,240 @@
+"""The observation log's lines."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookout.core.heads import Reading
+from lookout.core.log import (
+    Event,
+    HeadRead,
+    LineError,
+    NotJsonError,
+    Started,
+    Stopped,
+    format_event,
+    parse_event,
+)
+from lookout.core.model import Blocks, Check, Failed, Indexes, Members, MissingList, Nothing, Observation, Peers
+from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, PPOI
+
+AT = '"at":"2026-11-05T12:00:00.000Z"'
+
+
+@pytest.mark.parametrize(
+    ("line", "event"),
+    [
+        ('"kind":"start"', Started(NOON)),
+        ('"kind":"stop"', Stopped(NOON)),
+        (
+            '"kind":"head","chainId":1,"height":21900000,"blockAt":"2026-11-05T11:59:58.000Z"',
+            HeadRead(1, Reading(NOON, 21_900_000, NOON - 2000)),
+        ),
+        (
+            '"kind":"probe","service":"indexer","chainId":1,"outcome":"answered","position":21899990',
+            Observation(INDEXER, NOON, Blocks(21_899_990)),
+        ),
+        (
+            '"kind":"probe","service":"hosted-indexer","chainId":56,"outcome":"answered","position":0',
+            Observation(Check("hosted-indexer", 56), NOON, Blocks(0)),
+        ),
+        (
+            '"kind":"probe","service":"ppoi","chainId":1,"outcome":"answered","position":41,"head":42',
+            Observation(PPOI, NOON, Indexes(41, 42)),
+        ),
+        (
+            '"kind":"probe","service":"ppoi","chainId":1,"outcome":"missing-list"',
+            Observation(PPOI, NOON, MissingList()),
+        ),
+        (
+            '"kind":"probe","service":"broadcasters","chainId":1,"outcome":"answered","responding":3,"monitored":5',
+            Observation(BROADCASTERS, NOON, Members(3, 5)),
+        ),
+        (
+            '"kind":"probe","service":"messaging","chainId":null,"outcome":"answered","peers":8',
+            Observation(MESSAGING, NOON, Peers(8)),
+        ),
+        (
+            '"kind":"probe","service":"indexer","chainId":1,"outcome":"failed","error":"timeout"',
+            Observation(INDEXER, NOON, Failed("timeout")),
+        ),
+        (
+            '"kind":"probe","service":"indexer","chainId":1,"outcome":"nothing"',
+            Observation(INDEXER, NOON, Nothing()),
+        ),
+    ],
+)
+def test_each_kind_of_line_is_read_and_written(line: str, event: Event) -> None:
+    text = f"{{{AT},{line}}}\n".encode()
+    assert parse_event(text) == event
+    assert format_event(event) == text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(f'{{"kind":"stop",{AT}}}', id="in another order"),
+        pytest.param(f'{{{AT},"kind":"stop","note":[1.5,{{}}],"position":-1,"error":null}}', id="with other fields"),
+        pytest.param(f' {{ {AT} ,\t"kind" : "stop" }} \r\n', id="with blanks"),
+        pytest.param(f'{{{AT},"kind":"stop","née":"\u00e9"}}', id="in UTF-8"),
+    ],
+)
+def test_what_the_format_does_not_name_is_ignored(line: str) -> None:
+    assert parse_event(line.encode()) == Stopped(NOON)
+
+
+PROBE = f'{{{AT},"kind":"probe"'
+WHOLE = "it has to be a whole number from 0 to 9007199254740991"
+
+
+@pytest.mark.clause("R10")
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[]", "not a line of the log: Expected `object`, got `array`"),
+        ("{}", "not a line of the log: Object missing required field `at`"),
+        ('{"at":5,"kind":"stop"}', "not a line of the log: Expected `str`, got `int` - at `$.at`"),
+        (
+            '{"at":"yesterday","kind":"stop"}',
+            "at: 'yesterday' is not an instant like 2026-11-01T00:00:00.000Z",
+        ),
+        (
+            '{"at":"2026-02-30T12:00:00.000Z","kind":"stop"}',
+            "at: '2026-02-30T12:00' is not a minute between the years 1970 and 9998",
+        ),
+        (f"{{{AT}}}", "kind is missing; it has to be start, head, probe or stop"),
+        (f'{{{AT},"kind":"crash"}}', 'kind is "crash"; it has to be start, head, probe or stop'),
+        (f'{{{AT},"kind":["stop"]}}', 'kind is ["stop"]; it has to be start, head, probe or stop'),
+        (
+            PROBE + ',"service":"oracle","chainId":1,"outcome":"nothing"}',
+            'service is "oracle"; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer',
+        ),
+        (
+            PROBE + ',"service":{},"chainId":1,"outcome":"nothing"}',
+            "service is {}; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer",
+        ),
+        (
+            PROBE + ',"service":"ppoi","chainId":null,"outcome":"nothing"}',
+            "chainId is null; it has to be a positive whole number",
+        ),
+        (
+            PROBE + ',"service":"ppoi","chainId":0,"outcome":"nothing"}',
+            "chainId is 0; it has to be a positive whole number",
+        ),
+        (
+            PROBE + ',"service":"ppoi","chainId":"1","outcome":"nothing"}',
+            'chainId is "1"; it has to be a positive whole number',
+        ),
+        (
+            PROBE + ',"service":"ppoi","chainId":true,"outcome":"nothing"}',
+            "chainId is true; it has to be a positive whole number",
+        ),
+        (PROBE + ',"service":"ppoi","outcome":"nothing"}', "chainId is missing; it has to be a positive whole number"),
+        (
+            PROBE + ',"service":"messaging","chainId":1,"outcome":"nothing"}',
+            "chainId is 1; it has to be null for messaging",
+        ),
+        (PROBE + ',"service":"messaging","outcome":"nothing"}', "chainId is missing; it has to be null for messaging"),
+        (
+            PROBE + ',"service":"ppoi","chainId":1,"outcome":"perhaps"}',
+            'outcome is "perhaps"; it has to be answered, nothing, missing-list or failed',
+        ),
+        (
+            PROBE + ',"service":"indexer","chainId":1,"outcome":"missing-list"}',
+            "outcome missing-list is for ppoi alone, not for indexer",
+        ),
+        (PROBE + ',"service":"indexer","chainId":1,"outcome":"failed"}', "error is missing; it has to be a text"),
+        (PROBE + ',"service":"indexer","chainId":1,"outcome":"answered"}', f"position is missing; {WHOLE}"),
+        (PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":-1}', f"position is -1; {WHOLE}"),
+        (PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":1.0}', f"position is 1.0; {WHOLE}"),
+        (PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":"7"}', f'position is "7"; {WHOLE}'),
+        (
+            PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":true}',
+            f"position is true; {WHOLE}",
+        ),
+        (
+            PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":9007199254740992}',
+            f"position is 9007199254740992; {WHOLE}",
+        ),
+        (
+            PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":' + "9" * 70 + "}",
+            f"position is {'9' * 57}...; {WHOLE}",
+        ),
+        (PROBE + ',"service":"ppoi","chainId":1,"outcome":"answered","position":1}', f"head is missing; {WHOLE}"),
+        (PROBE + ',"service":"messaging","chainId":null,"outcome":"answered"}', f"peers is missing; {WHOLE}"),
+        (
+            PROBE + ',"service":"broadcasters","chainId":1,"outcome":"answered","responding":3,"monitored":2}',
+            "responding is 3, above monitored, which is 2",
+        ),
+        (
+            f'{{{AT},"kind":"head","chainId":1,"height":1}}',
+            "blockAt is missing; it has to be an instant like 2026-11-01T00:00:00.000Z",
+        ),
+        (
+            f'{{{AT},"kind":"head","chainId":1,"height":1,"blockAt":"noon"}}',
+            "blockAt: 'noon' is not an instant like 2026-11-01T00:00:00.000Z",
+        ),
+        (f'{{{AT},"kind":"head","chainId":1,"height":-1,"blockAt":"noon"}}', f"height is -1; {WHOLE}"),
+        (f'{{{AT},"kind":"head","chainId":-1,"height":1}}', "chainId is -1; it has to be a positive whole number"),
+    ],
+)
+def test_a_wrong_line_is_refused_with_the_reason(line: str, reason: str) -> None:
+    with pytest.raises(LineError) as caught:
+        parse_event(line.encode())
+    assert str(caught.value) == reason
+    assert not isinstance(caught.value, NotJsonError)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"", "not JSON: Input data was truncated"),
+        (b"\n", "not JSON: Input data was truncated"),
+        (b'{"at":"2026', "not JSON: Input data was truncated"),
+        (b'{"at":5,"kin', "not JSON: Input data was truncated"),
+        (b'{"at":"x"} {}', "not JSON: JSON is malformed: trailing characters (byte 12)"),
+        (b'{"at":NaN}', "not JSON: JSON is malformed: invalid character (byte 6)"),
+        (b'{"at":"\xff"}', "not valid UTF-8: invalid start byte at byte 7"),
+        (b'{"note":"\xc3"}', "not valid UTF-8: invalid continuation byte at byte 9"),
+    ],
+)
+def test_what_is_not_json_is_told_apart(line: bytes, reason: str) -> None:
+    with pytest.raises(NotJsonError) as caught:
+        parse_event(line)
+    assert str(caught.value) == reason
+
+
+def test_deep_nesting_is_refused() -> None:
+    deep = f'{{{AT},"kind":'.encode() + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    with pytest.raises(LineError):
+        parse_event(deep)
+
+
+@given(st.binary() | st.text().map(str.encode))
+def test_garbage_is_always_a_clean_refusal(line: bytes) -> None:
+    with pytest.raises(LineError):
+        parse_event(line)
+
+
+JSON_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+
+
+@given(
+    st.fixed_dictionaries(
+        {"at": st.just("2026-11-05T12:00:00.000Z"), "kind": st.sampled_from(["head", "probe"])},
+        optional={
+            "service": st.sampled_from(["ppoi", "messaging", "indexer", "broadcasters"]) | JSON_VALUES,
+            "chainId": st.sampled_from([1, None]) | JSON_VALUES,
+            "outcome": st.sampled_from(["answered", "failed", "nothing", "missing-list"]) | JSON_VALUES,
+            **dict.fromkeys(("position", "head", "responding", "monitored", "peers", "height"), JSON_VALUES),
+            **dict.fromkeys(("error", "blockAt"), JSON_VALUES),
+        },
+    )
+)
+def test_whatever_is_read_can_be_written_and_read_again(fields: dict[str, object]) -> None:
+    try:
+        event = parse_event(msgspec.json.encode(fields))
+    except LineError:
+        return
+    assert parse_event(format_event(event)) == event

@@ -1,0 +1,469 @@
+"""The status policy, rule by rule."""
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.core.heads import Pace, Reference
+from lookout.core.model import (
+    NO_METRICS,
+    Blocks,
+    Check,
+    Failed,
+    Found,
+    Indexes,
+    Members,
+    Metrics,
+    MissingList,
+    Nothing,
+    Peers,
+    Row,
+    unmonitored,
+    unobserved,
+)
+from lookout.core.plan import Limits
+from lookout.core.policy import Memory, judge, set_back
+from tests.builders import (
+    BROADCASTERS,
+    HOSTED_INDEXER,
+    INDEXER,
+    LAUNCH,
+    MESSAGING,
+    MINUTE,
+    NOON,
+    PPOI,
+    SECOND,
+    a_reference,
+    an_observation,
+)
+
+FAILED = Failed("timeout")
+FRESH = Memory()
+LIFETIME = 150 * SECOND
+
+
+def judge_all(
+    check: Check,
+    *seen: tuple[int, Found],
+    reference: Reference | None = None,
+    memory: Memory = FRESH,
+    limits: Limits = LAUNCH,
+    blind: bool = False,
+) -> tuple[Memory, list[Row]]:
+    """The rows that these findings give one after the other, each so many milliseconds after noon."""
+    rows = []
+    for after_noon, found in seen:
+        observation = an_observation(found, at=NOON + after_noon, check=check)
+        memory, row = judge(memory, observation, reference, limits, blind=blind)
+        rows.append(row)
+    return memory, rows
+
+
+def judge_one(check: Check, found: Found, **given: object) -> Row:
+    return judge_all(check, (0, found), **given)[1][-1]  # type: ignore[arg-type]
+
+
+def told(row: Row) -> str:
+    return f"{row.status}/{row.reason}"
+
+
+@pytest.mark.clause("S1", "S2", "R5")
+def test_failures_in_a_row_are_unknown_twice_and_unavailable_from_the_third_on() -> None:
+    memory, rows = judge_all(MESSAGING, *((n * 30 * SECOND, FAILED) for n in range(4)))
+    assert [told(row) for row in rows] == ["unknown/unreachable"] * 2 + ["unavailable/unreachable"] * 2
+    assert [row.observed_at for row in rows] == [NOON + n * 30 * SECOND for n in range(4)]
+    assert [row.expires_at for row in rows] == [None, None, NOON + MINUTE + LIFETIME, NOON + 90 * SECOND + LIFETIME]
+    assert memory.failures == 4
+
+
+@pytest.mark.clause("S12", "S13")
+@pytest.mark.parametrize(
+    ("check", "answer"),
+    [
+        pytest.param(MESSAGING, Peers(1), id="an answer ends a row of failures"),
+        pytest.param(INDEXER, Nothing(), id="so does having nothing for this chain"),
+        pytest.param(INDEXER, Blocks(7), id="so does an answer without a reference to compare it with"),
+        pytest.param(PPOI, MissingList(), id="so does a missing list"),
+        pytest.param(BROADCASTERS, Members(0, 0), id="so does an empty set of broadcasters"),
+    ],
+)
+def test_answering_resets_the_count_of_failures(check: Check, answer: Found) -> None:
+    _, rows = judge_all(check, (0, FAILED), (1, FAILED), (2, answer), (3, FAILED), (4, FAILED), (5, FAILED))
+    assert [told(row) for row in rows[3:]] == ["unknown/unreachable"] * 2 + ["unavailable/unreachable"]
+
+
+@pytest.mark.clause("R6")
+@pytest.mark.parametrize(
+    ("check", "answer"),
+    [
+        pytest.param(INDEXER, FAILED, id="a failure"),
+        pytest.param(INDEXER, Nothing(), id="nothing for this chain"),
+        pytest.param(INDEXER, Blocks(7), id="no reference"),
+        pytest.param(PPOI, MissingList(), id="a missing list"),
+        pytest.param(BROADCASTERS, Members(0, 0), id="an empty set"),
+        pytest.param(BROADCASTERS, Members(0, 3), id="no broadcaster answering"),
+        pytest.param(MESSAGING, Peers(0), id="zero peers"),
+    ],
+)
+def test_the_last_success_is_kept_but_not_moved_by(check: Check, answer: Found) -> None:
+    memory, rows = judge_all(check, (0, answer), memory=Memory(last_success_at=NOON - MINUTE))
+    assert rows[0].last_success_at == memory.last_success_at == NOON - MINUTE
+    assert rows[0].observed_at == NOON
+    assert judge_one(check, answer).last_success_at is None
+
+
+@pytest.mark.clause("R6", "R7")
+@pytest.mark.parametrize(
+    ("check", "answer"),
+    [
+        pytest.param(INDEXER, Blocks(100), id="an indexer that is compared"),
+        pytest.param(INDEXER, Blocks(1), id="an indexer that is behind"),
+        pytest.param(PPOI, Indexes(1, 1), id="a ppoi node"),
+        pytest.param(BROADCASTERS, Members(1, 2), id="broadcasters in part"),
+        pytest.param(BROADCASTERS, Members(2, 2), id="broadcasters in full"),
+        pytest.param(MESSAGING, Peers(1), id="messaging"),
+    ],
+)
+def test_a_compared_answer_is_a_success_and_expires_after_the_lifetime(check: Check, answer: Found) -> None:
+    memory, rows = judge_all(check, (0, answer), reference=a_reference(100))
+    assert rows[0].last_success_at == memory.last_success_at == NOON
+    assert rows[0].expires_at == NOON + LIFETIME
+
+
+@pytest.mark.clause("R7", "R8")
+@pytest.mark.parametrize(
+    ("check", "found"),
+    [
+        pytest.param(MESSAGING, FAILED, id="failed"),
+        pytest.param(MESSAGING, Nothing(), id="nothing"),
+        pytest.param(PPOI, MissingList(), id="missing list"),
+        pytest.param(BROADCASTERS, Members(0, 5), id="none of the broadcasters"),
+        pytest.param(BROADCASTERS, Members(0, 0), id="no broadcasters known"),
+        pytest.param(MESSAGING, Peers(0), id="zero peers"),
+    ],
+)
+def test_an_unknown_row_has_neither_expiry_nor_metrics(check: Check, found: Found) -> None:
+    row = judge_one(check, found)
+    assert (row.status, row.expires_at, row.metrics) == ("unknown", None, NO_METRICS)
+
+
+@pytest.mark.clause("S2", "R8")
+def test_an_unavailable_row_has_no_metrics() -> None:
+    assert judge_one(MESSAGING, FAILED, memory=Memory(failures=2)).metrics == NO_METRICS
+
+
+@pytest.mark.clause("S3", "S4", "S15")
+@pytest.mark.parametrize("check", [INDEXER, HOSTED_INDEXER])
+@pytest.mark.parametrize(
+    ("lag", "pace", "status"),
+    [
+        pytest.param(0, Pace(12_000, 1), "current", id="no lag"),
+        pytest.param(10, Pace(12_000, 1), "current", id="ten blocks of 12 s"),
+        pytest.param(11, Pace(12_000, 1), "catching-up", id="eleven blocks of 12 s"),
+        pytest.param(10, Pace(3_600_000, 1), "current", id="ten blocks however slow the chain"),
+        pytest.param(11, Pace(100_000, 1), "catching-up", id="eleven blocks of a slow chain"),
+        pytest.param(480, Pace(250, 1), "current", id="two minutes of blocks of a quarter second"),
+        pytest.param(481, Pace(250, 1), "catching-up", id="one block more than two minutes"),
+        pytest.param(266, Pace(450, 1), "current", id="below two minutes by part of a block"),
+        pytest.param(267, Pace(450, 1), "catching-up", id="above two minutes by part of a block"),
+        pytest.param(17, Pace(700_000, 100), "current", id="a measured pace, below"),
+        pytest.param(18, Pace(700_000, 100), "catching-up", id="a measured pace, above"),
+    ],
+)
+def test_lag_is_allowed_up_to_ten_blocks_or_two_minutes(check: Check, lag: int, pace: Pace, status: str) -> None:
+    row = judge_one(check, Blocks(10_000 - lag), reference=a_reference(10_000, pace=pace))
+    assert told(row) == {"current": "current/synced", "catching-up": "catching-up/behind"}[status]
+    assert row.metrics == Metrics(position=10_000 - lag, head=10_000)
+
+
+@pytest.mark.clause("R11")
+def test_a_position_above_the_head_is_reported_as_read_and_counts_as_no_lag() -> None:
+    row = judge_one(INDEXER, Blocks(10_050), reference=a_reference(10_000))
+    assert (told(row), row.metrics) == ("current/synced", Metrics(position=10_050, head=10_000))
+
+
+@pytest.mark.clause("S5", "S6", "S15")
+@pytest.mark.parametrize(
+    ("lags", "statuses"),
+    [
+        pytest.param([150, 150], "kd", id="half an hour twice in a row is degraded"),
+        pytest.param([149, 149], "kk", id="a block less is not"),
+        pytest.param([150, 149, 150], "kkk", id="an evaluation under half an hour resets"),
+        pytest.param([150, 10, 150], "kck", id="an evaluation within the allowance resets"),
+        pytest.param([150, None, 150], "k?d", id="a failure between neither counts nor resets"),
+        pytest.param([150, 150, 150, 149, 150], "kddkk", id="recovery is immediate"),
+        pytest.param([150, 150, 0], "kdc", id="recovery to current is immediate"),
+    ],
+)
+def test_far_behind_takes_two_evaluations(lags: list[int | None], statuses: str) -> None:
+    seen = [(n, FAILED if lag is None else Blocks(10_000 - lag)) for n, lag in enumerate(lags)]
+    _, rows = judge_all(INDEXER, *seen, reference=a_reference(10_000))
+    characters = {"current": "c", "catching-up": "k", "degraded": "d", "unknown": "?"}
+    assert "".join(characters[row.status] for row in rows) == statuses
+
+
+@pytest.mark.clause("S5")
+@pytest.mark.parametrize("between", [Nothing(), Blocks(9_000)])
+def test_an_incomparable_answer_between_neither_counts_nor_resets(between: Found) -> None:
+    far = Blocks(9_000)
+    memory, rows = judge_all(INDEXER, (0, far), reference=a_reference(10_000))
+    memory, rows = judge_all(INDEXER, (1, between), memory=memory)  # no reference now
+    assert rows[0].status == "unknown"
+    _, rows = judge_all(INDEXER, (2, far), memory=memory, reference=a_reference(10_000))
+    assert told(rows[0]) == "degraded/behind"
+
+
+@pytest.mark.clause("S3", "S5")
+def test_the_allowance_wins_over_half_an_hour_on_a_chain_with_few_blocks() -> None:
+    hourly = a_reference(10_000, pace=Pace(3_600_000, 1))
+    memory, rows = judge_all(INDEXER, (0, Blocks(9_990)), (1, Blocks(9_990)), reference=hourly)
+    assert [told(row) for row in rows] == ["current/synced"] * 2
+    assert memory.far_behind == 0
+
+
+@pytest.mark.clause("S13", "R13")
+@pytest.mark.parametrize(
+    ("age", "expected"),
+    [
+        pytest.param(60 * SECOND, "current/synced", id="a head read 60 s ago will do"),
+        pytest.param(60 * SECOND + 1, "unknown/incompatible-reference", id="a millisecond more is too old"),
+    ],
+)
+def test_a_reference_head_may_be_60_seconds_old(age: int, expected: str) -> None:
+    row = judge_one(INDEXER, Blocks(10_000), reference=a_reference(10_000, read_at=NOON - age))
+    assert told(row) == expected
+
+
+@pytest.mark.clause("S13", "R13")
+def test_without_a_reference_an_indexer_shows_its_position_alone() -> None:
+    row = judge_one(INDEXER, Blocks(10_000))
+    assert told(row) == "unknown/incompatible-reference"
+    assert row.metrics == Metrics(position=10_000)
+    assert row.expires_at is None
+
+
+@pytest.mark.clause("S13", "R13")
+def test_a_ppoi_node_without_the_required_list_is_incompatible_and_shows_nothing() -> None:
+    row = judge_one(PPOI, MissingList())
+    assert (told(row), row.metrics) == ("unknown/incompatible-reference", NO_METRICS)
+
+
+@pytest.mark.clause("S7", "R11")
+@pytest.mark.parametrize("position", [42, 43])
+def test_a_ppoi_node_at_or_above_its_own_index_is_synced(position: int) -> None:
+    row = judge_one(PPOI, Indexes(position, 42))
+    assert (told(row), row.metrics) == ("current/synced", Metrics(position=position, head=42))
+
+
+@pytest.mark.clause("S8")
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        pytest.param([(0, Indexes(9, 10))], "current/synced", id="trailing for the first time"),
+        pytest.param([(0, Indexes(9, 10)), (44_999, Indexes(9, 10))], "current/synced", id="for 44.999 s"),
+        pytest.param([(0, Indexes(9, 10)), (45_000, Indexes(9, 10))], "catching-up/behind", id="for 45 s"),
+        pytest.param(
+            [(0, Indexes(9, 10)), (20_000, FAILED), (45_000, Indexes(9, 10))],
+            "catching-up/behind",
+            id="a failure does not stop the clock",
+        ),
+        pytest.param(
+            [(0, Indexes(9, 10)), (20_000, MissingList()), (45_000, Indexes(9, 10))],
+            "catching-up/behind",
+            id="nor does an incomparable answer",
+        ),
+        pytest.param(
+            [(0, Indexes(9, 10)), (20_000, Indexes(10, 10)), (45_000, Indexes(9, 10))],
+            "current/synced",
+            id="catching up does",
+        ),
+        pytest.param(
+            [(0, Indexes(9, 10)), (45_000, Indexes(11, 12))], "catching-up/behind", id="progress alone does not"
+        ),
+    ],
+)
+def test_a_ppoi_node_may_trail_for_45_seconds(seen: list[tuple[int, Found]], expected: str) -> None:
+    assert told(judge_all(PPOI, *seen)[1][-1]) == expected
+
+
+@pytest.mark.clause("S9")
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        pytest.param(
+            [(0, Indexes(9, 10)), (30 * MINUTE, Indexes(9, 20)), (30 * MINUTE + 1, Indexes(9, 20))],
+            "degraded/behind",
+            id="below a head seen half an hour ago, twice",
+        ),
+        pytest.param(
+            [(0, Indexes(9, 10)), (30 * MINUTE, Indexes(9, 20))], "catching-up/behind", id="the first time it is not"
+        ),
+        pytest.param(
+            [(0, Indexes(9, 10)), (30 * MINUTE - 1, Indexes(9, 20)), (30 * MINUTE, Indexes(9, 20))],
+            "catching-up/behind",
+            id="a head seen a millisecond too lately does not count",
+        ),
+        pytest.param(
+            [(0, Indexes(9, 10)), (40 * MINUTE, Indexes(10, 20)), (41 * MINUTE, Indexes(10, 20))],
+            "catching-up/behind",
+            id="at that head it is not far behind",
+        ),
+        pytest.param(
+            [
+                (0, Indexes(9, 20)),
+                (MINUTE, Indexes(9, 10)),
+                (40 * MINUTE, Indexes(15, 30)),
+                (41 * MINUTE, Indexes(15, 30)),
+            ],
+            "degraded/behind",
+            id="the highest of the heads seen counts, not the latest",
+        ),
+        pytest.param(
+            [
+                (0, Indexes(9, 10)),
+                (MINUTE, Indexes(9, 20)),
+                (40 * MINUTE, Indexes(15, 30)),
+                (41 * MINUTE, Indexes(15, 30)),
+            ],
+            "degraded/behind",
+            id="nor the earliest",
+        ),
+        pytest.param(
+            [
+                (0, Indexes(9, 20)),
+                (MINUTE, Indexes(10, 10)),
+                (2 * MINUTE, Indexes(9, 10)),
+                (32 * MINUTE, Indexes(15, 30)),
+                (33 * MINUTE, Indexes(15, 30)),
+            ],
+            "catching-up/behind",
+            id="catching up forgets earlier heads",
+        ),
+        pytest.param(
+            [
+                (0, Indexes(9, 10)),
+                (40 * MINUTE, Indexes(9, 20)),
+                (41 * MINUTE, FAILED),
+                (42 * MINUTE, Nothing()),
+                (43 * MINUTE, Indexes(9, 20)),
+            ],
+            "degraded/behind",
+            id="failed and incomparable probes between neither count nor reset",
+        ),
+        pytest.param(
+            [
+                (0, Indexes(9, 10)),
+                (40 * MINUTE, Indexes(9, 20)),
+                (41 * MINUTE, Indexes(10, 20)),
+                (42 * MINUTE, Indexes(9, 20)),
+            ],
+            "catching-up/behind",
+            id="an evaluation that is not far behind resets",
+        ),
+    ],
+)
+def test_a_ppoi_node_far_behind_is_degraded(seen: list[tuple[int, Found]], expected: str) -> None:
+    assert told(judge_all(PPOI, *seen)[1][-1]) == expected
+
+
+@pytest.mark.clause("S8", "S9")
+def test_the_trailing_allowance_wins_over_far_behind_and_resets_it() -> None:
+    hasty = replace(LAUNCH, degraded_lag_ms=SECOND)
+    seen = [(0, Indexes(1, 9)), (40_000, Indexes(1, 9)), (45_000, Indexes(1, 9)), (46_000, Indexes(1, 9))]
+    _, rows = judge_all(PPOI, *seen, limits=hasty)
+    assert [row.status for row in rows] == ["current", "current", "catching-up", "degraded"]
+
+
+@pytest.mark.clause("S9", "M7")
+def test_the_heads_remembered_stay_few_however_long_a_node_trails() -> None:
+    seen = [(n * 30 * SECOND, Indexes(1, 100 + n)) for n in range(5_000)]
+    memory, rows = judge_all(PPOI, *seen)
+    assert rows[-1].status == "degraded"
+    assert len(memory.heads_seen) == 61  # half an hour of them, and the last one before
+
+
+@pytest.mark.clause("S10", "R9")
+@pytest.mark.parametrize(
+    ("members", "expected", "metrics"),
+    [
+        pytest.param(Members(5, 5), "current/responding", Metrics(responding=5, monitored=5), id="all"),
+        pytest.param(Members(4, 5), "degraded/partial-coverage", Metrics(responding=4, monitored=5), id="some"),
+        pytest.param(Members(1, 5), "degraded/partial-coverage", Metrics(responding=1, monitored=5), id="one"),
+        pytest.param(Members(0, 5), "unknown/unreachable", NO_METRICS, id="none is a failed probe"),
+        pytest.param(Members(0, 0), "unknown/no-observation", NO_METRICS, id="an empty set"),
+    ],
+)
+def test_broadcasters_answer(members: Members, expected: str, metrics: Metrics) -> None:
+    row = judge_one(BROADCASTERS, members)
+    assert (told(row), row.metrics) == (expected, metrics)
+
+
+@pytest.mark.clause("S10", "S11", "S2")
+@pytest.mark.parametrize(("check", "found"), [(BROADCASTERS, Members(0, 5)), (MESSAGING, Peers(0))])
+def test_silence_behind_an_answer_counts_as_a_failure(check: Check, found: Found) -> None:
+    assert told(judge_one(check, found, memory=Memory(failures=2))) == "unavailable/unreachable"
+
+
+@pytest.mark.clause("S11", "R9")
+def test_messaging_with_a_peer_is_responding() -> None:
+    row = judge_one(MESSAGING, Peers(1))
+    assert (told(row), row.metrics) == ("current/responding", Metrics(peers=1))
+
+
+@pytest.mark.clause("S12")
+def test_nothing_for_this_chain_is_no_observation() -> None:
+    row = judge_one(PPOI, Nothing())
+    assert (told(row), row.observed_at) == ("unknown/no-observation", NOON)
+
+
+@pytest.mark.clause("S12", "R5")
+def test_before_the_first_probe_nothing_is_known() -> None:
+    assert unobserved(PPOI) == Row(PPOI, "unknown", "no-observation", None, None, None, NO_METRICS)
+
+
+@pytest.mark.clause("S14", "R5", "R8")
+def test_a_check_that_is_not_configured_is_unmonitored() -> None:
+    assert unmonitored(PPOI) == Row(PPOI, "unmonitored", "not-configured", None, None, None, NO_METRICS)
+
+
+@pytest.mark.clause("M13")
+@pytest.mark.parametrize("found", [FAILED, Peers(0)])
+def test_a_blind_monitor_does_not_count_failures(found: Found) -> None:
+    before = Memory(failures=2, last_success_at=NOON - MINUTE)
+    memory, rows = judge_all(MESSAGING, (0, found), memory=before, blind=True)
+    assert memory == before
+    assert rows == [Row(MESSAGING, "unknown", "unreachable", NOON, NOON - MINUTE)]
+    assert told(judge_one(BROADCASTERS, Members(0, 2), memory=Memory(failures=5), blind=True)) == "unknown/unreachable"
+
+
+@pytest.mark.clause("S16")
+def test_every_threshold_is_a_setting() -> None:
+    other = replace(
+        LAUNCH,
+        row_lifetime_ms=7,
+        failures_for_unavailable=1,
+        allowance_blocks=2,
+        allowance_ms=30_000,
+        degraded_lag_ms=60_000,
+        degraded_evaluations=1,
+        ppoi_behind_ms=0,
+        head_max_age_ms=5,
+    )
+    here = a_reference(100, read_at=NOON - 5)
+    assert judge_one(MESSAGING, Peers(1), limits=other).expires_at == NOON + 7
+    assert judge_one(MESSAGING, FAILED, limits=other).status == "unavailable"
+    assert judge_one(INDEXER, Blocks(98), limits=other, reference=here).status == "current"
+    assert judge_one(INDEXER, Blocks(97), limits=other, reference=here).status == "catching-up"
+    assert judge_one(INDEXER, Blocks(95), limits=other, reference=here).status == "degraded"
+    assert (
+        judge_one(INDEXER, Blocks(98), limits=other, reference=a_reference(100, read_at=NOON - 6)).status == "unknown"
+    )
+    assert judge_one(PPOI, Indexes(1, 2), limits=other).status == "catching-up"
+
+
+@pytest.mark.clause("S8", "S9", "M12")
+def test_a_clock_set_back_excuses_no_trailing_node() -> None:
+    memory, _ = judge_all(PPOI, (0, Indexes(9, 10)), (40 * MINUTE, Indexes(9, 20)))
+    memory = set_back(memory, 60 * MINUTE)
+    assert set_back(Memory(), 60 * MINUTE) == Memory()
+    _, rows = judge_all(PPOI, (-20 * MINUTE, Indexes(9, 20)), memory=memory)
+    assert told(rows[0]) == "degraded/behind"

@@ -1,0 +1,206 @@
+"""The documents as JSON, and their schemas."""
+
+import copy
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+from tools.schemas import schema_files
+
+from lookout.core.ledger import Ledger
+from lookout.core.log import Started
+from lookout.core.model import Blocks, Failed, Members, Observation, Peers
+from lookout.core.wire import Document, schemas
+from lookout.replay import Replay
+from tests.builders import BROADCASTERS, HOSTED_INDEXER, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+
+PLAN = a_plan(MESSAGING, INDEXER, BROADCASTERS, PPOI, chains=(1, 137))
+
+
+def a_ledger() -> Ledger:
+    replay = Replay(PLAN)
+    for event in (
+        Started(NOON),
+        Observation(MESSAGING, NOON + SECOND, Peers(5)),
+        Observation(BROADCASTERS, NOON + 2 * SECOND, Members(3, 5)),
+        Observation(INDEXER, NOON + 3 * SECOND, Blocks(7)),
+        Observation(PPOI, NOON + 4 * SECOND, Failed("timeout")),
+    ):
+        replay.feed(event)
+    replay.finish(NOON + 70 * MINUTE)
+    return replay.ledger
+
+
+def body(document: Document) -> Any:
+    return json.loads(document.body)
+
+
+@pytest.mark.clause("R1", "R2", "R3", "R12", "H2")
+def test_the_live_report_to_the_byte() -> None:
+    replay = Replay(a_plan(MESSAGING, chains=()))
+    replay.feed(Started(NOON))
+    replay.feed(Observation(MESSAGING, NOON + 1, Peers(5)))
+    assert replay.ledger.live().body == (
+        b'{"schemaVersion":1,"generatedAt":"2026-11-05T12:00:00.001Z","checks":[{"service":"messaging","chainId":null,'
+        b'"status":"current","reason":"responding","observedAt":"2026-11-05T12:00:00.001Z",'
+        b'"lastSuccessAt":"2026-11-05T12:00:00.001Z","expiresAt":"2026-11-05T12:02:30.001Z","metrics":{"peers":5}}]}'
+    )
+
+
+@pytest.mark.clause("H1", "H2", "H3")
+def test_the_history_to_the_byte() -> None:
+    replay = Replay(a_plan(MESSAGING, chains=()))
+    replay.feed(Started(NOON))
+    replay.feed(Observation(MESSAGING, NOON + 1, Peers(5)))
+    assert replay.ledger.history().body == (
+        b'{"schemaVersion":1,"generatedAt":"2026-11-05T12:00:00.001Z","bucketSeconds":300,"retentionDays":14,'
+        b'"from":"2026-11-05T12:00:00Z","to":"2026-11-05T12:00:00Z","rows":[{"service":"messaging","chainId":null,'
+        b'"buckets":"c","uptime":{"24h":null,"7d":null,"14d":null}}]}'
+    )
+
+
+@pytest.mark.clause("R12", "H2")
+def test_rows_stand_in_the_reports_order_in_both_documents() -> None:
+    expected = [("messaging", None)] + [
+        (service, chain_id)
+        for service in ("ppoi", "broadcasters", "indexer", "hosted-indexer")
+        for chain_id in (1, 137)
+    ]
+    ledger = a_ledger()
+    for rows in (body(ledger.live())["checks"], body(ledger.history())["rows"]):
+        assert [(row["service"], row["chainId"]) for row in rows] == expected
+
+
+@pytest.mark.clause("R8", "R9", "S14")
+def test_metrics_that_are_not_known_are_left_out() -> None:
+    by_check = {(row["service"], row["chainId"]): row for row in body(a_ledger().live())["checks"]}
+    assert by_check["broadcasters", 1]["metrics"] == {"responding": 3, "monitored": 5}
+    assert by_check["indexer", 1]["metrics"] == {"position": 7}
+    assert by_check["ppoi", 1]["metrics"] == {}
+    assert by_check[HOSTED_INDEXER.service, HOSTED_INDEXER.chain_id]["metrics"] == {}
+
+
+@pytest.mark.clause("A4")
+def test_the_etag_is_a_quoted_hash_of_sixteen_characters_that_follows_the_body() -> None:
+    ledger = a_ledger()
+    assert re.fullmatch(r'"[0-9a-f]{16}"', ledger.live().etag)
+    assert ledger.live() == ledger.live()
+    assert ledger.live().etag != ledger.history().etag
+    before = ledger.live()
+    ledger.publish(NOON + 71 * MINUTE)
+    assert ledger.live().etag != before.etag
+    assert (before.generated_at, ledger.live().generated_at) == (NOON + 70 * MINUTE, NOON + 71 * MINUTE)
+
+
+def validators() -> dict[str, Draft202012Validator]:
+    for schema in schemas().values():
+        Draft202012Validator.check_schema(schema)
+    return {name: Draft202012Validator(schema) for name, schema in schemas().items()}
+
+
+def documents() -> dict[str, Any]:
+    ledger = a_ledger()
+    return {"liveness": body(ledger.live()), "history": body(ledger.history())}
+
+
+@pytest.mark.clause("V1")
+@pytest.mark.parametrize("name", ["liveness", "history"])
+def test_the_schema_accepts_todays_document(name: str) -> None:
+    validators()[name].validate(documents()[name])
+
+
+@pytest.mark.clause("V1")
+def test_the_schema_accepts_tomorrows_live_report() -> None:
+    document = documents()["liveness"]
+    document |= {"schemaVersion": 2, "region": {"name": "north"}}
+    row = document["checks"][0]
+    row |= {"service": "oracle", "chainId": 10**15, "status": "resting", "reason": "holiday", "note": None}
+    row["metrics"] |= {"latencyMs": 12.5, "tags": ["a"]}
+    validators()["liveness"].validate(document)
+
+
+@pytest.mark.clause("V1")
+def test_the_schema_accepts_tomorrows_history() -> None:
+    document = documents()["history"]
+    document |= {"bucketSeconds": 60, "retentionDays": 90, "legend": {"z": "asleep"}}
+    row = document["rows"][0]
+    row |= {"service": "oracle", "buckets": "zZ~" * 20_000, "coverage": 0.5}
+    row["uptime"] |= {"90d": 0.5, "1h": None, "note": "none"}
+    validators()["history"].validate(document)
+
+
+@pytest.mark.clause("V1", "R2", "R3", "R4", "R10", "H1", "H2")
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("liveness", ["schemaVersion"], "1"),
+        ("liveness", ["generatedAt"], "2026-11-05T12:00:00Z"),
+        ("liveness", ["checks"], {}),
+        ("liveness", ["checks", 0, "chainId"], 0),
+        ("liveness", ["checks", 0, "status"], None),
+        ("liveness", ["checks", 0, "observedAt"], "yesterday"),
+        ("liveness", ["checks", 0, "metrics"], None),
+        ("liveness", ["checks", 0, "metrics", "peers"], -1),
+        ("liveness", ["checks", 0, "metrics", "peers"], 2**53),
+        ("liveness", ["checks", 0, "metrics", "peers"], 1.5),
+        ("history", ["from"], "2026-11-05T12:00:00.000Z"),
+        ("history", ["bucketSeconds"], 0),
+        ("history", ["rows", 0, "buckets"], ["c"]),
+        ("history", ["rows", 0, "uptime", "24h"], 1.01),
+        ("history", ["rows", 0, "uptime", "7d"], "1"),
+    ],
+)
+def test_the_schema_refuses_what_is_not_the_contract(name: str, path: list[str | int], value: Any) -> None:
+    document = copy.deepcopy(documents()[name])
+    place = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(ValidationError):
+        validators()[name].validate(document)
+
+
+@pytest.mark.clause("V1", "R2", "H2")
+@pytest.mark.parametrize("name", ["liveness", "history"])
+def test_the_schema_requires_every_field_but_a_metric(name: str) -> None:
+    def required(value: Any) -> None:
+        if isinstance(value, dict) and value.keys() & {"status", "generatedAt", "buckets", "24h"}:
+            for key in value:
+                rest = {other: kept for other, kept in value.items() if other != key}
+                without.append((value, rest))
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            required(inner)
+
+    without: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    document = documents()[name]
+    required(document)
+    assert len(without) > 10
+    for original, rest in without:
+        kept = dict(original)
+        original.clear()
+        original.update(rest)
+        with pytest.raises(ValidationError):
+            validators()[name].validate(document)
+        original.clear()
+        original.update(kept)
+
+
+@pytest.mark.clause("V1")
+def test_the_published_schemas_are_those_of_the_types() -> None:
+    for path, content in schema_files().items():
+        assert path.read_bytes() == content, "run: make schemas"
+
+
+def test_there_is_no_report_before_the_first_publication() -> None:
+    with pytest.raises(ValueError, match="nothing has been published yet"):
+        Ledger(PLAN).live()
+
+
+@pytest.mark.clause("M7")
+def test_a_state_survives_json_and_messagepack() -> None:
+    state = a_ledger().state()
+    assert msgspec.json.decode(msgspec.json.encode(state), type=type(state)) == state
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=type(state)) == state
