@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 from bench.figures import Figure, seconds
 from bench.plans import a_plan
+from lookout.core.history import HistoryState, Reached
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Observation, Peers
 from lookout.core.plan import Plan
+from lookout.core.strip import StripState
 
 BUCKET_MS = 300_000
 START_AT = 1_793_880_000_000
@@ -50,18 +52,10 @@ def a_full_fortnight(plan: Plan) -> tuple[Ledger, int]:
     per_day = 86_400_000 // BUCKET_MS
     now = START_AT // BUCKET_MS + 14 * per_day
     text = ("c" * 97 + "kdu") * per_day
-    strips = tuple(
-        type(strip)(
-            strip.check,
-            strip.counted,
-            0,
-            {},
-            {day: text[day % 7 :][:per_day] for day in range(now // per_day - 15, now // per_day)}
-            | {now // per_day: text[: now % per_day]},
-        )
-        for strip in state.history.strips
-    )
-    past = type(state.history)(BUCKET_MS, now - 14 * per_day, now, now * BUCKET_MS, 0, strips)
+    days = {day: text[day % 7 :][:per_day] for day in range(now // per_day - 15, now // per_day)}
+    days[now // per_day] = text[: now % per_day]
+    strips = tuple(StripState(strip.tally, days) for strip in state.history.strips)
+    past = HistoryState(Reached(BUCKET_MS, now - 14 * per_day, now, now * BUCKET_MS, 0), strips)
     full = Ledger(plan, State(state.last_answer_at, state.checks, state.heads, past))
     full.publish(now * BUCKET_MS)
     return full, now * BUCKET_MS

@@ -4,7 +4,7 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-# Everyday runs are the same each time; `make campaign` and a curious maintainer ask for other examples.
+# Everyday runs are the same each time; HYPOTHESIS_PROFILE=explore asks for many other examples.
 settings.register_profile(
     "everyday",
     deadline=None,

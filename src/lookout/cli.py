@@ -59,8 +59,10 @@ def replay(log: Path, config: Path, until: int | None, live: Path | None, histor
     """
     if live is None and history is None:
         _fail("nothing to write: give --live FILE, --history FILE or both")
-    if live is not None and history is not None and live.resolve() == history.resolve():
-        _fail(f"--live and --history are the same file, {live}")
+    for output in (live, history):
+        for other in (log, config, live if output is history else None):
+            if output is not None and other is not None and _is_same(output, other):
+                _fail(f"{output} would be overwritten: it is also {'--live' if other is live else 'read from'}")
     told = Replay(_settings(config).plan())
     warnings: list[str] = []
     try:
@@ -82,10 +84,7 @@ def replay(log: Path, config: Path, until: int | None, live: Path | None, histor
         documents[live] = told.ledger.live().body
     if history is not None:
         documents[history] = told.ledger.history().body
-    try:
-        _write_all(documents)
-    except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}")
+    _write_all(documents)
 
 
 def _settings(config: Path) -> Settings:
@@ -114,23 +113,47 @@ def _opened(log: Path) -> Iterator[BinaryIO]:
         yield opened
 
 
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other) if one.exists() else one.absolute() == other.absolute()
+    except OSError:  # one of them is not there, or cannot be looked at: reading or writing it will say so
+        return False
+
+
 def _write_all(documents: dict[Path, bytes]) -> None:
-    """Write every file or, if one cannot be written, none."""
-    finished: list[tuple[Path, Path]] = []
+    """Write every file or, if one cannot be written, none. Pipes and devices come last, and are never replaced."""
+    made: dict[Path, Path] = {}
     try:
         for path, body in documents.items():
-            if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
-                path.write_bytes(body)
-                continue
-            target = path.resolve()
-            beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-            finished.append((beside, target))
-            beside.write_bytes(body)
-        for beside, target in finished:
-            beside.replace(target)
+            if not _is_device(path):
+                with _naming(path):
+                    target = path.resolve()
+                    made[path] = target.with_name(f".lookout-{os.getpid()}-{len(made)}")
+                    made[path].write_bytes(body)
+        for path, beside in made.items():
+            with _naming(path):
+                beside.replace(path.resolve())
+        for path, body in documents.items():
+            if path not in made:
+                with _naming(path):
+                    path.write_bytes(body)
     finally:
-        for beside, _ in finished:
+        for beside in made.values():
             beside.unlink(missing_ok=True)
+
+
+def _is_device(path: Path) -> bool:
+    with _naming(path):
+        return path.exists() and not path.is_file()
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A failure is told with the name that the user gave."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
+        _fail(f"{path}: {error.strerror if isinstance(error, OSError) else error}")
 
 
 def _fail(*sentences: str) -> NoReturn:

@@ -6,17 +6,17 @@ import re
 import tomllib
 import types
 import typing
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 import msgspec
-from msgspec import NODEFAULT, Struct
+from msgspec import Struct
 
-from lookout.settings import Indexer, Settings
+from lookout.contradictions import contradictions
+from lookout.settings import Settings
+
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 
 class ConfigError(Exception):
@@ -37,75 +37,101 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Sett
         raise ConfigError(path, [f"not valid UTF-8: {error.reason} at byte {error.start}"]) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(path, [f"not TOML: {error}"]) from None
+    except (ValueError, RecursionError):
+        raise ConfigError(path, ["not TOML that can be read: a number too long, or nested too deeply"]) from None
     reader = _Reader(environment)
-    settings = reader.build(Settings, tables, "")
-    if not reader.problems:
-        reader.problems.extend(_contradictions(settings))
-    if reader.problems:
-        raise ConfigError(path, reader.problems)
-    return typing.cast("Settings", settings)
+    settings: Settings = reader.table(Settings, tables, "")
+    problems = [*reader.problems, *contradictions(settings, reader.broken)]
+    if problems:
+        raise ConfigError(path, problems)
+    return settings
 
 
 class _Reader:
-    """Turns tables into settings and gathers what is wrong on the way."""
+    """Turns tables into settings and gathers what is wrong on the way.
+
+    What is wrong is left out, so that the rest can still be looked at; ``broken`` are the keys it was left out of.
+    """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.problems: list[str] = []
+        self.broken: set[str] = set()
         self._environment = environment
 
-    def build(self, kind: Any, value: Any, key: str) -> Any:
-        table = _table_type(kind)
-        if table is not None:
-            return self._build_table(table, value, key)
-        row = _row_type(kind)
-        if row is not None:
-            if not isinstance(value, list):
-                self.problems.append(f"{key}: has to be a list of tables, [[{key}]]")
-                return ()
-            return tuple(self.build(row, entry, f"{key}[{n}]") for n, entry in enumerate(value))
-        return self._build_value(kind, value, key)
-
-    def _build_table(self, kind: type[Struct], table: Any, key: str) -> Any:
+    def table(self, kind: type[Struct], table: Any, key: str) -> Any:
+        """A value of this kind with all that could be read, or None if that is not enough to make one."""
         if not isinstance(table, dict):
-            self.problems.append(f"{key}: has to be a table, [{key}]")
+            self._wrong(key, f"has to be a table, [{key}]" if "[" not in key else "has to be a table")
             return None
         prefix = f"{key}." if key else ""
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
-        for name in table.keys() - fields.keys():
-            near = difflib.get_close_matches(name, fields, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(fields)}"
-            self.problems.append(f"{prefix}{name}: unknown key; {hint}")
+        for name in table:
+            if name not in fields:
+                near = difflib.get_close_matches(name, fields, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(fields)}"
+                self._wrong(prefix + name, f"unknown key; {hint}")
         built = {}
+        missing = False
         for name, field in fields.items():
-            if name in table:
-                built[field.name] = self.build(field.type, table[name], prefix + name)
-            elif field.default is NODEFAULT and field.default_factory is NODEFAULT:
-                self.problems.append(f"{prefix}{name}: missing")
-        return None if self.problems else kind(**built)
+            value = self._field(field.type, table[name], prefix + name) if name in table else None
+            if value is not None:
+                built[field.name] = value
+            elif field.required:
+                missing = True
+                if name not in table:
+                    self._wrong(prefix + name, "missing")
+        return None if missing else kind(**built)
 
-    def _build_value(self, kind: Any, value: Any, key: str) -> Any:
-        filled = self._fill(value, key)
+    def _field(self, kind: Any, value: Any, key: str) -> Any:
+        table, row = _table_type(kind), _row_type(kind)
+        if table is not None:
+            return self.table(table, value, key)
+        if row is None:
+            return self._value(kind, value, key)
+        if not isinstance(value, list):
+            self._wrong(key, f"has to be a list of tables, [[{key}]]")
+            return None
+        rows = (self.table(row, entry, f"{key}[{n}]") for n, entry in enumerate(value))
+        return tuple(entry for entry in rows if entry is not None)
+
+    def _value(self, kind: Any, value: Any, key: str) -> Any:
+        variables = set(_variables(value))
+        unset = sorted(variables - self._environment.keys())
+        for name in unset:
+            self._wrong(key, f"the environment variable {name} is not set")
+        if unset:
+            return None
+        filled = self._fill(value)
         try:
             return msgspec.convert(filled, kind)
         except msgspec.ValidationError as error:
-            self.problems.append(f"{key}: {_shown(key, value)} is not allowed: {error}")
+            if variables or re.search(r"\b(url|rpc|headers)\b", key):  # it may hold a secret
+                self._wrong(key, "its value is not allowed here")
+            else:
+                self._wrong(key, f"{_shown(value)} is not allowed: {error}")
             return None
 
-    def _fill(self, value: Any, key: str) -> Any:
-        """Put environment variables in the place of ``${NAME}``; their values are never shown."""
+    def _fill(self, value: Any) -> Any:
+        """Put environment variables in the place of ``${NAME}``."""
         if isinstance(value, str):
-            return re.sub(r"\$\{([^}]*)\}", lambda match: self._variable(match[1], key), value)
+            return _VARIABLE.sub(lambda match: self._environment[match[1]], value)
         if isinstance(value, list):
-            return [self._fill(entry, key) for entry in value]
+            return [self._fill(entry) for entry in value]
         if isinstance(value, dict):
-            return {name: self._fill(entry, f"{key}.{name}") for name, entry in value.items()}
+            return {name: self._fill(entry) for name, entry in value.items()}
         return value
 
-    def _variable(self, name: str, key: str) -> str:
-        if name in self._environment:
-            return self._environment[name]
-        self.problems.append(f"{key}: the environment variable {name} is not set")
-        return ""
+    def _wrong(self, key: str, what: str) -> None:
+        self.problems.append(f"{key}: {what}")
+        self.broken.add(re.split(r"[.\[]", key)[0])
+
+
+def _variables(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield from _VARIABLE.findall(value)
+    elif isinstance(value, list | dict):
+        for entry in value.values() if isinstance(value, dict) else value:
+            yield from _variables(entry)
 
 
 def _table_type(kind: Any) -> type[Struct] | None:
@@ -121,102 +147,6 @@ def _row_type(kind: Any) -> type[Struct] | None:
     return _table_type(typing.get_args(kind)[0]) if typing.get_origin(kind) is tuple else None
 
 
-def _shown(key: str, value: Any) -> str:
-    """A value as the file has it, unless it may hold a secret."""
-    if re.search(r"\b(url|rpc|headers)\b", key):
-        return "the value"
-    return repr(value)
-
-
-def _contradictions(settings: Settings) -> Iterable[str]:
-    """What only several keys together, or a closer look at one, can get wrong."""
-    chains = [chain.id for chain in settings.chains]
-    yield from (f"chains: {chain_id} is there twice" for chain_id in _repeated(chains))
-    for key, named in _chains_named(settings):
-        yield from (
-            f"{key}: there is no chain {chain_id} in [[chains]]" for chain_id in named if chain_id not in chains
-        )
-        yield from (f"{key}: chain {chain_id} is there twice" for chain_id in _repeated(named))
-    for key, url in _urls(settings):
-        if not _is_http(url):
-            yield f"{key}: has to be an http:// or https:// address with a host"
-    for key, indexers in (("indexer", settings.indexer), ("hosted-indexer", settings.hosted_indexer)):
-        for n, indexer in enumerate(indexers):
-            yield from _indexer_contradictions(f"{key}[{n}]", indexer)
-    for key, address in _listeners(settings):
-        if address and not _is_host_port(address):
-            yield f"{key}: {address!r} is not HOST:PORT"
-    for proxy in settings.server.trusted_proxies:
-        if not _is_network(proxy):
-            yield f"server.trusted_proxies: {proxy!r} is not an address or a CIDR network"
-    if 86_400 % settings.history.bucket_s:
-        yield f"history.bucket_s: {settings.history.bucket_s} does not divide a day of 86400 s"
-    if settings.broadcasters is not None and "{chainId}" not in settings.broadcasters.content_topic:
-        yield "broadcasters.content_topic: has to contain {chainId}"
-    if not re.match(r"(sqlite:.|postgres(ql)?://)", settings.store.url):
-        yield "store.url: has to begin with sqlite: and a path, or be a postgresql:// address"
-
-
-def _chains_named(settings: Settings) -> Iterable[tuple[str, list[int]]]:
-    yield "indexer", [indexer.chain for indexer in settings.indexer]
-    yield "hosted-indexer", [indexer.chain for indexer in settings.hosted_indexer]
-    if settings.ppoi is not None:
-        yield "ppoi.chains", list(settings.ppoi.chains)
-    if settings.broadcasters is not None:
-        yield "broadcasters.chains", list(settings.broadcasters.chains)
-
-
-def _urls(settings: Settings) -> Iterable[tuple[str, str]]:
-    for n, chain in enumerate(settings.chains):
-        yield from ((f"chains[{n}].rpc[{m}]", url) for m, url in enumerate(chain.rpc))
-    yield from ((f"indexer[{n}].url", indexer.url) for n, indexer in enumerate(settings.indexer))
-    yield from ((f"hosted-indexer[{n}].url", indexer.url) for n, indexer in enumerate(settings.hosted_indexer))
-    for name, source in (
-        ("ppoi", settings.ppoi),
-        ("messaging", settings.messaging),
-        ("broadcasters", settings.broadcasters),
-    ):
-        if source is not None:
-            yield f"{name}.url", source.url
-
-
-def _listeners(settings: Settings) -> Iterable[tuple[str, str]]:
-    yield "server.listen", settings.server.listen or "nothing"
-    yield "admin.monitor", settings.admin.monitor
-    yield "admin.server", settings.admin.server
-    yield "edge.listen", settings.edge.listen or "nothing"
-    yield "edge.origin", settings.edge.origin or "nothing"
-
-
-def _indexer_contradictions(key: str, indexer: Indexer) -> Iterable[str]:
-    if indexer.kind == "json" and not indexer.pointer.startswith("/"):
-        yield f'{key}.pointer: kind "json" needs a JSON Pointer such as "/status/lastBlock"'
-    if indexer.kind != "json" and indexer.pointer:
-        yield f'{key}.pointer: is for kind "json" alone'
-    if indexer.kind != "subgraph" and indexer.deployment:
-        yield f'{key}.deployment: is for kind "subgraph" alone'
-
-
-def _repeated(values: list[int]) -> list[int]:
-    return [value for value, times in Counter(values).items() if times > 1]
-
-
-def _is_http(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _is_host_port(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    return bool(host) and port.isascii() and port.isdigit() and int(port) <= 65_535
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ip_network(text)
-    except ValueError:
-        return False
-    return True
+def _shown(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

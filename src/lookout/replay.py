@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final
 
+from lookout.core.history import DAY_MS, SPARE_DAYS
 from lookout.core.instants import format_instant
 from lookout.core.ledger import Ledger, State
 from lookout.core.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, parse_event
@@ -10,7 +11,7 @@ from lookout.core.model import Observation
 from lookout.core.plan import Plan
 
 # No line of the format comes near it: a longer one is not a log, and reading on would take memory without end.
-LONGEST_LINE: Final = 65_536
+LONGEST_LINE: Final = 1_048_576
 
 
 class LogError(Exception):
@@ -20,34 +21,39 @@ class LogError(Exception):
 class Replay:
     """A monitor's life as a log tells it: every event is published at its own instant, heartbeats between them."""
 
-    def __init__(self, plan: Plan, state: State | None = None, *, running: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, state: State | None = None, *, running: bool = False, last_at: int | None = None
+    ) -> None:
+        """``running`` and ``last_at`` go on from another replay's, where ``state`` is its ledger's."""
         self.ledger = Ledger(plan, state)
         self.running = running
         self.skipped = 0  # events of checks and chains that the plan does not have
         self.first_skipped = ""
         self._heartbeat_ms = plan.limits.heartbeat_ms
-        self._last_at = self.ledger.published_at or 0
-        self._beat_at = self._last_at + self._heartbeat_ms
+        self.last_at = last_at
+        self._beat_at = (self.ledger.published_at or 0) + self._heartbeat_ms
+        # After as much time without an event every row has expired, and all that was before has left the history.
+        self._forgets_after_ms = plan.limits.row_lifetime_ms + (plan.span.retention_days + 1 + SPARE_DAYS) * DAY_MS
 
     def feed(self, event: Event) -> None:
         """Apply one event; LineError if it cannot follow the ones before."""
         at = event.at
         if isinstance(event, Started):
             # While running this is a crash: nothing was published after the event before it.
-            self.ledger.start(at)
+            self.ledger.start(at, self.last_at)
             self.running = True
-        elif not self.running or not self._last_at <= at <= self._beat_at:
+        elif not self.running or self.last_at is None or not self.last_at <= at <= self._beat_at:
             self._pass_time(at)
-        self._last_at = at
+        self.last_at = at
         match event:
             case Observation():
                 if not self.ledger.watches(event.check):
-                    self._skip(*event.check)
+                    self._skip(at, *event.check)
                     return
                 self.ledger.observe(event)
             case HeadRead():
                 if not self.ledger.follows(event.chain_id):
-                    self._skip("heads", event.chain_id)
+                    self._skip(at, "heads", event.chain_id)
                     return
                 self.ledger.read_head(event.chain_id, event.reading)
             case Stopped():
@@ -57,26 +63,33 @@ class Replay:
 
     def finish(self, until_at: int | None) -> None:
         """Let time pass up to ``until_at``, or to the last event."""
-        if self.running:
-            last_at = self._last_at if until_at is None else until_at
-            self._pass_time(last_at)
-            self._publish(last_at)
+        end_at = self.last_at if until_at is None else until_at
+        if self.running and end_at is not None:
+            self._pass_time(end_at)
+            self._publish(end_at)
 
     def _pass_time(self, at: int) -> None:
         """Publish the heartbeats that fell due before this instant; at the instant itself something else is due."""
-        if not self.running:
+        if not self.running or self.last_at is None:
             raise LineError("only a start can stand here, at the beginning or after a stop")
-        if at < self._last_at:
-            before = format_instant(self._last_at)
+        if at < self.last_at:
+            before = format_instant(self.last_at)
             raise LineError(f"at is {format_instant(at)}, earlier than {before} before it; only a start may go back")
+        expired_at = self.last_at + self._forgets_after_ms
         while self._beat_at < at:
+            if expired_at < self._beat_at < at - self._forgets_after_ms:
+                # Of a silence of years only the end can still be seen: pass over the rest, whole heartbeats of it.
+                beats = (at - self._forgets_after_ms - self._beat_at) // self._heartbeat_ms
+                self._beat_at += beats * self._heartbeat_ms
             self._publish(self._beat_at)
 
     def _publish(self, at: int) -> None:
         self.ledger.publish(at)
         self._beat_at = at + self._heartbeat_ms
 
-    def _skip(self, name: str, chain_id: int | None) -> None:
+    def _skip(self, at: int, name: str, chain_id: int | None) -> None:
+        if at == self._beat_at:
+            self._publish(at)
         self.skipped += 1
         if self.skipped == 1:
             self.first_skipped = name if chain_id is None else f"{name} on chain {chain_id}"

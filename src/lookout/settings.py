@@ -125,7 +125,7 @@ class Edge(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """A whole configuration file. A source's table that is left out is a source that is not configured (S14)."""
 
-    protocol: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._~-]+$")] = "protocol"
+    protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z")] = "protocol"
     server: Server = Server()
     admin: Admin = Admin()
     log: Log = Log()

@@ -1,5 +1,6 @@
 """``lookout replay`` as a person uses it."""
 
+import json
 import os
 import pty
 import subprocess
@@ -96,7 +97,9 @@ def test_a_good_log_says_nothing_and_writes_both_documents(tmp_path: Path) -> No
         pytest.param(
             START + PEERS[:40] + "\n", "line 2: not JSON: Input data was truncated", id="a cut line, then more"
         ),
-        pytest.param(START + '{"x":"' + "x" * 70_000 + '"}\n', "line 2: longer than 65536 bytes", id="an endless line"),
+        pytest.param(
+            START + '{"x":"' + "x" * 1_100_000 + '"}\n', "line 2: longer than 1048576 bytes", id="an endless line"
+        ),
     ],
 )
 def test_a_bad_log_is_refused_with_its_line_and_reason_and_nothing_is_written(
@@ -148,13 +151,16 @@ def test_lines_of_other_checks_and_chains_are_skipped_with_one_warning(tmp_path:
             ["--until", "2026-11-05T11:59:59.999Z"],
             "lookout: log.jsonl: line 1: the log begins at 2026-11-05T12:00:00.000Z, later than asked for\n",
         ),
-        (["--live", "history.json"], "lookout: --live and --history are the same file, history.json\n"),
-        (["--live", "no/such/folder"], "No such file or directory\n"),
+        (["--live", "history.json"], "lookout: history.json would be overwritten: it is also --live\n"),
+        (["--live", "log.jsonl"], "lookout: log.jsonl would be overwritten: it is also read from\n"),
+        (["--history", str(VECTORS / "edges.toml")], "edges.toml would be overwritten: it is also read from\n"),
+        (["--live", "no/such/file"], "lookout: no/such/file: No such file or directory\n"),
+        (["--live", "/dev/stdout", "--history", "no/file"], "lookout: no/file: No such file or directory\n"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_is_written(options: list[str], reason: str, tmp_path: Path) -> None:
     outcome = run(tmp_path, START + PEERS, *options)
-    assert outcome.returncode == 2
+    assert (outcome.returncode, outcome.stdout) == (2, "")
     assert outcome.stderr.endswith(reason)
     assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
 
@@ -195,6 +201,28 @@ def test_an_earlier_document_is_replaced_whole_or_not_at_all(tmp_path: Path) -> 
     before = (tmp_path / "live.json").read_bytes()
     run(tmp_path, START + PEERS + "x\n")
     assert (tmp_path / "live.json").read_bytes() == before
+
+
+def test_a_device_that_is_full_is_told_by_its_name(tmp_path: Path) -> None:
+    outcome = run(tmp_path, START + PEERS, "--live", "/dev/full")
+    assert (outcome.returncode, outcome.stderr) == (2, "lookout: /dev/full: No space left on device\n")
+
+
+def test_a_name_of_any_legal_length_and_links_in_a_circle_are_borne(tmp_path: Path) -> None:
+    assert run(tmp_path, START + PEERS, "--live", "n" * 255).returncode == 0
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    outcome = run(tmp_path, START + PEERS, "--live", "a")
+    assert outcome.returncode == 2
+    assert outcome.stderr.startswith("lookout: a: ")
+
+
+def test_years_of_silence_are_passed_over(tmp_path: Path) -> None:
+    outcome = run(tmp_path, START + PEERS, "--until", "2999-01-01T00:00:00.000Z")
+    assert outcome.returncode == 0
+    history = json.loads((tmp_path / "history.json").read_bytes())
+    assert (history["from"], history["to"]) == ("2998-12-18T00:00:00Z", "2999-01-01T00:00:00Z")
+    assert {row["buckets"] for row in history["rows"]} == {"?" * 4033, "." * 4033}
 
 
 def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:

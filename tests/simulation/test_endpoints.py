@@ -49,7 +49,7 @@ def test_one_endpoint_that_goes_wrong_changes_no_status(kind: Kind, number: int)
     assert statuses(disturbed(kind, number, 90, seed=number)) == statuses(undisturbed(number))
 
 
-@pytest.mark.clause("M8", "M12")
+@pytest.mark.clause("M8")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(4), ids="seed {}".format)
 def test_one_endpoint_that_is_wrong_before_the_start_changes_no_status(kind: Kind, seed: int) -> None:

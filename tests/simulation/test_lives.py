@@ -7,14 +7,16 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from lookout.core.heads import Pace
 from lookout.core.ledger import Ledger
 from lookout.core.log import Event, format_event, parse_event
 from lookout.core.model import Check
 from lookout.monitor.rehearsal import GATHER_MS, Life, Listeners, rehearse
 from lookout.replay import Replay
 from lookout.sim.episodes import draw_episodes
-from lookout.sim.layout import LAUNCH
+from lookout.sim.layout import LAUNCH, ChainLayout
 from lookout.sim.world import World, drawn_world
 from tests.builders import BROADCASTERS, DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND
 from tests.property.oracle import Publication, expected_history
@@ -63,6 +65,18 @@ def test_a_node_trails_on_over_a_restart() -> None:
         "catching-up",
         "degraded",
     }
+
+
+@pytest.mark.clause("M7", "S15")
+def test_the_measured_pace_is_carried_over_a_restart() -> None:
+    """90 s behind are 30 blocks: few enough by the chain's real pace, too many by the configured one."""
+    quick = (ChainLayout(1, 3_000, 25_700_000),)
+    world = a_world(
+        an_episode("indexer/1", "freeze", 1, 1.5), an_episode("indexer/1", "behind", 2.5, 400, 100), layout=quick
+    )
+    plan = replace(plan_of(quick), chains={1: Pace(12_000, 1)})
+    record = watch(world, (a_life(5, 40), a_life(41, 80)), plan=plan)
+    assert record.statuses("indexer", 1, 16.5, 80) == {"current"}
 
 
 @pytest.mark.clause("M7", "M14")

@@ -125,6 +125,19 @@ def test_what_a_ppoi_node_lacks_is_unknown_and_never_unavailable() -> None:
     assert record.course("ppoi", 1) == [begin, current, begin, current, (unknown, "incompatible-reference"), current]
 
 
+@pytest.mark.clause("S1", "S13")
+def test_an_answer_that_cannot_be_compared_ends_a_row_of_failures() -> None:
+    """Two probes fail, the node answers without the list, two probes fail again: never three in a row."""
+    world = a_world(
+        an_episode("ppoi", "fail", 10, 1.25),
+        an_episode("ppoi", "missing-list", 11.25, 5),
+        an_episode("ppoi", "fail", 16.25, 1.25),
+    )
+    record = watch(world, (a_life(0, 30),))
+    assert [row.reason for _, row in record.of("ppoi", 1)].count("unreachable") == 4
+    assert record.statuses("ppoi", 1, 10.6, 17) == {"unknown"}
+
+
 @pytest.mark.clause("S10")
 def test_broadcasters_are_told_by_chain() -> None:
     world = a_world(

@@ -36,7 +36,6 @@ def test_a_cap_below_the_recheck_never_makes_a_failing_source_asked_more_often()
     assert wait_ms(5, 0, replace(LAUNCH, backoff_cap_ms=10_000)) == 30_000
 
 
-@pytest.mark.clause("M15")
 def test_the_greatest_ages_are_the_contracts() -> None:
     published_within_ms = 1000
     answering = wait_ms(0, 1, LAUNCH) + LAUNCH.probe_timeout_ms + published_within_ms

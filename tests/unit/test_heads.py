@@ -108,7 +108,16 @@ def test_a_chain_that_halts_goes_back_to_its_configured_pace() -> None:
     assert heads.pace() == TWELVE_SECONDS
 
 
-@pytest.mark.clause("S13", "M12")
+def test_of_the_heads_of_one_instant_the_first_and_the_last_are_kept() -> None:
+    heads = Heads(TWELVE_SECONDS)
+    for height in range(1_000):
+        heads.read(an_answer(height))
+    assert [reading.height for reading in heads.readings] == [0, 999]
+    heads.read(an_answer(1_000, at=NOON + 1))
+    assert [reading.height for reading in heads.readings] == [0, 999, 1_000]
+
+
+@pytest.mark.clause("S13")
 def test_a_clock_set_back_makes_no_head_younger() -> None:
     heads = Heads(TWELVE_SECONDS, [Reading(NOON, 10, NOON - SECOND)])
     heads.set_back(HOUR)

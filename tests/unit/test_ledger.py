@@ -114,7 +114,7 @@ def test_blindness_is_off_unless_asked_for() -> None:
     assert told == ["unknown", "unknown", "unavailable", "unavailable"]
 
 
-@pytest.mark.clause("M12", "M13", "S8", "S13")
+@pytest.mark.clause("M13", "S8", "S13")
 def test_a_clock_set_back_neither_freshens_a_head_nor_excuses_a_node_nor_makes_the_monitor_see() -> None:
     ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)))
     ledger.read_head(1, Reading(NOON, 100, NOON))
@@ -126,7 +126,17 @@ def test_a_clock_set_back_neither_freshens_a_head_nor_excuses_a_node_nor_makes_t
     assert ledger.observe(Observation(PPOI, NOON - DAY, Indexes(9, 10))).status == "catching-up"
 
 
-@pytest.mark.clause("M12", "M13")
+@pytest.mark.clause("S8")
+def test_the_time_between_the_last_publication_and_a_clock_set_back_counts_if_it_is_known() -> None:
+    for last_at, expected in ((NOON + 29 * SECOND, "catching-up"), (None, "current")):
+        ledger = a_ledger(a_plan())
+        ledger.observe(Observation(PPOI, NOON, Indexes(9, 10)))
+        ledger.publish(NOON)
+        ledger.start(NOON - HOUR, last_at)
+        assert ledger.observe(Observation(PPOI, NOON - HOUR + 20 * SECOND, Indexes(9, 10))).status == expected
+
+
+@pytest.mark.clause("M13")
 def test_the_wait_for_an_answer_goes_on_over_a_clock_set_back() -> None:
     ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)))
     ledger.publish(NOON + 40 * MINUTE)

@@ -105,14 +105,14 @@ WHOLE = "it has to be a whole number from 0 to 9007199254740991"
         ),
         (f"{{{AT}}}", "kind is missing; it has to be start, head, probe or stop"),
         (f'{{{AT},"kind":"crash"}}', 'kind is "crash"; it has to be start, head, probe or stop'),
-        (f'{{{AT},"kind":["stop"]}}', 'kind is ["stop"]; it has to be start, head, probe or stop'),
+        (f'{{{AT},"kind":["stop"]}}', "kind is a list; it has to be start, head, probe or stop"),
         (
             PROBE + ',"service":"oracle","chainId":1,"outcome":"nothing"}',
             'service is "oracle"; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer',
         ),
         (
             PROBE + ',"service":{},"chainId":1,"outcome":"nothing"}',
-            "service is {}; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer",
+            "service is an object; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer",
         ),
         (
             PROBE + ',"service":"ppoi","chainId":null,"outcome":"nothing"}',
@@ -205,10 +205,24 @@ def test_what_is_not_json_is_told_apart(line: bytes, reason: str) -> None:
     assert str(caught.value) == reason
 
 
-def test_deep_nesting_is_refused() -> None:
-    deep = f'{{{AT},"kind":'.encode() + b"[" * 50_000 + b"]" * 50_000 + b"}"
+@pytest.mark.parametrize("depth", [900, 986, 1_000, 50_000])
+@pytest.mark.parametrize("end", ["]", ""])
+def test_deep_nesting_is_refused(depth: int, end: str) -> None:
+    deep = f'{{{AT},"kind":{"[" * depth}{end * depth}}}'
     with pytest.raises(LineError):
-        parse_event(deep)
+        parse_event(deep.encode())
+
+
+@pytest.mark.parametrize("value", ["1e999", r'"\udcff"'])
+def test_json_that_cannot_be_held_is_refused_but_not_taken_for_a_cut_off_line(value: str) -> None:
+    with pytest.raises(LineError, match="not a line of the log") as caught:
+        parse_event(f'{{{AT},"kind":{value}}}'.encode())
+    assert not isinstance(caught.value, NotJsonError)
+
+
+def test_an_error_that_is_no_text_is_written_as_well_as_it_can_be() -> None:
+    written = format_event(Observation(INDEXER, NOON, Failed("no file \udcff")))
+    assert parse_event(written) == Observation(INDEXER, NOON, Failed("no file ?"))
 
 
 @given(st.binary() | st.text().map(str.encode))

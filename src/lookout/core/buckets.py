@@ -18,23 +18,19 @@ KNOWN: Final = frozenset("ckdu")
 NO_DATA: Final = "-"
 
 
-def bucket_character(lasted_ms: Mapping[str, int], sampled: str, counts_from_ms: int) -> str:
-    """The character of a bucket in which each status lasted this long (H6, H7).
+def bucket_character(seen_ms: Mapping[str, int], counts_from_ms: int) -> str:
+    """The character of a bucket in which these statuses were seen, each for so long (H6, H7).
 
-    ``sampled`` is the status published last in a bucket that is still filling: it was seen even if it has not lasted
-    yet; ``-`` in a bucket that has ended.
+    A status that was published last and has not lasted yet is there with 0.
     """
-    if not KNOWN.isdisjoint(lasted_ms) or sampled in KNOWN:
+    if not KNOWN.isdisjoint(seen_ms):
         total_ms = 0
         for character in "udk":
-            total_ms += lasted_ms.get(character, 0)  # time in a worse status counts toward a milder one
+            total_ms += seen_ms.get(character, 0)  # time in a worse status counts toward a milder one
             if total_ms >= counts_from_ms:
                 return character
         return "c"
-    for character in "?.":
-        if character in lasted_ms or character == sampled:
-            return character
-    return NO_DATA
+    return "?" if "?" in seen_ms else "." if "." in seen_ms else NO_DATA
 
 
 def uptime(current: int, known: int, min_known: int) -> float | None:

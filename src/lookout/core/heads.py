@@ -73,6 +73,8 @@ class Heads:
     def read(self, reading: Reading) -> None:
         """Take the newest head; forget what is read more than an hour before it."""
         readings = self._readings
+        if len(readings) > 1 and readings[-2].at == reading.at:
+            readings.pop()  # of those of one instant only the first and the last can matter
         readings.append(reading)
         oldest_at = reading.at - PACE_WINDOW_MS
         while readings[0].at < oldest_at:

@@ -4,13 +4,13 @@ Everything the monitor knows is here, and all of it follows from the events alon
 the same documents and a stored state resumes where it stopped.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 from lookout.core import wire
 from lookout.core.heads import Heads, Reading, Reference
-from lookout.core.history import History, HistoryState, HistoryView
+from lookout.core.history import History, HistoryChanges, HistoryState, HistoryView
 from lookout.core.model import Check, Observation, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
 from lookout.core.policy import Memory, judge, set_back
@@ -30,6 +30,16 @@ class State(Struct, frozen=True):
     checks: tuple[CheckState, ...]
     heads: dict[int, tuple[Reading, ...]]
     history: HistoryState | None
+
+
+class Changes(Struct, frozen=True):
+    """What of the stored state is no longer as it was. The first of a ledger are ``whole``: they are all there is."""
+
+    whole: bool
+    last_answer_at: int | None
+    checks: tuple[CheckState, ...]
+    heads: dict[int, tuple[Reading, ...]]
+    history: HistoryChanges
 
 
 class Ledger:
@@ -59,6 +69,10 @@ class Ledger:
                 self._memories[check], self._changed[check] = Memory(), unobserved(check)
         self._gone = [check for check in self._history.checks if check not in self._changed]
         self._live_rows: dict[Check, tuple[Row, wire.LiveRow]] = {}
+        # Since the last call of changes(); at first, everything.
+        self._whole = True
+        self._new_checks = set(self._memories)
+        self._new_heads = set(self._heads)
 
     @property
     def published_at(self) -> int | None:
@@ -75,22 +89,27 @@ class Ledger:
     def follows(self, chain_id: int) -> bool:
         return chain_id in self._heads
 
-    def start(self, at: int) -> None:
-        """The monitor begins to run. If the clock was set back meanwhile, all that was waiting goes on waiting from
-        where it was, or a head would stay fresh and a trailing node be excused until the clock has caught up."""
+    def start(self, at: int, last_at: int | None = None) -> None:
+        """The monitor begins to run; ``last_at`` is the last instant it knew of before, if not that of its last
+        publication. If the clock was set back meanwhile, all that was waiting goes on waiting from where it was, or
+        a head would stay fresh and a trailing node be excused until the clock has caught up."""
+        last_at = self.published_at if last_at is None else last_at
         if self._last_answer_at is None:
             self._last_answer_at = at
-        if self.published_at is None or at >= self.published_at:
+        if last_at is None or at >= last_at:
             return
-        by_ms = self.published_at - at
+        by_ms = last_at - at
         self._last_answer_at -= by_ms
         self._memories = {check: set_back(memory, by_ms) for check, memory in self._memories.items()}
         for heads in self._heads.values():
             heads.set_back(by_ms)
+        self._new_checks.update(self._memories)
+        self._new_heads.update(self._heads)
 
     def read_head(self, chain_id: int, reading: Reading) -> None:
         """The endpoints of a chain agreed on a head."""
         self._heads[chain_id].read(reading)
+        self._new_heads.add(chain_id)
         self._last_answer_at = reading.at
 
     def observe(self, seen: Observation) -> Row:
@@ -102,6 +121,7 @@ class Ledger:
             self._last_answer_at = seen.at
         self._memories[check] = memory
         self._changed[check] = row
+        self._new_checks.add(check)
         return row
 
     def publish(self, at: int) -> None:
@@ -114,13 +134,15 @@ class Ledger:
 
     def live(self) -> wire.Document:
         """The live report of the last publication."""
-        return wire.live_document(self.view(()).published_at, map(self._live_row, self.rows))
+        if self.published_at is None or not self._rows:
+            raise ValueError("nothing has been published yet")
+        return wire.live_document(self.published_at, map(self._live_row, self.rows))
 
-    def view(self, checks: Iterable[Check] | None = None) -> HistoryView:
+    def view(self) -> HistoryView:
         """What the history says as of the last publication."""
         if not self._rows:
             raise ValueError("nothing has been published yet")
-        return self._history.view(self._checks if checks is None else checks)
+        return self._history.view(self._checks)
 
     def history(self) -> wire.Document:
         """The history of the last publication."""
@@ -131,6 +153,17 @@ class Ledger:
         checks = tuple(CheckState(memory, rows[check]) for check, memory in self._memories.items())
         heads = {chain_id: heads.readings for chain_id, heads in self._heads.items()}
         return State(self._last_answer_at, checks, heads, self._history.state())
+
+    def changes(self) -> Changes:
+        """What is new in the state since the last call, as of the last publication."""
+        history = self._history.changes()
+        checks = tuple(CheckState(self._memories[check], self._rows[check]) for check in self._new_checks)
+        heads = {chain_id: self._heads[chain_id].readings for chain_id in self._new_heads}
+        changes = Changes(self._whole, self._last_answer_at, checks, heads, history)
+        self._whole = False
+        self._new_checks.clear()
+        self._new_heads.clear()
+        return changes
 
     def _live_row(self, row: Row) -> wire.LiveRow:
         """The row as JSON has it, made once for each row."""

@@ -1,7 +1,8 @@
 """The observation log's lines: bytes in, events out, and back."""
 
+import json
 from functools import lru_cache
-from typing import Any, Final, assert_never
+from typing import Any, Final, NoReturn, assert_never
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -120,6 +121,8 @@ def format_event(event: Event) -> bytes:
                 "outcome": _outcome(found),
             }
             line |= msgspec.structs.asdict(found)
+            if isinstance(found, Failed):
+                line["error"] = found.error.encode(errors="replace").decode()  # a file's name may be no text
         case _ as never:
             assert_never(never)
     return msgspec.json.encode(line) + b"\n"
@@ -149,9 +152,24 @@ def _decode(line: bytes) -> _Line:
     except UnicodeDecodeError as error:
         raise NotJsonError(f"not valid UTF-8: {error.reason} at byte {error.start}") from None
     except msgspec.DecodeError as error:
+        if _is_json(line):
+            raise LineError(f"not a line of the log: {error}") from None
         raise NotJsonError(f"not JSON: {error}") from None
     except RecursionError:
         raise LineError("nested too deeply") from None
+
+
+def _is_json(line: bytes) -> bool:
+    """Whether the text is whole, if not all of it can be understood: 1e999 is JSON, and so is a lone surrogate."""
+    try:
+        json.loads(line, parse_constant=_not_a_number)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _not_a_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON's")
 
 
 def _found(service: Service, fields: _Line) -> Found:
@@ -222,6 +240,8 @@ def _block_at(value: Any) -> int:
 def _wrong(name: str, value: Any, allowed: str) -> LineError:
     if value is UNSET:
         return LineError(f"{name} is missing; it has to be {allowed}")
-    text = msgspec.json.encode(value).decode()
+    if isinstance(value, list | dict):
+        return LineError(f"{name} is {'a list' if isinstance(value, list) else 'an object'}; it has to be {allowed}")
+    text = json.dumps(value)
     shown = text if len(text) <= 60 else text[:57] + "..."
     return LineError(f"{name} is {shown}; it has to be {allowed}")

@@ -1,5 +1,7 @@
 """The status policy: what a check remembers and what a probe found, in; its row, out (clauses R and S)."""
 
+from bisect import bisect_right
+from operator import itemgetter
 from typing import assert_never
 
 from msgspec import Struct
@@ -118,9 +120,8 @@ def _remember_head(heads_seen: HeadsSeen, at: int, head: int, long_ago_at: int) 
     """Add a head; of those that were seen long ago only the highest, which is the last, is kept, as the first."""
     if not heads_seen or head > heads_seen[-1][1]:
         heads_seen = (*heads_seen, (at, head))
-    while len(heads_seen) > 1 and heads_seen[1][0] <= long_ago_at:
-        heads_seen = heads_seen[1:]
-    return heads_seen
+    long_ago = bisect_right(heads_seen, long_ago_at, key=itemgetter(0))
+    return heads_seen[max(0, long_ago - 1) :]
 
 
 def _behind(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits, *, far: bool) -> tuple[Memory, Row]:
@@ -152,10 +153,9 @@ def _incomparable(
 
 
 def _failed(memory: Memory, seen: Observation, limits: Limits, *, blind: bool) -> tuple[Memory, Row]:
-    if blind:  # M13
-        return memory, Row(seen.check, "unknown", "unreachable", seen.at, memory.last_success_at)
-    memory = replace(memory, failures=memory.failures + 1)
-    if memory.failures < limits.failures_for_unavailable:  # S1
+    if not blind:  # M13
+        memory = replace(memory, failures=memory.failures + 1)
+    if blind or memory.failures < limits.failures_for_unavailable:  # S1
         return memory, Row(seen.check, "unknown", "unreachable", seen.at, memory.last_success_at)
     expires_at = seen.at + limits.row_lifetime_ms
     return memory, Row(seen.check, "unavailable", "unreachable", seen.at, memory.last_success_at, expires_at)  # S2

@@ -1,18 +1,26 @@
 """One row's buckets: the filling one's tally, the ended ones by day, and those counted per window."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from lookout.core.buckets import NO_DATA
 from lookout.core.model import Check
 
 
-class StripState(Struct, frozen=True):
-    """One row's history as it is stored."""
+class Tally(Struct, frozen=True):
+    """What the filling bucket holds for one row: the status that counts now, since when, and how long others lasted."""
 
     check: Check
     counted: str
     since_ms: int
     lasted_ms: dict[str, int]
+
+
+class StripState(Struct, frozen=True):
+    """One row's history as it is stored."""
+
+    tally: Tally
     days: dict[int, str]
 
 
@@ -32,28 +40,35 @@ class Strip:
         "since_ms",
     )
 
-    def __init__(self, state: StripState) -> None:
-        self.check = state.check
-        self.published = state.counted  # the row's own status as a character
+    def __init__(self, tally: Tally, days: Mapping[int, str]) -> None:
+        self.check = tally.check
+        self.published = tally.counted  # the row's own status as a character
         self.expires_at: int | None = None
         self.queued = False
-        self.counted = state.counted  # the same, or unknown once the row has expired (H17)
-        self.since_ms = state.since_ms  # what had been watched of the bucket when that began
-        self.lasted_ms = dict(state.lasted_ms)
-        self.days = dict(state.days)
+        self.counted = tally.counted  # the same, or unknown once the row has expired (H17)
+        self.since_ms = tally.since_ms  # what had been watched of the bucket when that began
+        self.lasted_ms = dict(tally.lasted_ms)
+        self.days = dict(days)
         self.known: list[int] = []
         self.current: list[int] = []
 
+    def tally(self) -> Tally:
+        return Tally(self.check, self.counted, self.since_ms, dict(self.lasted_ms))
+
     def count(self, character: str, watched_ms: int) -> None:
-        if character != self.counted:
-            self.settle(watched_ms)
-            self.counted = character
+        self.settle(watched_ms)
+        self.counted = character
 
     def settle(self, watched_ms: int) -> None:
         held_ms = watched_ms - self.since_ms
         if held_ms and self.counted != NO_DATA:
             self.lasted_ms[self.counted] = self.lasted_ms.get(self.counted, 0) + held_ms
         self.since_ms = watched_ms
+
+    def note(self) -> None:
+        """The status that counts now was seen in this bucket, however short."""
+        if self.counted != NO_DATA:
+            self.lasted_ms.setdefault(self.counted, 0)
 
     def counts_at(self, at: int) -> str:
         """What the row counts as in a publication at this instant (H17)."""

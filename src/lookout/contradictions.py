@@ -1,0 +1,132 @@
+"""What only several settings together, or a closer look at one, can get wrong.
+
+Nothing here shows a value that may have come from the environment.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
+from ipaddress import ip_network
+from typing import Final
+from urllib.parse import urlsplit
+
+from lookout.settings import Broadcasters, Indexer, Messaging, Ppoi, Settings
+
+Source = Indexer | Ppoi | Messaging | Broadcasters
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+
+
+def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
+    """Every problem, as ``key: what is wrong``. ``broken`` are the tables that could not be read whole: what depends
+    on them is not judged."""
+    chain_ids = [chain.id for chain in settings.chains]
+    for chain_id in _repeated(chain_ids):
+        yield f"chains: {chain_id} is there twice"
+    for key, named in _chains_named(settings):
+        if "chains" not in broken:
+            yield from (
+                f"{key}: there is no chain {n} in [[chains]]" for n in dict.fromkeys(named) if n not in chain_ids
+            )
+        yield from (f"{key}: chain {chain_id} is there twice" for chain_id in _repeated(named))
+    for key, url in _urls(settings):
+        if not _is_http(url):
+            yield f"{key}: has to be an http:// or https:// address with a host"
+    for key, headers in _headers(settings):
+        if not all(_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(text) for name, text in headers.items()):
+            yield f"{key}: has a name or a value that HTTP does not allow"
+    for key, indexers in (("indexer", settings.indexer), ("hosted-indexer", settings.hosted_indexer)):
+        for n, indexer in enumerate(indexers):
+            yield from _of_indexer(f"{key}[{n}]", indexer)
+    for key, address, optional in _addresses(settings):
+        if not (optional and address == "") and not _is_host_port(address):
+            yield f"{key}: has to be HOST:PORT"
+    if not all(_is_network(proxy) for proxy in settings.server.trusted_proxies):
+        yield "server.trusted_proxies: has to hold addresses and CIDR networks"
+    if 86_400 % settings.history.bucket_s:
+        yield f"history.bucket_s: {settings.history.bucket_s} does not divide a day of 86400 s"
+    if 0 < settings.policy.blind_after_s < 0.001:
+        yield "policy.blind_after_s: has to be 0 or at least 0.001"
+    if settings.broadcasters is not None and "{chainId}" not in settings.broadcasters.content_topic:
+        yield "broadcasters.content_topic: has to contain {chainId}"
+    if not re.match(r"(sqlite:.|postgres(ql)?://)", settings.store.url):
+        yield "store.url: has to begin with sqlite: and a path, or be a postgresql:// address"
+
+
+def _chains_named(settings: Settings) -> Iterable[tuple[str, list[int]]]:
+    yield "indexer", [indexer.chain for indexer in settings.indexer]
+    yield "hosted-indexer", [indexer.chain for indexer in settings.hosted_indexer]
+    if settings.ppoi is not None:
+        yield "ppoi.chains", list(settings.ppoi.chains)
+        yield "ppoi.networks", [_chain_id(key) for key in settings.ppoi.networks]
+    if settings.broadcasters is not None:
+        yield "broadcasters.chains", list(settings.broadcasters.chains)
+        yield "broadcasters.members", [_chain_id(key) for key in settings.broadcasters.members]
+
+
+def _urls(settings: Settings) -> Iterable[tuple[str, str]]:
+    for n, chain in enumerate(settings.chains):
+        yield from ((f"chains[{n}].rpc[{m}]", url) for m, url in enumerate(chain.rpc))
+    yield from ((key, source.url) for key, source in _sources(settings, ".url"))
+
+
+def _headers(settings: Settings) -> Iterable[tuple[str, dict[str, str]]]:
+    yield from ((key, source.headers) for key, source in _sources(settings, ".headers"))
+
+
+def _sources(settings: Settings, suffix: str) -> Iterable[tuple[str, Source]]:
+    yield from ((f"indexer[{n}]{suffix}", indexer) for n, indexer in enumerate(settings.indexer))
+    yield from ((f"hosted-indexer[{n}]{suffix}", indexer) for n, indexer in enumerate(settings.hosted_indexer))
+    named = (("ppoi", settings.ppoi), ("messaging", settings.messaging), ("broadcasters", settings.broadcasters))
+    yield from ((name + suffix, source) for name, source in named if source is not None)
+
+
+def _addresses(settings: Settings) -> Iterable[tuple[str, str, bool]]:
+    """Keys that hold an address to listen on or to ask, and whether "" turns them off."""
+    yield "server.listen", settings.server.listen, False
+    yield "admin.monitor", settings.admin.monitor, True
+    yield "admin.server", settings.admin.server, True
+    yield "edge.listen", settings.edge.listen, False
+    yield "edge.origin", settings.edge.origin, False
+
+
+def _of_indexer(key: str, indexer: Indexer) -> Iterable[str]:
+    if indexer.kind == "json" and not indexer.pointer.startswith("/"):
+        yield f'{key}.pointer: kind "json" needs a JSON Pointer such as "/status/lastBlock"'
+    if indexer.kind != "json" and indexer.pointer:
+        yield f'{key}.pointer: is for kind "json" alone'
+    if indexer.kind != "subgraph" and indexer.deployment:
+        yield f'{key}.deployment: is for kind "subgraph" alone'
+
+
+def _repeated(values: list[int]) -> list[int]:
+    return [value for value, times in Counter(values).items() if times > 1]
+
+
+def _chain_id(text: str) -> int:
+    """A chain's number that had to be written as text, as keys of tables are; 0, which no chain has, if it is none."""
+    return int(text) if re.fullmatch(r"[1-9][0-9]{0,15}", text) else 0
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", url)
+        )
+    except ValueError:
+        return False
+
+
+def _is_host_port(address: str) -> bool:
+    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):([0-9]{1,5})", address)
+    return match is not None and int(match[2]) <= 65_535
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True

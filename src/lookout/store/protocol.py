@@ -1,0 +1,38 @@
+"""What a store has to do, for the monitor that writes and for the servers that read."""
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+
+DocumentName = Literal["live", "history"]
+
+
+class StoreError(Exception):
+    """The store cannot be used, or not now; the text says which and why, in one sentence."""
+
+
+class Writer(Protocol):
+    """The one monitor's side. Only one writer is open at a time: opening a second one waits, or fails, as told."""
+
+    def load(self) -> dict[str, bytes]:
+        """Every stored piece of the state."""
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        """Store a publication, all of it or nothing."""
+
+    def close(self) -> None:
+        """Let another writer in."""
+
+
+class Reader(Protocol):
+    """A server's side."""
+
+    def changed(self) -> bool:
+        """Whether there may be something new since the last call; at first there is."""
+
+    def read(self, name: DocumentName) -> Document | None:
+        """A document, or None if it was never written."""
+
+    def close(self) -> None: ...

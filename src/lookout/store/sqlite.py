@@ -1,0 +1,199 @@
+"""The store in one SQLite file.
+
+Write-ahead logging lets any number of readers read while the writer writes; ``synchronous=FULL`` makes a publication
+survive a power cut. Two monitors are kept apart by a lock on a file beside the database, which the system releases
+when its holder dies, however it dies.
+"""
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.store.protocol import DocumentName, StoreError
+
+SCHEMA_VERSION: Final = 1
+APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
+_BUSY_S: Final = 5.0
+_LARGEST_WAL_BYTES: Final = 16 * 1024 * 1024
+
+_SCHEMA: Final = f"""
+CREATE TABLE documents (
+    name TEXT PRIMARY KEY, body BLOB NOT NULL, etag TEXT NOT NULL, generated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE pieces (name TEXT PRIMARY KEY, piece BLOB NOT NULL) STRICT, WITHOUT ROWID;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+"""
+
+
+class SqliteWriter:
+    """The monitor's side of the file. Made by ``open_writer``."""
+
+    def __init__(self, connection: sqlite3.Connection, lock: int, path: Path) -> None:
+        self._connection = connection
+        self._lock = lock
+        self._path = path
+
+    def load(self) -> dict[str, bytes]:
+        with _told(self._path):
+            return dict(self._connection.execute("SELECT name, piece FROM pieces"))
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        with _told(self._path), self._transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
+                ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
+            )
+            if pieces.whole:
+                connection.execute("DELETE FROM pieces")
+            connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.put.items())
+            connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in pieces.delete))
+
+    def close(self) -> None:
+        self._connection.close()
+        os.close(self._lock)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+class SqliteReader:
+    """A server's side of the file. The file need not be there yet, and may be replaced by another one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None  # the file that is open, by device and number
+        self._version: int | None = None
+
+    def changed(self) -> bool:
+        with _told(self._path):
+            connection = self._current()
+            if connection is None:
+                return False
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            before, self._version = self._version, version
+            return bool(version != before)
+
+    def read(self, name: DocumentName) -> Document | None:
+        with _told(self._path):
+            connection = self._current()
+            if connection is None:
+                return None
+            row = connection.execute(
+                "SELECT body, etag, generated_at FROM documents WHERE name = ?", (name,)
+            ).fetchone()
+        return None if row is None else Document(*row)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _current(self) -> sqlite3.Connection | None:
+        """The connection to the file that is there now; None while there is none, or none with anything in it."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            self.close()
+            return None
+        there = (found.st_dev, found.st_ino)
+        if self._connection is None or self._opened != there:
+            self.close()
+            connection = sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S, check_same_thread=False
+            )
+            try:
+                if _version_of(connection, self._path) == 0:
+                    connection.close()
+                    return None
+            except BaseException:
+                connection.close()
+                raise
+            self._connection, self._opened, self._version = connection, there, None
+        return self._connection
+
+
+def open_writer(path: Path, wait_s: float = 0) -> SqliteWriter:
+    """Open the file for writing, making it if it is not there; StoreError if another monitor holds it after
+    ``wait_s``, or if it is not a store that this version can write."""
+    with _told(path):
+        lock = _lock(path, wait_s)
+        try:
+            return SqliteWriter(_prepared(path), lock, path)
+        except BaseException:
+            os.close(lock)
+            raise
+
+
+def _lock(path: Path, wait_s: float) -> int:
+    lock = os.open(path.with_name(path.name + "-lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                os.close(lock)
+                raise StoreError(f"{path}: another monitor is writing to it") from None
+            time.sleep(0.1)
+        else:
+            return lock
+
+
+def _prepared(path: Path) -> sqlite3.Connection:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # SQLite would make it readable for all
+    # One thread at a time uses it; which one, the monitor's executor decides.
+    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        version = _version_of(connection, path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL_BYTES}")
+        if version == 0:
+            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The store's schema version, 0 for an empty file; StoreError if it is somebody else's or too new."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application_id != APPLICATION_ID and (application_id or version or tables):
+        raise StoreError(f"{path}: a database of another program; choose another file in store.url")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path}: written by a newer version of Lookout (schema {version}, this one knows {SCHEMA_VERSION})"
+        )
+    return int(version)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Failures of the file or the disk, in one sentence."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from error
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
