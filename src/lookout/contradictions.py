@@ -16,6 +16,8 @@ Source = Indexer | Ppoi | Messaging | Broadcasters
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+_NETWORKS_BUILT_IN: Final = frozenset({1, 56, 137, 42161, 11155111})  # those that the ppoi source has names for
+_ADDRESS: Final = re.compile(r"0zk1[ac-hj-np-z02-9]{123}|0ZK1[AC-HJ-NP-Z02-9]{123}")  # bech32m, never in mixed case
 
 
 def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
@@ -48,8 +50,10 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
         yield f"history.bucket_s: {settings.history.bucket_s} does not divide a day of 86400 s"
     if 0 < settings.policy.blind_after_s < 0.001:
         yield "policy.blind_after_s: has to be 0 or at least 0.001"
-    if settings.broadcasters is not None and "{chainId}" not in settings.broadcasters.content_topic:
-        yield "broadcasters.content_topic: has to contain {chainId}"
+    if settings.ppoi is not None and "ppoi" not in broken:
+        yield from _of_ppoi(settings.ppoi)
+    if settings.broadcasters is not None:
+        yield from _of_broadcasters(settings.broadcasters)
     if not re.match(r"(sqlite:.|postgres(ql)?://)", settings.store.url):
         yield "store.url: has to begin with sqlite: and a path, or be a postgresql:// address"
 
@@ -94,10 +98,28 @@ def _addresses(settings: Settings) -> Iterable[tuple[str, str, bool]]:
 def _of_indexer(key: str, indexer: Indexer) -> Iterable[str]:
     if indexer.kind == "json" and not indexer.pointer.startswith("/"):
         yield f'{key}.pointer: kind "json" needs a JSON Pointer such as "/status/lastBlock"'
+    if indexer.kind == "json" and re.search(r"~(?![01])", indexer.pointer):
+        yield f"{key}.pointer: has a ~ that is not part of ~0 or ~1"
     if indexer.kind != "json" and indexer.pointer:
         yield f'{key}.pointer: is for kind "json" alone'
     if indexer.kind != "subgraph" and indexer.deployment:
         yield f'{key}.deployment: is for kind "subgraph" alone'
+
+
+def _of_ppoi(ppoi: Ppoi) -> Iterable[str]:
+    named = _NETWORKS_BUILT_IN | {_chain_id(key) for key in ppoi.networks}
+    for chain_id in dict.fromkeys(ppoi.chains):
+        if chain_id not in named:
+            yield f"ppoi.networks: has no name for chain {chain_id}, and none is built in"
+
+
+def _of_broadcasters(broadcasters: Broadcasters) -> Iterable[str]:
+    if "{chainId}" not in broadcasters.content_topic:
+        yield "broadcasters.content_topic: has to contain {chainId}"
+    for chain, addresses in broadcasters.members.items():
+        for n, address in enumerate(addresses):
+            if not _ADDRESS.fullmatch(address):
+                yield f"broadcasters.members.{chain}[{n}]: has to be a 0zk1 address of 127 characters"
 
 
 def _repeated(values: list[int]) -> list[int]:

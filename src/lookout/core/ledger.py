@@ -83,6 +83,10 @@ class Ledger:
         """The rows of the last publication, in the report's order (R12)."""
         return tuple(self._rows[check] for check in self._checks)
 
+    def row(self, check: Check) -> Row:
+        """A check's newest row, published or not yet."""
+        return self._changed.get(check) or self._rows[check]
+
     def watches(self, check: Check) -> bool:
         return check in self._monitored
 

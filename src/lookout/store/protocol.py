@@ -13,6 +13,10 @@ class StoreError(Exception):
     """The store cannot be used, or not now; the text says which and why, in one sentence."""
 
 
+class StoreBusyError(StoreError):
+    """Another monitor is writing to the store."""
+
+
 class Writer(Protocol):
     """The one monitor's side. Only one writer is open at a time: opening a second one waits, or fails, as told."""
 

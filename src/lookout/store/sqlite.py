@@ -16,7 +16,7 @@ from typing import Final
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.store.protocol import DocumentName, StoreError
+from lookout.store.protocol import DocumentName, StoreBusyError, StoreError
 
 SCHEMA_VERSION: Final = 1
 APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
@@ -151,7 +151,7 @@ def _lock(path: Path, wait_s: float) -> int:
         except BlockingIOError:
             if time.monotonic() >= until:
                 os.close(lock)
-                raise StoreError(f"{path}: another monitor is writing to it") from None
+                raise StoreBusyError(f"{path}: another monitor is writing to it") from None
             time.sleep(0.1)
         else:
             return lock

@@ -156,7 +156,7 @@ def test_a_reader_notices_a_file_that_was_replaced_or_taken_away(path: Path, rea
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader: Reader) -> None:
     path.write_bytes(b"my diary, not a database, and long enough to tell" * 100)
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="lookout.db: file is not a database"):
+    with pytest.raises(StoreError, match=r"lookout\.db: file is not a database"):
         open_writer(path)
     with pytest.raises(StoreError, match="file is not a database"):
         reader.read("live")
@@ -168,7 +168,7 @@ def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None
     connection.executescript("CREATE TABLE mine (x); INSERT INTO mine VALUES (7);")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="a database of another program; choose another file in store.url"):
+    with pytest.raises(StoreError, match=r"a database of another program; choose another file in store\.url"):
         open_writer(path)
     assert path.read_bytes() == before
 

@@ -1,23 +1,19 @@
-"""The commands: they read arguments, call one function and say what came of it."""
+"""``lookout replay``: a recorded log run through the policy."""
 
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import click
 import rich.console
 import rich.progress
 
-import lookout
-from lookout.config import ConfigError, read_config
+from lookout.cli.arguments import config_option, fail, settings_of
 from lookout.core.instants import parse_instant
 from lookout.replay import LogError, Replay, read_log, run_log
-from lookout.settings import Settings
-
-_WRONG_USE = 2
 
 
 class _Instant(click.ParamType[int]):
@@ -31,23 +27,9 @@ class _Instant(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(lookout.__version__, prog_name="lookout", message="%(prog)s %(version)s")
-def main() -> None:
-    """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
-
-
-@main.command("check-config")
-@click.option("-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file.")
-def check_config(config: Path) -> None:
-    """Say everything that is wrong with a configuration, or "ok"."""
-    _settings(config)
-    click.echo("ok")
-
-
-@main.command()
+@click.command()
 @click.argument("log", type=click.Path(allow_dash=True, path_type=Path))
-@click.option("-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file.")
+@config_option
 @click.option("--until", type=_Instant(), help="Stop at this instant (UTC); without it, at the log's end.")
 @click.option("--live", type=click.Path(path_type=Path), help="Write the live report here.")
 @click.option("--history", type=click.Path(path_type=Path), help="Write the history here.")
@@ -58,20 +40,20 @@ def replay(log: Path, config: Path, until: int | None, live: Path | None, histor
     LOG may be - for standard input.
     """
     if live is None and history is None:
-        _fail("nothing to write: give --live FILE, --history FILE or both")
+        fail("nothing to write: give --live FILE, --history FILE or both")
     for output in (live, history):
         for other in (log, config, live if output is history else None):
             if output is not None and other is not None and _is_same(output, other):
-                _fail(f"{output} would be overwritten: it is also {'--live' if other is live else 'read from'}")
-    told = Replay(_settings(config).plan())
+                fail(f"{output} would be overwritten: it is also {'--live' if other is live else 'read from'}")
+    told = Replay(settings_of(config).plan())
     warnings: list[str] = []
     try:
         with _opened(log) as lines:
             run_log(read_log(lines, warnings), told, until)
     except OSError as error:
-        _fail(f"{log}: {error.strerror}")
+        fail(f"{log}: {error.strerror}")
     except LogError as error:
-        _fail(f"{log}: {error}")
+        fail(f"{log}: {error}")
     if told.skipped:
         warnings.append(
             f"{told.skipped} lines skipped: the configuration does not have their check or chain"
@@ -85,13 +67,6 @@ def replay(log: Path, config: Path, until: int | None, live: Path | None, histor
     if history is not None:
         documents[history] = told.ledger.history().body
     _write_all(documents)
-
-
-def _settings(config: Path) -> Settings:
-    try:
-        return read_config(config)
-    except ConfigError as error:
-        _fail(*error.problems)
 
 
 @contextmanager
@@ -153,10 +128,4 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
-        _fail(f"{path}: {error.strerror if isinstance(error, OSError) else error}")
-
-
-def _fail(*sentences: str) -> NoReturn:
-    for sentence in sentences:
-        click.echo(f"lookout: {sentence}", err=True)
-    raise SystemExit(_WRONG_USE)
+        fail(f"{path}: {error.strerror if isinstance(error, OSError) else error}")

@@ -1,0 +1,31 @@
+"""What the commands share: the configuration they are given, and how they say that something is wrong."""
+
+from pathlib import Path
+from typing import Final, NoReturn
+
+import click
+
+from lookout.config import ConfigError, read_config
+from lookout.settings import Settings
+
+NOT_FINE: Final = 1
+WRONG_USE: Final = 2
+
+config_option = click.option(
+    "-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file."
+)
+
+
+def settings_of(config: Path) -> Settings:
+    """The settings in a file, or the end of the command with everything that is wrong with it."""
+    try:
+        return read_config(config)
+    except ConfigError as error:
+        fail(*error.problems)
+
+
+def fail(*sentences: str) -> NoReturn:
+    """Say what is wrong and end: wrong use or configuration."""
+    for sentence in sentences:
+        click.echo(f"lookout: {sentence}", err=True)
+    raise SystemExit(WRONG_USE)

@@ -1,0 +1,56 @@
+"""``lookout monitor``, ``probe`` and ``check-config``."""
+
+import asyncio
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
+from lookout.clock import SystemClock
+from lookout.core.pieces import StateError
+from lookout.monitor.probing import Probed, probe_once
+from lookout.store.protocol import StoreError
+from lookout.wiring import configure_log, run_until_stopped
+from lookout.wiring import monitor as run_monitor
+
+
+@click.command("check-config")
+@config_option
+def check_config(config: Path) -> None:
+    """Say everything that is wrong with a configuration, or "ok"."""
+    settings_of(config)
+    click.echo("ok")
+
+
+@click.command()
+@config_option
+def monitor(config: Path) -> None:
+    """Probe every source about every 30 seconds and store what was seen, until stopped."""
+    settings = settings_of(config)
+    configure_log(settings.log)
+    try:
+        run_until_stopped(run_monitor(settings, config.absolute().parent))
+    except (StoreError, StateError) as error:
+        fail(str(error))
+
+
+@click.command()
+@config_option
+def probe(config: Path) -> None:
+    """Probe every source and endpoint once and show what they answer; exit code 1 if any failed."""
+    settings = settings_of(config)
+    probed = asyncio.run(probe_once(settings, SystemClock()))
+    Console().print(_table(probed))
+    if any(each.failed for each in probed):
+        raise SystemExit(NOT_FINE)
+
+
+def _table(probed: list[Probed]) -> Table:
+    table = Table("source", "chain", "", "answer", "took")
+    for each in probed:
+        chain = "" if each.chain_id is None else str(each.chain_id)
+        mark = "[red]failed[/]" if each.failed else "[green]ok[/]"
+        table.add_row(each.source, chain, mark, each.answer, f"{each.took_ms} ms")
+    return table

@@ -1,0 +1,81 @@
+"""Every source and endpoint asked once, for a person who wants to see what they answer."""
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from lookout.clock import Clock
+from lookout.core.instants import format_second
+from lookout.core.model import Failed, Found, Members, MissingList, Nothing, Peers
+from lookout.settings import Settings
+from lookout.sources.building import sources_of
+from lookout.sources.failure import ProbeFailed
+from lookout.sources.fetching import Session, open_session
+from lookout.sources.source import Endpoint, Source, observe
+
+
+class Probed(Struct, frozen=True):
+    """What one source said about one chain, in words that never hold an address."""
+
+    source: str
+    chain_id: int | None
+    answer: str
+    failed: bool
+    took_ms: int
+
+
+async def probe_once(settings: Settings, clock: Clock) -> list[Probed]:
+    """All of them at the same time, in the order of the configuration."""
+    built = sources_of(settings)
+    async with open_session(settings.policy.probe_timeout_s) as session:
+        answers = await asyncio.gather(
+            *(_probe(source, session, clock) for source in built.sources),
+            *(_read(endpoint, session, clock) for endpoint in built.endpoints),
+        )
+    return [each for answer in answers for each in answer]
+
+
+async def _probe(source: Source, session: Session, clock: Clock) -> Iterable[Probed]:
+    began_ms = clock.elapsed_ms()
+    found = await observe(source, session, clock.now)
+    took_ms = clock.elapsed_ms() - began_ms
+    return [
+        Probed(check.service, check.chain_id, _words(what), _is_failure(what), took_ms) for check, what in found.items()
+    ]
+
+
+async def _read(endpoint: Endpoint, session: Session, clock: Clock) -> Iterable[Probed]:
+    began_ms = clock.elapsed_ms()
+    try:
+        head = await endpoint.read(session, clock.now)
+        answer, failed = f"block {head.height}, of {format_second(head.block_at)}", False
+    except ProbeFailed as failure:
+        answer, failed = failure.reason, True
+    return [Probed(endpoint.name, endpoint.chain_id, answer, failed, clock.elapsed_ms() - began_ms)]
+
+
+def _words(found: Found) -> str:
+    match found:
+        case Failed(error):
+            return error
+        case Nothing():
+            return "has nothing for this chain"
+        case MissingList():
+            return "does not carry the required list"
+        case Members(responding, monitored):
+            return f"{responding} of {monitored} responding"
+        case _:
+            return ", ".join(f"{name} {value}" for name, value in msgspec.structs.asdict(found).items())
+
+
+def _is_failure(found: Found) -> bool:
+    """As the policy sees it (S10, S11)."""
+    match found:
+        case Failed() | Peers(peers=0):
+            return True
+        case Members(responding=0, monitored=monitored):
+            return monitored > 0
+        case _:
+            return False

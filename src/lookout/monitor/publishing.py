@@ -1,0 +1,149 @@
+"""From what was observed to what is stored: the ledger, its publications, and the thread that writes them."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import structlog
+
+from lookout.clock import Clock
+from lookout.core.heads import Reading
+from lookout.core.ledger import Ledger
+from lookout.core.log import Event, HeadRead, Started, Stopped
+from lookout.core.model import Observation, Row
+from lookout.core.pieces import Pieces, encode_changes, merge
+from lookout.core.plan import Limits
+from lookout.core.wire import Document
+from lookout.monitor.recording import Recorder
+from lookout.store.protocol import DocumentName, StoreError, Writer
+
+GATHER_MS: Final = 500  # at most two publications a second (M5)
+_NO_PIECES: Final = Pieces({}, (), whole=False)
+
+log = structlog.get_logger("monitor")
+
+
+class Publisher:
+    """Owns the ledger. All that it is told happens on the event loop; only the writing has a thread of its own."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        writer: Writer,
+        clock: Clock,
+        limits: Limits,
+        write_history_every_ms: int,
+        sources_pieces: Callable[[], dict[str, bytes]] = dict,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._writer = writer
+        self._clock = clock
+        # A publication that is due on the second may begin a little late: generatedAt is not to show it.
+        self._heartbeat_ms = limits.heartbeat_ms - min(1_000, limits.heartbeat_ms // 10)
+        self._write_history_every_ms = write_history_every_ms
+        self._sources_pieces = sources_pieces
+        self._recorder = recorder
+        self._changed = asyncio.Event()
+        self._unwritten = _NO_PIECES
+        self._last_at = 0
+        self._history_due_ms = clock.elapsed_ms()
+        self._failing = self._record_failing = False
+        self.store_errors = 0
+
+    def start(self, last_at: int | None = None) -> None:
+        """The monitor begins to run, or its clock was set: ``last_at`` is what the clock would have said."""
+        at = self._clock.now()
+        self._last_at = at
+        self._ledger.start(at, last_at)
+        self._record(Started(at))
+        self._changed.set()
+
+    def stop(self) -> None:
+        self._record(Stopped(self._instant()))
+
+    def observe(self, found: Observation) -> Row:
+        """A probe completed just now."""
+        before = self._ledger.row(found.check)
+        seen = Observation(found.check, self._instant(), found.found)
+        row = self._ledger.observe(seen)
+        self._record(seen)
+        self._changed.set()
+        if row.status != before.status:
+            log.info("status", check=_name(row), status=row.status, reason=row.reason, was=before.status)
+        return row
+
+    def read_head(self, chain_id: int, head: Reading) -> None:
+        """A chain's endpoints agreed on a head just now. It changes no row, and so asks for no publication."""
+        reading = Reading(self._instant(), head.height, head.block_at)
+        self._ledger.read_head(chain_id, reading)
+        self._record(HeadRead(chain_id, reading))
+
+    async def run(self) -> None:
+        """Publish what changed, gathered, and at least as often as the heartbeat says (M5)."""
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as thread:
+            try:
+                while True:
+                    began_ms = self._clock.elapsed_ms()
+                    await self._publish(thread)
+                    await asyncio.sleep(max(0, began_ms + GATHER_MS - self._clock.elapsed_ms()) / 1000)
+                    await self._wait_for_change(began_ms + self._heartbeat_ms)
+            finally:
+                if self._changed.is_set():  # a clean stop loses nothing
+                    await asyncio.shield(self._publish(thread))
+
+    async def _wait_for_change(self, until_ms: int) -> None:
+        try:
+            async with asyncio.timeout(max(0, until_ms - self._clock.elapsed_ms()) / 1000):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _publish(self, thread: ThreadPoolExecutor) -> None:
+        self._changed.clear()
+        self._ledger.publish(self._instant())
+        documents: dict[DocumentName, Document] = {"live": self._ledger.live()}
+        with_history = self._clock.elapsed_ms() >= self._history_due_ms
+        if with_history:
+            documents["history"] = self._ledger.history()
+        changes = encode_changes(self._ledger.changes())
+        pieces = merge(self._unwritten, Pieces(changes.put | self._sources_pieces(), changes.delete, changes.whole))
+        try:
+            await asyncio.get_running_loop().run_in_executor(thread, self._writer.write, documents, pieces)
+        except StoreError as error:
+            self._unwritten = pieces
+            self.store_errors += 1
+            if not self._failing:
+                log.error("not stored; trying again with every publication", error=str(error))
+            self._failing = True
+            return
+        if self._failing:
+            log.info("stored again")
+        self._failing = False
+        self._unwritten = _NO_PIECES
+        if with_history:
+            self._history_due_ms = self._clock.elapsed_ms() + self._write_history_every_ms
+
+    def _instant(self) -> int:
+        """Now, and never before the instant last used: a clock that is slowed down a little must not unorder events."""
+        self._last_at = max(self._last_at, self._clock.now())
+        return self._last_at
+
+    def _record(self, event: Event) -> None:
+        if self._recorder is None:
+            return
+        try:
+            self._recorder.record(event)
+        except OSError as error:
+            self._recorder.close()
+            if not self._record_failing:
+                log.error("not recorded; trying again with every observation", error=error.strerror)
+            self._record_failing = True
+        else:
+            self._record_failing = False
+
+
+def _name(row: Row) -> str:
+    service, chain_id = row.check
+    return service if chain_id is None else f"{service} {chain_id}"

@@ -1,0 +1,88 @@
+"""The whole monitor: started, watched for jumps of the clock, and stopped."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final
+
+import msgspec
+import structlog
+
+from lookout.clock import Clock
+from lookout.core.ledger import Ledger
+from lookout.core.pieces import decode_state
+from lookout.monitor.publishing import Publisher
+from lookout.monitor.recording import Recorder
+from lookout.monitor.watching import Watcher
+from lookout.settings import Settings
+from lookout.sources.building import seen_by, sources_of
+from lookout.sources.fetching import open_session
+from lookout.sources.sightings import NOTHING_SEEN, Seen
+from lookout.sources.source import Source
+from lookout.store.protocol import Writer
+
+STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
+_LOOK_EVERY_S: Final = 1.0
+_SEEN: Final = "source/broadcasters"
+
+log = structlog.get_logger("monitor")
+
+
+async def run_monitor(
+    settings: Settings, writer: Writer, clock: Clock, chance: Random, recorder: Recorder | None = None
+) -> None:
+    """Probe, judge, publish and store until cancelled. StateError if what is stored cannot be read."""
+    plan = settings.plan()
+    stored = writer.load()
+    ledger = Ledger(plan, decode_state(stored))
+    built = sources_of(settings, _seen(stored))
+    publisher = Publisher(
+        ledger,
+        writer,
+        clock,
+        plan.limits,
+        round(settings.history.write_every_s * 1000),
+        _changed_pieces(built.sources),
+        recorder,
+    )
+    async with open_session(settings.policy.probe_timeout_s) as session:
+        watcher = Watcher(built.sources, built.endpoints, publisher, session, clock, plan.limits, chance)
+        publisher.start()
+        log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=bool(stored))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(publisher.run(), name="publish")
+                tasks.create_task(watcher.run(), name="watch")
+                tasks.create_task(_notice_steps(clock, publisher, watcher), name="clock")
+        finally:
+            publisher.stop()
+            log.info("stopped")
+
+
+async def _notice_steps(clock: Clock, publisher: Publisher, watcher: Watcher) -> None:
+    """A wall clock that jumps is treated as a stop and a start (M12)."""
+    wall_at, elapsed_ms = clock.now(), clock.elapsed_ms()
+    while True:
+        await asyncio.sleep(_LOOK_EVERY_S)
+        expected_at = wall_at + clock.elapsed_ms() - elapsed_ms
+        wall_at, elapsed_ms = clock.now(), clock.elapsed_ms()
+        if abs(wall_at - expected_at) > STEP_MS:
+            log.warning("the clock was set", by_s=(wall_at - expected_at) / 1000)
+            publisher.start(expected_at)
+            watcher.wake()
+
+
+def _seen(stored: dict[str, bytes]) -> Seen:
+    return msgspec.json.decode(stored[_SEEN], type=Seen) if _SEEN in stored else NOTHING_SEEN
+
+
+def _changed_pieces(sources: Sequence[Source]) -> Callable[[], dict[str, bytes]]:
+    """What the sources have to remember (M7), whenever it is not what it was the last time."""
+    last = b""
+
+    def changed() -> dict[str, bytes]:
+        nonlocal last
+        before, last = last, msgspec.json.encode(seen_by(sources))
+        return {} if last == before else {_SEEN: last}
+
+    return changed

@@ -1,0 +1,218 @@
+"""Faults that are set by hand: which there are, what each befalls, and which have been set, from when until when.
+
+A subject is a part of an upstream that can go wrong on its own, named by a path (``rpc/1/a``). A target is a subject,
+the beginning of its path (``rpc/1``, ``rpc``), or ``*``. Where several targets cover a subject, the longest decides.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+Kind = Literal[
+    "chain",  # rpc/1: the chain itself
+    "endpoint",  # rpc/1/a
+    "graphql-indexer",  # squid/1, hosted/1, subgraph/1
+    "document",  # json/1
+    "node",  # index-node, ponder: one answer about many chains
+    "share",  # index-node/1, ponder/1: what it tells of one chain
+    "ppoi",  # the ppoi node
+    "network",  # ppoi/1
+    "peers",  # waku/peers
+    "messages",  # waku/messages: the store and the relay
+    "broadcasters",  # broadcasters/1
+]
+Subjects = Mapping[str, Kind]
+
+_SPEAKERS: Final[tuple[Kind, ...]] = ("endpoint", "graphql-indexer", "document", "node", "ppoi", "peers", "messages")
+_FOLLOWERS: Final[tuple[Kind, ...]] = ("graphql-indexer", "document", "share", "network")
+
+
+class Parameter(NamedTuple):
+    """The one number that a fault may be given."""
+
+    name: str
+    default: int
+    lowest: int
+    highest: int
+
+
+class Way(NamedTuple):
+    """A way to go wrong."""
+
+    explanation: str
+    befalls: tuple[Kind, ...]
+    parameter: Parameter | None = None
+
+
+EVERYBODY: Final = 1_000_000
+_FAR: Final = 10**12
+
+WAYS: Final[Mapping[str, Way]] = {
+    "refuse": Way("the connection is reset at once; one port cannot refuse for one upstream alone", _SPEAKERS),
+    "hang": Way("the request is accepted and never answered", _SPEAKERS),
+    "drip": Way("the right answer, one byte a second", _SPEAKERS),
+    "endless": Way("a JSON body that never ends", _SPEAKERS),
+    "garbage": Way("random bytes that claim to be JSON", _SPEAKERS),
+    "html": Way("200 with a web page", _SPEAKERS),
+    "status": Way("an HTTP error", _SPEAKERS, Parameter("code", 500, 300, 599)),
+    "rate-limit": Way(
+        "429, with JSON-RPC error -32005 where JSON-RPC is spoken; code 200 tells it in the body alone",
+        _SPEAKERS,
+        Parameter("code", 429, 200, 429),
+    ),
+    "wrong-chain": Way("the endpoint is of another chain", ("endpoint",), Parameter("chainId", 61, 1, _FAR)),
+    "lag": Way(
+        "so many blocks, or indexes of ppoi, behind", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000, 1, _FAR)
+    ),
+    "freeze": Way("answers for ever with the height, or validated index, of this moment", ("endpoint", *_FOLLOWERS)),
+    "lie": Way("so many blocks or indexes too high", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000_000, 1, _FAR)),
+    "future": Way("block timestamps ahead of now", ("endpoint",), Parameter("seconds", 3_600, 1, 10**9)),
+    "halt": Way("the chain itself stops, for everybody who follows it", ("chain",)),
+    "reorg": Way(
+        "the newest blocks are taken back; this happens once and leaves nothing to clear",
+        ("chain",),
+        Parameter("depth", 3, 1, 10_000),
+    ),
+    "missing-list": Way("the required list is not among the node's, or not in the network's", ("ppoi", "network")),
+    "missing-network": Way("the answer leaves this chain out", ("network", "share")),
+    "absent-index": Way("txidStatus has none of its fields", ("network",)),
+    "zero-peers": Way("connected with nobody", ("peers",)),
+    "silent": Way(
+        "the first so many broadcasters, or all, announce nothing more",
+        ("broadcasters",),
+        Parameter("first", EVERYBODY, 1, EVERYBODY),
+    ),
+    "unsigned": Way(
+        "the first so many broadcasters, or all, send signatures that do not verify",
+        ("broadcasters",),
+        Parameter("first", EVERYBODY, 1, EVERYBODY),
+    ),
+    "null-status": Way("200 with GraphQL errors and null for the status", ("graphql-indexer",)),
+}
+_MOMENTARY: Final = "reorg"
+
+
+class Fault(NamedTuple):
+    """A way to go wrong, and its number (0 where it has none)."""
+
+    name: str
+    size: int = 0
+
+
+class Order(NamedTuple):
+    """Set this fault on a target, or with None clear the target and all beneath it."""
+
+    target: str
+    fault: Fault | None
+
+
+class OrderError(ValueError):
+    """An order that cannot be followed; the text says why."""
+
+
+class Standing(NamedTuple):
+    """A fault that was set on a target, and holds until ``end_at`` if that is known."""
+
+    target: str
+    fault: Fault
+    begin_at: int
+    end_at: int | None
+
+    def holds(self, at: int) -> bool:
+        return self.begin_at <= at and (self.end_at is None or at < self.end_at)
+
+
+class Book:
+    """Every fault that was ever set: what is asked about an instant in the past is answered as it was then."""
+
+    def __init__(self, subjects: Subjects) -> None:
+        self.subjects = subjects
+        self._written: dict[str, list[Standing]] = {}
+
+    def follow(self, order: Order, at: int) -> None:
+        if order.fault is None:
+            for target in self._written:
+                if order.target in _covering(target):
+                    self._end(target, at)
+            return
+        end_at = None
+        if order.fault.name == _MOMENTARY:
+            end_at = at + 1
+        else:
+            self._end(order.target, at)
+        self._written.setdefault(order.target, []).append(Standing(order.target, order.fault, at, end_at))
+
+    def set_at(self, at: int) -> list[Standing]:
+        """All that holds at this instant."""
+        return [standing for written in self._written.values() for standing in written if standing.holds(at)]
+
+    def over(self, subject: str, at: int) -> Standing | None:
+        """What befalls this subject at this instant."""
+        for standing in self._about(subject):
+            if standing.holds(at):
+                return standing
+        return None
+
+    def befell(self, subject: str) -> list[Standing]:
+        """All that ever befell this subject."""
+        return list(self._about(subject))
+
+    def _about(self, subject: str) -> Iterator[Standing]:
+        """What may matter to a subject: the longest target first, and of each target the newest."""
+        for target in _covering(subject):
+            for standing in reversed(self._written.get(target, ())):
+                if self.subjects[subject] in WAYS[standing.fault.name].befalls:
+                    yield standing
+
+    def _end(self, target: str, at: int) -> None:
+        self._written[target] = [
+            standing._replace(end_at=at) if standing.end_at is None else standing
+            for standing in self._written.get(target, ())
+        ]
+
+
+def parse_order(document: object, subjects: Subjects) -> Order:
+    """What was ordered; OrderError says what is wrong with it."""
+    if not isinstance(document, dict):
+        raise OrderError('an order is a JSON object: {"target": "rpc/1/a", "fault": "hang"}')
+    for key in ("target", "fault"):
+        if key not in document:
+            raise OrderError(f"{key} is missing")
+    target, name = document["target"], document["fault"]
+    further = {key: value for key, value in document.items() if key not in ("target", "fault")}
+    covered = {kind for subject, kind in subjects.items() if target in _covering(subject)}
+    if not covered:
+        known = sorted({target for subject in subjects for target in _covering(subject)})
+        raise OrderError(f"target is {target!r}; there are {', '.join(known)}")
+    if name is None:
+        if further:
+            raise OrderError(f"{', '.join(further)}: nothing more can be said when clearing")
+        return Order(target, None)
+    if not isinstance(name, str) or name not in WAYS:
+        raise OrderError(f"fault is {name!r}; there are {', '.join(WAYS)}, and null to clear")
+    way = WAYS[name]
+    if covered.isdisjoint(way.befalls):
+        possible = [name for name, way in WAYS.items() if not covered.isdisjoint(way.befalls)]
+        raise OrderError(f"{name} cannot befall {target}; it can have {', '.join(possible)}")
+    return Order(target, Fault(name, _size(name, way.parameter, further)))
+
+
+def _size(name: str, parameter: Parameter | None, given: dict[str, object]) -> int:
+    allowed = [] if parameter is None else [parameter.name]
+    unknown = [key for key in given if key not in allowed]
+    if unknown:
+        raise OrderError(f"{', '.join(unknown)}: {name} takes {allowed[0] if allowed else 'no parameter'}")
+    if parameter is None:
+        return 0
+    size = given.get(parameter.name, parameter.default)
+    if isinstance(size, bool) or not isinstance(size, int) or not parameter.lowest <= size <= parameter.highest:
+        raise OrderError(
+            f"{parameter.name} is {size!r}; it is a whole number from {parameter.lowest} to {parameter.highest}"
+        )
+    return size
+
+
+def _covering(subject: str) -> list[str]:
+    """The targets that cover a subject or a target, the longest first."""
+    parts = subject.split("/")
+    longer = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    return longer if subject == "*" else [*longer, "*"]

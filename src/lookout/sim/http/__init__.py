@@ -1,0 +1,1 @@
+"""How each simulated upstream speaks HTTP, and how it misbehaves."""

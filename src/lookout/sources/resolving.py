@@ -1,0 +1,64 @@
+"""Names to addresses, each lookup in a thread of its own."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from typing import Any
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+_Resolved = tuple[Any, ...]
+
+
+class ThreadPerLookup(AbstractResolver):
+    """Asks the system, as everybody does, but never waits behind another name.
+
+    ``loop.getaddrinfo`` shares a pool of a few threads: a handful of names whose servers stay silent would fill it for
+    half a minute and fail every other probe (M6). The connector asks for a name once at a time and keeps the answer for
+    some seconds, so there are never more threads than names that stall. They are daemons: none delays the exit.
+    """
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[_Resolved]] = loop.create_future()
+
+        def settle(resolved: list[_Resolved] | OSError) -> None:
+            if answer.done():  # nobody waits any more
+                return
+            if isinstance(resolved, OSError):
+                answer.set_exception(resolved)
+            else:
+                answer.set_result(resolved)
+
+        def look_up() -> None:
+            resolved = _look_up(host, port, family)
+            with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
+                loop.call_soon_threadsafe(settle, resolved)
+
+        threading.Thread(target=look_up, name="name lookup", daemon=True).start()
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=address[1],
+                family=found_family,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for found_family, _, proto, _, address in await answer
+        ]
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+
+def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[_Resolved] | OSError:
+    try:
+        return list(socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG))
+    except OSError as error:
+        return error
+    except UnicodeError:  # an empty or overlong part of the name
+        return socket.gaierror(socket.EAI_NONAME, "not a name")

@@ -1,0 +1,100 @@
+"""Who was seen announcing on each chain: the bounded set of broadcasters, and how many of them answer."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from lookout.core.model import Members
+from lookout.settings import Broadcasters
+from lookout.sources.announcements import Announcement, Freshness, is_answer, is_from_the_future
+
+_NO_MEMBERS: Final[frozenset[str]] = frozenset()
+
+# An address alone for a configured member, whatever its identifiers; otherwise with its identifier.
+Identity = tuple[str, str | None]
+
+
+class Sighting(Struct, frozen=True, gc=False):
+    """The newest announcement of one broadcaster on one chain."""
+
+    chain_id: int
+    announcement: Announcement
+
+
+class Seen(Struct, frozen=True):
+    """What has to survive a restart (M7): at most ``limit`` sightings a chain, or one for each configured member."""
+
+    sightings: tuple[Sighting, ...] = ()
+    asked_at: dict[int, int] = {}  # by chain: when the store last answered
+
+
+NOTHING_SEEN: Final = Seen()
+
+
+class Sightings:
+    """The newest verified announcement of each monitored broadcaster.
+
+    Only as many are kept as can be monitored. That loses nothing: who is pushed out was seen before all that stay, and
+    stays behind them until seen again. So a flood of strangers takes no memory.
+    """
+
+    def __init__(self, settings: Broadcasters, seen: Iterable[Sighting] = ()) -> None:
+        self._limit = settings.limit
+        self._seen_ms = round(settings.seen_s * 1000)
+        self._freshness = Freshness(round(settings.fresh_s * 1000), round(settings.expiry_margin_s * 1000))
+        self._members: Mapping[int, frozenset[str]] = {
+            int(chain_id): frozenset(address.lower() for address in addresses)
+            for chain_id, addresses in settings.members.items()
+        }
+        self._newest: dict[int, dict[Identity, Announcement]] = {chain_id: {} for chain_id in settings.chains}
+        for sighting in seen:
+            self._keep(sighting.chain_id, sighting.announcement)
+
+    def __iter__(self) -> Iterator[Sighting]:
+        for chain_id, newest in self._newest.items():
+            for announcement in newest.values():
+                yield Sighting(chain_id, announcement)
+
+    def note(self, chain_id: int, announcement: Announcement, at: int) -> None:
+        """Take a verified announcement, unless it was sent in the future or too long ago."""
+        if announcement.sent_at >= at - self._seen_ms and not is_from_the_future(announcement, at):
+            self._forget_the_future(chain_id, at)
+            self._keep(chain_id, announcement)
+
+    def members(self, chain_id: int, at: int) -> Members:
+        """How many broadcasters are monitored on the chain, and how many of them answer at this instant."""
+        newest = self._newest[chain_id]
+        for identity, announcement in tuple(newest.items()):
+            if announcement.sent_at < at - self._seen_ms:
+                del newest[identity]
+        counted = [each for each in newest.values() if not is_from_the_future(each, at)]
+        responding = sum(is_answer(each, at, self._freshness) for each in counted)
+        return Members(responding, len(self._members_of(chain_id)) or len(counted))
+
+    def _forget_the_future(self, chain_id: int, at: int) -> None:
+        """After a clock was set back, what was seen before it must not stand in the way of what is seen now."""
+        newest = self._newest.get(chain_id, {})
+        for identity in [identity for identity, each in newest.items() if is_from_the_future(each, at)]:
+            del newest[identity]
+
+    def _keep(self, chain_id: int, announcement: Announcement) -> None:
+        newest = self._newest.get(chain_id)
+        identity = self._identity(chain_id, announcement)
+        if newest is None or identity is None:
+            return
+        known = newest.get(identity)
+        if known is not None and known.sent_at > announcement.sent_at:
+            return
+        newest[identity] = announcement
+        if not self._members_of(chain_id) and len(newest) > self._limit:
+            del newest[min(newest, key=lambda each: newest[each].sent_at)]
+
+    def _identity(self, chain_id: int, announcement: Announcement) -> Identity | None:
+        members = self._members_of(chain_id)
+        if not members:
+            return announcement.address, announcement.identifier
+        return (announcement.address, None) if announcement.address in members else None
+
+    def _members_of(self, chain_id: int) -> frozenset[str]:
+        return self._members.get(chain_id, _NO_MEMBERS)

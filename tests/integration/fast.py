@@ -1,0 +1,147 @@
+"""The whole monitor against the whole simulated world, over real sockets, in fractions of a second."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aiohttp
+
+from lookout.clock import Clock, SystemClock
+from lookout.config import read_config
+from lookout.monitor.recording import Recorder
+from lookout.monitor.running import run_monitor
+from lookout.sim.server import serving, wall_clock
+from lookout.sim.upstreams import launch_world
+from lookout.store.sqlite import SqliteReader, open_writer
+
+CHAINS = {1: 12, 42161: 0.25, 137: 1.75, 56: 0.45, 11155111: 12}
+REQUIRED_LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
+POLICY = {
+    "recheck_s": 0.3,
+    "jitter_s": 0.1,
+    "backoff_cap_s": 0.6,
+    "probe_timeout_s": 0.6,
+    "heartbeat_s": 1,
+    "ppoi_behind_s": 0.5,
+}
+
+
+def a_config(base: str, via: str = "store", indexer_kind: str = "squid", **policy: float) -> str:
+    """The launch configuration, 21 rows, on simulated upstreams."""
+    text = '[store]\nurl = "sqlite:lookout.db"\n[log]\nformat = "json"\n'
+    for chain_id, block_time_s in CHAINS.items():
+        rpc = ", ".join(f'"{base}/rpc/{chain_id}/{letter}"' for letter in "abc")
+        text += f'[[chains]]\nid = {chain_id}\nname = "c{chain_id}"\nblock_time_s = {block_time_s}\nrpc = [{rpc}]\n'
+        text += _indexer("indexer", chain_id, base, indexer_kind)
+        if chain_id != 11155111:
+            text += _indexer("hosted-indexer", chain_id, base, "squid")
+    chains = list(CHAINS)
+    text += f'[ppoi]\nurl = "{base}/ppoi"\nrequired_list = "{REQUIRED_LIST}"\nchains = {chains}\n'
+    text += f'[messaging]\nurl = "{base}/waku"\n'
+    text += f'[broadcasters]\nurl = "{base}/waku"\nvia = "{via}"\nchains = {chains}\nseen_s = 150\n'
+    text += "[policy]\n" + "".join(f"{key} = {value}\n" for key, value in (POLICY | policy).items())
+    return text + "[history]\nwrite_every_s = 0.5\n"
+
+
+def _indexer(service: str, chain_id: int, base: str, kind: str) -> str:
+    urls = {
+        "squid": f"{base}/{'squid' if service == 'indexer' else 'hosted'}/{chain_id}/graphql",
+        "subgraph": f"{base}/subgraph/{chain_id}",
+        "ponder": f"{base}/ponder",
+        "json": f"{base}/json/{chain_id}",
+    }
+    pointer = 'pointer = "/status/lastBlock"\n' if kind == "json" else ""
+    return f'[[{service}]]\nchain = {chain_id}\nkind = "{kind}"\nurl = "{urls[kind]}"\nconfirmations = 5\n{pointer}'
+
+
+@dataclass
+class World:
+    """A simulated world that somebody watches."""
+
+    folder: Path
+    base: str
+    http: aiohttp.ClientSession
+
+    async def order(self, target: str, fault: str | None, **parameters: object) -> None:
+        async with self.http.post(
+            f"{self.base}/control", json={"target": target, "fault": fault, **parameters}
+        ) as answer:
+            assert answer.status == 200, await answer.text()
+
+    def document(self, name: Any = "live") -> Any:
+        reader = SqliteReader(self.folder / "lookout.db")
+        try:
+            found = reader.read(name)
+        finally:
+            reader.close()
+        return None if found is None else json.loads(found.body)
+
+    def row(self, service: str, chain_id: int | None) -> Any:
+        (row,) = (r for r in self.document()["checks"] if (r["service"], r["chainId"]) == (service, chain_id))
+        return row
+
+    def told(self, service: str, chain_id: int | None) -> str:
+        row = self.row(service, chain_id)
+        return f"{row['status']}/{row['reason']}"
+
+    async def until(self, holds: Callable[[], bool], what: str, within_s: float = 15) -> None:
+        """Wait for something to be published."""
+        give_up = time.monotonic() + within_s
+        while self.document() is None or not holds():
+            assert time.monotonic() < give_up, f"not within {within_s} s: {what}; {self._summary()}"
+            await asyncio.sleep(0.05)
+
+    async def until_healthy(self) -> None:
+        await self.until(
+            lambda: all(r["status"] in ("current", "unmonitored") for r in self.document()["checks"]), "all current", 20
+        )
+
+    def _summary(self) -> list[str]:
+        rows = [] if self.document() is None else self.document()["checks"]
+        return [f"{r['service']} {r['chainId']} {r['status']}/{r['reason']}" for r in rows if r["status"] != "current"]
+
+
+@asynccontextmanager
+async def a_world(folder: Path, now: Callable[[], int] = wall_clock) -> AsyncIterator[World]:
+    async with (
+        serving("127.0.0.1", 0, launch_world(None, now()), now) as (host, port),
+        aiohttp.ClientSession() as http,
+    ):
+        yield World(folder, f"http://{host}:{port}", http)
+
+
+@asynccontextmanager
+async def watched(
+    world: World, config: str, clock: Clock | None = None, recorder: Recorder | None = None
+) -> AsyncIterator[None]:
+    """Run the monitor on a world meanwhile."""
+    path = world.folder / "lookout.toml"
+    path.write_text(config)
+    writer = open_writer(world.folder / "lookout.db", wait_s=5)
+    monitor = asyncio.create_task(run_monitor(read_config(path), writer, clock or SystemClock(), Random(1), recorder))
+    try:
+        yield
+    finally:
+        monitor.cancel()
+        try:
+            await monitor
+        except asyncio.CancelledError:
+            pass
+        finally:
+            writer.close()
+            if recorder is not None:
+                recorder.close()
+
+
+def run(scenario: Awaitable[None]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(90):
+            await scenario
+
+    asyncio.run(bounded())

@@ -1,0 +1,169 @@
+"""The simulation as a whole over real sockets: its control route, its seed, and its end."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from lookout.sim.faults import WAYS
+from lookout.sim.server import serving
+from lookout.sim.upstreams import launch_world
+from tests.builders import NOON
+from tests.integration.sim_client import (
+    LATEST,
+    Client,
+    Clock,
+    simulate,
+)
+
+
+def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> None:
+    async def scene(client: Client) -> None:
+        await client.order("*", "lag", by=10)
+        await client.order("rpc/1", "lag", by=20)
+        await client.order("rpc/1/a", "lag", by=30)
+        await client.order("rpc/1/b", "wrong-chain")
+        heights = [await client.height(f"1/{letter}") for letter in "abc"]
+        assert (heights[1] - heights[0], heights[1] - heights[2]) == (30, 20)
+        told = (await client.get("/control")).document["set"]
+        assert {"target": "rpc/1/a", "fault": "lag", "by": 30} in told
+        assert {"target": "rpc/1/b", "fault": "wrong-chain", "chainId": 61} in told
+        await client.order("rpc", None)
+        assert (await client.get("/control")).document["set"] == [{"target": "*", "fault": "lag", "by": 10}]
+        assert heights[1] - await client.height("1/a") == 10
+        await client.order("*", None)
+        assert await client.height("1/a") == heights[1]
+
+    simulate(scene)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(b"{", "the body is not JSON", id="malformed"),
+        pytest.param(b"[]", "an order is a JSON object", id="not an object"),
+        pytest.param(b'{"fault":"hang"}', "target is missing", id="no target"),
+        pytest.param(b'{"target":"ppoi"}', "fault is missing", id="no fault"),
+        pytest.param(b'{"target":"rpc/2","fault":"hang"}', "target is 'rpc/2'; there are *, broadcasters", id="target"),
+        pytest.param(b'{"target":["*"],"fault":"hang"}', "target is ['*']; there are", id="a target that is no text"),
+        pytest.param(b'{"target":"*","fault":"fire"}', "fault is 'fire'; there are refuse, hang", id="unknown fault"),
+        pytest.param(b'{"target":"*","fault":[]}', "fault is []; there are", id="a fault that is no text"),
+        pytest.param(
+            b'{"target":"waku","fault":"halt"}', "halt cannot befall waku; it can have refuse", id="misplaced"
+        ),
+        pytest.param(b'{"target":"*","fault":"hang","by":5}', "by: hang takes no parameter", id="parameter of another"),
+        pytest.param(b'{"target":"*","fault":"lag","code":5}', "code: lag takes by", id="a wrong parameter"),
+        pytest.param(b'{"target":"*","fault":"lag","by":0}', "by is 0; it is a whole number from 1", id="too small"),
+        pytest.param(b'{"target":"*","fault":"lag","by":true}', "by is True; it is a whole number", id="a boolean"),
+        pytest.param(b'{"target":"*","fault":"lag","by":"9"}', "by is '9'; it is a whole number", id="a text"),
+        pytest.param(b'{"target":"*","fault":"status","code":700}', "from 300 to 599", id="no such HTTP code"),
+        pytest.param(b'{"target":"*","fault":null,"by":5}', "by: nothing more can be said", id="clearing with more"),
+    ],
+)
+def test_an_order_that_cannot_be_followed_is_refused_with_the_reason(body: bytes, reason: str) -> None:
+    async def scene(client: Client) -> None:
+        await client.order("ppoi", "hang")
+        before = (await client.get("/control")).body
+        answer = await client.post_bytes("/control", body)
+        assert (answer.http_code, list(answer.document)) == (400, ["error"])
+        assert reason in answer.document["error"]
+        assert (await client.get("/control")).body == before
+
+    simulate(scene)
+
+
+def test_every_fault_is_explained_by_the_control_route_and_in_the_documentation() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "simulation.md").read_text()
+    for name, way in WAYS.items():
+        assert f"| `{name}` |" in page, name
+        if way.parameter is not None:
+            assert f"`{way.parameter.name}`" in page, name
+
+    async def scene(client: Client) -> None:
+        faults = (await client.get("/control")).document["faults"]
+        assert list(faults) == list(WAYS)
+        assert all(told["explanation"] for told in faults.values())
+        subjects = (await client.get("/")).document["subjects"]
+        assert all(f"`{family}" in page for family in {subject.split("/")[0] for subject in subjects})
+
+    simulate(scene)
+
+
+def test_a_seed_makes_things_go_wrong_by_themselves_and_an_order_overrides_it() -> None:
+    world = launch_world(3, NOON)
+    (at, *_) = (
+        episode.begin_at
+        for episode in world.episodes
+        if episode.subject == "rpc/1/0" and episode.kind == "hang" and episode.begin_at > NOON
+    )
+
+    async def scene(client: Client) -> None:
+        assert await client.never_answers("/rpc/1/a", LATEST)
+        await client.order("rpc/1/a", "lag", by=1)
+        assert await client.height("1/a")
+        await client.order("rpc/1/a", None)
+        client.clock.at = at - 1
+        assert await client.height("1/a")
+
+    simulate(scene, world, at)
+
+
+@pytest.mark.parametrize("subject", ["indexer/1", "ppoi", "messaging", "broadcasters"])
+def test_a_service_that_fails_by_the_seed_gives_no_healthy_answer(subject: str) -> None:
+    world = launch_world(3, NOON)
+    paths = {"ppoi": "/ppoi/node-status-v2", "messaging": "/waku/health", "broadcasters": "/waku/store/v3/messages"}
+    begins = [each.begin_at for each in world.episodes if each.subject == subject and each.kind == "fail"]
+
+    async def scene(client: Client) -> None:
+        for client.clock.at in begins[:10]:
+            try:
+                answer = await client.get(paths.get(subject, "/json/1"))
+            except aiohttp.ClientConnectionError:
+                continue
+            assert answer.http_code >= 400 or answer.content_type == "text/html" or answer.body[0] == 0xFF
+
+    assert begins
+    simulate(scene, world)
+
+
+def test_stopping_ends_every_connection_that_is_held_within_a_second() -> None:
+    async def play() -> float:
+        clock = Clock()
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+            async with serving("127.0.0.1", 0, launch_world(None, NOON), clock.now) as (host, port):
+                client = Client(session, f"http://{host}:{port}", clock)
+                for target, fault in (("rpc/1/a", "hang"), ("rpc/1/b", "drip"), ("rpc/1/c", "endless")):
+                    await client.order(target, fault)
+                hanging = [asyncio.create_task(client.post("/rpc/1/a", LATEST)) for _ in range(20)]
+                dripping = [await session.post(client.url("/rpc/1/b"), json=LATEST) for _ in range(20)]
+                unread = [await session.post(client.url("/rpc/1/c"), json=LATEST) for _ in range(20)]
+                await asyncio.sleep(0.3)
+                stopped_s = time.monotonic()
+            took_s = time.monotonic() - stopped_s
+            outcomes = await asyncio.gather(*hanging, return_exceptions=True)
+            assert all(isinstance(outcome, aiohttp.ClientConnectionError) for outcome in outcomes)
+            for response in (*dripping, *unread):
+                response.close()
+            with pytest.raises(aiohttp.ClientConnectionError):
+                await client.get("/control")
+        return took_s
+
+    assert asyncio.run(play()) < 1
+
+
+def test_only_so_many_connections_are_held_and_given_up_ones_make_room() -> None:
+    async def scene(client: Client) -> None:
+        await client.order("rpc/1/a", "hang")
+        for _ in range(2):
+            asked = [asyncio.create_task(client.post("/rpc/1/a", LATEST)) for _ in range(260)]
+            done, waiting = await asyncio.wait(asked, timeout=1)
+            assert (len(done), len(waiting)) == (4, 256)
+            assert all(isinstance(task.exception(), aiohttp.ClientConnectionError) for task in done)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            await asyncio.sleep(0.2)
+
+    simulate(scene)

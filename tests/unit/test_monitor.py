@@ -1,0 +1,152 @@
+"""Parts of the monitor on their own: agreement, recording, a source with a bug."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.clock import SystemClock
+from lookout.core.heads import Reading
+from lookout.core.ledger import Ledger
+from lookout.core.log import Started, Stopped, format_event
+from lookout.core.model import Check, Found, Peers
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.monitor.agreement import Agreement
+from lookout.monitor.publishing import Publisher
+from lookout.monitor.recording import Recorder
+from lookout.monitor.watching import Watcher
+from lookout.replay import read_log
+from lookout.sources.fetching import Session, open_session
+from lookout.sources.source import Now
+from lookout.store.protocol import DocumentName
+from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, SECOND, a_plan
+
+
+def an_answer(height: int, at: int = NOON) -> Reading:
+    return Reading(at, height, at)
+
+
+@pytest.mark.clause("M8")
+def test_there_is_no_head_before_each_endpoint_was_heard() -> None:
+    agreement = Agreement(3, 60_000)
+    assert agreement.answered(0, an_answer(10**9)) is None  # it lies
+    assert agreement.answered(1, an_answer(100)) is None
+    assert agreement.answered(2, an_answer(101, NOON + 1)) == Reading(NOON + 1, 101, NOON + 1)
+    assert agreement.answered(1, an_answer(102, NOON + 2)) == Reading(NOON + 2, 102, NOON + 2)
+
+
+@pytest.mark.clause("M8")
+def test_an_endpoint_that_fails_was_heard() -> None:
+    agreement = Agreement(2, 60_000)
+    assert agreement.answered(0, an_answer(100)) is None
+    assert agreement.failed(1, NOON + SECOND) == Reading(NOON + SECOND, 100, NOON)
+    assert agreement.failed(1, NOON + 2 * SECOND) is None  # nothing new: the head ages
+    alone = Agreement(2, 60_000)
+    assert alone.failed(0, NOON) is None
+    assert alone.failed(1, NOON) is None
+    assert alone.answered(1, an_answer(7)) == Reading(NOON, 7, NOON)
+
+
+@pytest.mark.clause("M8")
+def test_the_wait_for_a_silent_endpoint_is_given_up() -> None:
+    agreement = Agreement(3, 60_000)
+    assert agreement.answered(0, an_answer(100)) is None
+    assert agreement.give_up_waiting(NOON + SECOND) == Reading(NOON + SECOND, 100, NOON)
+    assert agreement.give_up_waiting(NOON + 2 * SECOND) is None
+
+
+@pytest.mark.clause("M8")
+def test_an_answer_from_the_future_renews_nothing() -> None:
+    agreement = Agreement(2, 60_000)
+    agreement.answered(0, an_answer(100))
+    agreement.answered(1, an_answer(100))
+    assert agreement.answered(1, Reading(NOON + SECOND, 100, NOON + 3_600_000)) is None
+
+
+def test_a_record_grows_into_the_file_before_it_and_each_begins_with_a_start(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "log.jsonl", 200)
+    for n in range(12):
+        recorder.record(Started(NOON + n) if n % 2 == 0 else Stopped(NOON + n))
+    recorder.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl", "log.jsonl.1"]
+    for path in tmp_path.iterdir():
+        assert path.stat().st_size < 400
+        assert path.stat().st_mode & 0o777 == 0o600
+        with path.open("rb") as lines:
+            events = [event for _, event in read_log(lines, [])]
+        assert isinstance(events[0], Started)
+
+
+@pytest.mark.parametrize("cut", [b"", b'{"at":"2026', b"x" * 200_000])
+def test_a_record_goes_on_after_a_line_that_a_crash_cut_off(cut: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(format_event(Started(NOON)) + cut)
+    recorder = Recorder(path, 10_000_000)
+    recorder.record(Started(NOON + 1))
+    recorder.close()
+    assert path.read_bytes() == format_event(Started(NOON)) + format_event(Started(NOON + 1))
+
+
+class KeptInMemory:
+    """A writer that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.documents: list[Mapping[DocumentName, Document]] = []
+
+    def load(self) -> dict[str, bytes]:
+        return {}
+
+    def write(self, documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+        self.documents.append(documents)
+
+    def close(self) -> None: ...
+
+
+class Buggy:
+    """A source whose every second probe dies of a bug."""
+
+    name = "buggy"
+    checks: tuple[Check, ...] = (PPOI,)
+    probes = 0
+
+    async def probe(self, _session: Session, _now: Now, /) -> Mapping[Check, Found]:
+        self.probes += 1
+        raise ZeroDivisionError
+
+
+class Sound:
+    name = "sound"
+    checks: tuple[Check, ...] = (MESSAGING,)
+    probes = 0
+
+    async def probe(self, _session: Session, _now: Now, /) -> Mapping[Check, Found]:
+        self.probes += 1
+        return {MESSAGING: Peers(self.probes)}
+
+
+@pytest.mark.clause("M11", "M6", "M5", "H14")
+def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it() -> None:
+    async def scenario() -> tuple[Buggy, Sound, Watcher, KeptInMemory]:
+        limits = replace(LAUNCH, recheck_ms=50, jitter_ms=1, heartbeat_ms=1_000)
+        plan = a_plan(limits=limits)
+        buggy, sound, writer = Buggy(), Sound(), KeptInMemory()
+        publisher = Publisher(Ledger(plan), writer, SystemClock(), limits, 1_000)
+        publisher.start()
+        async with open_session(1) as session:
+            watcher = Watcher([buggy, sound], [], publisher, session, SystemClock(), limits, Random(1))
+            tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(publisher.run())]
+            await asyncio.sleep(2.4)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return buggy, sound, watcher, writer
+
+    buggy, sound, watcher, writer = asyncio.run(scenario())
+    assert watcher.bugs == buggy.probes > 5
+    assert sound.probes > 5
+    assert 4 <= len(writer.documents) <= 7  # gathered to at most two a second
+    assert 2 <= sum("history" in documents for documents in writer.documents) <= 4  # about every second, as set
