@@ -5,9 +5,14 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import publishing, replaying
+from bench import probing, publishing, replaying, watching
 
-MEASUREMENTS = {"replay": replaying.measure, "publish": publishing.measure}
+MEASUREMENTS = {
+    "replay": replaying.measure,
+    "publish": publishing.measure,
+    "probe": probing.measure,
+    "watch": watching.measure,
+}
 
 
 def main(names: list[str]) -> int:

@@ -36,7 +36,7 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
         if not _is_http(url):
             yield f"{key}: has to be an http:// or https:// address with a host"
     for key, headers in _headers(settings):
-        if not all(_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(text) for name, text in headers.items()):
+        if not all(_is_header(name, text) for name, text in headers.items()):
             yield f"{key}: has a name or a value that HTTP does not allow"
     for key, indexers in (("indexer", settings.indexer), ("hosted-indexer", settings.hosted_indexer)):
         for n, indexer in enumerate(indexers):
@@ -129,6 +129,11 @@ def _repeated(values: list[int]) -> list[int]:
 def _chain_id(text: str) -> int:
     """A chain's number that had to be written as text, as keys of tables are; 0, which no chain has, if it is none."""
     return int(text) if re.fullmatch(r"[1-9][0-9]{0,15}", text) else 0
+
+
+def _is_header(name: str, text: str) -> bool:
+    """Judged as it is sent: without the newline that a value from the environment often ends in."""
+    return _HEADER_NAME.fullmatch(name) is not None and _HEADER_VALUE.fullmatch(text.strip()) is not None
 
 
 def _is_http(url: str) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import signal
 import sys
 from collections.abc import Coroutine
@@ -41,6 +42,7 @@ def configure_log(settings: Log) -> None:
 
 async def monitor(settings: Settings, folder: Path) -> None:
     """Run the monitor; paths in the settings are relative to ``folder``. StoreError if the store cannot be used."""
+    _allow_many_connections()
     writer = await _writer(folder / _sqlite_path(settings))
     recorder = None
     if settings.monitor.record:
@@ -68,6 +70,12 @@ def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
             task.uncancel()
 
     asyncio.run(guarded())
+
+
+def _allow_many_connections() -> None:
+    """Each source has a connection of its own; the usual soft limit of 1024 files is for programs that use select."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _sqlite_path(settings: Settings) -> str:

@@ -126,7 +126,7 @@ def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> None:
                 await asyncio.sleep(0.1)
             assert world.row("indexer", 1)["lastSuccessAt"] is not None
             assert world.told("indexer", 1) == "unknown/unreachable"
-            assert after["memories"]["indexer", 1].failures >= 8
+            assert after["memories"]["indexer", 1].failures > 3
 
     run(scenario())
 
@@ -281,6 +281,22 @@ def test_a_store_that_cannot_be_used_is_told_in_a_sentence(spoil: Any, reason: s
     assert outcome.stderr.startswith("lookout: ")
     assert reason in outcome.stderr
     assert "Traceback" not in outcome.stderr
+
+
+def test_a_history_in_buckets_of_another_length_is_told_in_a_sentence(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world, watched(world, a_config(world.base)):
+            await world.until_healthy()
+
+    run(scenario())
+    path = tmp_path / "lookout.toml"
+    path.write_text(path.read_text().replace("[history]", "[history]\nbucket_s = 600"))
+    outcome = subprocess.run([LOOKOUT, "monitor", "-c", path], capture_output=True, text=True, check=False)
+    assert outcome.returncode == 2
+    assert outcome.stderr == (
+        "lookout: the stored history has buckets of 300 s, the configuration of 600 s;"
+        " set history.bucket_s back, or choose another file in store.url\n"
+    )
 
 
 @pytest.mark.clause("M5")

@@ -10,7 +10,8 @@ import structlog
 
 from lookout.clock import Clock
 from lookout.core.ledger import Ledger
-from lookout.core.pieces import decode_state
+from lookout.core.pieces import StateError, decode_state
+from lookout.core.plan import Plan
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import Recorder
 from lookout.monitor.watching import Watcher
@@ -34,7 +35,7 @@ async def run_monitor(
     """Probe, judge, publish and store until cancelled. StateError if what is stored cannot be read."""
     plan = settings.plan()
     stored = writer.load()
-    ledger = Ledger(plan, decode_state(stored))
+    ledger = _resumed(plan, stored)
     built = sources_of(settings, _seen(stored))
     publisher = Publisher(
         ledger,
@@ -72,8 +73,18 @@ async def _notice_steps(clock: Clock, publisher: Publisher, watcher: Watcher) ->
             watcher.wake()
 
 
+def _resumed(plan: Plan, stored: dict[str, bytes]) -> Ledger:
+    try:
+        return Ledger(plan, decode_state(stored))
+    except ValueError as error:
+        raise StateError(f"{error}; set history.bucket_s back, or choose another file in store.url") from None
+
+
 def _seen(stored: dict[str, bytes]) -> Seen:
-    return msgspec.json.decode(stored[_SEEN], type=Seen) if _SEEN in stored else NOTHING_SEEN
+    try:
+        return msgspec.json.decode(stored[_SEEN], type=Seen) if _SEEN in stored else NOTHING_SEEN
+    except msgspec.DecodeError as error:
+        raise StateError(f"the stored piece {_SEEN} cannot be read: {error}") from None
 
 
 def _changed_pieces(sources: Sequence[Source]) -> Callable[[], dict[str, bytes]]:

@@ -113,6 +113,7 @@ class Watcher:
             return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / 2)
 
         while True:
+            await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 2000)
             await self._keep_asking(endpoint.name, read)
 
     def _agreed(self, chain_id: int, head: Reading | None) -> None:

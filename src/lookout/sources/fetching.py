@@ -20,10 +20,10 @@ from lookout.sources.resolving import ThreadPerLookup
 
 MIB: Final = 1_048_576
 
-# Shorter than any common server keeps an idle connection, so that none is reused just as its server closes it. Several
-# requests of one probe share a connection; the next probe begins with the name, the certificate and the connection
-# again, as a wallet would, and notices when one of them no longer works.
-_KEEPALIVE_S: Final = 4
+# Shorter than the time between two probes of a source: each begins with the name, the certificate and the connection
+# again, as a wallet would, and notices when one of them no longer works. Longer than the time between two readings of a
+# head, which are many, and of which one may be lost: a connection that is reused just as its server closes it.
+_KEEPALIVE_S: Final = 20
 
 
 # A dataclass and not a Struct: its repr, and what debuggers and tracebacks make of it, leaves the secrets out.

@@ -1,0 +1,54 @@
+"""Processes that a measurement starts, and what they cost."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time that a process has taken so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
+
+
+def memory_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1000
+    raise RuntimeError("this system does not tell the memory of a process")
+
+
+def only_on(core: int) -> None:
+    """Keep this process to one core, where there are several."""
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[core]})
+
+
+@contextmanager
+def an_upstream(chains: int = 5) -> Iterator[str]:
+    """The base address of a bare upstream, on a core of its own if there are two."""
+    core = -1
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.upstream", str(chains)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: only_on(core),
+    ) as process:
+        if process.stdout is None:
+            raise RuntimeError("the upstream has no output")
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.kill()
+
+
+@contextmanager
+def a_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
