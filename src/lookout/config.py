@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -108,7 +108,7 @@ class _Reader:
             if variables or re.search(r"\b(url|rpc|headers)\b", key):  # it may hold a secret
                 self._wrong(key, "its value is not allowed here")
             else:
-                self._wrong(key, f"{_shown(value)} is not allowed: {error}")
+                self._wrong(key, f"{_shown(value)} is not allowed: {_expected(kind, error)}")
             return None
 
     def _fill(self, value: Any) -> Any:
@@ -145,6 +145,11 @@ def _table_type(kind: Any) -> type[Struct] | None:
 def _row_type(kind: Any) -> type[Struct] | None:
     """The table that a field repeats, if it does: ``tuple[Chain, ...]``."""
     return _table_type(typing.get_args(kind)[0]) if typing.get_origin(kind) is tuple else None
+
+
+def _expected(kind: Any, error: msgspec.ValidationError) -> str:
+    choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+    return f"Expected one of {', '.join(choices)}" if choices else str(error)
 
 
 def _shown(value: Any) -> str:

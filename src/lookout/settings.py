@@ -55,7 +55,7 @@ class Chain(Struct, frozen=True):
 class Ppoi(Struct, frozen=True):
     url: Text
     required_list: Text
-    chains: tuple[Positive, ...]
+    chains: Annotated[tuple[Positive, ...], Meta(min_length=1)]
     networks: dict[str, Text] = {}
     headers: dict[str, str] = {}
 
@@ -77,7 +77,7 @@ class Messaging(Struct, frozen=True):
 
 class Broadcasters(Struct, frozen=True):
     url: Text
-    chains: tuple[Positive, ...]
+    chains: Annotated[tuple[Positive, ...], Meta(min_length=1)]
     via: Literal["store", "relay"] = "store"
     pubsub_topic: Text = "/waku/2/rs/5/1"
     content_topic: Text = "/railgun/v2/0-{chainId}-fees/json"

@@ -6,11 +6,15 @@ import resource
 import signal
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
+from structlog.dev import ConsoleRenderer, plain_traceback
+from structlog.processors import ExceptionRenderer, JSONRenderer
+from structlog.tracebacks import ExceptionDictTransformer
 
 from lookout.clock import SystemClock
 from lookout.monitor.recording import Recorder
@@ -32,12 +36,26 @@ def configure_log(settings: Log) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *([] if for_people else [structlog.processors.dict_tracebacks]),
-            structlog.dev.ConsoleRenderer() if for_people else structlog.processors.JSONRenderer(),
+            # A traceback's local variables may hold secrets.
+            *([] if for_people else [ExceptionRenderer(ExceptionDictTransformer(show_locals=False))]),
+            ConsoleRenderer(exception_formatter=plain_traceback) if for_people else JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: _Lines(sys.stderr),
     )
+
+
+class _Lines:
+    """Lines on a stream. One that cannot be written is lost: a full disk or a closed pipe ends no monitor."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def msg(self, line: str) -> None:
+        with suppress(OSError, ValueError):
+            print(line, file=self._stream, flush=True)
+
+    debug = info = warning = error = critical = exception = msg
 
 
 async def monitor(settings: Settings, folder: Path) -> None:

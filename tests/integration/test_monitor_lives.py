@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from lookout.clock import SystemClock
 from lookout.config import read_config
@@ -23,7 +24,9 @@ from lookout.core.instants import parse_instant
 from lookout.core.pieces import decode_state
 from lookout.monitor.recording import Recorder
 from lookout.replay import Replay, read_log, run_log
+from lookout.settings import Log
 from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.wiring import configure_log
 from tests.integration.fast import World, a_config, a_world, run, watched
 
 LOOKOUT = Path(sys.executable).parent / "lookout"
@@ -244,6 +247,47 @@ def test_secrets_show_nowhere(tmp_path: Path) -> None:
     outputs += [path.read_bytes() for path in tmp_path.iterdir() if path.name != "lookout.toml"]
     assert len(outputs) > 3
     assert not any(secret.encode() in output for output in outputs)
+
+
+@pytest.mark.parametrize("where", ["log", "record"])
+def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monitor(where: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            record = '[monitor]\nrecord = "/dev/full"\n' if where == "record" else ""
+            (tmp_path / "lookout.toml").write_text(a_config(world.base) + record)
+            stderr = Path("/dev/full" if where == "log" else tmp_path / "monitor.log").open("wb")  # noqa: ASYNC230
+            with (
+                stderr,
+                subprocess.Popen([LOOKOUT, "monitor", "-c", "lookout.toml"], cwd=tmp_path, stderr=stderr) as process,
+            ):
+                try:
+                    await world.until_healthy()
+                    await world.order("squid/1", "lag", by=100)
+                    await world.until(lambda: world.told("indexer", 1) == "catching-up/behind", "it goes on")
+                finally:
+                    process.send_signal(signal.SIGTERM)
+                assert process.wait(10) == 0
+
+    run(scenario())
+    if where == "record":
+        log = (tmp_path / "monitor.log").read_text()
+        assert log.count("not recorded") == 1
+        assert "Traceback" not in log
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_traceback_shows_no_local_variables(form: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    configure_log(Log(format=form))
+    planted = "zebra-in-the-" + "cellar"
+    try:
+        _ = len(planted) / 0
+    except ZeroDivisionError:
+        structlog.get_logger().exception("a bug")
+    finally:
+        structlog.reset_defaults()
+    told = capsys.readouterr().err
+    assert "ZeroDivisionError" in told
+    assert planted not in told
 
 
 def test_a_second_monitor_waits_for_the_first_to_end(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
@@ -52,5 +53,5 @@ def _table(probed: list[Probed]) -> Table:
     for each in probed:
         chain = "" if each.chain_id is None else str(each.chain_id)
         mark = "[red]failed[/]" if each.failed else "[green]ok[/]"
-        table.add_row(each.source, chain, mark, each.answer, f"{each.took_ms} ms")
+        table.add_row(escape(each.source), chain, mark, escape(each.answer), f"{each.took_ms} ms")
     return table

@@ -17,24 +17,26 @@ class Agreement:
 
     def answered(self, endpoint: int, answer: Reading) -> Reading | None:
         """The head that this answer gives, if it gives one."""
-        self._unheard.discard(endpoint)
+        if not counts(answer):
+            return self.failed(endpoint)
         self._answers[endpoint] = answer
-        return self._agreed(answer.at) if counts(answer) else None
+        self._unheard.discard(endpoint)
+        return None if self._unheard else agree(self._answers.values(), answer.at, self._max_age_ms)
 
-    def failed(self, endpoint: int, at: int) -> Reading | None:
-        """An endpoint did not answer: the head, if the others were only waiting for it."""
-        if self._unheard != {endpoint}:
-            self._unheard.discard(endpoint)
+    def failed(self, endpoint: int) -> Reading | None:
+        """An endpoint gave no answer that counts: the head, if the others were only waiting for it."""
+        if endpoint not in self._unheard:
             return None
-        self._unheard.clear()
-        return self._agreed(at)
+        self._unheard.discard(endpoint)
+        return None if self._unheard else self._of_those_heard()
 
-    def give_up_waiting(self, at: int) -> Reading | None:
+    def give_up_waiting(self) -> Reading | None:
         """Make do with the endpoints that were heard; the head, if that makes one."""
         if not self._unheard:
             return None
         self._unheard.clear()
-        return self._agreed(at)
+        return self._of_those_heard()
 
-    def _agreed(self, at: int) -> Reading | None:
-        return None if self._unheard else agree(self._answers.values(), at, self._max_age_ms)
+    def _of_those_heard(self) -> Reading | None:
+        at = max((answer.at for answer in self._answers.values()), default=0)
+        return agree(self._answers.values(), at, self._max_age_ms)

@@ -19,6 +19,7 @@ from lookout.monitor.recording import Recorder
 from lookout.store.protocol import DocumentName, StoreError, Writer
 
 GATHER_MS: Final = 500  # at most two publications a second (M5)
+STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
 _NO_PIECES: Final = Pieces({}, (), whole=False)
 
 log = structlog.get_logger("monitor")
@@ -47,18 +48,26 @@ class Publisher:
         self._recorder = recorder
         self._changed = asyncio.Event()
         self._unwritten = _NO_PIECES
-        self._last_at = 0
+        self._last_at = self._wall_at = self._elapsed_ms = 0
+        self.clock_was_set = asyncio.Event()
         self._history_due_ms = clock.elapsed_ms()
         self._failing = self._record_failing = False
         self.store_errors = 0
 
-    def start(self, last_at: int | None = None) -> None:
-        """The monitor begins to run, or its clock was set: ``last_at`` is what the clock would have said."""
-        at = self._clock.now()
-        self._last_at = at
-        self._ledger.start(at, last_at)
-        self._record(Started(at))
-        self._changed.set()
+    def start(self) -> None:
+        """The monitor begins to run."""
+        self._wall_at, self._elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
+        self._start(self._wall_at, None)
+
+    def look_at_the_clock(self) -> None:
+        """Notice a wall clock that was set: that is a stop and a start (M12), and ``clock_was_set`` tells of it."""
+        now, elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
+        expected_at = self._wall_at + elapsed_ms - self._elapsed_ms
+        self._wall_at, self._elapsed_ms = now, elapsed_ms
+        if abs(now - expected_at) > STEP_MS:
+            log.warning("the clock was set", by_s=(now - expected_at) / 1000)
+            self._start(now, expected_at)
+            self.clock_was_set.set()
 
     def stop(self) -> None:
         self._record(Stopped(self._instant()))
@@ -68,15 +77,17 @@ class Publisher:
         before = self._ledger.row(found.check)
         seen = Observation(found.check, self._instant(), found.found)
         row = self._ledger.observe(seen)
-        self._record(seen)
         self._changed.set()
+        self._record(seen)
         if row.status != before.status:
             log.info("status", check=_name(row), status=row.status, reason=row.reason, was=before.status)
         return row
 
     def read_head(self, chain_id: int, head: Reading) -> None:
-        """A chain's endpoints agreed on a head just now. It changes no row, and so asks for no publication."""
-        reading = Reading(self._instant(), head.height, head.block_at)
+        """A chain's endpoints agreed on a head. It changes no row, and so asks for no publication."""
+        self.look_at_the_clock()
+        self._last_at = max(self._last_at, head.at)
+        reading = Reading(self._last_at, head.height, head.block_at)
         self._ledger.read_head(chain_id, reading)
         self._record(HeadRead(chain_id, reading))
 
@@ -90,7 +101,7 @@ class Publisher:
                     await asyncio.sleep(max(0, began_ms + GATHER_MS - self._clock.elapsed_ms()) / 1000)
                     await self._wait_for_change(began_ms + self._heartbeat_ms)
             finally:
-                if self._changed.is_set():  # a clean stop loses nothing
+                if self._changed.is_set() or self._unwritten.put:  # a clean stop loses nothing
                     await asyncio.shield(self._publish(thread))
 
     async def _wait_for_change(self, until_ms: int) -> None:
@@ -109,10 +120,11 @@ class Publisher:
             documents["history"] = self._ledger.history()
         changes = encode_changes(self._ledger.changes())
         pieces = merge(self._unwritten, Pieces(changes.put | self._sources_pieces(), changes.delete, changes.whole))
+        self._unwritten = pieces
         try:
             await asyncio.get_running_loop().run_in_executor(thread, self._writer.write, documents, pieces)
         except StoreError as error:
-            self._unwritten = pieces
+            self._changed.set()  # so that it is tried again soon
             self.store_errors += 1
             if not self._failing:
                 log.error("not stored; trying again with every publication", error=str(error))
@@ -127,8 +139,15 @@ class Publisher:
 
     def _instant(self) -> int:
         """Now, and never before the instant last used: a clock that is slowed down a little must not unorder events."""
-        self._last_at = max(self._last_at, self._clock.now())
+        self.look_at_the_clock()
+        self._last_at = max(self._last_at, self._wall_at)
         return self._last_at
+
+    def _start(self, at: int, last_at: int | None) -> None:
+        self._last_at = at
+        self._ledger.start(at, last_at)
+        self._changed.set()
+        self._record(Started(at))
 
     def _record(self, event: Event) -> None:
         if self._recorder is None:
@@ -136,7 +155,6 @@ class Publisher:
         try:
             self._recorder.record(event)
         except OSError as error:
-            self._recorder.close()
             if not self._record_failing:
                 log.error("not recorded; trying again with every observation", error=error.strerror)
             self._record_failing = True

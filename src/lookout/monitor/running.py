@@ -22,8 +22,7 @@ from lookout.sources.sightings import NOTHING_SEEN, Seen
 from lookout.sources.source import Source
 from lookout.store.protocol import Writer
 
-STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
-_LOOK_EVERY_S: Final = 1.0
+_LOOK_EVERY_S: Final = 0.5
 _SEEN: Final = "source/broadcasters"
 
 log = structlog.get_logger("monitor")
@@ -54,22 +53,22 @@ async def run_monitor(
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(publisher.run(), name="publish")
                 tasks.create_task(watcher.run(), name="watch")
-                tasks.create_task(_notice_steps(clock, publisher, watcher), name="clock")
+                tasks.create_task(_watch_the_clock(publisher, watcher), name="clock")
         finally:
             publisher.stop()
             log.info("stopped")
 
 
-async def _notice_steps(clock: Clock, publisher: Publisher, watcher: Watcher) -> None:
-    """A wall clock that jumps is treated as a stop and a start (M12)."""
-    wall_at, elapsed_ms = clock.now(), clock.elapsed_ms()
+async def _watch_the_clock(publisher: Publisher, watcher: Watcher) -> None:
+    """After the clock was set, ask everything anew (M12)."""
     while True:
-        await asyncio.sleep(_LOOK_EVERY_S)
-        expected_at = wall_at + clock.elapsed_ms() - elapsed_ms
-        wall_at, elapsed_ms = clock.now(), clock.elapsed_ms()
-        if abs(wall_at - expected_at) > STEP_MS:
-            log.warning("the clock was set", by_s=(wall_at - expected_at) / 1000)
-            publisher.start(expected_at)
+        try:
+            async with asyncio.timeout(_LOOK_EVERY_S):
+                await publisher.clock_was_set.wait()
+        except TimeoutError:
+            publisher.look_at_the_clock()
+        if publisher.clock_was_set.is_set():
+            publisher.clock_was_set.clear()
             watcher.wake()
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from random import Random
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import structlog
 
@@ -17,6 +17,9 @@ from lookout.monitor.publishing import Publisher
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import Session
 from lookout.sources.source import Endpoint, Source, observe
+
+# How long the first head waits for each endpoint to be heard, if there is hardly any jitter.
+_LEAST_WAIT_MS: Final = 500
 
 log = structlog.get_logger("monitor")
 
@@ -45,36 +48,52 @@ class Watcher:
             self._endpoints.setdefault(endpoint.chain_id, []).append(endpoint)
         self._agreements: Mapping[int, Agreement] = {}
         self._settled: Mapping[int, asyncio.Event] = {}
+        self._timers: tuple[asyncio.TimerHandle, ...] = ()
         self._woken = asyncio.Event()
         self.bugs = 0
 
     async def run(self) -> None:
         self._begin()
-        async with asyncio.TaskGroup() as tasks:
-            for source in self._sources:
-                tasks.create_task(self._watch(source), name=f"watch {source.name}")
-            for endpoints in self._endpoints.values():
-                for number, endpoint in enumerate(endpoints):
-                    tasks.create_task(self._follow(endpoint, number), name=f"follow {endpoint.name}")
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for source in self._sources:
+                    tasks.create_task(self._watch(source), name=f"watch {source.name}")
+                for endpoints in self._endpoints.values():
+                    for number, endpoint in enumerate(endpoints):
+                        tasks.create_task(self._follow(endpoint, number), name=f"follow {endpoint.name}")
+        finally:
+            self._cancel_timers()
 
     def wake(self) -> None:
         """Ask everything again at once, spread over the jitter: the clock was set (M12)."""
+        self._cancel_timers()
         self._begin()
         self._woken.set()
         self._woken = asyncio.Event()
 
     def _begin(self) -> None:
-        max_age_ms = self._limits.head_max_age_ms
-        self._agreements = {chain_id: Agreement(len(e), max_age_ms) for chain_id, e in self._endpoints.items()}
+        limits, loop = self._limits, asyncio.get_running_loop()
+        self._agreements = {
+            chain_id: Agreement(len(endpoints), limits.head_max_age_ms)
+            for chain_id, endpoints in self._endpoints.items()
+        }
         self._settled = {chain_id: asyncio.Event() for chain_id in self._endpoints}
-        asyncio.get_running_loop().call_later(
-            self._limits.jitter_ms / 1000, self._give_up_waiting, self._agreements, self._settled
+        self._timers = (
+            loop.call_later(max(limits.jitter_ms, _LEAST_WAIT_MS) / 1000, self._give_up_waiting),
+            loop.call_later(limits.probe_timeout_ms / 1000, self._settle_all),
         )
 
-    def _give_up_waiting(self, agreements: Mapping[int, Agreement], settled: Mapping[int, asyncio.Event]) -> None:
-        for chain_id, agreement in agreements.items():
-            self._agreed(chain_id, agreement.give_up_waiting(self._clock.now()))
-            settled[chain_id].set()
+    def _cancel_timers(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+
+    def _give_up_waiting(self) -> None:
+        for chain_id, agreement in self._agreements.items():
+            self._agreed(chain_id, agreement.give_up_waiting())
+
+    def _settle_all(self) -> None:
+        for settled in self._settled.values():
+            settled.set()
 
     async def _watch(self, source: Source) -> NoReturn:
         failures = 0
@@ -92,24 +111,27 @@ class Watcher:
             failures = 0
 
     async def _wait_to_begin(self, source: Source) -> None:
-        """An indexer waits for a head to be compared with, but no longer than the others are spread over."""
-        chain_id = source.checks[0].chain_id
-        if source.checks[0].service in ("indexer", "hosted-indexer") and chain_id is not None:
-            await self._settled[chain_id].wait()
+        """Spread over the jitter; an indexer waits for a head to be compared with, but no longer than a probe lasts."""
+        check = source.checks[0]
+        if check.service in ("indexer", "hosted-indexer") and check.chain_id is not None:
+            await self._settled[check.chain_id].wait()
         else:
             await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 1000)
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
+        chain_id = endpoint.chain_id
+
         async def read() -> int:
-            agreement = self._agreements[endpoint.chain_id]
+            agreement = self._agreements[chain_id]
             try:
                 answer = await endpoint.read(self._session, self._clock.now)
             except ProbeFailed as failure:
                 log.debug("endpoint failed", endpoint=endpoint.name, reason=failure.reason)
-                head = agreement.failed(number, self._clock.now())
+                head = agreement.failed(number)
             else:
                 head = agreement.answered(number, answer)
-            self._agreed(endpoint.chain_id, head)
+            if agreement is self._agreements[chain_id]:  # and the clock was not set meanwhile
+                self._agreed(chain_id, head)
             return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / 2)
 
         while True:

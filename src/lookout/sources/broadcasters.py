@@ -19,7 +19,11 @@ from lookout.sources.source import Now
 
 PAGE_SIZE: Final = 100
 MAX_PAGES: Final = 20  # a chain and probe; newest first, so what is left out is the oldest
-LIMIT_BYTES: Final = 8 * MIB  # an announcement of many tokens' fees takes 20 KB, and a page has a hundred
+# An announcement of many tokens' fees takes 20 KB, and a page has a hundred. More than a real network sends is not
+# worth the time it takes everybody else: the newest come first.
+LIMIT_BYTES: Final = 3 * MIB
+MOST_BYTES_A_CHAIN: Final = 2 * LIMIT_BYTES
+MOST_MESSAGES: Final = 5_000
 _MESSAGES_AT_A_TIME: Final = 32
 _NS_PER_MS: Final = 1_000_000
 
@@ -98,10 +102,14 @@ class StoreBroadcasters(BroadcastersSource):
 
     async def _follow(self, session: Session, now: Now, topic: str, since_at: int) -> None:
         cursor: str | None = None
+        read_bytes = 0
         for _ in range(MAX_PAGES):
-            page = parse_page(await fetch(session, self._query(topic, since_at, cursor)))
+            body = await fetch(session, self._query(topic, since_at, cursor))
+            read_bytes += len(body)
+            page = parse_page(body)
             await self._note(page.messages, now)
-            if page.cursor is None or page.cursor == cursor or not page.messages:
+            is_last = page.cursor is None or page.cursor == cursor or not page.messages
+            if is_last or read_bytes > MOST_BYTES_A_CHAIN:
                 return
             cursor = page.cursor
 
@@ -175,7 +183,10 @@ def parse_messages(body: bytes) -> tuple[Message, ...]:
 
 def _messages(value: Any) -> tuple[Message, ...]:
     """Those that are complete. What strangers put into a message is no fault of the node that passes it on."""
-    listed = [table(each, "a message") for each in entries(value, "no messages")]
+    gathered = entries(value, "no messages")
+    if len(gathered) > MOST_MESSAGES:
+        raise not_understood("too many messages")
+    listed = [table(each, "a message") for each in gathered]
     return tuple(filter(None, (_message(each.get("message", each)) for each in listed)))
 
 

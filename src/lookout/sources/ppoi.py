@@ -17,7 +17,7 @@ NETWORKS: Final[Mapping[int, str]] = {
     42161: "Arbitrum",
     11155111: "Ethereum_Sepolia",
 }
-LIMIT_BYTES: Final = 8 * MIB  # a status tells of every list on every network
+LIMIT_BYTES: Final = 2 * MIB  # a status tells of every list on every network
 _REQUEST_ID: Final = 1
 
 

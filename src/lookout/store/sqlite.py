@@ -40,13 +40,23 @@ class SqliteWriter:
         self._connection = connection
         self._lock = lock
         self._path = path
+        self._identity = _identity(path)
 
     def load(self) -> dict[str, bytes]:
         with _told(self._path):
             return dict(self._connection.execute("SELECT name, piece FROM pieces"))
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        with _told(self._path), self._transaction() as connection:
+        with _told(self._path):
+            self._check_identity()
+            self._write(documents, pieces)
+
+    def _check_identity(self) -> None:
+        if _identity(self._path) != self._identity:
+            raise StoreError(f"{self._path}: was replaced or removed; restart the monitor")
+
+    def _write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        with self._transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
                 ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
@@ -108,12 +118,10 @@ class SqliteReader:
 
     def _current(self) -> sqlite3.Connection | None:
         """The connection to the file that is there now; None while there is none, or none with anything in it."""
-        try:
-            found = self._path.stat()
-        except FileNotFoundError:
+        there = _identity(self._path)
+        if there is None:
             self.close()
             return None
-        there = (found.st_dev, found.st_ino)
         if self._connection is None or self._opened != there:
             self.close()
             connection = sqlite3.connect(
@@ -134,6 +142,7 @@ def open_writer(path: Path, wait_s: float = 0) -> SqliteWriter:
     """Open the file for writing, making it if it is not there; StoreError if another monitor holds it after
     ``wait_s``, or if it is not a store that this version can write."""
     with _told(path):
+        path = path.resolve()  # or two names of one file would have two locks
         lock = _lock(path, wait_s)
         try:
             return SqliteWriter(_prepared(path), lock, path)
@@ -163,7 +172,7 @@ def _prepared(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         version = _version_of(connection, path)
-        connection.execute("PRAGMA journal_mode = WAL")
+        _keep_a_log_ahead(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL_BYTES}")
         if version == 0:
@@ -172,6 +181,21 @@ def _prepared(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreError(f"{path}: this file system does not bear write-ahead logging")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file has this name now, by device and number."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _version_of(connection: sqlite3.Connection, path: Path) -> int:

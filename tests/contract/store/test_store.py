@@ -153,6 +153,24 @@ def test_a_reader_notices_a_file_that_was_replaced_or_taken_away(path: Path, rea
     assert (reader.changed(), reader.read("live")) == (False, None)
 
 
+def test_a_file_has_one_writer_whatever_it_is_called(path: Path, writer: Writer) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    other = path.with_name("other.db")
+    other.symlink_to(path)
+    with pytest.raises(StoreError, match="another monitor is writing to it"):
+        open_writer(other)
+
+
+def test_a_writer_notices_that_its_file_was_replaced_or_taken_away(path: Path, writer: Writer) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    path.rename(path.with_name("elsewhere.db"))
+    with pytest.raises(StoreError, match="was replaced or removed"):
+        writer.write({"live": LIVE}, NOTHING)
+    path.touch()
+    with pytest.raises(StoreError, match="was replaced or removed"):
+        writer.write({"live": LIVE}, NOTHING)
+
+
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader: Reader) -> None:
     path.write_bytes(b"my diary, not a database, and long enough to tell" * 100)
     before = path.read_bytes()

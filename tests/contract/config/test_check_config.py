@@ -1,0 +1,66 @@
+"""``lookout check-config`` on a folder of bad files, each beside the exact words about it, and one of good files."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from lookout.config import ConfigError, read_config
+from lookout.sources.ppoi import NETWORKS
+
+LOOKOUT: Final = Path(sys.executable).parent / "lookout"
+FOLDER: Final = Path(__file__).parent
+BAD: Final = sorted((FOLDER / "bad").glob("*.toml"))
+GOOD: Final = sorted((FOLDER / "good").glob("*.toml"))
+# The key ends in the newline of the file that it came from, as such keys do.
+ENVIRONMENT: Final = {"LOOKOUT_TEST_KEY": "hunter2\n", "LOOKOUT_TEST_WORD": "hunter2"}
+
+
+def words(path: Path) -> str:
+    return path.stem.replace("-", " ")
+
+
+def check_config(path: Path) -> tuple[int, str, str]:
+    outcome = subprocess.run(
+        [LOOKOUT, "check-config", "-c", path],
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    return outcome.returncode, outcome.stdout, outcome.stderr
+
+
+@pytest.mark.parametrize("path", BAD, ids=words)
+def test_everything_wrong_with_a_bad_file_is_told_in_these_words(path: Path) -> None:
+    messages = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+    told = "".join(f"lookout: {path}: {message}\n" for message in messages)
+    assert messages
+    assert check_config(path) == (2, "", told)
+
+
+@pytest.mark.parametrize("path", GOOD, ids=words)
+def test_a_good_file_is_ok(path: Path) -> None:
+    assert check_config(path) == (0, "ok\n", "")
+
+
+def test_every_bad_file_has_its_words_and_all_words_have_their_file() -> None:
+    assert sorted((FOLDER / "bad").glob("*.txt")) == [path.with_suffix(".txt") for path in BAD]
+    assert {path.suffix for folder in ("bad", "good") for path in (FOLDER / folder).iterdir()} == {".toml", ".txt"}
+
+
+@pytest.mark.parametrize("chain_id", [*NETWORKS, 10])
+def test_a_ppoi_chain_needs_a_name_exactly_if_its_source_has_none_built_in(chain_id: int, tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    path.write_text(
+        f'[[chains]]\nid = {chain_id}\nname = "c"\nblock_time_s = 1\nrpc = ["http://h"]\n'
+        f'[ppoi]\nurl = "http://h"\nrequired_list = "x"\nchains = [{chain_id}]\n'
+    )
+    if chain_id in NETWORKS:
+        read_config(path, {})
+        return
+    with pytest.raises(ConfigError, match=f"has no name for chain {chain_id}, and none is built in"):
+        read_config(path, {})

@@ -1,0 +1,132 @@
+"""The example and the page about the configuration say what the settings are, no more and no less."""
+
+import re
+import tomllib
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from lookout.config import read_config
+from lookout.core.model import Check
+from lookout.settings import Duration, DurationOrZero, Natural, Positive, Settings
+
+ROOT: Final = Path(__file__).parent.parent.parent
+EXAMPLE: Final = ROOT / "lookout.example.toml"
+PAGE: Final = ROOT / "docs" / "configuration.md"
+REQUIRED: Final = "**required**"
+ALLOWED: Final = {Duration: "time", DurationOrZero: "time or 0", Positive: "1 or more", Natural: "0 or more"}
+
+
+class Key(NamedTuple):
+    """A key of the settings: ``table`` is "" at the top of the file."""
+
+    table: str
+    name: str
+    kind: Any
+    default: Any  # msgspec.NODEFAULT for one that is required
+
+
+def struct_in(kind: Any) -> type[Struct] | None:
+    """The table in ``Server``, ``Ppoi | None`` or ``tuple[Chain, ...]``."""
+    for option in (kind, *typing.get_args(kind)):
+        if isinstance(option, type) and issubclass(option, Struct):
+            return option
+    return None
+
+
+def keys_of(struct: type[Struct], table: str = "") -> Iterator[Key]:
+    for field in msgspec.structs.fields(struct):
+        inner = struct_in(field.type)
+        if inner is not None:
+            yield from keys_of(inner, f"{table}.{field.encode_name}" if table else field.encode_name)
+            continue
+        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        yield Key(table, field.encode_name, field.type, list(default) if isinstance(default, tuple) else default)
+
+
+KEYS: Final = {(key.table, key.name): key for key in keys_of(Settings)}
+
+
+def documented() -> Iterator[tuple[str, str, str, str]]:
+    """Table, key, default and what is allowed, of every row of the page's tables of keys."""
+    tables: list[str] = []
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            tables = [""] if line == "## Top of the file" else re.findall(r"`\[+([a-z-]+)\]+`", line)
+        row = re.fullmatch(r"\| `(\w+)` \| (.+?) \| (.+?) \| (?:.+ )?\|", line)
+        if row is not None:
+            yield from ((table, row[1], row[2], row[3]) for table in tables)
+
+
+DOCUMENTED: Final = list(documented())
+
+
+def test_every_key_is_documented_once_and_every_documented_key_exists() -> None:
+    assert sorted((table, name) for table, name, _, _ in DOCUMENTED) == sorted(KEYS)
+
+
+def test_every_line_that_looks_like_a_key_was_read() -> None:
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert len(lines) == len({key for key in KEYS if key[0] != "hosted-indexer"})  # whose table is the indexers'
+
+
+@pytest.mark.parametrize(("table", "name", "default", "allowed"), DOCUMENTED)
+def test_a_documented_key_has_its_default_and_its_range(table: str, name: str, default: str, allowed: str) -> None:
+    key = KEYS[table, name]
+    if key.default is msgspec.NODEFAULT:
+        assert default == REQUIRED
+    else:
+        written = tomllib.loads(f"value = {default.strip('`')}")["value"]
+        assert (written, type(written)) == (key.default, type(key.default))
+    if key.kind in ALLOWED and name != "chain":
+        assert allowed == ALLOWED[key.kind]
+    if typing.get_origin(key.kind) is Literal:
+        assert allowed == ", ".join(f'`"{choice}"`' for choice in typing.get_args(key.kind))
+
+
+@pytest.mark.clause("M10")
+def test_the_example_has_21_rows_of_which_one_is_unmonitored() -> None:
+    plan = read_config(EXAMPLE, {}).plan()
+    assert len(plan.checks()) == 21
+    assert sorted(plan.chains) == [1, 56, 137, 42161, 11155111]
+    assert set(plan.checks()) - plan.monitored == {Check("hosted-indexer", 11155111)}
+
+
+def uncommented() -> str:
+    """The example with every key that is commented out, ``# key = value``, put into force."""
+    return re.sub(r"^# (?=\w+ = )", "", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> None:
+    (tmp_path / "lookout.toml").write_text(uncommented(), encoding="utf-8")
+    assert read_config(tmp_path / "lookout.toml", {}) == read_config(EXAMPLE, {})
+
+
+def test_the_example_has_every_key_and_in_force_only_those_that_are_required() -> None:
+    assert written_in(uncommented()) == set(KEYS)
+    in_force = written_in(EXAMPLE.read_text(encoding="utf-8"))
+    assert in_force == {place for place, key in KEYS.items() if key.default is msgspec.NODEFAULT}
+
+
+def written_in(text: str) -> set[tuple[str, str]]:
+    found = set()
+    for name, value in tomllib.loads(text).items():
+        match value:
+            case dict():
+                found |= {(name, key) for key in value}
+            case [dict(), *_]:
+                found |= {(name, key) for row in value for key in row}
+            case _:
+                found.add(("", name))
+    return found
+
+
+def test_every_public_address_in_the_example_says_that_it_was_not_tried() -> None:
+    lines = [line for line in EXAMPLE.read_text(encoding="utf-8").splitlines() if "https://" in line]
+    assert len(lines) == 5 * 3 + 4 + 2
+    assert all("seen in public sources, not tried" in line for line in lines)
