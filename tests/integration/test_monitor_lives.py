@@ -255,17 +255,13 @@ def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monitor(wher
         async with a_world(tmp_path) as world:
             record = '[monitor]\nrecord = "/dev/full"\n' if where == "record" else ""
             (tmp_path / "lookout.toml").write_text(a_config(world.base) + record)
-            stderr = Path("/dev/full" if where == "log" else tmp_path / "monitor.log").open("wb")  # noqa: ASYNC230
-            with (
-                stderr,
-                subprocess.Popen([LOOKOUT, "monitor", "-c", "lookout.toml"], cwd=tmp_path, stderr=stderr) as process,
-            ):
-                try:
-                    await world.until_healthy()
-                    await world.order("squid/1", "lag", by=100)
-                    await world.until(lambda: world.told("indexer", 1) == "catching-up/behind", "it goes on")
-                finally:
-                    process.send_signal(signal.SIGTERM)
+            if where == "log":
+                (tmp_path / "monitor.log").symlink_to("/dev/full")
+            with a_process(tmp_path, "monitor", "-c", "lookout.toml") as process:
+                await world.until_healthy()
+                await world.order("squid/1", "lag", by=100)
+                await world.until(lambda: world.told("indexer", 1) == "catching-up/behind", "it goes on")
+                process.send_signal(signal.SIGTERM)
                 assert process.wait(10) == 0
 
     run(scenario())

@@ -327,3 +327,23 @@ def test_a_history_may_begin_at_midnight_or_just_before(at: int) -> None:
     assert shown(history) == "c"
     history.publish(at + BUCKET, [a_row("current")])
     assert shown(history) == "cc"
+
+
+@pytest.mark.clause("H17")
+def test_rows_still_expire_after_an_old_day_was_forgotten() -> None:
+    history = History(replace(LAUNCH_SPAN, retention_days=1))
+    for day in range(7):
+        expires_at = NOON + day * DAY + 10 * MINUTE
+        history.publish(NOON + day * DAY, [a_row("current", expires_at=expires_at)])
+        history.publish(NOON + day * DAY + BUCKET, [])
+        for minute in range(10, 16):
+            history.publish(NOON + day * DAY + minute * MINUTE, [])
+        assert shown(history)[-4:] == "cc??"
+
+
+@pytest.mark.clause("H7", "H8")
+def test_days_without_the_monitor_have_no_data() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("current")])
+    history.publish(NOON + 3 * DAY, [a_row("current")])
+    assert shown(history) == "c" + "-" * (3 * 288 - 1) + "c"

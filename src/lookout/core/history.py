@@ -279,7 +279,6 @@ class History:
         self._expiries = [expiry for expiry in self._expiries if expiry[1] in self._strips]
         heapify(self._expiries)
         self._new_tallies.difference_update(aged_out)
-        self._new_days.discard(day)
         self._forgotten_checks.extend(aged_out)
 
     def _character(self, strip: Strip, bucket: int) -> str:
