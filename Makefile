@@ -28,7 +28,7 @@ check: .venv/installed-dev ## format, lint, types, import rules, clauses, the co
 	@$(MAKE) --no-print-directory clauses coverage test
 
 coverage: .venv/installed-dev ## the core's tests reach every statement and branch of it
-	$(BIN)/coverage run -m pytest -q tests/unit tests/contract
+	$(BIN)/coverage run -m pytest -q tests/unit tests/contract/test_replay_vectors.py
 	$(BIN)/coverage report
 
 format: .venv/installed-dev ## rewrite the code as `make check` wants it

@@ -126,6 +126,17 @@ def test_a_row_that_had_expired_counts_again_when_the_clock_is_set_back_before_i
     assert shown(history) == "u??????"
 
 
+@pytest.mark.clause("H15", "H16")
+def test_a_check_that_is_gone_is_not_seen_again_by_a_clock_set_back() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("current"), a_row("current", check=INDEXER)])
+    history.publish(NOON + BUCKET, [], gone=[INDEXER])
+    history.publish(NOON + BUCKET + MINUTE, [])
+    history.publish(NOON + BUCKET, [])
+    history.publish(NOON + 2 * BUCKET, [a_row("unknown", check=INDEXER)])
+    assert shown(history, INDEXER) == "c-?"
+
+
 @pytest.mark.clause("H8", "H16")
 def test_a_status_seen_just_before_the_clock_is_set_back_was_seen() -> None:
     history = History(LAUNCH_SPAN)

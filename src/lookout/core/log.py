@@ -120,12 +120,16 @@ def format_event(event: Event) -> bytes:
                 "chainId": check.chain_id,
                 "outcome": _outcome(found),
             }
-            line |= msgspec.structs.asdict(found)
-            if isinstance(found, Failed):
-                line["error"] = found.error.encode(errors="replace").decode()  # a file's name may be no text
+            line |= _fields(found)
         case _ as never:
             assert_never(never)
     return msgspec.json.encode(line) + b"\n"
+
+
+def _fields(found: Found) -> dict[str, Any]:
+    if isinstance(found, Failed):
+        return {"error": found.error.encode(errors="replace").decode()}  # a file's name may be no text
+    return msgspec.structs.asdict(found)
 
 
 def _outcome(found: Found) -> str:
