@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import resource
 import signal
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, TextIO
+from typing import Any, Final
 
 import structlog
 from structlog.dev import ConsoleRenderer, plain_traceback
@@ -23,7 +24,8 @@ from lookout.settings import Log, Settings
 from lookout.store.protocol import StoreBusyError, StoreError
 from lookout.store.sqlite import SqliteWriter, open_writer
 
-_LOOK_FOR_THE_STORE_S = 1.0
+_LOOK_FOR_THE_STORE_S: Final = 1.0
+_STANDARD_ERROR: Final = 2
 
 log = structlog.get_logger("monitor")
 
@@ -41,19 +43,16 @@ def configure_log(settings: Log) -> None:
             ConsoleRenderer(exception_formatter=plain_traceback) if for_people else JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: _Lines(sys.stderr),
+        logger_factory=lambda *_: _Lines(),
     )
 
 
 class _Lines:
-    """Lines on a stream. One that cannot be written is lost: a full disk or a closed pipe ends no monitor."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    """Lines on standard error. One that cannot be written is lost: a full disk or a closed pipe ends no monitor."""
 
     def msg(self, line: str) -> None:
-        with suppress(OSError, ValueError):
-            print(line, file=self._stream, flush=True)
+        with suppress(OSError):  # and nothing is left in a buffer to fail again at the end
+            os.write(_STANDARD_ERROR, f"{line}\n".encode(errors="replace"))
 
     debug = info = warning = error = critical = exception = msg
 

@@ -272,7 +272,7 @@ def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monitor(wher
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
-def test_a_traceback_shows_no_local_variables(form: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_traceback_shows_no_local_variables(form: Any, capfd: pytest.CaptureFixture[str]) -> None:
     configure_log(Log(format=form))
     planted = "zebra-in-the-" + "cellar"
     try:
@@ -281,7 +281,7 @@ def test_a_traceback_shows_no_local_variables(form: Any, capsys: pytest.CaptureF
         structlog.get_logger().exception("a bug")
     finally:
         structlog.reset_defaults()
-    told = capsys.readouterr().err
+    told = capfd.readouterr().err
     assert "ZeroDivisionError" in told
     assert planted not in told
 
