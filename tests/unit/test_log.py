@@ -101,7 +101,7 @@ WHOLE = "it has to be a whole number from 0 to 9007199254740991"
         ),
         (
             '{"at":"2026-02-30T12:00:00.000Z","kind":"stop"}',
-            "at: '2026-02-30T12:00' is not a minute between the years 1970 and 9998",
+            "at: '2026-02-30T12:00:00.000Z' is not an instant like 2026-11-01T00:00:00.000Z",
         ),
         (f"{{{AT}}}", "kind is missing; it has to be start, head, probe or stop"),
         (f'{{{AT},"kind":"crash"}}', 'kind is "crash"; it has to be start, head, probe or stop'),

@@ -76,7 +76,6 @@ class _Line(Struct, gc=False, rename="camel"):
 
 
 _DECODER: Final = msgspec.json.Decoder(_Line)
-_one_check: Final = lru_cache(maxsize=65_536)(Check)  # a log names the same few checks over and over
 
 
 def parse_event(line: bytes) -> Event:
@@ -211,13 +210,24 @@ def _answered(service: Service, fields: _Line) -> Found:
 
 
 def _check(fields: _Line) -> Check:
-    if fields.service not in SERVICES:
-        raise _wrong("service", fields.service, ", ".join(SERVICES[:-1]) + " or " + SERVICES[-1])
-    if fields.service != "messaging":
-        return _one_check(fields.service, _chain_id(fields.chain_id))
-    if fields.chain_id is not None:
-        raise _wrong("chainId", fields.chain_id, "null for messaging")
-    return _one_check(fields.service, None)
+    try:
+        return _checked(fields.service, fields.chain_id)
+    except TypeError:  # a list or an object is not even looked up
+        return _check_of(fields.service, fields.chain_id)
+
+
+def _check_of(service: Any, chain_id: Any) -> Check:
+    if service not in SERVICES:
+        raise _wrong("service", service, ", ".join(SERVICES[:-1]) + " or " + SERVICES[-1])
+    if service != "messaging":
+        return Check(service, _chain_id(chain_id))
+    if chain_id is not None:
+        raise _wrong("chainId", chain_id, "null for messaging")
+    return Check(service, None)
+
+
+# A log names the same few checks over and over; typed, or true would be taken for 1.
+_checked: Final = lru_cache(maxsize=65_536, typed=True)(_check_of)
 
 
 def _chain_id(value: Any) -> int:
