@@ -59,7 +59,8 @@ class Replay:
             case Stopped():
                 self.running = False
                 return
-        self._publish(at)
+        self.ledger.publish(at)
+        self._beat_at = at + self._heartbeat_ms
 
     def finish(self, until_at: int | None) -> None:
         """Let time pass up to ``until_at``, or to the last event."""

@@ -181,7 +181,8 @@ class History:
             strip = self._strips[row.check] = Strip(Tally(row.check, NO_DATA, self._watched_ms, {}), {})
             self._recount(strip)
         strip.published, strip.expires_at = CHARACTERS[row.status], row.expires_at
-        self._count(strip, at)
+        if strip.published != strip.counted or (strip.expires_at is not None and strip.expires_at <= at):
+            self._count(strip, at)
         if strip.expires_at is not None and not strip.queued:
             strip.queued = True
             heappush(self._expiries, (strip.expires_at, strip.check))

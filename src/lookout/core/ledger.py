@@ -120,7 +120,8 @@ class Ledger:
         """A probe of a monitored check completed; its new row."""
         check = seen.check
         blind = self._limits.blind_after_ms > 0 and self._is_blind(seen.at)
-        memory, row = judge(self._memories[check], seen, self._reference(check), self._limits, blind=blind)
+        reference = self._reference(check) if check in self._confirmations else None
+        memory, row = judge(self._memories[check], seen, reference, self._limits, blind=blind)
         if row.reason != "unreachable":
             self._last_answer_at = seen.at
         self._memories[check] = memory
@@ -177,10 +178,8 @@ class Ledger:
         return made[1]
 
     def _reference(self, check: Check) -> Reference | None:
-        confirmations = self._confirmations.get(check)
-        if confirmations is None or check.chain_id is None:
-            return None
-        return self._heads[check.chain_id].reference(confirmations)
+        heads = None if check.chain_id is None else self._heads.get(check.chain_id)
+        return None if heads is None else heads.reference(self._confirmations[check])
 
     def _is_blind(self, at: int) -> bool:
         """Whether nothing at all has answered for so long that a failure is the monitor's own (M13)."""

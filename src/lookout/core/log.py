@@ -80,7 +80,12 @@ _DECODER: Final = msgspec.json.Decoder(_Line)
 
 def parse_event(line: bytes) -> Event:
     """Read one line; LineError if it is not exactly as the format has it."""
-    fields = _decode(line)
+    try:
+        if not line.isascii():
+            line.decode()  # also in the fields that are passed over
+        fields = _DECODER.decode(line)
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+        raise _refusal(line, error) from None
     try:
         at = parse_instant(fields.at)
     except ValueError as error:
@@ -143,23 +148,20 @@ def _outcome(found: Found) -> str:
             return "answered"
 
 
-def _decode(line: bytes) -> _Line:
-    try:
-        if not line.isascii():
-            line.decode()  # also in the fields that are passed over
+def _refusal(line: bytes, error: Exception) -> LineError:
+    """Why a line could not be decoded."""
+    if isinstance(error, msgspec.ValidationError):
         try:
-            return _DECODER.decode(line)
-        except msgspec.ValidationError as error:
             msgspec.json.decode(line)
-            raise LineError(f"not a line of the log: {error}") from None
-    except UnicodeDecodeError as error:
-        raise NotJsonError(f"not valid UTF-8: {error.reason} at byte {error.start}") from None
-    except msgspec.DecodeError as error:
-        if _is_json(line):
-            raise LineError(f"not a line of the log: {error}") from None
-        raise NotJsonError(f"not JSON: {error}") from None
-    except RecursionError:
-        raise LineError("nested too deeply") from None
+        except (UnicodeDecodeError, msgspec.DecodeError) as deeper:
+            error = deeper
+    if isinstance(error, RecursionError):
+        return LineError("nested too deeply")
+    if isinstance(error, UnicodeDecodeError):
+        return NotJsonError(f"not valid UTF-8: {error.reason} at byte {error.start}")
+    if isinstance(error, msgspec.ValidationError) or _is_json(line):
+        return LineError(f"not a line of the log: {error}")
+    return NotJsonError(f"not JSON: {error}")
 
 
 def _is_json(line: bytes) -> bool:
