@@ -173,7 +173,7 @@ def test_after_a_jump_of_the_clock_the_report_is_soon_right_again(hours: int, tm
                         for row in world.document()["checks"]
                     ),
                     "everything probed again",
-                    within_s=1 + 0.1 + 0.6 + 1 + 1,  # to be noticed, jitter, probe, publication; and a slow machine
+                    within_s=0.5 + 0.1 + 1.5 + 1 + 2,  # to be noticed, jitter, probe, publication; and a slow machine
                 )
                 await world.until_healthy()
                 history = world.document("history")
