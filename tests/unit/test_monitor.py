@@ -12,7 +12,7 @@ from lookout.clock import SystemClock
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.log import Started, Stopped, format_event
-from lookout.core.model import Check, Found, Peers
+from lookout.core.model import Check, Found, Observation, Peers
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 from lookout.monitor.agreement import Agreement
@@ -181,3 +181,26 @@ def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it()
     assert sound.probes > 5
     assert 4 <= len(writer.documents) <= 7  # gathered to at most two a second
     assert 2 <= sum("history" in documents for documents in writer.documents) <= 4  # about every second, as set
+
+
+class SetClock:
+    """A clock that says what it is told to."""
+
+    wall_at = NOON
+
+    def now(self) -> int:
+        return self.wall_at
+
+    def elapsed_ms(self) -> int:
+        return 0
+
+
+@pytest.mark.clause("M12")
+def test_a_head_answered_before_the_clock_was_set_back_does_not_stop_time() -> None:
+    clock = SetClock()
+    publisher = Publisher(Ledger(a_plan()), KeptInMemory(), clock, LAUNCH, 1_000)
+    publisher.start()
+    clock.wall_at = NOON - 3_600_000
+    publisher.read_head(1, an_answer(100, NOON))
+    assert publisher.clock_was_set.is_set()
+    assert publisher.observe(Observation(MESSAGING, 0, Peers(1))).observed_at == NOON - 3_600_000

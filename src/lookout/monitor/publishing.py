@@ -86,7 +86,8 @@ class Publisher:
     def read_head(self, chain_id: int, head: Reading) -> None:
         """A chain's endpoints agreed on a head. It changes no row, and so asks for no publication."""
         self.look_at_the_clock()
-        self._last_at = max(self._last_at, head.at)
+        # Not later than now: an answer from before the clock was set back would stop time until it is reached again.
+        self._last_at = max(self._last_at, min(head.at, self._wall_at))
         reading = Reading(self._last_at, head.height, head.block_at)
         self._ledger.read_head(chain_id, reading)
         self._record(HeadRead(chain_id, reading))
