@@ -14,13 +14,13 @@ help: ## this list
 
 setup: .venv/installed ## the command, as .venv/bin/lookout
 
-run: .venv/installed ## show what there is to see; ARGS= passes options
-	@$(BIN)/lookout $(or $(ARGS),--help)
+run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes options, e.g. --listen 127.0.0.1:9000
+	@$(BIN)/lookout demo $(ARGS)
 
-test: .venv/installed-dev ## all tests; ARGS= passes options to pytest
+test: .venv/installed-dev .venv/packages-test ## all tests; ARGS= passes options to pytest
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
-check: .venv/installed-dev ## format, lint, types, import rules, clauses, the core's coverage, then all tests
+check: .venv/installed-dev .venv/packages-test ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -38,11 +38,11 @@ format: .venv/installed-dev ## rewrite the code as `make check` wants it
 clauses: .venv/installed-dev ## every clause of the contract with its tests
 	@$(BIN)/python -m tools.clauses
 
-schemas: .venv/installed ## write docs/schemas/ from the types
+schemas: .venv/installed ## write docs/schemas/ and docs/openapi.json from the code
 	$(BIN)/python -m tools.schemas
 
-bench: .venv/installed-dev ## measurements, as a table of ratios
-	$(BIN)/python -m bench
+bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS= names some
+	$(BIN)/python -m bench $(ARGS)
 
 mutants: .venv-mutants/installed ## change the rules in every small way and see that a test notices; a quarter of an hour
 	.venv-mutants/bin/mutmut run $(ARGS)
@@ -74,6 +74,16 @@ clean: ## remove what the targets above made
 
 .venv/installed-dev: .venv/installed requirements/dev.txt
 	@$(BIN)/$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
+PACKAGES := chromium curl wrk
+.venv/packages-test: Makefile | .venv/python
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! dpkg -s $(PACKAGES) >/dev/null 2>&1; then \
+	  echo "installing $(PACKAGES) (once)"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(PACKAGES) >/dev/null \
+	    || echo "could not install $(PACKAGES): what needs them will be left out" >&2; \
+	fi
 	@touch $@
 
 # An environment of its own: what changes the code wants an older test runner than what checks it.

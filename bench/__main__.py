@@ -5,12 +5,13 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import probing, publishing, replaying, watching
+from bench import probing, publishing, replaying, serving, watching
 
 MEASUREMENTS = {
     "replay": replaying.measure,
     "publish": publishing.measure,
     "probe": probing.measure,
+    "serve": serving.measure,
     "watch": watching.measure,
 }
 

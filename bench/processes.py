@@ -1,6 +1,7 @@
 """Processes that a measurement starts, and what they cost."""
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+LOOKOUT = Path(sys.executable).parent / "lookout"
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -46,6 +48,34 @@ def an_upstream(chains: int = 5) -> Iterator[str]:
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"
         finally:
             process.kill()
+
+
+@contextmanager
+def a_process(folder: Path, *arguments: str, core: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """A ``lookout`` command in a folder, on one core if told."""
+    with (folder / f"{arguments[0]}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [LOOKOUT, *arguments],
+            cwd=folder,
+            stderr=log,
+            preexec_fn=None if core is None else lambda: only_on(core),
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def a_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process started, and that they started."""
+    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [*found, *(grandchild for child in found for grandchild in children(child))]
 
 
 @contextmanager

@@ -1,25 +1,26 @@
-"""Writes the documents' JSON Schemas to docs/schemas/, from the types that make the documents."""
+"""Writes the documents' JSON Schemas to docs/schemas/ and the OpenAPI description to docs/, from the code itself."""
 
 import sys
 from pathlib import Path
 
 import msgspec
 
+from lookout.api.openapi import description
 from lookout.core.wire import schemas
+from lookout.settings import Settings
 
-FOLDER = Path(__file__).parent.parent / "docs" / "schemas"
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 def schema_files() -> dict[Path, bytes]:
-    return {
-        FOLDER / f"{name}.json": msgspec.json.format(msgspec.json.encode(schema)) + b"\n"
-        for name, schema in schemas().items()
-    }
+    documents = {DOCS / "schemas" / f"{name}.json": schema for name, schema in schemas().items()}
+    documents[DOCS / "openapi.json"] = description(Settings().protocol)
+    return {path: msgspec.json.format(msgspec.json.encode(document)) + b"\n" for path, document in documents.items()}
 
 
 def main() -> int:
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for path, content in schema_files().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         print(f"wrote {path.relative_to(Path.cwd())}")
     return 0

@@ -42,7 +42,7 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
         for n, indexer in enumerate(indexers):
             yield from _of_indexer(f"{key}[{n}]", indexer)
     for key, address, optional in _addresses(settings):
-        if not (optional and address == "") and not _is_host_port(address):
+        if not (optional and address == "") and not is_host_port(address):
             yield f"{key}: has to be HOST:PORT"
     if not all(_is_network(proxy) for proxy in settings.server.trusted_proxies):
         yield "server.trusted_proxies: has to hold addresses and CIDR networks"
@@ -146,7 +146,7 @@ def _is_http(url: str) -> bool:
         return False
 
 
-def _is_host_port(address: str) -> bool:
+def is_host_port(address: str) -> bool:
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):([0-9]{1,5})", address)
     return match is not None and int(match[2]) <= 65_535
 

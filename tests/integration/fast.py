@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -19,7 +21,9 @@ from lookout.monitor.running import run_monitor
 from lookout.sim.server import serving, wall_clock
 from lookout.sim.upstreams import launch_world
 from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.wiring import process
 
+LOOKOUT = Path(sys.executable).parent / "lookout"
 CHAINS = {1: 12, 42161: 0.25, 137: 1.75, 56: 0.45, 11155111: 12}
 REQUIRED_LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 POLICY = {
@@ -35,6 +39,7 @@ POLICY = {
 def a_config(base: str, via: str = "store", indexer_kind: str = "squid", **policy: float) -> str:
     """The launch configuration, 21 rows, on simulated upstreams."""
     text = '[store]\nurl = "sqlite:lookout.db"\n[log]\nformat = "json"\n'
+    text += '[admin]\nmonitor = ""\nserver = ""\n'  # tests at the same time would want the same ports
     for chain_id, block_time_s in CHAINS.items():
         rpc = ", ".join(f'"{base}/rpc/{chain_id}/{letter}"' for letter in "abc")
         text += f'[[chains]]\nid = {chain_id}\nname = "c{chain_id}"\nblock_time_s = {block_time_s}\nrpc = [{rpc}]\n'
@@ -139,9 +144,21 @@ async def watched(
                 recorder.close()
 
 
+@contextmanager
+def a_process(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command meanwhile; what it says is in ``monitor.log``."""
+    with (folder / "monitor.log").open("ab") as log:
+        process = subprocess.Popen([LOOKOUT, *arguments], cwd=folder, stderr=log)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
 def run(scenario: Awaitable[None]) -> None:
     async def bounded() -> None:
         async with asyncio.timeout(90):
             await scenario
 
-    asyncio.run(bounded())
+    process.run(bounded())

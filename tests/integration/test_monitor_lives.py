@@ -10,8 +10,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,10 +25,8 @@ from lookout.monitor.recording import Recorder
 from lookout.replay import Replay, read_log, run_log
 from lookout.settings import Log
 from lookout.store.sqlite import SqliteReader, open_writer
-from lookout.wiring import configure_log
-from tests.integration.fast import World, a_config, a_world, run, watched
-
-LOOKOUT = Path(sys.executable).parent / "lookout"
+from lookout.wiring.log import configure_log
+from tests.integration.fast import LOOKOUT, World, a_config, a_process, a_world, run, watched
 
 
 class JumpingClock(SystemClock):
@@ -40,17 +36,6 @@ class JumpingClock(SystemClock):
 
     def now(self) -> int:
         return super().now() + self.set_by_ms
-
-
-@contextmanager
-def a_process(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    with (folder / "monitor.log").open("ab") as log:
-        process = subprocess.Popen([LOOKOUT, *arguments], cwd=folder, stderr=log)
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
 
 
 @pytest.mark.clause("M3", "M5", "M6", "S1", "S2")
@@ -339,6 +324,30 @@ def test_a_history_in_buckets_of_another_length_is_told_in_a_sentence(tmp_path: 
         "lookout: the stored history has buckets of 300 s, the configuration of 600 s;"
         " set history.bucket_s back, or choose another file in store.url\n"
     )
+
+
+def test_a_store_that_hangs_does_not_keep_the_process_from_ending(tmp_path: Path) -> None:
+    program = Path(__file__).with_name("hanging_store.py")
+    with (
+        (tmp_path / "monitor.log").open("wb") as log,
+        subprocess.Popen([sys.executable, program, tmp_path], stderr=log) as process,
+    ):
+        try:
+            give_up = time.monotonic() + 20
+            while not (tmp_path / "hangs").exists():
+                assert time.monotonic() < give_up
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(5 + 2 + 8) == 0  # for the last write, for closing; and a slow machine
+        finally:
+            process.kill()
+    told = [json.loads(line) for line in (tmp_path / "monitor.log").read_text().splitlines()]
+    assert [line["event"] for line in told] == [
+        "started",
+        "the last publication was not stored: the store hangs",
+        "stopped",
+        "the store was not closed: it hangs",
+    ]
 
 
 @pytest.mark.clause("M5")

@@ -1,12 +1,15 @@
 """Parts of the monitor on their own: agreement, recording, a source with a bug."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
 import pytest
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
 from lookout.clock import SystemClock
 from lookout.core.heads import Reading
@@ -16,6 +19,7 @@ from lookout.core.model import Check, Found, Observation, Peers
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 from lookout.monitor.agreement import Agreement
+from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import Recorder
 from lookout.monitor.watching import Watcher
@@ -161,26 +165,64 @@ class Sound:
 
 @pytest.mark.clause("M11", "M6", "M5", "H14")
 def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it() -> None:
-    async def scenario() -> tuple[Buggy, Sound, Watcher, KeptInMemory]:
+    registry = CollectorRegistry()
+    instruments = Instruments(registry, SystemClock())
+
+    async def scenario() -> tuple[Buggy, Sound, KeptInMemory]:
         limits = replace(LAUNCH, recheck_ms=50, jitter_ms=1, heartbeat_ms=1_000)
         plan = a_plan(limits=limits)
         buggy, sound, writer = Buggy(), Sound(), KeptInMemory()
         publisher = Publisher(Ledger(plan), writer, SystemClock(), limits, 1_000)
         publisher.start()
         async with open_session(1) as session:
-            watcher = Watcher([buggy, sound], [], publisher, session, SystemClock(), limits, Random(1))
+            watcher = Watcher([buggy, sound], [], publisher, session, SystemClock(), limits, Random(1), instruments)
             tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(publisher.run())]
             await asyncio.sleep(2.4)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        return buggy, sound, watcher, writer
+        return buggy, sound, writer
 
-    buggy, sound, watcher, writer = asyncio.run(scenario())
-    assert watcher.bugs == buggy.probes > 5
+    buggy, sound, writer = asyncio.run(scenario())
+    assert registry.get_sample_value("lookout_probe_bugs_total") == buggy.probes > 5
     assert sound.probes > 5
     assert 4 <= len(writer.documents) <= 7  # gathered to at most two a second
     assert 2 <= sum("history" in documents for documents in writer.documents) <= 4  # about every second, as set
+
+
+class Slow(KeptInMemory):
+    """A writer that takes its time, and cannot do two things at once."""
+
+    busy = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began = threading.Event()
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        assert not self.busy
+        self.busy = True
+        self.began.set()
+        time.sleep(0.3)
+        super().write(documents, pieces)
+        self.busy = False
+
+
+def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left() -> None:
+    writer = Slow()
+
+    async def scenario() -> None:
+        publisher = Publisher(Ledger(a_plan()), writer, SystemClock(), LAUNCH, 1_000)
+        publisher.start()
+        task = asyncio.create_task(publisher.run())
+        await asyncio.to_thread(writer.began.wait)
+        publisher.observe(Observation(MESSAGING, 0, Peers(7)))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
+    assert [b'"peers":7' in documents["live"].body for documents in writer.documents] == [False, True]
 
 
 class SetClock:

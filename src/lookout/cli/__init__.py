@@ -1,18 +1,37 @@
 """The commands: they read arguments, call one function and say what came of it."""
 
+from importlib import import_module
+from typing import Final
+
 import click
 
 import lookout
-from lookout.cli.monitor import check_config, monitor, probe
-from lookout.cli.replay import replay
-from lookout.cli.sim import sim
+
+# By the module that has them, which is read when one of its commands is asked for: a server need not know how to probe.
+_COMMANDS: Final = {
+    "demo": "demo",
+    "run": "run",
+    "monitor": "monitor",
+    "serve": "serve",
+    "probe": "monitor",
+    "check-config": "monitor",
+    "replay": "replay",
+    "sim": "sim",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command = getattr(import_module(f"lookout.cli.{_COMMANDS[name]}"), name.replace("-", "_"))
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(lookout.__version__, prog_name="lookout", message="%(prog)s %(version)s")
 def main() -> None:
     """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
-
-
-for command in (check_config, monitor, probe, replay, sim):
-    main.add_command(command)

@@ -6,6 +6,7 @@ from typing import Final, NoReturn
 import click
 
 from lookout.config import ConfigError, read_config
+from lookout.contradictions import is_host_port
 from lookout.settings import Settings
 
 NOT_FINE: Final = 1
@@ -22,6 +23,13 @@ def settings_of(config: Path) -> Settings:
         return read_config(config)
     except ConfigError as error:
         fail(*error.problems)
+
+
+def checked_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
+    """An address to listen on, or the end of the command."""
+    if not is_host_port(address):
+        fail(f"--listen: {address!r} is not HOST:PORT")
+    return address
 
 
 def fail(*sentences: str) -> NoReturn:

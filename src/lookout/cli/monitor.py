@@ -1,6 +1,5 @@
 """``lookout monitor``, ``probe`` and ``check-config``."""
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -8,13 +7,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from lookout.admin import AdminError
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.clock import SystemClock
 from lookout.core.pieces import StateError
 from lookout.monitor.probing import Probed, probe_once
 from lookout.store.protocol import StoreError
-from lookout.wiring import configure_log, run_until_stopped
-from lookout.wiring import monitor as run_monitor
+from lookout.wiring.log import configure_log
+from lookout.wiring.monitor import monitor as run_monitor
+from lookout.wiring.process import run, run_until_stopped
 
 
 @click.command("check-config")
@@ -25,7 +26,7 @@ def check_config(config: Path) -> None:
     click.echo("ok")
 
 
-@click.command()
+@click.command(short_help="Probe every source and store what was seen, until stopped.")
 @config_option
 def monitor(config: Path) -> None:
     """Probe every source about every 30 seconds and store what was seen, until stopped."""
@@ -33,16 +34,16 @@ def monitor(config: Path) -> None:
     configure_log(settings.log)
     try:
         run_until_stopped(run_monitor(settings, config.absolute().parent))
-    except (StoreError, StateError) as error:
+    except (StoreError, StateError, AdminError) as error:
         fail(str(error))
 
 
-@click.command()
+@click.command(short_help="Probe every source once and show what they answer.")
 @config_option
 def probe(config: Path) -> None:
     """Probe every source and endpoint once and show what they answer; exit code 1 if any failed."""
     settings = settings_of(config)
-    probed = asyncio.run(probe_once(settings, SystemClock()))
+    probed = run(probe_once(settings, SystemClock()))
     Console().print(_table(probed))
     if any(each.failed for each in probed):
         raise SystemExit(NOT_FINE)

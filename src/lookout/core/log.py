@@ -2,7 +2,7 @@
 
 import json
 from functools import lru_cache
-from typing import Any, Final, NoReturn, assert_never
+from typing import Any, Final, Literal, NoReturn, assert_never
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -54,6 +54,7 @@ class Stopped(Struct, frozen=True, gc=False):
 
 
 Event = Started | HeadRead | Observation | Stopped
+Outcome = Literal["answered", "failed", "nothing", "missing-list"]
 
 
 class _Line(Struct, gc=False, rename="camel"):
@@ -122,7 +123,7 @@ def format_event(event: Event) -> bytes:
                 "kind": "probe",
                 "service": check.service,
                 "chainId": check.chain_id,
-                "outcome": _outcome(found),
+                "outcome": outcome_of(found),
             }
             line |= _fields(found)
         case _ as never:
@@ -136,7 +137,8 @@ def _fields(found: Found) -> dict[str, Any]:
     return msgspec.structs.asdict(found)
 
 
-def _outcome(found: Found) -> str:
+def outcome_of(found: Found) -> Outcome:
+    """What a probe found, in one word."""
     match found:
         case Failed():
             return "failed"

@@ -122,7 +122,12 @@ def _schema(document: type[Struct]) -> dict[str, Any]:
 
 def _document(generated_at: int, report: Struct) -> Document:
     body = msgspec.json.encode(report)
-    return Document(body, f'"{blake2b(body, digest_size=8).hexdigest()}"', generated_at)  # 16 characters (A4)
+    return Document(body, etag(body), generated_at)
+
+
+def etag(body: bytes) -> str:
+    """A strong validator: a quoted hash of 16 characters (A4)."""
+    return f'"{blake2b(body, digest_size=8).hexdigest()}"'
 
 
 def _instant(at: int | None) -> str | None:

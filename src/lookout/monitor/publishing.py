@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from lookout.clock import Clock
 from lookout.core.heads import Reading
@@ -15,11 +16,14 @@ from lookout.core.model import Observation, Row
 from lookout.core.pieces import Pieces, encode_changes, merge
 from lookout.core.plan import Limits
 from lookout.core.wire import Document
+from lookout.monitor.instruments import Instruments
 from lookout.monitor.recording import Recorder
+from lookout.monitor.thread import DaemonThread
 from lookout.store.protocol import DocumentName, StoreError, Writer
 
 GATHER_MS: Final = 500  # at most two publications a second (M5)
 STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
+LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
 _NO_PIECES: Final = Pieces({}, (), whole=False)
 
 log = structlog.get_logger("monitor")
@@ -37,6 +41,7 @@ class Publisher:
         write_history_every_ms: int,
         sources_pieces: Callable[[], dict[str, bytes]] = dict,
         recorder: Recorder | None = None,
+        instruments: Instruments | None = None,
     ) -> None:
         self._ledger = ledger
         self._writer = writer
@@ -46,13 +51,13 @@ class Publisher:
         self._write_history_every_ms = write_history_every_ms
         self._sources_pieces = sources_pieces
         self._recorder = recorder
+        self._instruments = instruments or Instruments(CollectorRegistry(), clock)
         self._changed = asyncio.Event()
         self._unwritten = _NO_PIECES
         self._last_at = self._wall_at = self._elapsed_ms = 0
         self.clock_was_set = asyncio.Event()
         self._history_due_ms = clock.elapsed_ms()
         self._failing = self._record_failing = False
-        self.store_errors = 0
 
     def start(self) -> None:
         """The monitor begins to run."""
@@ -94,7 +99,7 @@ class Publisher:
 
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5)."""
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="store") as thread:
+        with DaemonThread("store") as thread:
             try:
                 while True:
                     began_ms = self._clock.elapsed_ms()
@@ -103,7 +108,7 @@ class Publisher:
                     await self._wait_for_change(began_ms + self._heartbeat_ms)
             finally:
                 if self._changed.is_set() or self._unwritten.put:  # a clean stop loses nothing
-                    await asyncio.shield(self._publish(thread))
+                    await self._publish_the_last(thread)
 
     async def _wait_for_change(self, until_ms: int) -> None:
         try:
@@ -112,9 +117,18 @@ class Publisher:
         except TimeoutError:
             pass
 
-    async def _publish(self, thread: ThreadPoolExecutor) -> None:
+    async def _publish_the_last(self, thread: DaemonThread) -> None:
+        """A disk that hangs is not waited for: the end would never come."""
+        try:
+            await asyncio.wait_for(self._publish(thread), LAST_WRITE_S)
+        except TimeoutError:
+            log.error("the last publication was not stored: the store hangs", waited_s=LAST_WRITE_S)
+
+    async def _publish(self, thread: DaemonThread) -> None:
         self._changed.clear()
-        self._ledger.publish(self._instant())
+        at = self._instant()
+        self._ledger.publish(at)
+        self._instruments.published(at, self._ledger.rows)
         documents: dict[DocumentName, Document] = {"live": self._ledger.live()}
         with_history = self._clock.elapsed_ms() >= self._history_due_ms
         if with_history:
@@ -122,15 +136,17 @@ class Publisher:
         changes = encode_changes(self._ledger.changes())
         pieces = merge(self._unwritten, Pieces(changes.put | self._sources_pieces(), changes.delete, changes.whole))
         self._unwritten = pieces
+        began_ms = self._clock.elapsed_ms()
         try:
-            await asyncio.get_running_loop().run_in_executor(thread, self._writer.write, documents, pieces)
+            await thread.call(partial(self._writer.write, documents, pieces))
         except StoreError as error:
             self._changed.set()  # so that it is tried again soon
-            self.store_errors += 1
+            self._instruments.not_stored(self._clock.elapsed_ms() - began_ms)
             if not self._failing:
                 log.error("not stored; trying again with every publication", error=str(error))
             self._failing = True
             return
+        self._instruments.stored(self._clock.elapsed_ms() - began_ms)
         if self._failing:
             log.info("stored again")
         self._failing = False

@@ -7,11 +7,13 @@ from typing import Final
 
 import msgspec
 import structlog
+from prometheus_client import CollectorRegistry
 
 from lookout.clock import Clock
 from lookout.core.ledger import Ledger
 from lookout.core.pieces import StateError, decode_state
 from lookout.core.plan import Plan
+from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import Recorder
 from lookout.monitor.watching import Watcher
@@ -29,10 +31,16 @@ log = structlog.get_logger("monitor")
 
 
 async def run_monitor(
-    settings: Settings, writer: Writer, clock: Clock, chance: Random, recorder: Recorder | None = None
+    settings: Settings,
+    writer: Writer,
+    clock: Clock,
+    chance: Random,
+    recorder: Recorder | None = None,
+    instruments: Instruments | None = None,
 ) -> None:
     """Probe, judge, publish and store until cancelled. StateError if what is stored cannot be read."""
     plan = settings.plan()
+    instruments = instruments or Instruments(CollectorRegistry(), clock)
     stored = writer.load()
     ledger = _resumed(plan, stored)
     built = sources_of(settings, _seen(stored))
@@ -44,9 +52,10 @@ async def run_monitor(
         round(settings.history.write_every_s * 1000),
         _changed_pieces(built.sources),
         recorder,
+        instruments,
     )
     async with open_session(settings.policy.probe_timeout_s) as session:
-        watcher = Watcher(built.sources, built.endpoints, publisher, session, clock, plan.limits, chance)
+        watcher = Watcher(built.sources, built.endpoints, publisher, session, clock, plan.limits, chance, instruments)
         publisher.start()
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=bool(stored))
         try:

@@ -6,6 +6,7 @@ from random import Random
 from typing import Final, NoReturn
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from lookout.clock import Clock
 from lookout.core.cadence import wait_ms
@@ -13,6 +14,7 @@ from lookout.core.heads import Reading
 from lookout.core.model import Observation
 from lookout.core.plan import Limits
 from lookout.monitor.agreement import Agreement
+from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import Session
@@ -36,6 +38,7 @@ class Watcher:
         clock: Clock,
         limits: Limits,
         chance: Random,
+        instruments: Instruments | None = None,
     ) -> None:
         self._sources = tuple(sources)
         self._publisher = publisher
@@ -43,6 +46,7 @@ class Watcher:
         self._clock = clock
         self._limits = limits
         self._chance = chance
+        self._instruments = instruments or Instruments(CollectorRegistry(), clock)
         self._endpoints: dict[int, list[Endpoint]] = {}
         for endpoint in endpoints:
             self._endpoints.setdefault(endpoint.chain_id, []).append(endpoint)
@@ -50,7 +54,6 @@ class Watcher:
         self._settled: Mapping[int, asyncio.Event] = {}
         self._timers: tuple[asyncio.TimerHandle, ...] = ()
         self._woken = asyncio.Event()
-        self.bugs = 0
 
     async def run(self) -> None:
         self._begin()
@@ -100,7 +103,9 @@ class Watcher:
 
         async def probe() -> int:
             nonlocal failures
+            began_ms = self._clock.elapsed_ms()
             found = await observe(source, self._session, self._clock.now)
+            self._instruments.probed(source.checks[0].service, self._clock.elapsed_ms() - began_ms, found)
             rows = [self._publisher.observe(Observation(check, 0, what)) for check, what in found.items()]
             failures = failures + 1 if all(row.reason == "unreachable" for row in rows) else 0
             return wait_ms(failures, self._chance.random(), self._limits)
@@ -127,8 +132,10 @@ class Watcher:
                 answer = await endpoint.read(self._session, self._clock.now)
             except ProbeFailed as failure:
                 log.debug("endpoint failed", endpoint=endpoint.name, reason=failure.reason)
+                self._instruments.head_read(chain_id, "failed")
                 head = agreement.failed(number)
             else:
+                self._instruments.head_read(chain_id, "answered")
                 head = agreement.answered(number, answer)
             if agreement is self._agreements[chain_id]:  # and the clock was not set meanwhile
                 self._agreed(chain_id, head)
@@ -151,11 +158,12 @@ class Watcher:
             try:
                 next_ms = await ask()
             except Exception:
-                self.bugs += 1
+                self._instruments.died_of_a_bug()
                 log.exception("a probe died of a bug", source=name)
                 next_ms = self._limits.recheck_ms
+            due_ms = self._clock.elapsed_ms() + next_ms
             try:
                 async with asyncio.timeout(next_ms / 1000):
                     await woken.wait()
             except TimeoutError:
-                pass
+                self._instruments.began_late(self._clock.elapsed_ms() - due_ms)

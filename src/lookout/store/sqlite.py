@@ -168,7 +168,7 @@ def _lock(path: Path, wait_s: float) -> int:
 
 def _prepared(path: Path) -> sqlite3.Connection:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # SQLite would make it readable for all
-    # One thread at a time uses it; which one, the monitor's executor decides.
+    # One thread at a time uses it; which one, the monitor decides.
     connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
     try:
         version = _version_of(connection, path)

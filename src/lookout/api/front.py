@@ -1,0 +1,52 @@
+"""All that happens between a request and its reply, whichever way a server passes them on."""
+
+from functools import lru_cache
+from typing import Final
+
+from lookout.api.callers import Callers
+from lookout.api.counting import OwnCounts
+from lookout.api.limiting import Limiter
+from lookout.api.mirror import Mirror
+from lookout.api.replies import Reply, too_many_requests
+from lookout.api.responding import respond
+from lookout.clock import Clock
+
+_ROUTES: Final = ("live", "history")
+
+
+class Front:
+    """The gate and the responder of one process."""
+
+    def __init__(
+        self, mirror: Mirror, callers: Callers, limiter: Limiter | None, counts: OwnCounts, clock: Clock
+    ) -> None:
+        self.mirror = mirror
+        self.believes_headers = limiter is not None and callers.trusts_some
+        self._callers = callers
+        self._limiter = limiter
+        self._counts = counts
+        self._clock = clock
+        self._route = dict(zip(mirror.paths, _ROUTES, strict=True))
+        self._store_errors = 0
+        self._too_many = lru_cache(too_many_requests)
+
+    def reply(self, method: str, path: str, if_none_match: str | None, peer: str, forwarded: str | None) -> Reply:
+        """``forwarded`` is X-Forwarded-For, which is looked at only if ``believes_headers``."""
+        route = self._route.get(path, "other")
+        reply = None
+        if self._limiter is not None and route != "other":
+            reply = self._refusal(self._limiter, path, peer, forwarded)
+        if reply is None:
+            reply = respond(self.mirror.resources, method, path, if_none_match)
+        self._counts.count(route, reply.http_code)
+        return reply
+
+    def look(self) -> None:
+        """Follow the store, and tell the other processes that this one is there."""
+        self.mirror.look()
+        new_errors, self._store_errors = self.mirror.store_errors - self._store_errors, self.mirror.store_errors
+        self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at, new_errors)
+
+    def _refusal(self, limiter: Limiter, path: str, peer: str, forwarded: str | None) -> Reply | None:
+        banned_ms = limiter.banned_ms(self._callers.caller(peer, forwarded), path, self._clock.elapsed_ms())
+        return self._too_many(-(-banned_ms // 1000)) if banned_ms else None

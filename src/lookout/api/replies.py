@@ -1,0 +1,113 @@
+"""Every reply there is, ready to be sent: made once per publication, never per request."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from lookout.core.wire import Document, etag
+
+ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
+JSON: Final = "application/json; charset=utf-8"
+LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
+HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
+HISTORY_RETRY_S: Final = 30  # A12
+
+Headers = tuple[tuple[str, str], ...]
+
+# On every answer of the API (A6), so that a script of any origin can read it, and the ETag with it.
+CORS: Final[Headers] = (("access-control-allow-origin", "*"), ("access-control-expose-headers", "ETag"))
+
+
+class Reply(NamedTuple):
+    """A code, headers in the two forms that servers want, and a body, which a HEAD request is not sent."""
+
+    http_code: int
+    headers: list[tuple[str, str]]
+    raw_headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class Resource(NamedTuple):
+    """The replies of one path. Without an ETag there is nothing yet that a client could have."""
+
+    found: Reply
+    preflight: Reply
+    not_allowed: Reply
+    etag: str = ""
+    not_modified: Reply | None = None
+
+
+def reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
+    if http_code not in (204, 304):  # those have no content, and so no length of it
+        headers = (*headers, ("content-length", str(len(body))))
+    return Reply(http_code, list(headers), [(name.encode(), text.encode()) for name, text in headers], body)
+
+
+PREFLIGHT: Final = reply(
+    204,
+    (
+        *CORS,
+        ("access-control-allow-methods", ALLOWED_METHODS),
+        ("access-control-allow-headers", "Accept, Content-Type, If-None-Match"),
+        ("access-control-max-age", "86400"),
+    ),
+)
+
+
+def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
+    """An error of the API itself (A8)."""
+    return reply(
+        http_code,
+        (("content-type", JSON), ("cache-control", "no-store"), *headers, *CORS),
+        msgspec.json.encode({"error": message}),
+    )
+
+
+NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
+NO_LIVE: Final = Resource(api_error(503, "the liveness report is unavailable"), PREFLIGHT, NOT_ALLOWED)
+NO_HISTORY: Final = Resource(
+    api_error(503, "the liveness history is unavailable", ("retry-after", str(HISTORY_RETRY_S))), PREFLIGHT, NOT_ALLOWED
+)
+
+# The gateway's, and so neither an error of the API nor readable for scripts of other origins (E1).
+NOT_FOUND: Final = reply(
+    404, (("content-type", JSON), ("cache-control", "no-store")), msgspec.json.encode({"message": "no such route"})
+)
+
+
+def endpoint(document: Document, caching: str) -> Resource:
+    """The replies of an endpoint while this is its document."""
+    validators: Headers = (("cache-control", caching), ("etag", document.etag), *CORS)
+    return Resource(
+        found=reply(200, (("content-type", JSON), *validators), document.body),
+        preflight=PREFLIGHT,
+        not_allowed=NOT_ALLOWED,
+        etag=document.etag,
+        not_modified=reply(304, validators),
+    )
+
+
+def operators_own(content_type: str, body: bytes, *headers: tuple[str, str]) -> Resource:
+    """A route of the operator's own: a convenience, no part of the API."""
+    tag = etag(body)
+    validators: Headers = (("cache-control", "public, max-age=300"), ("etag", tag), *CORS, *headers)
+    return Resource(
+        found=reply(200, (("content-type", content_type), *validators), body),
+        preflight=PREFLIGHT,
+        not_allowed=NOT_ALLOWED,
+        etag=tag,
+        not_modified=reply(304, validators),
+    )
+
+
+def too_many_requests(retry_after_s: int) -> Reply:
+    """The edge's page for a caller that asks too often (E2); scripts of other origins cannot read it."""
+    return reply(
+        429,
+        (
+            ("content-type", "text/plain; charset=utf-8"),
+            ("cache-control", "no-store"),
+            ("retry-after", str(retry_after_s)),
+        ),
+        f"error code: 1015\n\nYou are being rate limited. Try again in {retry_after_s} s.\n".encode(),
+    )

@@ -1,0 +1,54 @@
+"""The server as an RSGI application, which Granian runs fastest."""
+
+from asyncio import AbstractEventLoop
+from typing import Protocol
+
+from lookout.api.following import Follower
+from lookout.api.front import Front
+
+
+class Headers(Protocol):
+    def get_all(self, key: str, /) -> list[str]: ...
+
+
+class Scope(Protocol):
+    proto: str
+    method: str
+    path: str
+    client: str
+
+    @property
+    def headers(self) -> Headers: ...
+
+
+class HttpProtocol(Protocol):
+    def response_empty(self, status: int, headers: list[tuple[str, str]]) -> None: ...
+
+    def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None: ...
+
+
+class RsgiApplication:
+    def __init__(self, front: Front, follower: Follower) -> None:
+        self._front = front
+        self._follower = follower
+
+    def __rsgi_init__(self, _loop: AbstractEventLoop) -> None:
+        self._follower.start()
+
+    def __rsgi_del__(self, _loop: AbstractEventLoop) -> None:
+        self._follower.stop()
+
+    async def __rsgi__(self, scope: Scope, protocol: HttpProtocol) -> None:
+        front, method, headers = self._front, scope.method, scope.headers
+        forwarded = _whole(headers, "x-forwarded-for") if front.believes_headers else None
+        reply = front.reply(method, scope.path, _whole(headers, "if-none-match"), scope.client, forwarded)
+        if reply.body and method != "HEAD":
+            protocol.response_bytes(reply.http_code, reply.headers, reply.body)
+        else:
+            protocol.response_empty(reply.http_code, reply.headers)
+
+
+def _whole(headers: Headers, name: str) -> str | None:
+    """A header that may stand on several lines; Granian leaves out lines that are not ASCII."""
+    lines = headers.get_all(name)
+    return ", ".join(lines) if lines else None

@@ -1,0 +1,57 @@
+"""Memory that a server's processes share, and that the system takes back however they end."""
+
+import mmap
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
+from multiprocessing.reduction import DupFd
+from typing import Protocol
+
+
+class SharedBytes:
+    """A block of zeros without a name. Passed to a process that is being started, it is the same block there."""
+
+    def __init__(self, size: int, file: int | None = None) -> None:
+        if file is None:
+            file = _nameless()
+            os.ftruncate(file, size)
+        self._file = file
+        self.size = size
+        self.view = memoryview(mmap.mmap(file, size))
+
+    @contextmanager
+    def locked(self, place: int) -> Iterator[None]:
+        """Keep other processes, not threads, from this place meanwhile. A process that dies lets go of it."""
+        lockf(self._file, LOCK_EX, 1, place)
+        try:
+            yield
+        finally:
+            lockf(self._file, LOCK_UN, 1, place)
+
+    def take(self, place: int) -> bool:
+        """Hold this place until this process ends; False if another one does."""
+        try:
+            lockf(self._file, LOCK_EX | LOCK_NB, 1, place)
+        except OSError:
+            return False
+        return True
+
+    def __reduce__(self) -> tuple[Callable[..., "SharedBytes"], tuple[object, ...]]:
+        return _received, (DupFd(self._file), self.size)
+
+
+class _SentFile(Protocol):
+    def detach(self) -> int: ...
+
+
+def _received(file: _SentFile, size: int) -> SharedBytes:
+    return SharedBytes(size, file.detach())
+
+
+def _nameless() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("lookout")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

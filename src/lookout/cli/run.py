@@ -1,0 +1,27 @@
+"""``lookout run``: monitor and server together."""
+
+from pathlib import Path
+
+import click
+
+from lookout.admin import AdminError
+from lookout.cli.arguments import config_option, fail, settings_of
+from lookout.core.pieces import StateError
+from lookout.store.protocol import StoreError
+from lookout.wiring.log import configure_log
+from lookout.wiring.process import run_until_stopped
+from lookout.wiring.together import ServerEndedError, monitor_and_serve
+
+
+@click.command()
+@config_option
+def run(config: Path) -> None:
+    """Monitor and serve together, until stopped."""
+    settings = settings_of(config)
+    configure_log(settings.log)
+    try:
+        run_until_stopped(monitor_and_serve(settings, config.absolute().parent, config))
+    except (AdminError, StateError, StoreError) as error:
+        fail(str(error))
+    except ServerEndedError as ended:
+        raise SystemExit(ended.exit_code) from None

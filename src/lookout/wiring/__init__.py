@@ -1,0 +1,1 @@
+"""The one place that builds real things out of settings."""

@@ -1,0 +1,138 @@
+"""The whole service on simulated upstreams, with a past that they have lived through already."""
+
+import asyncio
+import socket
+import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from lookout.api.mirror import paths
+from lookout.clock import SystemClock
+from lookout.config import read_config
+from lookout.core.pieces import encode_changes
+from lookout.monitor.rehearsal import Life, Listeners, rehearse
+from lookout.sim.layout import LAUNCH, ChainLayout
+from lookout.sim.server import serving, wall_clock
+from lookout.sim.upstreams import launch_world
+from lookout.sim.world import World
+from lookout.store.sqlite import open_writer
+from lookout.wiring.together import monitor_and_serve
+
+_DAY_MS: Final = 86_400_000
+_LOOK_EVERY_S: Final = 0.1
+_REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
+_NAMES: Final = {1: "Ethereum", 42161: "Arbitrum One", 137: "Polygon", 56: "BNB Smart Chain", 11155111: "Sepolia"}
+
+
+def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> World:
+    """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now.
+    ``progress`` is told the part that is done, from 0 to 1."""
+    now = SystemClock().now()
+    world = launch_world(seed, now)
+    config = folder / "lookout.toml"
+    config.write_text(_config(listen, f"127.0.0.1:{_free_port()}"))
+    settings = read_config(config)
+    past_ms = settings.history.retention_days * _DAY_MS
+    ledger = rehearse(
+        settings.plan(),
+        world,
+        [Life(now - past_ms, now)],
+        Random(seed),  # noqa: S311  the demo's luck
+        listeners=Listeners(progress=lambda at: progress(1 - (now - at) / past_ms)),
+    )
+    with closing(open_writer(folder / "lookout.db")) as writer:
+        writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
+    progress(1)
+    return world
+
+
+async def live_on(folder: Path, world: World, ready: Callable[[], None]) -> None:
+    """Run the service on the simulated upstreams until cancelled; ``ready`` is called once it answers."""
+    config = folder / "lookout.toml"
+    settings = read_config(config)
+    host, port = settings.chains[0].rpc[0].split("/")[2].split(":")
+    async with serving(host, int(port), world, wall_clock), asyncio.TaskGroup() as tasks:
+        announcing = tasks.create_task(
+            _announce(f"http://{settings.server.listen}{paths(settings.protocol)[0]}", ready)
+        )
+        try:
+            await monitor_and_serve(settings, folder, config)
+        finally:
+            announcing.cancel()
+
+
+async def _announce(url: str, ready: Callable[[], None]) -> None:
+    await asyncio.to_thread(_wait_for_an_answer, url)
+    ready()
+
+
+def _wait_for_an_answer(url: str) -> None:
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=1).close()  # noqa: S310  our own address
+        except OSError:
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            return
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _config(listen: str, upstreams: str) -> str:
+    base, chain_ids = f"http://{upstreams}", [chain.chain_id for chain in LAUNCH]
+    return f"""
+[server]
+listen = "{listen}"
+
+[admin]
+monitor = "127.0.0.1:{_free_port()}"
+server = "127.0.0.1:{_free_port()}"
+
+[log]
+level = "warning"
+
+{"".join(_chain(chain, base) for chain in LAUNCH)}
+[ppoi]
+url = "{base}/ppoi"
+required_list = "{_REQUIRED_LIST}"
+chains = {chain_ids}
+
+[messaging]
+url = "{base}/waku"
+
+[broadcasters]
+url = "{base}/waku"
+chains = {chain_ids}
+"""
+
+
+def _chain(chain: ChainLayout, base: str) -> str:
+    chain_id = chain.chain_id
+    rpc = ", ".join(f'"{base}/rpc/{chain_id}/{letter}"' for letter in "abc"[: chain.endpoints])
+    text = f"""
+[[chains]]
+id = {chain_id}
+name = "{_NAMES[chain_id]}"
+block_time_s = {chain.block_ms / 1000}
+rpc = [{rpc}]
+"""
+    for is_there, service, path in (
+        (chain.indexer, "indexer", "squid"),
+        (chain.hosted_indexer, "hosted-indexer", "hosted"),
+    ):
+        if is_there:
+            text += f"""
+[[{service}]]
+chain = {chain_id}
+kind = "squid"
+url = "{base}/{path}/{chain_id}/graphql"
+confirmations = {chain.confirmations}
+"""
+    return text

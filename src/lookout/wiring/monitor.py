@@ -1,0 +1,59 @@
+"""Builds a monitor out of settings."""
+
+import asyncio
+from pathlib import Path
+from random import SystemRandom
+from typing import Final
+
+import structlog
+
+from lookout.admin import process_registry
+from lookout.clock import SystemClock
+from lookout.monitor.instruments import Instruments
+from lookout.monitor.recording import Recorder
+from lookout.monitor.running import run_monitor
+from lookout.monitor.thread import DaemonThread
+from lookout.settings import Settings
+from lookout.store.protocol import Writer
+from lookout.wiring.admin import admin_port
+from lookout.wiring.process import allow_many_connections
+from lookout.wiring.stores import writer_of
+
+_CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
+
+log = structlog.get_logger("monitor")
+
+
+async def monitor(settings: Settings, folder: Path) -> None:
+    """Run the monitor; paths in the settings are relative to ``folder``. StoreError if the store cannot be used,
+    AdminError if the admin port cannot."""
+    allow_many_connections()
+    writer = await writer_of(settings, folder)
+    await monitor_into(writer, settings, folder)
+
+
+async def monitor_into(writer: Writer, settings: Settings, folder: Path) -> None:
+    """Run the monitor on a store that is open, and close it."""
+    clock = SystemClock()
+    registry = process_registry()
+    instruments = Instruments(registry, clock)
+    recorder = None
+    if settings.monitor.record:
+        recorder = Recorder(folder / settings.monitor.record, settings.monitor.record_max_mb * 1_000_000)
+    try:
+        # Not before the store is ours: the monitor that writes to it until then may be on the same address.
+        with admin_port("admin.monitor", settings.admin.monitor, registry, instruments.readiness):
+            await run_monitor(settings, writer, clock, SystemRandom(), recorder, instruments)
+    finally:
+        await _close(writer)
+        if recorder is not None:
+            recorder.close()
+
+
+async def _close(writer: Writer) -> None:
+    """A write that hangs would make this hang too: the system closes what is left open when the process ends."""
+    with DaemonThread("close") as thread:
+        try:
+            await asyncio.wait_for(thread.call(writer.close), _CLOSE_S)
+        except TimeoutError:
+            log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)

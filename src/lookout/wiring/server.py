@@ -1,0 +1,96 @@
+"""Builds a server out of settings: a parent that owns what its workers share, and the workers that answer."""
+
+import multiprocessing
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+from granian import Granian
+from granian.constants import HTTPModes, Interfaces, Loops, RuntimeModes
+from granian.log import LogLevels
+
+from lookout.admin import process_registry
+from lookout.api.asgi import AsgiApplication
+from lookout.api.counting import Counts
+from lookout.api.following import Follower
+from lookout.api.instruments import Instruments
+from lookout.api.limiting import Limiter
+from lookout.clock import SystemClock
+from lookout.config import read_config
+from lookout.settings import Settings
+from lookout.wiring.admin import admin_port
+from lookout.wiring.listening import ListenError, free
+from lookout.wiring.log import LIBRARIES, configure_log
+from lookout.wiring.process import allow_many_connections
+from lookout.wiring.stores import reader_of
+from lookout.wiring.worker import front_of, worker
+
+# Granian's own limits would let a thousand idle readers keep everybody else out.
+_CONNECTIONS: Final = 1_000_000
+_BACKLOG: Final = 4_096
+_LAST_WORDS_S: Final = 2
+
+log = structlog.get_logger("server")
+
+
+def serve(settings: Settings, folder: Path) -> None:
+    """Answer requests until SIGINT or SIGTERM; paths in the settings are relative to ``folder``.
+
+    StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
+    """
+    reader_of(settings, folder).close()
+    host, port = _free(settings.server.listen)
+    allow_many_connections()
+    clock, workers = SystemClock(), settings.server.workers
+    limiter, counts = _limiter(settings, workers), Counts(workers)
+    registry = process_registry()
+    instruments = Instruments(registry, counts, clock)
+    multiprocessing.set_start_method("spawn", force=True)  # a fork would copy the locks of the admin port's threads
+    server = Granian(
+        "lookout",
+        address=host,
+        port=port,
+        interface=Interfaces.RSGI,
+        runtime_mode=RuntimeModes.st,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        websockets=False,
+        workers=workers,
+        backlog=_BACKLOG,
+        backpressure=_CONNECTIONS,
+        respawn_failed_workers=True,
+        workers_kill_timeout=_LAST_WORDS_S,
+        log_level=LogLevels.warning,
+        log_dictconfig=LIBRARIES,
+    )
+    with admin_port("admin.server", settings.admin.server, registry, instruments.readiness):
+        log.info("serving", address=f"{host}:{port}", workers=workers)
+        loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts)
+        server.serve(target_loader=loader, wrap_loader=False)
+        log.info("stopped")
+
+
+def asgi() -> AsgiApplication:
+    """The application for another ASGI server, in one process; LOOKOUT_CONFIG names the configuration file."""
+    path = Path(os.environ.get("LOOKOUT_CONFIG", "lookout.toml"))
+    settings = read_config(path)
+    configure_log(settings.log)
+    front = front_of(settings, path.absolute().parent, _limiter(settings, 1), Counts(1))
+    return AsgiApplication(front, Follower(front))
+
+
+def _free(address: str) -> tuple[str, int]:
+    try:
+        return free(address)
+    except ListenError as error:
+        raise ListenError(f"server.listen: {error}") from None
+
+
+def _limiter(settings: Settings, workers: int) -> Limiter | None:
+    server = settings.server
+    if not server.rate_limit_per_minute:
+        return None
+    return Limiter(server.rate_limit_per_minute, round(server.ban_s * 1000), processes=workers)

@@ -1,0 +1,47 @@
+"""Builds what answers requests in one process."""
+
+import signal
+from asyncio import AbstractEventLoop
+from pathlib import Path
+
+from lookout.api.callers import Callers
+from lookout.api.counting import Counts
+from lookout.api.following import Follower
+from lookout.api.front import Front
+from lookout.api.limiting import Limiter
+from lookout.api.mirror import Mirror
+from lookout.api.rsgi import RsgiApplication
+from lookout.api.site import site
+from lookout.clock import SystemClock
+from lookout.settings import Settings
+from lookout.wiring.log import configure_log
+from lookout.wiring.process import end_with_parent
+from lookout.wiring.stores import reader_of
+
+
+def worker(settings: Settings, folder: Path, limiter: Limiter | None, counts: Counts) -> RsgiApplication:
+    """The application of one worker, built in its process."""
+    configure_log(settings.log)
+    end_with_parent()
+    front = front_of(settings, folder, limiter, counts)
+    return _Worker(front, Follower(front))
+
+
+class _Worker(RsgiApplication):
+    def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
+        # Ctrl-C reaches every process of a terminal; the parent alone decides about its workers.
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        super().__rsgi_init__(loop)
+
+
+def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: Counts) -> Front:
+    clock = SystemClock()
+    mirror = Mirror(
+        reader_of(settings, folder),
+        clock,
+        settings.protocol,
+        round(settings.server.history_unreadable_s * 1000),
+        site(settings.protocol),
+    )
+    return Front(mirror, Callers(settings.server.trusted_proxies), limiter, counts.own(), clock)

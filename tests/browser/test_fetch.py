@@ -1,0 +1,166 @@
+"""A page of another origin asks for the report in a real browser."""
+
+import os
+import time
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.integration.served import HISTORY, LIVE, Server, a_ledger, a_server, publish
+from tests.integration.test_clients import a_later_ledger
+
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+BOTH = pytest.mark.parametrize("path", [LIVE, HISTORY], ids=["live", "history"])
+FETCH = """async ([url, options]) => {
+    try {
+        const response = await fetch(url, options);
+        const body = await response.text();
+        return {code: response.status, etag: response.headers.get("ETag"), body, error: null};
+    } catch (error) {
+        return {code: null, etag: null, body: null, error: error.name};
+    }
+}"""
+
+pytestmark = pytest.mark.skipif(
+    not CHROMIUM.exists(),
+    reason=f"{CHROMIUM} is not there (Debian: apt-get install chromium; or say where in CHROMIUM)",
+)
+
+
+class Fetched(NamedTuple):
+    """What the script saw, and what the browser did for it."""
+
+    code: int | None
+    etag: str | None
+    body: str | None
+    error: str | None
+    wire_codes: list[int]  # of the answers that came over the wire, those to preflights left out
+    preflights: int
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
+    """A page of another origin."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "index.html").write_text("<!doctype html><title>elsewhere</title>")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=str(folder))) as elsewhere:
+        thread = Thread(target=elsewhere.serve_forever, args=(0.05,))
+        thread.start()
+        context = browser.new_context()
+        try:
+            opened = context.new_page()
+            opened.goto(f"http://127.0.0.1:{elsewhere.server_port}/index.html")
+            yield opened
+        finally:
+            context.close()
+            elsewhere.shutdown()
+            thread.join()
+
+
+class _Silent(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def fetch(page: Page, url: str, **options: object) -> Fetched:
+    session = page.context.new_cdp_session(page)
+    methods: dict[str, str] = {}
+    extra: list[tuple[str, int]] = []
+    session.on(
+        "Network.requestWillBeSent", lambda event: methods.update({event["requestId"]: event["request"]["method"]})
+    )
+    session.on(
+        "Network.responseReceivedExtraInfo", lambda event: extra.append((event["requestId"], event["statusCode"]))
+    )
+    session.send("Network.enable")
+    found = page.evaluate(FETCH, [url, options])
+    session.send("Network.disable")  # after it, all events of before have come
+    session.detach()
+    wire = [code for request, code in extra if methods.get(request) != "OPTIONS"]
+    return Fetched(**found, wire_codes=wire, preflights=list(methods.values()).count("OPTIONS"))
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Server]:
+    publish(tmp_path, a_ledger())
+    with a_server(tmp_path) as server:
+        yield server
+
+
+@pytest.mark.clause("A5", "A6", "A7", "A14")
+@BOTH
+def test_a_script_reads_the_document_and_its_etag_and_revalidates(
+    page: Page, served: Server, tmp_path: Path, path: str
+) -> None:
+    url = served.base + path
+    document = served.ask("GET", path)
+    first = fetch(page, url, credentials="omit")
+    assert (first.code, first.etag, first.error) == (200, document.header("etag"), None)
+    assert first.body == document.body.decode()
+    assert first.preflights == 0
+
+    conditional = {"headers": {"If-None-Match": first.etag}, "cache": "no-store"}
+    second = fetch(page, url, **conditional)
+    assert (second.code, second.etag, second.body) == (304, first.etag, "")
+    assert second.preflights == 1
+
+    publish(tmp_path, a_later_ledger())
+    give_up = time.monotonic() + 10
+    while (third := fetch(page, url, **conditional)).code == 304:
+        assert time.monotonic() < give_up, "the new document was not served"
+        page.wait_for_timeout(50)
+    assert third.code == 200
+    assert third.etag != first.etag
+    assert third.body is not None
+    assert third.body != first.body
+
+
+@pytest.mark.clause("A5", "A9", "A10")
+@BOTH
+def test_the_browser_answers_from_its_cache_and_revalidates_when_told_to(page: Page, served: Server, path: str) -> None:
+    url = served.base + path
+    first = fetch(page, url)
+    assert (first.code, first.wire_codes) == (200, [200])
+    assert fetch(page, url) == first._replace(wire_codes=[])
+    assert fetch(page, url, cache="no-cache") == first._replace(wire_codes=[304])
+    assert fetch(page, url, cache="reload") == first._replace(wire_codes=[200])
+
+
+@pytest.mark.clause("E2")
+@BOTH
+def test_to_a_script_a_429_is_a_network_failure(page: Page, tmp_path: Path, path: str) -> None:
+    publish(tmp_path, a_ledger())
+    with a_server(tmp_path, rate_limit_per_minute=1) as server:
+        assert fetch(page, server.base + path, cache="no-store").code == 200
+        refused = fetch(page, server.base + path, cache="no-store")
+        assert (refused.code, refused.error, refused.wire_codes) == (None, "TypeError", [429])
+
+
+@pytest.mark.clause("A6", "A8", "A11", "A12")
+@BOTH
+def test_a_script_can_read_an_error_of_the_api(page: Page, tmp_path: Path, path: str) -> None:
+    with a_server(tmp_path) as server:
+        got = fetch(page, server.base + path)
+        assert (got.code, got.error) == (503, None)
+        assert got.body is not None
+        assert '"error"' in got.body
+
+
+@pytest.mark.clause("A6", "A14")
+def test_a_request_with_credentials_is_refused_by_the_browser(page: Page, served: Server) -> None:
+    assert fetch(page, served.base + LIVE, credentials="include", cache="no-store").error == "TypeError"

@@ -1,0 +1,45 @@
+"""A program: the monitor on a store whose second write never returns, nor does closing it. Its argument is a folder."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Event
+from typing import NoReturn
+
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.settings import Admin, Log, Policy, Settings
+from lookout.store.protocol import DocumentName
+from lookout.wiring.log import configure_log
+from lookout.wiring.monitor import monitor_into
+from lookout.wiring.process import run_until_stopped
+
+
+class Hanging:
+    def __init__(self, mark: Path) -> None:
+        self._mark = mark
+        self._writes = 0
+
+    def load(self) -> dict[str, bytes]:
+        return {}
+
+    def write(self, _documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+        self._writes += 1
+        if self._writes > 1:
+            self._mark.touch()
+            hang()
+
+    def close(self) -> None:
+        hang()
+
+
+def hang() -> NoReturn:
+    while True:
+        Event().wait()
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    settings = Settings(admin=Admin(monitor="", server=""), log=Log(format="json"), policy=Policy(heartbeat_s=0.5))
+    configure_log(settings.log)
+    run_until_stopped(monitor_into(Hanging(folder / "hangs"), settings, folder))

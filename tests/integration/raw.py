@@ -1,0 +1,243 @@
+"""A real server that a test speaks to in bytes of its own, and whose processes it can count."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document, etag
+from lookout.store.protocol import DocumentName
+from lookout.store.sqlite import open_writer
+from tests.builders import NOON
+from tests.integration.fast import LOOKOUT
+from tests.integration.served import LIVE, START_WITHIN_S, a_free_port
+
+UVICORN: Final = Path(sys.executable).parent / "uvicorn"
+STOP_WITHIN_S: Final = 3.0
+OF_THE_SERVER: Final = {"date", "server", "connection"}  # what a server adds to an application's headers
+
+
+class Answer(NamedTuple):
+    """An answer as it came: the headers' names in lower case, in their order."""
+
+    line: bytes
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    @property
+    def http_code(self) -> int:
+        return int(self.line.split(b" ")[1])
+
+    @property
+    def ours(self) -> dict[str, str]:
+        """The headers of Lookout itself; none is there twice."""
+        ours = [(name, text) for name, text in self.headers if name not in OF_THE_SERVER]
+        assert len(dict(ours)) == len(ours), ours
+        return dict(ours)
+
+
+def a_request(method: str = "GET", path: str = LIVE, *headers: str, close: bool = True) -> bytes:
+    last = ("Connection: close",) if close else ()
+    return "\r\n".join((f"{method} {path} HTTP/1.1", "Host: lookout", *headers, *last, "", "")).encode("latin-1")
+
+
+@dataclass
+class RawServer:
+    port: int
+    process: subprocess.Popen[bytes]
+    folder: Path
+    host: str = "127.0.0.1"
+    admin_port: int = 0
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection((self.host, self.port), timeout=10)
+
+    def exchange(self, raw: bytes) -> bytes:
+        """Everything that is answered to these bytes until the server closes; b"" if it resets the connection."""
+        with self.connect() as connection:
+            try:
+                connection.sendall(raw)
+                return b"".join(iter(lambda: connection.recv(65_536), b""))
+            except ConnectionError:
+                return b""
+
+    def ask(self, method: str = "GET", path: str = LIVE, *headers: str) -> Answer:
+        """One request on a connection of its own; everything after the headers is the body."""
+        return parsed(self.exchange(a_request(method, path, *headers)))
+
+    def codes(self, times: int, method: str = "GET", path: str = LIVE, *headers: str) -> list[int]:
+        return [self.ask(method, path, *headers).http_code for _ in range(times)]
+
+    def log(self) -> list[Any]:
+        lines = (self.folder / "server.log").read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
+    def logged(self, event: str) -> int:
+        return sum(line["event"] == event for line in self.log())
+
+    def workers(self) -> list[int]:
+        """The processes that answer: those that the parent has spawned."""
+        found = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        pids = [int(pid) for file in found for pid in file.read_text().split()]
+        return [pid for pid in pids if is_a_worker(pid)]
+
+
+def is_a_worker(pid: int) -> bool:
+    """Whether it lives, as what multiprocessing calls a spawned process."""
+    try:
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def parsed(raw: bytes) -> Answer:
+    head, end, body = raw.partition(b"\r\n\r\n")
+    assert end, f"no answer: {raw!r}"
+    line, *fields = head.split(b"\r\n")
+    pairs = (field.decode("latin-1").partition(": ") for field in fields)
+    return Answer(line, [(name.lower(), text) for name, _, text in pairs], body)
+
+
+def store(folder: Path, *, at: int = NOON, **bodies: bytes) -> dict[str, Document]:
+    """Put documents into the folder's store, as a monitor would."""
+    documents = {name: Document(body, etag(body), at) for name, body in bodies.items()}
+    names: dict[str, DocumentName] = {"live": "live", "history": "history"}
+    writer = open_writer(folder / "lookout.db", wait_s=5)
+    try:
+        writer.write({names[name]: document for name, document in documents.items()}, Pieces({}, (), whole=False))
+    finally:
+        writer.close()
+    return documents
+
+
+def admin(server: RawServer, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.admin_port, timeout=5)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def metrics(server: RawServer) -> dict[tuple[str, ...], float]:
+    """By name and the labels' values, in the order of the labels' names."""
+    http_code, body = admin(server, "/metrics")
+    assert http_code == 200
+    return {
+        (sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value
+        for family in text_string_to_metric_families(body.decode())
+        for sample in family.samples
+    }
+
+
+def until(holds: Callable[[], bool], what: str, within_s: float = 10) -> None:
+    give_up = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < give_up, f"not within {within_s} s: {what}"
+        time.sleep(0.02)
+
+
+def write_config(
+    folder: Path,
+    port: int,
+    *,
+    server: str = "",
+    more: str = "",
+    top: str = "",
+    admin_port: int = 0,
+    host: str = "127.0.0.1",
+) -> Path:
+    """``server`` are further lines of its table, ``more`` further tables and ``top`` lines before all tables; there is
+    no limit unless they say so."""
+    admin = f"127.0.0.1:{admin_port}" if admin_port else ""
+    listen = f'listen = "{f"[{host}]" if ":" in host else host}:{port}"\n'
+    limit = "" if "rate_limit" in server else "rate_limit_per_minute = 0\n"
+    path = folder / "lookout.toml"
+    tables = f'[admin]\nmonitor = ""\nserver = "{admin}"\n[log]\nformat = "json"\n'
+    path.write_text(f"{top}{tables}[server]\n{listen}{limit}{server}\n{more}")
+    return path
+
+
+@contextmanager
+def a_raw_server(
+    folder: Path, *, server: str = "", more: str = "", top: str = "", with_admin: bool = False, host: str = "127.0.0.1"
+) -> Iterator[RawServer]:
+    """``lookout serve`` meanwhile, in a process group of its own. It ends by SIGTERM, without a word of complaint."""
+    port, admin_port = a_free_port(), a_free_port() if with_admin else 0
+    config = write_config(folder, port, server=server, more=more, top=top, admin_port=admin_port, host=host)
+    with _a_process(folder, [LOOKOUT, "serve", "-c", config], {}) as process:
+        raw = RawServer(port, process, folder, host, admin_port)
+        _wait_until_it_answers(raw)
+        yield raw
+        if process.poll() is None:
+            workers = raw.workers()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(STOP_WITHIN_S) == 0
+            assert not any(is_a_worker(pid) for pid in workers)
+    assert "Traceback" not in (folder / "server.log").read_text()
+    assert "panicked" not in (folder / "server.log").read_text()
+
+
+@contextmanager
+def a_server_under_uvicorn(folder: Path) -> Iterator[RawServer]:
+    """The same application in another server."""
+    port = a_free_port()
+    config = write_config(folder, port)
+    command: list[str | Path] = [
+        UVICORN,
+        "--factory",
+        "lookout.wiring.server:asgi",
+        "--port",
+        str(port),
+        "--log-level",
+        "critical",
+    ]
+    with _a_process(folder, command, {"LOOKOUT_CONFIG": str(config)}) as process:
+        raw = RawServer(port, process, folder)
+        _wait_until_it_answers(raw)
+        yield raw
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(STOP_WITHIN_S) in (0, -signal.SIGTERM)  # it ends in order, and then by the signal itself
+    assert (folder / "server.log").read_text() == ""
+
+
+@contextmanager
+def _a_process(
+    folder: Path, command: list[str | Path], environment: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    with (folder / "server.log").open("ab") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, stderr=log, stdout=log, env=os.environ | environment, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # also workers whose parent is gone
+        process.wait()
+
+
+def _wait_until_it_answers(server: RawServer) -> None:
+    """It asks for a path that no limit counts."""
+
+    def answers() -> bool:
+        assert server.process.poll() is None, (server.folder / "server.log").read_text()
+        try:
+            return bool(server.exchange(a_request("GET", "/openapi.json")))
+        except OSError:
+            return False
+
+    until(answers, "it answers", START_WITHIN_S)

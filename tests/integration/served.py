@@ -1,0 +1,123 @@
+"""A real ``lookout serve`` on a store that a test fills."""
+
+import http.client
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from lookout.core.ledger import Ledger
+from lookout.core.log import Started
+from lookout.core.model import Blocks, Failed, Members, Observation, Peers
+from lookout.core.pieces import Pieces
+from lookout.replay import Replay
+from lookout.store.sqlite import open_writer
+from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tests.integration.fast import LOOKOUT
+
+LIVE = "/api/v1/protocol/liveness"
+HISTORY = "/api/v1/protocol/liveness/history"
+START_WITHIN_S = 20
+STOP_WITHIN_S = 10
+
+
+class Answer(NamedTuple):
+    """An answer as it came over the wire; headers in their order, with their names in lower case."""
+
+    http_code: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        return next((text for of, text in self.headers if of == name), None)
+
+
+class Server(NamedTuple):
+    host: str
+    port: int
+
+    @property
+    def base(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    def ask(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+        """One request on a connection of its own."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=10)
+        try:
+            connection.request(method, path, headers=dict(headers or {}))
+            answer = connection.getresponse()
+            told = [(name.lower(), text) for name, text in answer.getheaders()]
+            return Answer(answer.status, told, answer.read())
+        finally:
+            connection.close()
+
+
+def a_ledger() -> Ledger:
+    """Rows of several statuses, and some more than an hour of history."""
+    replay = Replay(a_plan(MESSAGING, INDEXER, BROADCASTERS, PPOI, chains=(1, 137)))
+    for event in (
+        Started(NOON),
+        Observation(MESSAGING, NOON + SECOND, Peers(5)),
+        Observation(BROADCASTERS, NOON + 2 * SECOND, Members(3, 5)),
+        Observation(INDEXER, NOON + 3 * SECOND, Blocks(7)),
+        Observation(PPOI, NOON + 4 * SECOND, Failed("timeout")),
+    ):
+        replay.feed(event)
+    replay.finish(NOON + 70 * MINUTE)
+    return replay.ledger
+
+
+def publish(folder: Path, ledger: Ledger) -> None:
+    """Store both documents of a ledger, as a monitor would."""
+    writer = open_writer(folder / "lookout.db", wait_s=5)
+    try:
+        writer.write({"live": ledger.live(), "history": ledger.history()}, Pieces({}, (), whole=False))
+    finally:
+        writer.close()
+
+
+@contextmanager
+def a_server(folder: Path, *, rate_limit_per_minute: int = 0, more: str = "") -> Iterator[Server]:
+    """Serve what is in the folder's store meanwhile; ``more`` are further lines of the [server] table."""
+    port = a_free_port()
+    config = folder / "lookout.toml"
+    config.write_text(
+        '[admin]\nmonitor = ""\nserver = ""\n[log]\nformat = "json"\n'
+        f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = {rate_limit_per_minute}\n{more}'
+    )
+    with (folder / "server.log").open("ab") as log:
+        process = subprocess.Popen([LOOKOUT, "serve", "-c", config], cwd=folder, stderr=log)
+        try:
+            server = Server("127.0.0.1", port)
+            _wait_until_it_answers(server, process, folder / "server.log")
+            yield server
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def a_free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def _wait_until_it_answers(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    """It asks for a path that no limit counts."""
+    give_up = time.monotonic() + START_WITHIN_S
+    while True:
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < give_up, f"no answer within {START_WITHIN_S} s: {log.read_text()}"
+        try:
+            server.ask("GET", "/openapi.json")
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return

@@ -1,0 +1,297 @@
+"""The monitor's admin port, scraped and asked over real sockets."""
+
+import asyncio
+import http.client
+import json
+import resource
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from random import Random
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from lookout.admin import AdminPort, Readiness
+from lookout.clock import SystemClock
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.monitor.instruments import Instruments
+from lookout.monitor.running import run_monitor
+from lookout.settings import Policy, Settings
+from lookout.store.protocol import DocumentName, StoreError
+from tests.integration.fast import LOOKOUT, World, a_config, a_process, a_world, run
+
+Samples = dict[tuple[str, ...], float]  # by name and the labels' values, in the order of the labels' names
+
+
+def with_admin(config: str, address: str = "127.0.0.1:0") -> str:
+    return config.replace('[admin]\nmonitor = ""', f'[admin]\nmonitor = "{address}"')
+
+
+async def admin_address(folder: Path) -> str:
+    """Where the monitor says that its admin port is."""
+    give_up = time.monotonic() + 20
+    while time.monotonic() < give_up:
+        for line in (folder / "monitor.log").read_text().splitlines(keepends=True):
+            if line.endswith("\n") and json.loads(line)["event"] == "admin port":
+                return str(json.loads(line)["address"])
+        await asyncio.sleep(0.05)
+    raise AssertionError("no admin port was told of")
+
+
+async def scrape(session: aiohttp.ClientSession, address: str) -> Samples:
+    async with session.get(f"http://{address}/metrics") as answer:
+        assert answer.status == 200
+        assert answer.headers["Cache-Control"] == "no-store"
+        return samples_in(await answer.text())
+
+
+def samples_in(text: str) -> Samples:
+    return {
+        (sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+async def until(holds: Callable[[], Awaitable[bool]], what: str, within_s: float = 30) -> None:
+    give_up = time.monotonic() + within_s
+    while not await holds():
+        assert time.monotonic() < give_up, f"not within {within_s} s: {what}"
+        await asyncio.sleep(0.1)
+
+
+def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
+            with a_process(tmp_path, "monitor", "-c", "lookout.toml") as process:
+                address = await admin_address(tmp_path)
+                await world.until_healthy()
+                await in_health(world, address)
+                await world.order("squid/1", "status")
+                await world.order("rpc/56/a", "status")
+                await world.until(lambda: world.told("indexer", 1) == "unavailable/unreachable", "it fails")
+                await in_trouble(world, address)
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(10) == 0
+
+    async def in_health(world: World, address: str) -> None:
+        async def all_current() -> bool:
+            samples = await scrape(world.http, address)
+            return samples["lookout_rows", "current"] == 20 and samples["lookout_rows", "unmonitored"] == 1
+
+        await until(all_current, "all rows current")
+        before = await scrape(world.http, address)
+        assert before["lookout_row_status", "56", "ppoi", "current"] == 1
+        assert before["lookout_row_status", "", "messaging", "current"] == 1
+        assert before["lookout_probe_duration_seconds_count", "indexer"] >= 5
+        assert before["lookout_store_write_duration_seconds_count",] >= 1
+        assert before["lookout_store_errors_total",] == before["lookout_probe_bugs_total",] == 0
+        assert before["process_resident_memory_bytes",] > 0
+        assert 0 <= before["lookout_publication_age_seconds",] < 30
+        assert abs(before["lookout_stored_publication_timestamp_seconds",] - time.time()) < 30
+        growing: list[tuple[str, ...]] = [
+            ("lookout_probes_total", "answered", "indexer"),
+            ("lookout_probes_total", "answered", "messaging"),
+            ("lookout_head_reads_total", "56", "answered"),
+            ("lookout_publications_total",),
+            ("lookout_scheduler_delay_seconds_count",),
+        ]
+
+        async def all_grew() -> bool:
+            now = await scrape(world.http, address)
+            return all(now[key] > before[key] for key in growing)
+
+        await until(all_grew, "counts move")
+
+    async def in_trouble(world: World, address: str) -> None:
+        samples = await scrape(world.http, address)
+        assert samples["lookout_probes_total", "failed", "indexer"] >= 3
+        assert samples["lookout_head_reads_total", "56", "failed"] >= 1
+        assert samples["lookout_rows", "unavailable"] == 1
+        assert samples["lookout_row_status", "1", "indexer", "unavailable"] == 1
+        assert ("lookout_row_status", "1", "indexer", "current") not in samples
+
+    run(scenario())
+
+
+def test_a_store_that_cannot_be_written_is_not_ready_until_it_can(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
+            with a_process(tmp_path, "monitor", "-c", "lookout.toml") as process:
+                base = f"http://{await admin_address(tmp_path)}"
+                await world.until_healthy()
+
+                async def says(http_code: int) -> bool:
+                    async with world.http.get(f"{base}/readyz?maxAge=3") as answer:
+                        document = await answer.json()
+                        assert (answer.status == 200) is document["ready"] is (document["ageSeconds"] <= 3)
+                        return answer.status == http_code
+
+                await until(lambda: says(200), "ready")
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8_192, resource.RLIM_INFINITY))
+                await until(lambda: says(503), "not ready")
+                async with world.http.get(f"{base}/healthz") as answer:
+                    assert (answer.status, await answer.json()) == (200, {"status": "ok"})
+                async with world.http.get(f"{base}/readyz") as answer:
+                    assert answer.status == 200
+                assert (await scrape(world.http, base.removeprefix("http://")))["lookout_store_errors_total",] > 0
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                await until(lambda: says(200), "ready again")
+
+    run(scenario())
+
+
+class Refusing:
+    """A store that cannot be written to at first."""
+
+    refuses = True
+
+    def load(self) -> dict[str, bytes]:
+        return {}
+
+    def write(self, _documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+        if self.refuses:
+            raise StoreError("no room")
+
+    def close(self) -> None: ...
+
+
+def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
+    async def scenario() -> None:
+        registry, clock, writer = CollectorRegistry(), SystemClock(), Refusing()
+        instruments = Instruments(registry, clock)
+        settings = Settings(policy=Policy(heartbeat_s=0.5))
+        with AdminPort("127.0.0.1:0", registry, instruments.readiness) as port:
+            monitor = asyncio.create_task(run_monitor(settings, writer, clock, Random(1), None, instruments))
+            async with aiohttp.ClientSession() as session:
+
+                async def failed_twice() -> bool:
+                    return (await scrape(session, port.address))["lookout_store_errors_total",] >= 2
+
+                async def ready() -> bool:
+                    async with session.get(f"http://{port.address}/readyz") as answer:
+                        return answer.status == 200
+
+                await until(failed_twice, "not stored, twice")
+                async with session.get(f"http://{port.address}/readyz") as answer:
+                    told = {"ready": False, "reason": "nothing was stored yet", "ageSeconds": None}
+                    assert (answer.status, await answer.json()) == (503, told)
+                writer.refuses = False
+                await until(ready, "ready")
+            monitor.cancel()
+            await asyncio.gather(monitor, return_exceptions=True)
+
+    run(scenario())
+
+
+def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        (tmp_path / "lookout.toml").write_text(f'[admin]\nmonitor = "{address}"\n')
+        outcome = subprocess.run(
+            [LOOKOUT, "monitor", "-c", "lookout.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+    assert outcome.returncode == 2
+    assert outcome.stderr == f"lookout: admin.monitor: {address}: Address already in use\n"
+
+
+def test_metrics_show_no_secret_and_no_address(tmp_path: Path) -> None:
+    secret = "zebra-in-the-cellar"  # noqa: S105  the very thing to look for
+
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            config = a_config(world.base.replace("http://", f"http://user:{secret}@"))
+            config = config.replace("/graphql", f"/graphql?key={secret}").replace(
+                "[messaging]", f"[messaging]\nheaders = {{Authorization = 'Bearer {secret}'}}"
+            )
+            (tmp_path / "lookout.toml").write_text(with_admin(config))
+            await world.order("*", "status", code=403)
+            with a_process(tmp_path, "monitor", "-c", "lookout.toml"):
+                base = f"http://{await admin_address(tmp_path)}"
+                await world.until(
+                    lambda: all(row["status"] in ("unavailable", "unmonitored") for row in world.document()["checks"]),
+                    "everything fails",
+                )
+                told = ""
+                for path in ("metrics", "healthz", "readyz", "other"):
+                    async with world.http.get(f"{base}/{path}") as answer:
+                        told += f"{answer.headers} {await answer.text()}"
+            assert 'lookout_probes_total{outcome="failed",service="messaging"}' in told
+            assert secret not in told
+            assert world.base.removeprefix("http://") not in told
+
+    run(scenario())
+
+
+def ask(address: str, method: str, path: str) -> tuple[int, Mapping[str, str], bytes]:
+    connection = http.client.HTTPConnection(address, timeout=10)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
+
+
+def always(_max_age_s: float | None) -> Readiness:
+    return Readiness(True, "always", 0.0)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
+def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str) -> None:
+    if host == "[::1]" and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with AdminPort(f"{host}:0", CollectorRegistry(), always) as port:
+        address = port.address
+        assert not address.endswith(":0")
+        assert ask(address, "GET", "/healthz")[::2] == (200, b'{"status":"ok"}')
+    with pytest.raises(ConnectionRefusedError):
+        ask(address, "GET", "/healthz")
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_get_and_head_alone_are_answered_and_nothing_is_said_on_standard_error(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with AdminPort("127.0.0.1:0", CollectorRegistry(), always) as port:
+        host, _, number = port.address.rpartition(":")
+        with socket.create_connection((host, int(number))) as silent:  # keeps nobody else waiting
+            got = ask(port.address, "GET", "/readyz?maxAge=1")
+            head = ask(port.address, "HEAD", "/readyz?maxAge=1")
+            assert got[0] == head[0] == 200
+            assert got[1] == head[1]
+            assert got[1]["Content-Length"] == str(len(got[2]))
+            assert head[2] == b""
+            for method in ("POST", "PUT", "DELETE", "OPTIONS", "BREW"):
+                http_code, headers, body = ask(port.address, method, "/metrics")
+                assert (http_code, headers["Allow"], headers["Cache-Control"]) == (405, "GET, HEAD", "no-store")
+                assert json.loads(body) == {"error": "there are GET and HEAD"}
+            silent.sendall(b"GET /healthz nonsense\r\n\r\n")
+            assert b'{"error":' in received(silent)
+            with socket.create_connection((host, int(number))) as gone:
+                gone.sendall(b"GET /metr")
+    assert capfd.readouterr() == ("", "")
+
+
+def received(connection: socket.socket) -> bytes:
+    connection.settimeout(10)
+    body = b""
+    while part := connection.recv(65_536):
+        body += part
+    return body

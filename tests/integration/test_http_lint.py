@@ -1,0 +1,93 @@
+"""A real server's answers, read by httplint."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+from httplint import HttpRequestLinter, HttpResponseLinter, Note, levels
+
+from tests.integration.served import HISTORY, LIVE, Server, a_ledger, a_server, publish
+
+# The contract says `public` (A9, A10), although a max-age says as much.
+TOLERATED: Final = "STORE_PUBLIC_UNNECESSARY"
+PREFLIGHT: Final = {
+    "Origin": "https://wallet.example",
+    "Access-Control-Request-Method": "GET",
+    "Access-Control-Request-Headers": "if-none-match",
+}
+
+
+def complaints(server: Server, method: str, path: str, http_code: int, headers: Mapping[str, str]) -> set[str]:
+    """The names of the notes that warn, or worse, about an exchange that is to end with this code."""
+    sent = {"Host": f"{server.host}:{server.port}", "User-Agent": "lookout-tests", **headers}
+    request = HttpRequestLinter(start_time=time.time())
+    request.process_request_topline(method.encode(), f"{server.base}{path}".encode(), b"1.1")
+    request.process_headers([(name.encode(), text.encode()) for name, text in sent.items()])
+    request.finish_content(True)
+    answer = server.ask(method, path, sent)
+    assert answer.http_code == http_code
+    response = HttpResponseLinter(start_time=time.time())
+    response.request = request
+    response.is_head_response = method == "HEAD"
+    response.process_response_topline(b"1.1", str(answer.http_code).encode(), b"")
+    response.process_headers([(name.encode(), text.encode()) for name, text in answer.headers])
+    response.feed_content(answer.body)
+    response.finish_content(True)
+    notes = list(every(response.notes))
+    assert notes, "the linter has something to say about every answer"
+    return {type(note).__name__ for note in notes if note.level in (levels.WARN, levels.BAD)}
+
+
+def every(notes: Iterable[Note]) -> Iterator[Note]:
+    for note in notes:
+        yield note
+        yield from every(note.subnotes)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("loaded")
+    publish(folder, a_ledger())
+    with a_server(folder) as server:
+        yield server
+
+
+@pytest.mark.parametrize("path", [LIVE, HISTORY, "/openapi.json", "/schemas/liveness.json"])
+@pytest.mark.parametrize("headers", [{}, {"Origin": "https://wallet.example"}], ids=["a program", "a script"])
+def test_documents_are_faultless_whole_and_unchanged(loaded: Server, path: str, headers: dict[str, str]) -> None:
+    etag = loaded.ask("GET", path).header("etag") or ""
+    assert complaints(loaded, "GET", path, 200, headers) == {TOLERATED}
+    assert complaints(loaded, "HEAD", path, 200, headers) == {TOLERATED}
+    assert complaints(loaded, "GET", path, 304, {**headers, "If-None-Match": etag}) == {TOLERATED}
+    assert complaints(loaded, "HEAD", path, 304, {**headers, "If-None-Match": "*"}) == {TOLERATED}
+
+
+@pytest.mark.parametrize("path", [LIVE, HISTORY, "/openapi.json"])
+def test_everything_else_is_faultless(loaded: Server, path: str) -> None:
+    assert complaints(loaded, "OPTIONS", path, 204, PREFLIGHT) == set()
+    assert complaints(loaded, "DELETE", path, 405, {}) == set()
+    assert complaints(loaded, "TRACE", path, 405, {}) == set()
+    assert complaints(loaded, "GET", f"{path}/", 404, {}) == set()
+    assert complaints(loaded, "HEAD", f"{path}/", 404, {}) == set()
+
+
+def test_options_are_answered_as_to_a_preflight_even_if_it_is_none(loaded: Server) -> None:
+    assert complaints(loaded, "OPTIONS", LIVE, 204, {}) == {"CORS_PREFLIGHT_ONLY"}  # A7 makes no difference
+
+
+def test_a_server_without_documents_is_faultless(tmp_path: Path) -> None:
+    with a_server(tmp_path) as server:
+        for path in (LIVE, HISTORY):
+            assert complaints(server, "GET", path, 503, {}) == set()
+            assert complaints(server, "HEAD", path, 503, {}) == set()
+
+
+def test_the_page_for_a_caller_above_the_limit_is_faultless(tmp_path: Path) -> None:
+    publish(tmp_path, a_ledger())
+    with a_server(tmp_path, rate_limit_per_minute=1) as server:
+        assert complaints(server, "GET", LIVE, 200, {}) == {TOLERATED}
+        assert complaints(server, "GET", LIVE, 429, {}) == set()
+        assert complaints(server, "HEAD", LIVE, 429, {}) == set()
+        assert complaints(server, "OPTIONS", LIVE, 429, PREFLIGHT) == set()

@@ -1,0 +1,279 @@
+"""The two endpoints over raw sockets, as ``lookout serve`` and as an application of another server."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from lookout.core.log import Started
+from lookout.core.model import Failed, Observation
+from lookout.core.wire import etag
+from lookout.replay import Replay
+from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
+from tests.integration.raw import RawServer, a_raw_server, a_request, a_server_under_uvicorn, parsed, until
+from tests.integration.served import HISTORY, LIVE, a_ledger, publish
+
+VECTORS: Final = json.loads(
+    (Path(__file__).parent.parent / "data" / "vectors" / "if-none-match.json").read_text(encoding="utf-8")
+)
+BOTH: Final = pytest.mark.parametrize("path", [LIVE, HISTORY], ids=["live", "history"])
+JSON: Final = "application/json; charset=utf-8"
+CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag"}
+CACHING: Final = {
+    LIVE: "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300",
+    HISTORY: "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300",
+}
+LEDGER: Final = a_ledger()
+DOCUMENTS: Final = {LIVE: LEDGER.live(), HISTORY: LEDGER.history()}
+
+
+@pytest.fixture(scope="module", params=["lookout serve", "uvicorn"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
+    folder = tmp_path_factory.mktemp("served")
+    publish(folder, LEDGER)
+    with (a_raw_server if request.param == "lookout serve" else a_server_under_uvicorn)(folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
+    """``lookout serve`` alone, for what is the server's and not the application's."""
+    folder = tmp_path_factory.mktemp("served")
+    publish(folder, LEDGER)
+    with a_raw_server(folder) as running:
+        yield running
+
+
+def found(path: str) -> dict[str, str]:
+    document = DOCUMENTS[path]
+    return CORS | {
+        "content-type": JSON,
+        "cache-control": CACHING[path],
+        "etag": document.etag,
+        "content-length": str(len(document.body)),
+    }
+
+
+@BOTH
+@pytest.mark.clause("A1", "A2", "A3", "A4", "A6", "A9", "A10", "A14")
+def test_get_has_the_stored_bytes_and_exactly_these_headers(server: RawServer, path: str) -> None:
+    answer = server.ask("GET", path)
+    assert answer.line == b"HTTP/1.1 200 OK"
+    assert answer.ours == found(path)
+    assert answer.body == DOCUMENTS[path].body
+    assert answer.ours["etag"] == etag(answer.body)
+    assert re.fullmatch('"[0-9a-f]{16}"', answer.ours["etag"])
+
+
+@BOTH
+@pytest.mark.parametrize("headers", [(), ("If-None-Match: *",)], ids=["200", "304"])
+@pytest.mark.clause("A2")
+def test_head_has_the_headers_of_get_and_no_body(server: RawServer, path: str, headers: tuple[str, ...]) -> None:
+    get, head = server.ask("GET", path, *headers), server.ask("HEAD", path, *headers)
+    assert head.line == get.line
+    assert [h for h in head.headers if h[0] != "date"] == [h for h in get.headers if h[0] != "date"]
+    assert head.body == b""
+
+
+@BOTH
+@pytest.mark.clause("A6", "A7")
+def test_options_is_a_preflight(server: RawServer, path: str) -> None:
+    answer = server.ask("OPTIONS", path, "Origin: https://wallet.example", "Access-Control-Request-Method: GET")
+    assert answer.http_code == 204
+    assert answer.body == b""
+    assert answer.ours == CORS | {
+        "access-control-allow-methods": "GET, HEAD, OPTIONS",
+        "access-control-allow-headers": "Accept, Content-Type, If-None-Match",
+        "access-control-max-age": "86400",
+    }
+
+
+@BOTH
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "get", "FOO"])
+@pytest.mark.clause("A2", "A6", "A8")
+def test_other_methods_are_not_allowed(server: RawServer, path: str, method: str) -> None:
+    answer = server.ask(method, path)
+    assert answer.http_code == 405
+    assert answer.ours == CORS | {
+        "content-type": JSON,
+        "cache-control": "no-store",
+        "allow": "GET, HEAD, OPTIONS",
+        "content-length": str(len(answer.body)),
+    }
+    assert list(json.loads(answer.body)) == ["error"]
+
+
+@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
+@pytest.mark.clause("A5", "A6")
+def test_if_none_match_in_every_form(server: RawServer, case: Any) -> None:
+    for path, document in DOCUMENTS.items():
+        written = case["ifNoneMatch"].replace(VECTORS["etag"][1:-1], document.etag[1:-1])
+        answer = server.ask("GET", path, f"If-None-Match: {written}")
+        if case["matches"]:
+            assert (answer.http_code, answer.body) == (304, b"")
+            assert answer.ours == CORS | {"etag": document.etag, "cache-control": CACHING[path]}
+        else:
+            assert (answer.http_code, answer.ours, answer.body) == (200, found(path), document.body)
+
+
+@pytest.mark.clause("A5")
+def test_if_none_match_on_several_lines_is_one_list(server: RawServer) -> None:
+    tag = DOCUMENTS[LIVE].etag
+    for lines, http_code in (
+        (('"a"', f"W/{tag}", '"b"'), 304),
+        ((tag, '"b"'), 304),
+        (('"a"', tag), 304),
+        (("", tag), 304),
+        (('"\xff"', tag), 304),  # the first line alone is not ASCII
+        (('"a"', '"b"'), 200),
+        ((tag[:9], tag[9:]), 200),
+    ):
+        headers = (f"{'If-None-Match' if n else 'if-none-match'}: {line}" for n, line in enumerate(lines))
+        assert server.ask("GET", LIVE, *headers).http_code == http_code, lines
+
+
+@pytest.mark.parametrize("query", ["?", "?x=1", "?x=%00%ff", "?" + "a" * 4_000, "??/../", f"?{LIVE}", "?a&b=c;d"])
+@pytest.mark.clause("A1")
+def test_a_query_of_any_kind_is_ignored(server: RawServer, query: str) -> None:
+    answer = server.ask("GET", LIVE + query)
+    assert (answer.http_code, answer.ours, answer.body) == (200, found(LIVE), DOCUMENTS[LIVE].body)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("Range: bytes=0-9", "Range: bytes=99999999-", "Accept: text/html", "Accept: nonsense", "Accept-Encoding: br"),
+        *("Accept-Encoding: gzip, *;q=0", "Accept-Language: de", "Origin: https://wallet.example", "Cookie: a=b"),
+        *("Authorization: Basic YTpi", "If-Modified-Since: Mon, 01 Jan 2035 00:00:00 GMT", "Cache-Control: no-cache"),
+        *("If-Match: \"x\"", "If-Range: \"x\"", "X-HTTP-Method-Override: DELETE", "X-Original-URL: /admin"),
+        "X-Long: " + "a" * 4_000,
+    ],
+    ids=lambda header: header[:30],
+)  # fmt: skip
+@pytest.mark.clause("A14", "A15")
+def test_no_other_header_makes_a_difference(server: RawServer, path: str, header: str) -> None:
+    answer = server.ask("GET", path, header)
+    assert (answer.http_code, answer.ours, answer.body) == (200, found(path), DOCUMENTS[path].body)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "//", "*", "/..", "/%2e%2e", f"/{LIVE}", LIVE.replace("/", "//"), f"{LIVE}/", f"{HISTORY}/"),
+        *("/api/v1/./protocol/liveness", "/api/v1/%2e/protocol/liveness", "/api/v1/x/../protocol/liveness"),
+        *("/api/v1/protocol%2fliveness/", LIVE.upper(), "/api/v1/other/liveness", "/metrics", "/healthz", "/readyz"),
+        *("/%ff%fe", "/favicon.ico", "/" + "a" * 8_000, "/%", "/%zz", f"{LIVE};x", f"{LIVE}%00"),
+    ],
+    ids=lambda path: path[:40],
+)  # fmt: skip
+@pytest.mark.clause("E1")
+def test_any_other_path_is_not_found(server: RawServer, path: str) -> None:
+    for method in ("GET", "HEAD", "POST", "OPTIONS"):
+        answer = server.ask(method, path)
+        assert answer.http_code == 404
+        assert answer.ours == {"content-type": JSON, "cache-control": "no-store", "content-length": "27"}
+        assert answer.body == (b"" if method == "HEAD" else b'{"message":"no such route"}')
+
+
+def test_letters_of_a_path_may_be_percent_encoded(server: RawServer) -> None:
+    assert server.ask("GET", "/api/v1/protocol/%6Civenes%73").body == DOCUMENTS[LIVE].body
+
+
+@pytest.mark.parametrize(
+    ("target", "http_code"),
+    [
+        pytest.param(f"http://elsewhere.example{LIVE}?x", 200, id="an absolute target, as a proxy is asked"),
+        pytest.param("http://elsewhere.example", 404, id="an absolute target without a path"),
+        pytest.param("elsewhere.example:443", 404, id="a host and a port"),
+    ],
+)
+def test_targets_in_other_forms(own_server: RawServer, target: str, http_code: int) -> None:
+    assert own_server.ask("CONNECT" if ":443" in target else "GET", target).http_code == http_code
+
+
+def test_an_old_client_without_a_host_is_answered(own_server: RawServer) -> None:
+    answer = parsed(own_server.exchange(f"GET {LIVE} HTTP/1.0\r\n\r\n".encode()))
+    assert (answer.line, answer.ours, answer.body) == (b"HTTP/1.0 200 OK", found(LIVE), DOCUMENTS[LIVE].body)
+
+
+def test_requests_in_one_packet_are_answered_in_their_order(server: RawServer) -> None:
+    three = a_request("GET", LIVE, close=False) + a_request("HEAD", HISTORY, close=False) + a_request("GET", HISTORY)
+    first = server.exchange(three)
+    for path, body in ((LIVE, DOCUMENTS[LIVE].body), (HISTORY, b""), (HISTORY, DOCUMENTS[HISTORY].body)):
+        answer = parsed(first)
+        assert answer.ours == found(path)
+        assert answer.body.startswith(body)
+        first = answer.body[len(body) :]
+    assert first == b""
+
+
+def test_a_request_may_arrive_byte_by_byte(server: RawServer) -> None:
+    with server.connect() as connection:
+        for byte in a_request("GET", LIVE):
+            connection.sendall(bytes([byte]))
+        whole = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert parsed(whole).body == DOCUMENTS[LIVE].body
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "body", "http_code"),
+    [
+        pytest.param("GET", ("Content-Length: 5",), b"abcde", 200, id="a body with GET"),
+        pytest.param(
+            "GET", ("Transfer-Encoding: chunked",), b"3\r\nabc\r\n0\r\n\r\n", 200, id="a body in chunks with GET"
+        ),
+        pytest.param("POST", ("Content-Length: 1000000",), b"x" * 1_000_000, 405, id="a megabyte that nobody reads"),
+        pytest.param("POST", ("Content-Length: 1000000",), b"", 405, id="a megabyte that never comes"),
+        pytest.param("GET", ("Content-Length: 5", "Expect: 100-continue"), b"", 200, id="a client that waits to go on"),
+        pytest.param("GET", ("Connection: Upgrade", "Upgrade: h2c"), b"", 200, id="a client that wants HTTP/2"),
+    ],
+)  # fmt: skip
+def test_what_a_client_sends_besides_is_not_waited_for(
+    own_server: RawServer, method: str, headers: tuple[str, ...], body: bytes, http_code: int
+) -> None:
+    with own_server.connect() as connection:
+        connection.sendall(a_request(method, LIVE, *headers) + body)
+        assert int(connection.recv(65_536).split(b" ")[1]) == http_code
+
+
+@pytest.mark.clause("M4", "A13")
+def test_what_is_stored_is_served_within_a_second_and_nothing_is_ever_probed(tmp_path: Path) -> None:
+    """The sources of the configuration are a socket that nobody connects to."""
+    publish(tmp_path, LEDGER)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        port = listener.getsockname()[1]
+        sources = f'[messaging]\nurl = "http://127.0.0.1:{port}"\n'
+        sources += f'[[chains]]\nid = 1\nname = "c1"\nblock_time_s = 12\nrpc = ["http://127.0.0.1:{port}"]\n'
+        with a_raw_server(tmp_path, more=sources) as server:
+            assert server.ask().body == DOCUMENTS[LIVE].body
+            assert json.loads(server.ask().body)["generatedAt"] == "2026-11-05T13:10:00.000Z", "assembled, not served"
+            bad = all_bad()
+            publish(tmp_path, bad)
+            stored_at = time.monotonic()
+            until(lambda: server.ask().ours["etag"] == bad.live().etag, "the new report")
+            until(lambda: server.ask("GET", HISTORY).ours["etag"] == bad.history().etag, "the new history")
+            assert time.monotonic() - stored_at < 1
+            answer = server.ask()
+            assert (answer.http_code, answer.body) == (200, bad.live().body)
+            assert {row["status"] for row in json.loads(answer.body)["checks"]} <= {"unavailable", "unmonitored"}
+            assert len(set(server.codes(100))) == 1
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+
+
+def all_bad() -> Any:
+    checks = (MESSAGING, INDEXER, BROADCASTERS, PPOI)
+    replay = Replay(a_plan(*checks))
+    replay.feed(Started(NOON))
+    for minute in range(1, 4):
+        for n, check in enumerate(checks):
+            replay.feed(Observation(check, NOON + minute * MINUTE + n, Failed("timeout")))
+    replay.finish(NOON + 4 * MINUTE)
+    return replay.ledger

@@ -1,0 +1,144 @@
+"""Clients that a server has to outlive: senders of garbage, the slow, and the many."""
+
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.integration.raw import RawServer, a_raw_server, a_request, store
+from tests.integration.served import HISTORY, LIVE
+
+LARGE: Final = b'{"history":"' + b"c" * 500_000 + b'"}'
+TLS_HELLO: Final = bytes.fromhex("16030100c8010000c40303") + bytes(range(200))
+IDLE: Final = 10_000
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
+    folder = tmp_path_factory.mktemp("served")
+    store(folder, live=b'{"live":1}', history=LARGE)
+    with a_raw_server(folder) as running:
+        yield running
+
+
+def assert_it_lives(server: RawServer) -> None:
+    began = time.monotonic()
+    assert server.ask().body == b'{"live":1}'
+    assert time.monotonic() - began < 1
+
+
+def lines(*text: str) -> bytes:
+    return "\r\n".join((*text, "", "")).encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(TLS_HELLO, id="a TLS hello"),
+        pytest.param(b"\0" * 1_000, id="zeros"),
+        pytest.param(b"\xff" * 100_000, id="a lot of bytes that are no text"),
+        pytest.param(b"\r\n" * 50 + b"garbage\r\n\r\n", id="no request line"),
+        pytest.param(lines(f"GET {LIVE}"), id="a request line without a version"),
+        pytest.param(lines(f" {LIVE} HTTP/1.1"), id="an empty method"),
+        pytest.param(lines(f"GET {LIVE} HTTP/9.9"), id="a version that does not exist"),
+        pytest.param(lines(f"GET {LIVE}\0 HTTP/1.1"), id="a NUL in the path"),
+        pytest.param(lines("GET /\xff HTTP/1.1"), id="a path that is not ASCII"),
+        pytest.param(lines(f"GET {LIVE} HTTP/1.1", "no colon"), id="a header without a colon"),
+        pytest.param(lines(f"GET {LIVE} HTTP/1.1", "X: a\0b"), id="a NUL in a header"),
+        pytest.param(lines(f"GET {LIVE} HTTP/1.1", "Content-Length: -1"), id="a negative length"),
+        pytest.param(lines(f"GET {LIVE} HTTP/1.1", "Content-Length: 1", "Content-Length: 2"), id="two lengths"),
+        pytest.param(lines(f"GET {LIVE} HTTP/1.1", "Transfer-Encoding: gzip"), id="a coding nobody knows"),
+        pytest.param(lines(f"GET {LIVE} HTTP/1.1", "X: " + "a" * 700_000), id="hundreds of kilobytes of one header"),
+        pytest.param(lines(f"GET {LIVE} HTTP/1.1", *["X: a"] * 1_000), id="a thousand headers"),
+        pytest.param(lines("GET /" + "a" * 500_000 + " HTTP/1.1"), id="hundreds of kilobytes of path"),
+        pytest.param(lines("PRI * HTTP/2.0", "", "SM"), id="a client that insists on HTTP/2"),
+    ],
+)
+def test_what_is_no_request_gets_a_bare_refusal_or_none(server: RawServer, raw: bytes) -> None:
+    said = server.exchange(raw)
+    if said:
+        head, _, body = said.partition(b"\r\n\r\n")
+        assert head.split(b" ")[1] in (b"400", b"414", b"431")
+        assert body == b""
+    assert_it_lives(server)
+
+
+@pytest.mark.parametrize("times", [1, 50], ids=["once", "fifty times"])
+def test_who_hangs_up_in_the_middle_hurts_nobody(server: RawServer, times: int) -> None:
+    for _ in range(times):
+        with server.connect() as connection:
+            connection.sendall(a_request("GET", HISTORY)[:-2])
+        with server.connect() as connection:
+            connection.sendall(a_request("GET", HISTORY) * 5)
+    assert_it_lives(server)
+
+
+def test_slow_clients_keep_nobody_waiting(server: RawServer) -> None:
+    with server.connect() as slow, server.connect() as deaf, server.connect() as half:
+        deaf.setblocking(False)
+        asked = send_what_fits(deaf, a_request("GET", HISTORY, close=False) * 2_000)
+        assert asked > 100_000, "a gigabyte was asked for, and nobody reads it"
+        half.sendall(a_request("POST", LIVE, "Content-Length: 1000") + b"x")
+        for byte in a_request()[:10]:
+            slow.sendall(bytes([byte]))
+            for _ in range(3):
+                assert_it_lives(server)
+    assert_it_lives(server)
+
+
+def send_what_fits(connection: socket.socket, raw: bytes) -> int:
+    sent = 0
+    give_up = time.monotonic() + 0.5
+    while sent < len(raw) and time.monotonic() < give_up:
+        try:
+            sent += connection.send(raw[sent : sent + 10_000])
+        except BlockingIOError:
+            time.sleep(0.01)
+    return sent
+
+
+def test_who_reads_nothing_takes_no_memory_for_it(server: RawServer) -> None:
+    (worker,) = server.workers()
+    before = resident_kb(worker)
+    with ExitStack() as opened:
+        for _ in range(20):
+            deaf = opened.enter_context(server.connect())
+            deaf.sendall(a_request("GET", HISTORY, close=False) * 100)
+        assert_it_lives(server)
+        assert resident_kb(worker) - before < 50_000, "of the gigabyte that they asked for"
+
+
+def resident_kb(pid: int) -> int:
+    (line,) = (s for s in Path(f"/proc/{pid}/status").read_text().splitlines() if s.startswith("VmRSS:"))
+    return int(line.split()[1])
+
+
+def test_ten_thousand_idle_connections_keep_nobody_out(tmp_path: Path) -> None:
+    with files_for(IDLE + 500):
+        store(tmp_path, live=b'{"live":1}')
+        with a_raw_server(tmp_path) as server, ExitStack() as opened:
+            for number in range(IDLE):
+                opened.enter_context(server.connect())
+                if number % 1_000 == 0:
+                    assert_it_lives(server)
+            (worker,) = server.workers()
+            assert len(list(Path(f"/proc/{worker}/fd").iterdir())) > IDLE, "every one of them was let in"
+            for _ in range(20):
+                assert_it_lives(server)
+
+
+@contextmanager
+def files_for(number: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < number:
+        pytest.skip(f"{number} open files are needed, and the hard limit is {hard}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, number), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

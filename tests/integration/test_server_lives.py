@@ -1,0 +1,215 @@
+"""A server's troubles: with its port, its store, its signals and its workers."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.integration.fast import LOOKOUT
+from tests.integration.raw import (
+    STOP_WITHIN_S,
+    RawServer,
+    a_raw_server,
+    a_request,
+    is_a_worker,
+    metrics,
+    store,
+    until,
+    write_config,
+)
+from tests.integration.served import HISTORY, a_free_port
+
+FAILS: Final = "the store cannot be read; serving what was read last"
+WORKS: Final = "the store can be read again"
+TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
+OFTEN: Final = "history_unreadable_s = 4\n"  # the store is then read at least once a second
+
+
+def filled(folder: Path) -> Path:
+    store(folder, live=b'{"live":1}', history=b'{"history":1}')
+    return folder
+
+
+def refused(folder: Path) -> str:
+    """What the command says that ends at once."""
+    ended = subprocess.run(
+        [LOOKOUT, "serve", "-c", "lookout.toml"], cwd=folder, capture_output=True, text=True, timeout=20, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    return ended.stderr
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+    with a_raw_server(filled(tmp_path), server="workers = 2\n") as server:
+        said = refused(tmp_path)
+        assert said.startswith(f"lookout: server.listen: 127.0.0.1:{server.port}: Address already in use")
+        assert said.count("\n") == 1
+        assert server.ask().http_code == 200
+    write_config(tmp_path, server.port)
+    with socket.create_server(("127.0.0.1", server.port)):
+        assert refused(tmp_path) == said
+
+
+def test_a_store_of_another_kind_is_one_sentence(tmp_path: Path) -> None:
+    write_config(tmp_path, a_free_port(), more='[store]\nurl = "postgresql://user:secret@db.example/lookout"\n')
+    said = refused(tmp_path)
+    assert said.count("\n") == 1
+    assert "store.url" in said
+    assert "secret" not in said
+
+
+@pytest.mark.clause("A11", "A12")
+def test_a_store_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    with a_raw_server(tmp_path) as server:
+        live, history = server.ask(), server.ask("GET", HISTORY)
+        assert (live.http_code, live.body) == (503, b'{"error":"the liveness report is unavailable"}')
+        assert live.ours["cache-control"] == history.ours["cache-control"] == "no-store"
+        assert "retry-after" not in live.ours
+        assert (history.http_code, history.ours["retry-after"]) == (503, "30")
+        assert server.ask("GET", HISTORY, "If-None-Match: *").http_code == 503
+        assert server.ask("HEAD").body == b""
+        filled(tmp_path)
+        stored_at = time.monotonic()
+        until(lambda: server.ask().http_code == 200 and server.ask("GET", HISTORY).http_code == 200, "both")
+        assert time.monotonic() - stored_at < 1
+        assert server.logged(FAILS) == 0
+
+
+def vanish(path: Path) -> None:
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+
+
+def be_replaced_by_text(path: Path) -> None:
+    vanish(path)
+    path.with_name("new").write_text("no database\n" * 500)
+    path.with_name("new").replace(path)
+
+
+def be_emptied(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def be_cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def be_unreadable(path: Path) -> None:
+    """Also for root, who may read everything but a folder."""
+    vanish(path)
+    path.mkdir()
+
+
+@pytest.mark.clause("A11", "A12")
+@pytest.mark.parametrize(
+    "trouble", [vanish, be_replaced_by_text, be_emptied, be_cut, be_unreadable], ids=lambda f: f.__name__
+)  # fmt: skip
+def test_whatever_happens_to_the_file_the_last_documents_are_served(
+    tmp_path: Path, trouble: Callable[[Path], None]
+) -> None:
+    path = filled(tmp_path) / "lookout.db"
+    with a_raw_server(tmp_path, server=OFTEN) as server:
+        trouble(path)
+        until(lambda: server.logged(FAILS) == 1, "it is told")
+        assert (server.ask().body, server.ask("GET", HISTORY).body) == (b'{"live":1}', b'{"history":1}')
+        put_aside(path)
+        store(tmp_path, live=b'{"live":2}', history=b'{"history":2}')
+        stored_at = time.monotonic()
+        until(lambda: server.ask().body == b'{"live":2}', "the new report")
+        until(lambda: server.ask("GET", HISTORY).body == b'{"history":2}', "the new history")
+        assert time.monotonic() - stored_at < 1
+        assert server.logged(FAILS) == server.logged(WORKS) == 1
+
+
+@pytest.mark.clause("A11", "A12")
+def test_a_history_that_was_unreadable_for_too_long_is_503_and_the_report_is_not(tmp_path: Path) -> None:
+    path = filled(tmp_path) / "lookout.db"
+    with a_raw_server(tmp_path, server="history_unreadable_s = 1\n") as server:
+        be_replaced_by_text(path)
+        until(lambda: server.ask("GET", HISTORY).http_code == 503, "the history is given up", within_s=4)
+        answer = server.ask("GET", HISTORY)
+        assert (answer.ours["retry-after"], answer.ours["cache-control"]) == ("30", "no-store")
+        assert server.ask().body == b'{"live":1}'
+        assert [line["event"] for line in server.log()][-2:] == [FAILS, TOO_LONG]
+        vanish(path)
+        filled(tmp_path)
+        until(lambda: server.ask("GET", HISTORY).http_code == 200, "it is back", within_s=1)
+
+
+def put_aside(path: Path) -> None:
+    if path.is_dir():
+        path.rmdir()
+    else:
+        vanish(path)
+
+
+@pytest.mark.clause("A11")
+def test_a_text_file_for_a_store_is_told_once_and_answered_with_503(tmp_path: Path) -> None:
+    (tmp_path / "lookout.db").write_text("no database\n" * 500)
+    with a_raw_server(tmp_path) as server:
+        until(lambda: server.logged(FAILS) == 1, "it is told")
+        assert [line["error"] for line in server.log() if line["event"] == FAILS] == [
+            f"{tmp_path}/lookout.db: file is not a database"
+        ]
+        assert server.codes(20) == [503] * 20
+        time.sleep(1)  # four more looks
+        assert (server.logged(FAILS), server.logged(WORKS)) == (1, 0)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "Ctrl-C"])
+def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, workers: int, end: str) -> None:
+    with (
+        a_raw_server(filled(tmp_path), server=f"workers = {workers}\n", with_admin=True) as server,
+        server.connect() as reader,
+    ):
+        reader.sendall(a_request(close=False))
+        assert reader.recv(65_536).startswith(b"HTTP/1.1 200 OK")  # and now it stays connected
+        until(lambda: metrics(server)["lookout_workers",] == workers, "all workers look at the store")
+        pids = server.workers()
+        began = time.monotonic()
+        if end == "Ctrl-C":
+            os.killpg(server.process.pid, signal.SIGINT)
+        else:
+            server.process.send_signal(signal.Signals[end])
+        assert server.process.wait(STOP_WITHIN_S) == 0
+        assert time.monotonic() - began < STOP_WITHIN_S
+        assert not [pid for pid in pids if is_a_worker(pid)]
+    assert [line["event"] for line in server.log()][-1] == "stopped"
+
+
+def test_workers_whose_parent_was_killed_end(tmp_path: Path) -> None:
+    with a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server:
+        until(lambda: metrics(server)["lookout_workers",] == 2, "both workers look at the store")
+        workers = server.workers()
+        server.process.kill()
+        server.process.wait()
+        until(lambda: not any(map(is_a_worker, workers)), "the workers end", within_s=15)
+
+
+def test_a_worker_that_was_killed_is_replaced_and_the_other_answers_meanwhile(tmp_path: Path) -> None:
+    with a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server:
+        until(lambda: metrics(server)["lookout_workers",] == 2, "both workers look at the store")
+        killed, other = server.workers()
+        os.kill(killed, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{killed}").exists(), "it is gone, and its socket with it")
+        began, slowest, failed = time.monotonic(), 0.0, 0
+        while len(set(server.workers()) - {killed}) < 2 or time.monotonic() - began < 1:
+            asked_at = time.monotonic()
+            failed += not answers(server)
+            slowest = max(slowest, time.monotonic() - asked_at)
+            assert time.monotonic() - began < 15, "it is not replaced"
+        assert other in server.workers()
+        assert slowest < 1
+        assert failed == 0
+        assert metrics(server)["lookout_requests_total", "200", "live"] > 0
+
+
+def answers(server: RawServer) -> bool:
+    return server.exchange(a_request()).startswith(b"HTTP/1.1 200 OK")

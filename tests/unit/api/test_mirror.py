@@ -1,0 +1,225 @@
+"""What a server has to answer with, while the store comes, goes and fails."""
+
+from typing import Any, Final
+
+import pytest
+from structlog.testing import capture_logs
+
+from lookout.api.mirror import Mirror
+from lookout.api.replies import operators_own
+from lookout.api.responding import respond
+from tests.builders import NOON, SECOND
+from tests.unit.api.fakes import FakeReader, SetClock
+
+UNREADABLE_MS: Final = 300_000
+LOOK_MS: Final = 250
+OWN: Final = {"/own": operators_own("text/plain", b"own")}
+FAILS: Final = "the store cannot be read; serving what was read last"
+WORKS: Final = "the store can be read again"
+TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
+
+
+class Followed:
+    """A mirror that looks at a fake store at each step of a clock that is set."""
+
+    def __init__(self, unreadable_ms: int = UNREADABLE_MS) -> None:
+        self.clock = SetClock()
+        self.store = FakeReader()
+        self.mirror = Mirror(self.store, self.clock, "protocol", unreadable_ms, OWN)
+
+    def look(self) -> None:
+        self.clock.elapsed += LOOK_MS
+        self.mirror.look()
+
+    def look_for(self, duration_ms: int) -> None:
+        for _ in range(duration_ms // LOOK_MS):
+            self.look()
+
+    @property
+    def live(self) -> tuple[int, bytes]:
+        return self._answer(self.mirror.paths[0])
+
+    @property
+    def history(self) -> tuple[int, bytes]:
+        return self._answer(self.mirror.paths[1])
+
+    def _answer(self, path: str) -> tuple[int, bytes]:
+        reply = respond(self.mirror.resources, "GET", path, None)
+        return (reply.http_code, reply.body if reply.http_code == 200 else b"")
+
+
+def events(log: list[Any]) -> list[str]:
+    return [line["event"] for line in log]
+
+
+def with_both() -> Followed:
+    followed = Followed()
+    followed.store.put("live", b"live 1")
+    followed.store.put("history", b"history 1")
+    followed.look()
+    assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
+    return followed
+
+
+@pytest.mark.clause("A11", "A12")
+def test_both_are_unavailable_until_they_were_written_each_for_itself() -> None:
+    followed = Followed()
+    with capture_logs() as log:
+        assert followed.live == followed.history == (503, b"")
+        followed.look_for(UNREADABLE_MS * 2)
+        assert followed.live == followed.history == (503, b"")
+        followed.store.put("live", b"live 1")
+        followed.look()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
+        followed.store.put("history", b"history 1")
+        followed.look()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
+    assert log == []
+    assert followed.mirror.store_errors == 0
+
+
+@pytest.mark.clause("A11")
+@pytest.mark.parametrize("unreadable", [{"changed"}, {"live"}, {"live", "history"}, {"changed", "live", "history"}])
+def test_a_live_report_that_was_loaded_once_is_served_whatever_fails(unreadable: set[str]) -> None:
+    followed = with_both()
+    followed.store.unreadable = unreadable
+    followed.look_for(10 * UNREADABLE_MS)
+    assert followed.live == (200, b"live 1")
+    followed.store.unreadable = set()
+    followed.store.put("live", b"live 2")
+    followed.look()
+    assert followed.live == (200, b"live 2")
+
+
+@pytest.mark.clause("A12")
+def test_a_history_is_served_until_it_has_been_unreadable_for_more_than_its_time() -> None:
+    followed = with_both()
+    followed.store.unreadable = {"changed", "live", "history"}
+    followed.look()  # the first that fails
+    with capture_logs() as log:
+        followed.look_for(UNREADABLE_MS)
+        assert followed.history == (200, b"history 1")
+        followed.look()
+        assert followed.history == (503, b"")
+        followed.look_for(UNREADABLE_MS)
+        assert followed.history == (503, b"")
+        followed.store.unreadable = set()
+        followed.look()
+        assert followed.history == (200, b"history 1")
+    assert events(log) == [TOO_LONG, WORKS]
+
+
+@pytest.mark.clause("A12")
+def test_one_good_read_in_between_gives_a_history_its_whole_time_again() -> None:
+    followed = with_both()
+    for _ in range(3):
+        followed.store.unreadable = {"history"}
+        followed.look_for(UNREADABLE_MS)
+        followed.store.unreadable = set()
+        followed.look()
+        assert followed.history == (200, b"history 1")
+
+
+@pytest.mark.clause("A12")
+def test_a_process_that_slept_does_not_take_its_sleep_for_an_unreadable_history() -> None:
+    followed = with_both()
+    followed.clock.elapsed += 10 * UNREADABLE_MS
+    followed.store.unreadable = {"changed", "live", "history"}
+    followed.look()
+    assert followed.history == (200, b"history 1")
+
+
+@pytest.mark.clause("A12")
+def test_a_history_that_goes_unreadable_in_silence_is_noticed_in_good_time() -> None:
+    followed = Followed(unreadable_ms=4 * SECOND)
+    followed.store.put("history", b"history 1")
+    followed.look()
+    followed.store.unreadable = {"history"}
+    followed.look_for(4 * SECOND)
+    assert followed.history == (200, b"history 1")
+    followed.look_for(SECOND + LOOK_MS)
+    assert followed.history == (503, b"")
+
+
+@pytest.mark.clause("A11", "A12")
+def test_one_unreadable_document_does_not_hurt_the_other() -> None:
+    followed = with_both()
+    followed.store.unreadable = {"history"}
+    followed.store.put("live", b"live 2")
+    followed.look()
+    assert (followed.live, followed.history) == ((200, b"live 2"), (200, b"history 1"))
+    followed.look_for(2 * UNREADABLE_MS)
+    assert (followed.live, followed.history) == ((200, b"live 2"), (503, b""))
+    followed.store.unreadable = {"live"}
+    followed.store.put("live", b"live 3")
+    followed.store.put("history", b"history 2")
+    followed.look()
+    assert (followed.live, followed.history) == ((200, b"live 2"), (200, b"history 2"))
+
+
+@pytest.mark.clause("A11")
+def test_a_store_replaced_by_an_empty_one_keeps_the_last_report_and_the_history_for_its_time() -> None:
+    followed = with_both()
+    followed.store.documents = {}
+    with capture_logs() as log:
+        followed.look_for(15 * SECOND)  # nothing says that it changed
+        followed.look_for(UNREADABLE_MS)
+        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
+        followed.look()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
+        followed.look_for(UNREADABLE_MS)
+    assert events(log) == [FAILS, TOO_LONG]
+    assert log[0]["error"] == "the store holds no documents any more"
+
+
+@pytest.mark.parametrize("name", ["live", "history", "changed"])
+@pytest.mark.parametrize("loaded", [True, False], ids=["after a first load", "before any"])
+def test_a_failure_is_logged_when_it_begins_and_when_it_ends(name: str, loaded: bool) -> None:
+    followed = with_both() if loaded else Followed()
+    unreadable = {"changed", "live", "history"} if name == "changed" else {name}
+    with capture_logs() as log:
+        for _ in range(2):
+            followed.store.unreadable = unreadable
+            followed.store.put("live", b"live 2")
+            followed.look_for(UNREADABLE_MS // 2)
+            followed.store.unreadable = set()
+            followed.look_for(UNREADABLE_MS // 2)
+    assert events(log) == [FAILS, WORKS] * 2
+
+
+def test_an_error_is_counted_once_for_each_look_that_met_it() -> None:
+    followed = with_both()
+    followed.store.unreadable = {"changed", "live", "history"}
+    followed.look_for(4 * LOOK_MS)
+    assert followed.mirror.store_errors == 4
+    followed.store.unreadable = set()
+    followed.look_for(4 * LOOK_MS)
+    assert followed.mirror.store_errors == 4
+
+
+@pytest.mark.clause("M4")
+def test_a_store_that_does_not_change_is_read_every_fifteen_seconds_and_by_no_request() -> None:
+    followed = with_both()
+    followed.store.reads = 0
+    for _ in range(1_000):
+        assert followed.live == (200, b"live 1")
+    assert followed.store.reads == 0
+    followed.look_for(60 * SECOND)
+    assert followed.store.reads == 2 * 4
+
+
+def test_replies_that_were_taken_stay_as_they_are() -> None:
+    followed = with_both()
+    taken = followed.mirror.resources
+    followed.store.put("live", b"live 2")
+    followed.look()
+    assert respond(taken, "GET", followed.mirror.paths[0], None).body == b"live 1"
+
+
+def test_the_report_that_is_served_tells_its_instant_and_the_operators_routes_stay() -> None:
+    followed = Followed()
+    before = followed.mirror.generated_at
+    followed.store.put("live", b"live 1", generated_at=NOON + 1)
+    followed.look()
+    assert (before, followed.mirror.generated_at) == (None, NOON + 1)
+    assert followed.mirror.resources["/own"] is OWN["/own"]

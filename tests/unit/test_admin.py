@@ -1,0 +1,178 @@
+"""The admin port's replies, what the monitor measures of itself, and the page about both."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from prometheus_client import CollectorRegistry, Counter
+
+from lookout.admin import Readiness, process_registry, reply_to
+from lookout.core.model import Blocks, Failed, MissingList, Nothing
+from lookout.monitor.instruments import Instruments
+from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, a_row
+
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+SOMETHING_WRONG: Final = {"error": "maxAge: has to be one positive number of seconds"}
+
+
+def ready_up_to_ten_seconds(max_age_s: float | None) -> Readiness:
+    """Something that was done ten seconds ago."""
+    return Readiness(max_age_s is None or max_age_s >= 10, "as was asked", 10.0)
+
+
+READY: Final = {"ready": True, "reason": "as was asked", "ageSeconds": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "http_code", "document"),
+    [
+        pytest.param("/healthz", "", 200, {"status": "ok"}, id="who answers is healthy"),
+        pytest.param("/readyz", "", 200, READY, id="without a greatest age any age will do"),
+        pytest.param("/readyz", "maxAge=10", 200, READY, id="as old as allowed is ready"),
+        pytest.param("/readyz", "maxAge=10.25", 200, READY, id="fractions are allowed"),
+        pytest.param("/readyz", "other=1&maxAge=11", 200, READY, id="other parameters are ignored"),
+        pytest.param("/readyz", "maxAge=9.999", 503, READY | {"ready": False}, id="older than allowed is not ready"),
+        *(
+            pytest.param("/readyz", f"maxAge={text}", 400, SOMETHING_WRONG, id=f"not a positive number: {text!r}")
+            for text in (
+                "",
+                "0",
+                "0.0",
+                "-1",
+                "+1",
+                "1e3",
+                "inf",
+                "nan",
+                "ten",
+                "1.",
+                "1&maxAge=1",
+                "%D9%A1",
+                "9" * 400,
+            )
+        ),
+        *(
+            pytest.param(path, "", 404, {"error": "there are /metrics, /healthz and /readyz"}, id=f"no path: {path!r}")
+            for path in ("", "/", "/metrics/", "/Healthz", "/../metrics", "//metrics", "*")
+        ),
+    ],
+)
+def test_a_reply(path: str, query: str, http_code: int, document: Any) -> None:
+    reply = reply_to(path, query, CollectorRegistry(), ready_up_to_ten_seconds)
+    assert (reply.http_code, reply.content_type) == (http_code, "application/json")
+    assert json.loads(reply.body) == document
+
+
+def test_metrics_are_those_of_the_registry() -> None:
+    registry = CollectorRegistry()
+    Counter("seen_total", "how many were seen", registry=registry).inc(3)
+    reply = reply_to("/metrics", "any=thing", registry, ready_up_to_ten_seconds)
+    assert (reply.http_code, reply.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert b"\nseen_total 3.0\n" in reply.body
+
+
+class SetClock:
+    """A clock that says what it is told to."""
+
+    elapsed = 5_000
+
+    def now(self) -> int:
+        return NOON
+
+    def elapsed_ms(self) -> int:
+        return self.elapsed
+
+
+def test_the_monitor_is_ready_once_it_stored_something_and_while_that_is_young_enough() -> None:
+    clock = SetClock()
+    instruments = Instruments(CollectorRegistry(), clock)
+    nothing = Readiness(False, "nothing was stored yet", None)
+    assert instruments.readiness(None) == nothing
+    instruments.published(NOON, ())
+    instruments.not_stored(3)
+    assert instruments.readiness(None) == instruments.readiness(60) == nothing
+    instruments.published(NOON, ())
+    clock.elapsed += 2_000  # the write took so long, and the publication is older by as much
+    instruments.stored(2_000)
+    assert instruments.readiness(2) == Readiness(True, "a publication was stored", 2.0)
+    instruments.published(NOON, ())
+    instruments.not_stored(3)
+    clock.elapsed += 500
+    assert instruments.readiness(None) == Readiness(True, "a publication was stored", 2.5)
+    assert instruments.readiness(2.4) == Readiness(False, "the last stored publication is older than 2.4 s", 2.5)
+
+
+def test_what_is_not_known_yet_has_no_sample_and_every_status_has_one() -> None:
+    registry = CollectorRegistry()
+    Instruments(registry, SetClock())
+    for name in ("publication_timestamp_seconds", "stored_publication_timestamp_seconds", "publication_age_seconds"):
+        assert registry.get_sample_value(f"lookout_{name}") is None
+    for status in ("current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"):
+        assert registry.get_sample_value("lookout_rows", {"status": status}) == 0
+    assert registry.get_sample_value("lookout_probes_total", {"service": "messaging", "outcome": "failed"}) == 0
+
+
+def test_a_row_has_the_status_that_was_published_last_and_no_other() -> None:
+    registry = CollectorRegistry()
+    instruments = Instruments(registry, SetClock())
+    instruments.published(NOON, (a_row("current"), a_row("current", check=PPOI)))
+    instruments.published(NOON + 1_500, (a_row("degraded"), a_row("current", check=PPOI)))
+    assert {
+        tuple(sample.labels.values()): sample.value
+        for family in registry.collect()
+        if family.name == "lookout_row_status"
+        for sample in family.samples
+    } == {("messaging", "", "degraded"): 1, ("ppoi", "1", "current"): 1}
+    assert registry.get_sample_value("lookout_rows", {"status": "current"}) == 1
+    assert registry.get_sample_value("lookout_rows", {"status": "degraded"}) == 1
+    assert registry.get_sample_value("lookout_publication_timestamp_seconds") == NOON / 1000 + 1.5
+    assert registry.get_sample_value("lookout_publications_total") == 2
+
+
+def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
+    registry = CollectorRegistry()
+    instruments = Instruments(registry, SetClock())
+    instruments.probed("indexer", 250, {INDEXER: Blocks(7)})
+    instruments.probed("indexer", 10_001, {INDEXER: Failed("timeout")})
+    instruments.probed("hosted-indexer", 1, {HOSTED_INDEXER: Nothing()})
+    instruments.probed("ppoi", 1, {PPOI: MissingList(), PPOI._replace(chain_id=56): MissingList()})
+    instruments.head_read(1, "answered")
+    instruments.began_late(-1)
+    told = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.value
+    }
+    assert {key[1:]: count for key, count in told.items() if key[0] == "lookout_probes_total"} == {
+        ("indexer", "answered"): 1,
+        ("indexer", "failed"): 1,
+        ("hosted-indexer", "nothing"): 1,
+        ("ppoi", "missing-list"): 2,
+    }
+    assert told["lookout_probe_duration_seconds_sum", "indexer"] == 10.251
+    assert told["lookout_probe_duration_seconds_count", "ppoi"] == 1
+    assert told["lookout_head_reads_total", "1", "answered"] == 1
+    assert registry.get_sample_value("lookout_head_reads_total", {"chain": "1", "outcome": "failed"}) == 0
+    assert registry.get_sample_value("lookout_scheduler_delay_seconds_sum") == 0
+
+
+def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> None:
+    registry = process_registry()
+    instruments = Instruments(registry, SetClock())
+    instruments.probed("messaging", 1, {MESSAGING: Nothing()})
+    instruments.head_read(1, "failed")
+    instruments.published(NOON, (a_row("current"),))
+    instruments.stored(1)
+    measured = {
+        family.name + ("_total" if family.type == "counter" else ""): (
+            family.type,
+            {label for sample in family.samples for label in sample.labels} - {"le"},
+        )
+        for family in registry.collect()
+    }
+    section = PAGE.read_text(encoding="utf-8").partition("## Metrics of the monitor\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|(.*?)\| .+ \|$", section, flags=re.MULTILINE)
+    assert len(rows) == len(measured)
+    assert {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows} == measured

@@ -1,0 +1,94 @@
+"""The page for wallet developers misses nothing that the API can say."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import pytest
+
+from lookout.api.counting import CODES
+from lookout.api.examples import history_example, live_example
+from lookout.api.mirror import paths
+from lookout.api.openapi import description
+from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING
+from lookout.core.buckets import CHARACTERS, NO_DATA
+from lookout.core.model import SERVICES, Reason, Status
+from lookout.core.wire import schemas
+from lookout.settings import Server
+
+DOCS: Final = Path(__file__).parent.parent.parent / "docs"
+METHODS: Final = ("get", "head", "options")
+PAGE: Final = (DOCS / "api.md").read_text(encoding="utf-8")
+
+
+def tables() -> dict[str, dict[str, list[str]]]:
+    """The rows of all tables with the same first heading, by what their first cell says; the rest of their cells."""
+    found: dict[str, dict[str, list[str]]] = {}
+    heading = ""
+    for line, following in zip(PAGE.splitlines(), [*PAGE.splitlines()[1:], ""], strict=True):
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if following.startswith("|---"):
+            heading = cells[0]
+        elif cells and not line.startswith("|---"):
+            for name in cells[0].split(", "):
+                found.setdefault(heading, {})[name.strip("`")] = cells[1:]
+    return found
+
+
+TABLES: Final = tables()
+
+
+def test_the_tables_have_every_status_reason_and_character_and_no_other() -> None:
+    assert list(TABLES["status"]) == list(get_args(Status))
+    assert list(TABLES["reason"]) == list(get_args(Reason))
+    assert list(TABLES["character"]) == [*CHARACTERS.values(), NO_DATA]
+    for status, character in CHARACTERS.items():
+        assert TABLES["character"][character] == [status]
+
+
+def test_the_table_of_answers_has_every_code_that_the_server_counts_and_that_is_described() -> None:
+    operations = [described[method] for described in description("protocol")["paths"].values() for method in METHODS]
+    described = {code for operation in operations for code in operation["responses"]}
+    assert set(TABLES["code"]) == {str(code) for code in CODES} == described
+
+
+def test_every_field_of_both_documents_is_explained() -> None:
+    fields = {
+        field for schema in schemas().values() for part in schema["$defs"].values() for field in part["properties"]
+    }
+    assert set(TABLES["field"]) == fields
+    assert all(f"`{service}`" in TABLES["field"]["service"][0] for service in SERVICES)
+
+
+def test_the_examples_are_those_of_the_description() -> None:
+    shown: list[Any] = [json.loads(block) for block in re.findall(r"```json\n(.+?)```", PAGE, flags=re.DOTALL)]
+    assert shown == [json.loads(document().body) for document in (live_example, history_example)]
+
+
+def test_the_seconds_of_caching_are_those_of_the_headers() -> None:
+    for heading, (live, history) in TABLES["seconds"].items():
+        directive = re.findall(r"`(.+?)`?\)", heading)[0]
+        assert f"{directive}={live}" in LIVE_CACHING.split(", ")
+        assert f"{directive}={history}" in HISTORY_CACHING.split(", ")
+    assert len(TABLES["seconds"]) == 4
+
+
+def test_the_limit_is_the_one_at_launch() -> None:
+    assert f"Above {Server().rate_limit_per_minute} requests a minute" in PAGE
+
+
+@pytest.mark.clause("V3")
+def test_the_paths_are_there_and_the_operators_own_ones_as_conveniences() -> None:
+    assert [cells[0].strip("`") for cells in TABLES["document"].values()] == list(paths("protocol"))
+    conveniences = PAGE.partition("## Conveniences")[2]
+    assert "no public API" in conveniences
+    assert set(re.findall(r"`(/.+?)`", conveniences)) == set(description("protocol")["paths"]) - set(paths("protocol"))
+
+
+def test_every_link_leads_to_a_file_and_every_clause_is_one() -> None:
+    links = re.findall(r"\]\((.+?)\)", PAGE)
+    assert links
+    assert all((DOCS / link).is_file() for link in links)
+    clauses = set((DOCS.parent / "clauses.txt").read_text(encoding="utf-8").split())
+    assert set(re.findall(r"\b[MRSHAECV]\d+\b", PAGE)) <= clauses

@@ -1,0 +1,180 @@
+"""The OpenAPI description, held against every reply that the code can make."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from lookout.api.examples import history_example, live_example
+from lookout.api.mirror import paths
+from lookout.api.openapi import description
+from lookout.api.replies import (
+    HISTORY_CACHING,
+    LIVE_CACHING,
+    NO_HISTORY,
+    NO_LIVE,
+    Reply,
+    endpoint,
+    too_many_requests,
+)
+from lookout.api.responding import respond
+from lookout.api.site import site
+from lookout.core.buckets import uptime
+from lookout.core.wire import schemas
+from lookout.settings import History
+
+DOCS: Final = Path(__file__).parent.parent.parent / "docs"
+LIVE, HISTORY = paths("protocol")
+OWN: Final = site("protocol")
+LOADED: Final = {
+    **OWN,
+    LIVE: endpoint(live_example(), LIVE_CACHING),
+    HISTORY: endpoint(history_example(), HISTORY_CACHING),
+}
+EMPTY: Final = {**OWN, LIVE: NO_LIVE, HISTORY: NO_HISTORY}
+METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "QUERY", "get")
+DESCRIBED_METHODS: Final = ("get", "head", "options")
+DESCRIPTION: Final = description("protocol")
+
+
+class Exchange(NamedTuple):
+    """A request and its reply, with the place in the description that speaks about it."""
+
+    path: str
+    method: str
+    described_at: str
+    reply: Reply
+
+
+def exchanges() -> Iterator[Exchange]:
+    for resources in (LOADED, EMPTY):
+        for path, resource in resources.items():
+            for method in METHODS:
+                described_at = method.lower() if method in ("GET", "HEAD", "OPTIONS") else "get"
+                for if_none_match in (None, "*", '"another"', resource.etag or '"none"'):
+                    yield Exchange(path, method, described_at, respond(resources, method, path, if_none_match))
+    for path in (LIVE, HISTORY):
+        for described_at in DESCRIBED_METHODS:
+            for seconds in (1, 60):
+                yield Exchange(path, described_at.upper(), described_at, too_many_requests(seconds))
+    for path in LOADED:
+        yield Exchange(path, "GET", "get", respond(LOADED, "GET", f"{path}/", None))
+
+
+EXCHANGES: Final = list(exchanges())
+
+
+def resolved(value: Any) -> Any:
+    """What a reference refers to, or the value itself."""
+    if "$ref" not in value:
+        return value
+    found: Any = DESCRIPTION
+    for step in value["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    return found
+
+
+def conforms(value: Any, schema: dict[str, Any]) -> None:
+    Draft202012Validator({**schema, "components": DESCRIPTION["components"]}).validate(value)
+
+
+def as_described(text: str, schema: dict[str, Any]) -> str | int:
+    return int(text) if schema["type"] == "integer" else text
+
+
+@pytest.mark.clause("V2")
+def test_the_description_is_openapi_3_1() -> None:
+    assert DESCRIPTION["openapi"] == "3.1.0"
+    OpenAPIV31SpecValidator(DESCRIPTION).validate()
+
+
+@pytest.mark.clause("V2")
+def test_every_reply_is_described_to_the_letter_of_its_headers() -> None:
+    for path, method, described_at, reply in EXCHANGES:
+        response = resolved(DESCRIPTION["paths"][path][described_at]["responses"][str(reply.http_code)])
+        headers = dict(reply.headers)
+        media_type = headers.pop("content-type", None)
+        assert list(response.get("content", {})) == ([] if media_type is None else [media_type])
+        described = {name.lower(): header for name, header in response["headers"].items()}
+        assert list(described) == list(headers), (path, method, reply.http_code)
+        for name, text in headers.items():
+            assert described[name]["required"]
+            conforms(as_described(text, described[name]["schema"]), described[name]["schema"])
+        if media_type is not None:
+            body_conforms(method, reply, response["content"][media_type])
+
+
+def body_conforms(method: str, reply: Reply, content: dict[str, Any]) -> None:
+    if method == "HEAD":
+        assert content == {}
+    elif reply.http_code == 429:
+        conforms(reply.body.decode(), content["schema"])
+    else:
+        conforms(json.loads(reply.body), content["schema"])
+
+
+@pytest.mark.clause("V2")
+def test_a_header_is_described_with_its_text_unless_it_is_of_a_document_or_of_a_moment() -> None:
+    varying = set()
+    for path in (LIVE, HISTORY):
+        for method in DESCRIBED_METHODS:
+            for code, response in DESCRIPTION["paths"][path][method]["responses"].items():
+                for name, header in resolved(response)["headers"].items():
+                    if "const" not in header["schema"]:
+                        varying.add((name, code if name == "Retry-After" else ""))
+    assert varying == {("ETag", ""), ("Content-Length", ""), ("Retry-After", "429")}
+
+
+@pytest.mark.clause("V2")
+def test_nothing_is_described_that_the_code_does_not_do() -> None:
+    described = {
+        (path, method, code)
+        for path, operations in DESCRIPTION["paths"].items()
+        for method in DESCRIBED_METHODS
+        for code in operations[method]["responses"]
+    }
+    assert described == {(path, at, str(reply.http_code)) for path, _, at, reply in EXCHANGES}
+    assert {method for operations in DESCRIPTION["paths"].values() for method in operations} == {
+        "description",
+        *DESCRIBED_METHODS,
+    }
+
+
+@pytest.mark.clause("V2")
+def test_examples_are_what_their_schemas_and_the_rules_of_uptime_allow() -> None:
+    for path in (LIVE, HISTORY):
+        (content,) = DESCRIPTION["paths"][path]["get"]["responses"]["200"]["content"].values()
+        conforms(content["example"], content["schema"])
+        conforms(content["example"], schemas()["history" if path == HISTORY else "liveness"])
+    for row in json.loads(history_example().body)["rows"]:
+        known = sum(character in "ckdu" for character in row["buckets"])
+        share = uptime(row["buckets"].count("c"), known, History().min_known_buckets)
+        assert (len(row["buckets"]), row["uptime"]) == (25, dict.fromkeys(("24h", "7d", "14d"), share))
+
+
+def test_the_description_follows_the_protocol_and_names_no_machine() -> None:
+    other = description("another-protocol")
+    assert list(other["paths"])[:2] == list(paths("another-protocol"))
+    assert "servers" not in other
+    assert not any(name in json.dumps(other) for name in ("127.0.0.1", "localhost", "0.0.0.0"))  # noqa: S104
+
+
+@pytest.mark.clause("V3")
+@pytest.mark.parametrize(
+    ("path", "file"),
+    [
+        ("/schemas/liveness.json", "schemas/liveness.json"),
+        ("/schemas/history.json", "schemas/history.json"),
+        ("/openapi.json", "openapi.json"),
+    ],
+)
+def test_the_descriptions_are_served_as_they_are_published_and_as_conveniences(path: str, file: str) -> None:
+    reply = respond(LOADED, "GET", path, None)
+    assert (reply.http_code, dict(reply.headers)["content-type"]) == (200, "application/json; charset=utf-8")
+    assert json.loads(reply.body) == json.loads((DOCS / file).read_bytes()), "run: make schemas"
+    assert DESCRIPTION["paths"][path]["get"]["tags"] == ["convenience"]
+    assert "convenience" in DESCRIPTION["paths"][path]["description"]
