@@ -152,7 +152,7 @@ def an_nginx(folder: Path) -> Iterator[int]:
     port = a_free_port()
     folder.chmod(0o755)  # its worker is another user
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
-    command = [shutil.which("nginx") or "nginx", "-c", folder / "nginx.conf"]
+    command = [shutil.which("nginx") or "nginx", "-c", str(folder / "nginx.conf")]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             _first_answer(port, _nginx_path(LIVE))

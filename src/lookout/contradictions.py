@@ -10,13 +10,13 @@ from ipaddress import ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
-from lookout.settings import Broadcasters, Indexer, Messaging, Ppoi, Settings
+from lookout.settings import PPOI_NETWORKS, Broadcasters, Indexer, Messaging, Ppoi, Settings
 
 Source = Indexer | Ppoi | Messaging | Broadcasters
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
-_NETWORKS_BUILT_IN: Final = frozenset({1, 56, 137, 42161, 11155111})  # those that the ppoi source has names for
+_CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
 _ADDRESS: Final = re.compile(r"0zk1[ac-hj-np-z02-9]{123}|0ZK1[AC-HJ-NP-Z02-9]{123}")  # bech32m, never in mixed case
 
 
@@ -32,6 +32,8 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
                 f"{key}: there is no chain {n} in [[chains]]" for n in dict.fromkeys(named) if n not in chain_ids
             )
         yield from (f"{key}: chain {chain_id} is there twice" for chain_id in _repeated(named))
+    for key, of_chains in _keys_of_chains(settings):
+        yield from (f"{key}: {name!r} is not a chain's id" for name in of_chains if not _CHAIN_ID.fullmatch(name))
     for key, url in _urls(settings):
         if not _is_http(url):
             yield f"{key}: has to be an http:// or https:// address with a host"
@@ -63,10 +65,10 @@ def _chains_named(settings: Settings) -> Iterable[tuple[str, list[int]]]:
     yield "hosted-indexer", [indexer.chain for indexer in settings.hosted_indexer]
     if settings.ppoi is not None:
         yield "ppoi.chains", list(settings.ppoi.chains)
-        yield "ppoi.networks", [_chain_id(key) for key in settings.ppoi.networks]
+        yield "ppoi.networks", _chain_ids(settings.ppoi.networks)
     if settings.broadcasters is not None:
         yield "broadcasters.chains", list(settings.broadcasters.chains)
-        yield "broadcasters.members", [_chain_id(key) for key in settings.broadcasters.members]
+        yield "broadcasters.members", _chain_ids(settings.broadcasters.members)
 
 
 def _urls(settings: Settings) -> Iterable[tuple[str, str]]:
@@ -107,7 +109,7 @@ def _of_indexer(key: str, indexer: Indexer) -> Iterable[str]:
 
 
 def _of_ppoi(ppoi: Ppoi) -> Iterable[str]:
-    named = _NETWORKS_BUILT_IN | {_chain_id(key) for key in ppoi.networks}
+    named = {*PPOI_NETWORKS, *_chain_ids(ppoi.networks)}
     for chain_id in dict.fromkeys(ppoi.chains):
         if chain_id not in named:
             yield f"ppoi.networks: has no name for chain {chain_id}, and none is built in"
@@ -126,9 +128,16 @@ def _repeated(values: list[int]) -> list[int]:
     return [value for value, times in Counter(values).items() if times > 1]
 
 
-def _chain_id(text: str) -> int:
-    """A chain's number that had to be written as text, as keys of tables are; 0, which no chain has, if it is none."""
-    return int(text) if re.fullmatch(r"[1-9][0-9]{0,15}", text) else 0
+def _chain_ids(keys: Iterable[str]) -> list[int]:
+    """Chains' numbers that had to be written as text, as keys of tables are."""
+    return [int(key) for key in keys if _CHAIN_ID.fullmatch(key)]
+
+
+def _keys_of_chains(settings: Settings) -> Iterable[tuple[str, Iterable[str]]]:
+    if settings.ppoi is not None:
+        yield "ppoi.networks", settings.ppoi.networks
+    if settings.broadcasters is not None:
+        yield "broadcasters.members", settings.broadcasters.members
 
 
 def _is_header(name: str, text: str) -> bool:

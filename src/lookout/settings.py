@@ -1,7 +1,8 @@
 """The configuration as one frozen value: every key with its launch value."""
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -15,6 +16,16 @@ DurationOrZero = Annotated[float, Meta(ge=0, le=_YEAR_S)]
 Positive = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 Natural = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Text = Annotated[str, Meta(min_length=1)]
+
+
+# The ppoi node's own names of the networks that are built in.
+PPOI_NETWORKS: Final[Mapping[int, str]] = {
+    1: "Ethereum",
+    56: "BNB_Chain",
+    137: "Polygon",
+    42161: "Arbitrum",
+    11155111: "Ethereum_Sepolia",
+}
 
 
 class Server(Struct, frozen=True):

@@ -137,7 +137,7 @@ def test_a_block_time_means_what_was_written(written: str, pace: Pace, tmp_path:
         ),
         (
             CHAIN + "[broadcasters]\nurl = 'http://h'\nchains = [1]\nmembers = {abc = [], 999 = []}",
-            ["broadcasters.members: there is no chain 0 in [[chains]]", "broadcasters.members: there is no chain 999"],
+            ["broadcasters.members: there is no chain 999", "broadcasters.members: 'abc' is not a chain's id"],
         ),
     ],
 )

@@ -33,9 +33,11 @@ def demo(listen: str, seed: int) -> None:
     First lives through a simulated past fortnight, then runs live. Nothing is kept when it ends.
     """
     try:
-        free(listen)
+        host, port = free(listen)
     except ListenError as error:
         fail(f"--listen: {error}")
+    if listen.endswith(":0"):
+        listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     with tempfile.TemporaryDirectory(prefix="lookout-demo-") as name:
         folder = Path(name)
         with _a_bar() as bar:

@@ -4,25 +4,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
-from lookout.settings import Ppoi
+from lookout.settings import PPOI_NETWORKS, Ppoi
 from lookout.sources.answers import call, count, entries, result_of, table
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import MIB, Request
 from lookout.sources.source import OneRequest
 
-NETWORKS: Final[Mapping[int, str]] = {
-    1: "Ethereum",
-    56: "BNB_Chain",
-    137: "Polygon",
-    42161: "Arbitrum",
-    11155111: "Ethereum_Sepolia",
-}
 LIMIT_BYTES: Final = 2 * MIB  # a status tells of every list on every network
 _REQUEST_ID: Final = 1
 
 
 def ppoi_source(settings: Ppoi) -> OneRequest:
-    networks = {**NETWORKS, **{int(chain_id): name for chain_id, name in settings.networks.items()}}
+    networks = {**PPOI_NETWORKS, **{int(chain_id): name for chain_id, name in settings.networks.items()}}
     named = {chain_id: networks.get(chain_id) for chain_id in settings.chains}
     return OneRequest(
         "ppoi",

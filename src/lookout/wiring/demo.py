@@ -2,13 +2,13 @@
 
 import asyncio
 import socket
-import time
-import urllib.request
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Final
+
+import aiohttp
 
 from lookout.api.mirror import paths
 from lookout.clock import SystemClock
@@ -55,29 +55,29 @@ async def live_on(folder: Path, world: World, ready: Callable[[], None]) -> None
     config = folder / "lookout.toml"
     settings = read_config(config)
     host, port = settings.chains[0].rpc[0].split("/")[2].split(":")
-    async with serving(host, int(port), world, wall_clock), asyncio.TaskGroup() as tasks:
-        announcing = tasks.create_task(
-            _announce(f"http://{settings.server.listen}{paths(settings.protocol)[0]}", ready)
-        )
+    async with serving(host, int(port), world, wall_clock):
+        url = f"http://{settings.server.listen}{paths(settings.protocol)[0]}"
+        announcing = asyncio.create_task(_announce(url, ready), name="announce")
         try:
             await monitor_and_serve(settings, folder, config)
         finally:
             announcing.cancel()
+            await asyncio.gather(announcing, return_exceptions=True)
 
 
 async def _announce(url: str, ready: Callable[[], None]) -> None:
-    await asyncio.to_thread(_wait_for_an_answer, url)
+    async with aiohttp.ClientSession() as http:
+        while not await _answers(http, url):  # noqa: ASYNC110  another process decides
+            await asyncio.sleep(_LOOK_EVERY_S)
     ready()
 
 
-def _wait_for_an_answer(url: str) -> None:
-    while True:
-        try:
-            urllib.request.urlopen(url, timeout=1).close()  # noqa: S310  our own address
-        except OSError:
-            time.sleep(_LOOK_EVERY_S)
-        else:
-            return
+async def _answers(http: aiohttp.ClientSession, url: str) -> bool:
+    try:
+        async with http.get(url) as answer:
+            return answer.status == 200
+    except aiohttp.ClientError:
+        return False
 
 
 def _free_port() -> int:

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from lookout.settings import PPOI_NETWORKS
 from lookout.sources import evm, json_pointer, ponder, ppoi, squid, subgraph, waku
 from lookout.sources.broadcasters import parse_messages, parse_page
 
@@ -18,7 +19,7 @@ def recorded(name: str) -> bytes:
 
 PARSERS: Final[dict[str, tuple[Callable[[bytes], object], str]]] = {
     "ppoi": (
-        partial(ppoi.parse_node_status, networks=ppoi.NETWORKS, required_list=REQUIRED_LIST),
+        partial(ppoi.parse_node_status, networks=PPOI_NETWORKS, required_list=REQUIRED_LIST),
         "ppoi-node-status.json",
     ),
     "squid": (squid.parse_status, "squid-status.json"),

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
-from lookout.settings import Ppoi
+from lookout.settings import PPOI_NETWORKS, Ppoi
 from lookout.sources.failure import ProbeFailed
-from lookout.sources.ppoi import NETWORKS, parse_node_status, ppoi_source
+from lookout.sources.ppoi import parse_node_status, ppoi_source
 from tests.contract.sources.recorded import REQUIRED_LIST, recorded
 
 FINE = {"currentTxidIndex": 42, "validatedTxidIndex": 41}
@@ -27,7 +27,7 @@ def found_on_ethereum(body: bytes) -> Found:
 
 @pytest.mark.clause("M9", "S12", "S13")
 def test_a_recorded_status_answers_for_every_chain_in_its_own_way() -> None:
-    assert parse_node_status(recorded("ppoi-node-status.json"), NETWORKS, REQUIRED_LIST) == {
+    assert parse_node_status(recorded("ppoi-node-status.json"), PPOI_NETWORKS, REQUIRED_LIST) == {
         Check("ppoi", 1): Indexes(1230, 1234),
         Check("ppoi", 56): Nothing(),  # the validated index is absent
         Check("ppoi", 137): MissingList(),
@@ -87,7 +87,7 @@ def test_a_status_is_told_as_the_rules_need_it(body: bytes, expected: Found) -> 
 )
 def test_an_index_that_is_no_count_fails_its_chain_alone(index: bytes) -> None:
     body = recorded("ppoi-node-status.json").replace(b'"validatedTxidIndex":1230', b'"validatedTxidIndex":' + index)
-    found = parse_node_status(body, NETWORKS, REQUIRED_LIST)
+    found = parse_node_status(body, PPOI_NETWORKS, REQUIRED_LIST)
     assert found[Check("ppoi", 1)] == Failed("not understood: validatedTxidIndex")
     assert found[Check("ppoi", 137)] == MissingList()
 
@@ -119,7 +119,7 @@ def test_a_network_of_another_shape_fails(network: Any) -> None:
 )
 def test_what_is_no_status_fails_for_all_chains(body: bytes, reason: str) -> None:
     with pytest.raises(ProbeFailed) as caught:
-        parse_node_status(body, NETWORKS, REQUIRED_LIST)
+        parse_node_status(body, PPOI_NETWORKS, REQUIRED_LIST)
     assert caught.value.reason == reason
 
 
