@@ -17,10 +17,10 @@ setup: .venv/installed ## the command, as .venv/bin/lookout
 run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes options, e.g. --listen 127.0.0.1:9000
 	@$(BIN)/lookout demo $(ARGS)
 
-test: .venv/installed-dev .venv/packages-test ## all tests; ARGS= passes options to pytest
+test: .venv/installed-dev .venv/packages ## all tests; ARGS= passes options to pytest
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
-check: .venv/installed-dev .venv/packages-test ## format, lint, types, import rules, clauses, the core's coverage, then all tests
+check: .venv/installed-dev .venv/packages ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -77,14 +77,17 @@ clean: ## remove what the targets above made
 	@touch $@
 
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
-PACKAGES := chromium curl wrk
-.venv/packages-test: Makefile | .venv/python
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! dpkg -s $(PACKAGES) >/dev/null 2>&1; then \
-	  echo "installing $(PACKAGES) (once)"; \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(PACKAGES) >/dev/null \
-	    || echo "could not install $(PACKAGES): what needs them will be left out" >&2; \
-	fi
-	@touch $@
+.venv/packages: Makefile | .venv/python
+	@wanted=; \
+	for pair in chromium=chromium curl=curl node=nodejs varnishd=varnish,varnish-modules wrk=wrk; do \
+	  PATH="$$PATH:/usr/sbin" command -v $${pair%%=*} >/dev/null || wanted="$$wanted $$(echo $${pair#*=} | tr , ' ')"; \
+	done; \
+	if [ -n "$$wanted" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing$$wanted (once)"; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$wanted >/dev/null; } \
+	    || { echo "could not install$$wanted: the tests that need them will be left out" >&2; exit 0; }; \
+	fi; \
+	touch $@
 
 # An environment of its own: what changes the code wants an older test runner than what checks it.
 .venv-mutants/installed: .venv/installed requirements/mutants.txt

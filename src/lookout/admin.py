@@ -126,6 +126,8 @@ class AdminPort:
         host, _, port = self._wanted.rpartition(":")
         try:
             self._server = _Server(host.strip("[]"), int(port), self._answer)
+        except socket.gaierror:
+            raise AdminError(f"{self._wanted}: there is no such host") from None
         except OSError as error:
             raise AdminError(f"{self._wanted}: {error.strerror}") from error
         self._thread = Thread(target=self._server.serve_forever, args=(_LOOK_EVERY_S,), name="admin", daemon=True)

@@ -46,6 +46,8 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     for key, address, optional in _addresses(settings):
         if not (optional and address == "") and not is_host_port(address):
             yield f"{key}: has to be HOST:PORT"
+    if settings.admin.server == settings.server.listen:
+        yield "admin.server: has to be another address than server.listen"
     if not all(_is_network(proxy) for proxy in settings.server.trusted_proxies):
         yield "server.trusted_proxies: has to hold addresses and CIDR networks"
     if 86_400 % settings.history.bucket_s:
@@ -156,7 +158,7 @@ def _is_http(url: str) -> bool:
 
 
 def is_host_port(address: str) -> bool:
-    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):([0-9]{1,5})", address)
+    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", address, re.ASCII)
     return match is not None and int(match[2]) <= 65_535
 
 

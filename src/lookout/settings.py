@@ -30,7 +30,7 @@ PPOI_NETWORKS: Final[Mapping[int, str]] = {
 
 class Server(Struct, frozen=True):
     listen: str = "127.0.0.1:8080"
-    workers: Positive = 1
+    workers: Annotated[int, Meta(ge=1, le=256)] = 1
     rate_limit_per_minute: Natural = 120
     trusted_proxies: tuple[str, ...] = ()
     history_unreadable_s: Duration = 300

@@ -19,7 +19,7 @@ from tests.integration.fast import LOOKOUT, World, a_world, run
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.together import Service, a_group, a_service, answer, living, until
 
-COMMANDS = ("demo", "run", "monitor", "serve", "probe", "check-config", "replay", "sim")
+COMMANDS = ("demo", "run", "monitor", "serve", "probe", "check-config", "replay", "sim", "watch", "verify")
 ROWS = 21
 
 
@@ -50,7 +50,7 @@ async def ended(process: "subprocess.Popen[bytes]", within_s: float) -> int:
 
 def of_the_server(process: "subprocess.Popen[bytes]") -> int:
     """The process that ``run`` started to serve."""
-    (pid,) = (pid for pid, command in living(process.pid).items() if "--end-with-parent" in command)
+    (pid,) = (pid for pid, command in living(process.pid).items() if "lookout.wiring.child" in command)
     return pid
 
 
@@ -67,12 +67,12 @@ def test_run_serves_every_row_and_answers_on_both_admin_ports(tmp_path: Path) ->
     run(scenario())
 
 
-@pytest.mark.parametrize("way", ["SIGINT to the group", "SIGTERM to the parent"])
+@pytest.mark.parametrize("way", ["SIGINT to the group", "SIGHUP to the group", "SIGTERM to the parent"])
 def test_run_ends_whole_and_leaves_the_store_intact(tmp_path: Path, way: str) -> None:
     async def scenario() -> None:
         async with a_running_service(tmp_path) as (world, service, process):
-            if way == "SIGINT to the group":
-                os.killpg(process.pid, signal.SIGINT)
+            if way.endswith("group"):
+                os.killpg(process.pid, signal.Signals[way.split()[0]])
             else:
                 process.send_signal(signal.SIGTERM)
             assert await ended(process, within_s=15) == 0, service.said
@@ -95,13 +95,41 @@ def test_a_killed_run_takes_its_server_with_it(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_run_ends_when_its_server_was_killed_and_says_so(tmp_path: Path) -> None:
+def test_run_starts_a_server_that_was_killed_again_and_says_so(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with a_running_service(tmp_path) as (_, service, process):
-            os.kill(of_the_server(process), signal.SIGKILL)
-            assert await ended(process, within_s=15) in range(1, 128), service.said
-            assert "the server ended" in service.said
+        async with a_running_service(tmp_path) as (world, service, process):
+            killed = of_the_server(process)
+            os.kill(killed, signal.SIGKILL)
+
+            async def answers_again() -> bool:
+                others = [pid for pid, command in living(process.pid).items() if "lookout.wiring.child" in command]
+                return others not in ([], [killed]) and await answer(world.http, service.base + LIVE) is not None
+
+            await until(answers_again, "another server answers")
+            assert "the server ended; starting it again" in service.said
+            process.send_signal(signal.SIGTERM)
+            assert await ended(process, within_s=15) == 0, service.said
             assert "Traceback" not in service.said
+
+    run(scenario())
+
+
+def test_run_reads_its_configuration_once_also_from_a_pipe(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            service = a_service(tmp_path, world.base)
+            text = (tmp_path / "lookout.toml").read_bytes()
+            os.mkfifo(tmp_path / "pipe.toml")
+            with a_group(tmp_path, "run", "-c", "pipe.toml") as process:
+                (tmp_path / "pipe.toml").write_bytes(text)
+
+                async def answers() -> bool:
+                    assert process.poll() is None, service.said
+                    return await answer(world.http, service.base + LIVE) is not None
+
+                await until(answers, "the server listens where the file says")
+                process.send_signal(signal.SIGTERM)
+                assert await ended(process, within_s=15) == 0, service.said
 
     run(scenario())
 

@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
 def assert_it_lives(server: RawServer) -> None:
     began = time.monotonic()
     assert server.ask().body == b'{"live":1}'
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 15
 
 
 def lines(*text: str) -> bytes:

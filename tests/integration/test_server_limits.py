@@ -49,12 +49,12 @@ def test_120_requests_pass_and_the_121st_is_refused_whichever_worker_it_meets(tm
 
 @pytest.mark.clause("E2")
 def test_after_the_ban_requests_pass_again(tmp_path: Path) -> None:
-    with a_raw_server(filled(tmp_path), server=f"{TWO}rate_limit_per_minute = 3\nban_s = 1\n") as server:
+    with a_raw_server(filled(tmp_path), server=f"{TWO}rate_limit_per_minute = 3\nban_s = 5\n") as server:
         assert server.codes(4) == [200, 200, 200, 429]
-        assert server.ask().ours["retry-after"] == "1"
+        assert 1 <= int(server.ask().ours["retry-after"]) <= 5
         banned_at = time.monotonic()
-        until(lambda: server.ask().http_code == 200, "it passes again", within_s=5)
-        assert time.monotonic() - banned_at > 0.5, "asking on neither shortens nor prolongs it"
+        until(lambda: server.ask().http_code == 200, "it passes again")
+        assert 1 < time.monotonic() - banned_at < 15, "asking on neither shortens nor prolongs it"
         assert server.codes(3) == [200, 200, 429], "a new minute has begun"
 
 
@@ -99,7 +99,7 @@ def test_the_admin_port_sums_over_both_workers_and_knows_when_they_are_ready(tmp
         assert ("lookout_report_age_seconds",) not in metrics(server)
         assert server.codes(10, "GET", live) == [503] * 10
         filled(tmp_path)
-        until(lambda: admin(server, "/readyz")[0] == 200, "it is ready", within_s=2)
+        until(lambda: admin(server, "/readyz")[0] == 200, "it is ready")
         assert server.codes(40, "GET", live) == [200] * 40
         assert server.codes(5, "HEAD", f"{live}/history", "If-None-Match: *") == [304] * 5
         assert server.codes(3, "PUT", "/nowhere") == [404] * 3
@@ -110,7 +110,7 @@ def test_the_admin_port_sums_over_both_workers_and_knows_when_they_are_ready(tmp
         assert counted["lookout_requests_total", "304", "history"] == 5
         assert counted["lookout_requests_total", "404", "other"] == 6
         assert counted["lookout_requests_total", "429", "live"] == 0
-        assert counted["lookout_store_errors_total",] == 0
+        assert counted["lookout_store_read_errors_total",] == 0
         assert 0 < counted["lookout_report_age_seconds",] < 60
         assert admin(server, "/readyz?maxAge=60")[0] == 200
         http_code, body = admin(server, "/readyz?maxAge=0.001")

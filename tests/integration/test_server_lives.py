@@ -77,8 +77,10 @@ def test_a_store_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         filled(tmp_path)
         stored_at = time.monotonic()
         until(lambda: server.ask().http_code == 200 and server.ask("GET", HISTORY).http_code == 200, "both")
-        assert time.monotonic() - stored_at < 1
+        assert time.monotonic() - stored_at < 10
         assert server.logged(FAILS) == 0
+        assert server.logged("there is no report in the store yet; answering 503") == 1
+        assert server.logged("the first report was loaded") == 1
 
 
 def vanish(path: Path) -> None:
@@ -123,7 +125,7 @@ def test_whatever_happens_to_the_file_the_last_documents_are_served(
         stored_at = time.monotonic()
         until(lambda: server.ask().body == b'{"live":2}', "the new report")
         until(lambda: server.ask("GET", HISTORY).body == b'{"history":2}', "the new history")
-        assert time.monotonic() - stored_at < 1
+        assert time.monotonic() - stored_at < 10
         assert server.logged(FAILS) == server.logged(WORKS) == 1
 
 
@@ -132,14 +134,14 @@ def test_a_history_that_was_unreadable_for_too_long_is_503_and_the_report_is_not
     path = filled(tmp_path) / "lookout.db"
     with a_raw_server(tmp_path, server="history_unreadable_s = 1\n") as server:
         be_replaced_by_text(path)
-        until(lambda: server.ask("GET", HISTORY).http_code == 503, "the history is given up", within_s=4)
+        until(lambda: server.ask("GET", HISTORY).http_code == 503, "the history is given up")
         answer = server.ask("GET", HISTORY)
         assert (answer.ours["retry-after"], answer.ours["cache-control"]) == ("30", "no-store")
         assert server.ask().body == b'{"live":1}'
         assert [line["event"] for line in server.log()][-2:] == [FAILS, TOO_LONG]
         vanish(path)
         filled(tmp_path)
-        until(lambda: server.ask("GET", HISTORY).http_code == 200, "it is back", within_s=1)
+        until(lambda: server.ask("GET", HISTORY).http_code == 200, "it is back")
 
 
 def put_aside(path: Path) -> None:
@@ -163,7 +165,7 @@ def test_a_text_file_for_a_store_is_told_once_and_answered_with_503(tmp_path: Pa
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "Ctrl-C"])
+@pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "Ctrl-C", "closed terminal"])
 def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, workers: int, end: str) -> None:
     with (
         a_raw_server(filled(tmp_path), server=f"workers = {workers}\n", with_admin=True) as server,
@@ -174,8 +176,8 @@ def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, workers: i
         until(lambda: metrics(server)["lookout_workers",] == workers, "all workers look at the store")
         pids = server.workers()
         began = time.monotonic()
-        if end == "Ctrl-C":
-            os.killpg(server.process.pid, signal.SIGINT)
+        if end in ("Ctrl-C", "closed terminal"):
+            os.killpg(server.process.pid, signal.SIGINT if end == "Ctrl-C" else signal.SIGHUP)
         else:
             server.process.send_signal(signal.Signals[end])
         assert server.process.wait(STOP_WITHIN_S) == 0
@@ -184,13 +186,19 @@ def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, workers: i
     assert [line["event"] for line in server.log()][-1] == "stopped"
 
 
-def test_workers_whose_parent_was_killed_end(tmp_path: Path) -> None:
-    with a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server:
+def test_workers_whose_parent_was_killed_end_although_somebody_is_connected(tmp_path: Path) -> None:
+    with (
+        a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server,
+        server.connect() as silent,
+        server.connect() as half,
+    ):
+        assert silent.getpeername()
+        half.sendall(b"GET /api/v1/protocol/liveness HTTP/1.1\r\nHost:")
         until(lambda: metrics(server)["lookout_workers",] == 2, "both workers look at the store")
         workers = server.workers()
         server.process.kill()
         server.process.wait()
-        until(lambda: not any(map(is_a_worker, workers)), "the workers end", within_s=15)
+        until(lambda: not any(map(is_a_worker, workers)), "the workers end")
 
 
 def test_a_worker_that_was_killed_is_replaced_and_the_other_answers_meanwhile(tmp_path: Path) -> None:
@@ -206,7 +214,7 @@ def test_a_worker_that_was_killed_is_replaced_and_the_other_answers_meanwhile(tm
             slowest = max(slowest, time.monotonic() - asked_at)
             assert time.monotonic() - began < 15, "it is not replaced"
         assert other in server.workers()
-        assert slowest < 1
+        assert slowest < 10
         assert failed == 0
         assert metrics(server)["lookout_requests_total", "200", "live"] > 0
 

@@ -24,7 +24,7 @@ class Callers:
     def __init__(self, trusted_proxies: Sequence[str]) -> None:
         self._trusted = tuple(ip_network(proxy, strict=False) for proxy in trusted_proxies)
         self.trusts_some = bool(self._trusted)
-        # Callers come again; the cache is bounded, however many there are, and holds nothing long.
+        # Callers come again; the cache is bounded, however many there are and whatever they send.
         self._known = lru_cache(4096)(self._look_up)
 
     def caller(self, peer: str, forwarded: str | None) -> bytes:

@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 from lookout.api.shared import SharedBytes
 
 CODES: Final = (200, 204, 304, 404, 405, 429, 503)
-ROUTES: Final = ("live", "history", "other")
+ENDPOINTS: Final = ("live", "history")
+ROUTES: Final = (*ENDPOINTS, "other")
 _CELL: Final = {(route, code): r * len(CODES) + c for r, route in enumerate(ROUTES) for c, code in enumerate(CODES)}
 _SEEN_MS, _GENERATED_AT, _STORE_ERRORS = range(len(_CELL), len(_CELL) + 3)
 _CELLS: Final = len(_CELL) + 3
@@ -27,6 +28,7 @@ class Counts:
     """A row of numbers for each process; each writes only its own."""
 
     def __init__(self, processes: int) -> None:
+        self.processes = processes
         self._rows = 2 * processes  # while one is being replaced there are two
         self._memory = SharedBytes(self._rows * _CELLS * _CELL_BYTES)
 

@@ -1,6 +1,7 @@
-"""A thread that keeps a process's replies up to date, apart from the one that answers."""
+"""Threads that keep a process's replies up to date, apart from the one that answers."""
 
 import threading
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -8,34 +9,46 @@ import structlog
 from lookout.api.front import Front
 
 _LOOK_EVERY_S: Final = 0.25
+_FIRST_LOOK_S: Final = 2.0
 
 log = structlog.get_logger("server")
 
 
 class Follower:
-    """Looks at the store four times a second, from ``start`` to ``stop``."""
+    """Looks at the store four times a second, from ``start`` to ``stop``. A second thread looks at the time, since the
+    first may hang with its store."""
 
     def __init__(self, front: Front) -> None:
         self._front = front
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="follow the store", daemon=True)
+        self._looked = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(work,), name=name, daemon=True)
+            for name, work in (("look at the store", self._look), ("look at the time", front.look_at_the_time))
+        ]
 
     def start(self) -> None:
-        """The first look is taken at once: whoever asks next gets what is there."""
-        self._look()
-        self._thread.start()
+        """Whoever asks next gets what is in the store, unless the store keeps it waiting."""
+        for thread in self._threads:
+            thread.start()
+        self._looked.wait(_FIRST_LOOK_S)
 
     def stop(self) -> None:
         self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=1)
-
-    def _run(self) -> None:
-        while not self._stopped.wait(_LOOK_EVERY_S):
-            self._look()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=_LOOK_EVERY_S)
 
     def _look(self) -> None:
         try:
             self._front.look()
-        except Exception:  # a bug; the replies stay as they are, and the next look may go well
-            log.exception("a look at the store died of a bug")
+        finally:
+            self._looked.set()
+
+    def _repeat(self, work: Callable[[], None]) -> None:
+        while not self._stopped.is_set():
+            try:
+                work()
+            except Exception:  # a bug; the replies stay as they are, and the next time may go well
+                log.exception("a look at the store died of a bug")
+            self._stopped.wait(_LOOK_EVERY_S)

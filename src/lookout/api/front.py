@@ -1,17 +1,14 @@
 """All that happens between a request and its reply, whichever way a server passes them on."""
 
 from functools import lru_cache
-from typing import Final
 
 from lookout.api.callers import Callers
-from lookout.api.counting import OwnCounts
+from lookout.api.counting import ENDPOINTS, OwnCounts
 from lookout.api.limiting import Limiter
 from lookout.api.mirror import Mirror
 from lookout.api.replies import Reply, too_many_requests
 from lookout.api.responding import respond
 from lookout.clock import Clock
-
-_ROUTES: Final = ("live", "history")
 
 
 class Front:
@@ -26,7 +23,7 @@ class Front:
         self._limiter = limiter
         self._counts = counts
         self._clock = clock
-        self._route = dict(zip(mirror.paths, _ROUTES, strict=True))
+        self._route = dict(zip(mirror.paths, ENDPOINTS, strict=True))
         self._store_errors = 0
         self._too_many = lru_cache(too_many_requests)
 
@@ -42,8 +39,13 @@ class Front:
         return reply
 
     def look(self) -> None:
-        """Follow the store, and tell the other processes that this one is there."""
+        """Follow the store; it may keep this waiting."""
         self.mirror.look()
+        self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at, 0)
+
+    def look_at_the_time(self) -> None:
+        """Notice a store that keeps the other look waiting, and tell the other processes that this one is there."""
+        self.mirror.look_at_the_time()
         new_errors, self._store_errors = self.mirror.store_errors - self._store_errors, self.mirror.store_errors
         self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at, new_errors)
 

@@ -22,8 +22,8 @@ class Instruments(Collector):
     def readiness(self, max_age_s: float | None) -> Readiness:
         """Whether every process has a live report to answer with, and one that is young enough."""
         loaded = self._counts.summary(self._clock.elapsed_ms()).generated_at
-        if not loaded:
-            return Readiness(False, "no process answers requests", None)
+        if len(loaded) < self._counts.processes:
+            return Readiness(False, f"{len(loaded)} of {self._counts.processes} processes are there", None)
         ages_s = [self._age_s(at) for at in loaded if at is not None]
         if len(ages_s) < len(loaded):
             return Readiness(False, "no live report was loaded yet", None)
@@ -39,7 +39,7 @@ class Instruments(Collector):
             requests.add_metric([route, str(code)], number)
         yield requests
         yield CounterMetricFamily(
-            "lookout_store_errors", "Times that the store could not be read", value=summary.store_errors
+            "lookout_store_read_errors", "Times that the store could not be read", value=summary.store_errors
         )
         yield GaugeMetricFamily("lookout_workers", "Processes that answer requests", len(summary.generated_at))
         age = GaugeMetricFamily("lookout_report_age_seconds", "How old the oldest live report is that is served")

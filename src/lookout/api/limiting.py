@@ -46,7 +46,8 @@ class Limiter:
     """A table of fixed size, one for all processes of a server.
 
     An entry is looked for in a set of eight that its hash chooses. If they are all taken, the oldest one goes. The hash
-    has a secret key, so that nobody can aim at another caller's set; addresses themselves are not kept.
+    has a secret key, so that nobody can aim at another caller's set. No address is in the table; the last few thousand
+    that were hashed are kept beside it, for speed.
     """
 
     def __init__(self, limit: int, ban_ms: int, sets: int = 8_192, processes: int = 1) -> None:

@@ -1,16 +1,18 @@
 """The two documents of the store, mirrored in memory as ready-made replies."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
 
 from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING, NO_HISTORY, NO_LIVE, Resource, endpoint
 from lookout.clock import Clock
-from lookout.core.wire import Document
+from lookout.core.wire import Document, etag
 from lookout.store.protocol import DocumentName, Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
+_OVERDUE_MS: Final = 5_000  # a look that takes so long is no short one any more
+_TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
 
 log = structlog.get_logger("server")
 
@@ -29,21 +31,28 @@ class Mirror:
         protocol: str,
         history_unreadable_ms: int,
         others: Mapping[str, Resource],
+        page: Callable[[bytes | None], Resource] | None = None,
     ) -> None:
+        """``page`` makes the status page of a live report, or of none; it is called once per report."""
         self._reader = reader
         self._clock = clock
         self.paths = paths(protocol)
         self._history_unreadable_ms = history_unreadable_ms
         self._others = others
+        self._page = page
         # Often enough that an unreadable history is noticed well before its time is over.
         self._read_again_ms = min(_READ_AGAIN_MS, history_unreadable_ms // 4)
         self._read_ms: int | None = None
+        self._began_ms: int | None = None  # the look that is under way
+        self._is_overdue = False
+        self._is_waiting = False
         self._history_unreadable_since_ms: int | None = None
         self._failing = False
         self._live: Document | None = None
         self._history: Document | None = None
         self.store_errors = 0
-        self.resources: Mapping[str, Resource] = self._assembled()
+        self._pages = self._made_pages()
+        self.resources: Mapping[str, Resource] = self._assembled(None, None)
 
     @property
     def generated_at(self) -> int | None:
@@ -52,9 +61,29 @@ class Mirror:
 
     def look(self) -> None:
         """Take over what is new in the store."""
-        now_ms = self._clock.elapsed_ms()
-        if self._is_due(now_ms):
-            self._read(now_ms)
+        now_ms = self._began_ms = self._clock.elapsed_ms()
+        try:
+            if self._is_due(now_ms):
+                self._read(now_ms)
+        finally:
+            self._began_ms = None
+        if self._is_overdue:
+            self._is_overdue = False
+            log.info("the store answers again")
+
+    def look_at_the_time(self) -> None:
+        """To be called by another thread than the one that looks, which a store may keep waiting for ever: what was
+        read last is then as old as if reading failed."""
+        began_ms, now_ms = self._began_ms, self._clock.elapsed_ms()
+        if began_ms is None or now_ms - began_ms < _OVERDUE_MS:
+            return
+        if not self._is_overdue:
+            self._is_overdue = True
+            self.store_errors += 1
+            log.error("the store does not answer; serving what was read last", for_s=(now_ms - began_ms) / 1000)
+        if self._history is not None and now_ms - began_ms > self._history_unreadable_ms:
+            log.error(_TOO_LONG)
+            self._take(self._live, None)
 
     def _is_due(self, now_ms: int) -> bool:
         try:
@@ -67,17 +96,24 @@ class Mirror:
         self._read_ms = now_ms
         live, live_error = self._document("live", self._live)
         history, history_error = self._document("history", self._history)
-        self._tell(live_error or history_error)
+        self._tell(live_error or history_error, is_there=live is not None)
         if history_error is None:
             self._history_unreadable_since_ms = None
         elif self._history_unreadable_since_ms is None:
             self._history_unreadable_since_ms = now_ms
         elif history is not None and now_ms - self._history_unreadable_since_ms > self._history_unreadable_ms:
-            log.error("the history has been unreadable for too long; answering 503")
+            log.error(_TOO_LONG)
             history = None
         if (live, history) != (self._live, self._history):
-            self._live, self._history = live, history
-            self.resources = self._assembled()
+            self._take(live, history)
+
+    def _take(self, live: Document | None, history: Document | None) -> None:
+        self.resources = self._assembled(live, history)
+        is_new_report = live != self._live
+        self._live, self._history = live, history
+        if is_new_report:  # after the API: nothing that befalls the page keeps a document back
+            self._pages = self._made_pages()
+            self.resources = self._assembled(live, history)
 
     def _document(self, name: DocumentName, last: Document | None) -> tuple[Document | None, str | None]:
         """A document, or the last one and why there is no newer. One that is unreadable hurts the other in nothing."""
@@ -85,11 +121,13 @@ class Mirror:
             document = self._reader.read(name)
         except StoreError as error:
             return last, str(error)
-        if document is None and last is not None:
-            return last, "the store holds no documents any more"
+        if document is None:
+            return last, None if last is None else "the store holds no documents any more"
+        if etag(document.body) != document.etag:
+            return last, f"the stored {name} document is damaged"
         return document, None
 
-    def _tell(self, error: str | None) -> None:
+    def _tell(self, error: str | None, *, is_there: bool) -> None:
         """Count every failure, and log where it begins and ends."""
         if error is not None:
             self.store_errors += 1
@@ -97,12 +135,25 @@ class Mirror:
                 log.error("the store cannot be read; serving what was read last", error=error)
         elif self._failing:
             log.info("the store can be read again")
+        elif not is_there and not self._is_waiting:
+            self._is_waiting = True
+            log.warning("there is no report in the store yet; answering 503")
+        elif is_there and self._is_waiting:
+            self._is_waiting = False
+            log.info("the first report was loaded")
         self._failing = error is not None
 
-    def _assembled(self) -> dict[str, Resource]:
-        live = NO_LIVE if self._live is None else endpoint(self._live, LIVE_CACHING)
-        history = NO_HISTORY if self._history is None else endpoint(self._history, HISTORY_CACHING)
-        return {**self._others, **dict(zip(self.paths, (live, history), strict=True))}
+    def _assembled(self, live: Document | None, history: Document | None) -> dict[str, Resource]:
+        replies = (
+            NO_LIVE if live is None else endpoint(live, LIVE_CACHING),
+            NO_HISTORY if history is None else endpoint(history, HISTORY_CACHING),
+        )
+        return {**self._others, **self._pages, **dict(zip(self.paths, replies, strict=True))}
+
+    def _made_pages(self) -> dict[str, Resource]:
+        if self._page is None:
+            return {}
+        return {"/": self._page(None if self._live is None else self._live.body)}
 
 
 def paths(protocol: str) -> tuple[str, str]:

@@ -10,6 +10,8 @@ ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
 JSON: Final = "application/json; charset=utf-8"
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
+OWN_CACHING: Final = "public, max-age=300"
+PAGE_CACHING: Final = "no-cache"
 HISTORY_RETRY_S: Final = 30  # A12
 
 Headers = tuple[tuple[str, str], ...]
@@ -87,10 +89,10 @@ def endpoint(document: Document, caching: str) -> Resource:
     )
 
 
-def operators_own(content_type: str, body: bytes, *headers: tuple[str, str]) -> Resource:
+def operators_own(content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING) -> Resource:
     """A route of the operator's own: a convenience, no part of the API."""
     tag = etag(body)
-    validators: Headers = (("cache-control", "public, max-age=300"), ("etag", tag), *CORS, *headers)
+    validators: Headers = (("cache-control", caching), ("etag", tag), *CORS, *headers)
     return Resource(
         found=reply(200, (("content-type", content_type), *validators), body),
         preflight=PREFLIGHT,

@@ -1,17 +1,21 @@
 """``lookout demo``: the whole service on simulated upstreams."""
 
+import signal
 import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from lookout.admin import AdminError
 from lookout.api.mirror import paths
 from lookout.cli.arguments import checked_listen, fail
 from lookout.config import read_config
+from lookout.store.protocol import StoreError
 from lookout.wiring.demo import live_on, live_through_the_past
-from lookout.wiring.listening import ListenError, free
+from lookout.wiring.listening import ListenError, free, written
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import run_until_stopped
 from lookout.wiring.together import ServerEndedError
@@ -37,7 +41,8 @@ def demo(listen: str, seed: int) -> None:
     except ListenError as error:
         fail(f"--listen: {error}")
     if listen.endswith(":0"):
-        listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        listen = written(host, port)
+    signal.signal(signal.SIGTERM, _end)  # until the event loop takes over, so that the folder goes with us
     with tempfile.TemporaryDirectory(prefix="lookout-demo-") as name:
         folder = Path(name)
         with _a_bar() as bar:
@@ -49,6 +54,7 @@ def demo(listen: str, seed: int) -> None:
 
         def ready() -> None:
             click.echo(f"""
+  status page   http://{listen}/
   live report   http://{listen}{live}
   history       http://{listen}{history}
   API           http://{listen}/openapi.json
@@ -61,6 +67,12 @@ def demo(listen: str, seed: int) -> None:
             run_until_stopped(live_on(folder, world, ready))
         except ServerEndedError as ended:
             raise SystemExit(ended.exit_code) from None
+        except (AdminError, StoreError, OSError) as error:
+            fail(f"the demo cannot go on: {error}")
+
+
+def _end(*_: object) -> NoReturn:
+    raise SystemExit(0)
 
 
 def _a_bar() -> Progress:

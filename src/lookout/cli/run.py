@@ -20,7 +20,7 @@ def run(config: Path) -> None:
     settings = settings_of(config)
     configure_log(settings.log)
     try:
-        run_until_stopped(monitor_and_serve(settings, config.absolute().parent, config))
+        run_until_stopped(monitor_and_serve(settings, config.absolute().parent))
     except (AdminError, StateError, StoreError) as error:
         fail(str(error))
     except ServerEndedError as ended:

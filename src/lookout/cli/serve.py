@@ -7,7 +7,6 @@ import click
 from lookout.admin import AdminError
 from lookout.cli.arguments import config_option, fail, settings_of
 from lookout.store.protocol import StoreError
-from lookout.wiring import process
 from lookout.wiring.listening import ListenError
 from lookout.wiring.log import configure_log
 from lookout.wiring.server import serve as run_server
@@ -15,13 +14,10 @@ from lookout.wiring.server import serve as run_server
 
 @click.command()
 @config_option
-@click.option("--end-with-parent", is_flag=True, hidden=True)
-def serve(config: Path, end_with_parent: bool) -> None:
+def serve(config: Path) -> None:
     """Answer with what the monitor stored, until stopped."""
     settings = settings_of(config)
     configure_log(settings.log)
-    if end_with_parent:
-        process.end_with_parent()
     try:
         run_server(settings, config.absolute().parent)
     except (AdminError, ListenError, StoreError) as error:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 from lookout.core.pieces import Pieces
@@ -195,6 +196,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
         found = path.stat()
     except FileNotFoundError:
         return None
+    if not S_ISREG(found.st_mode):  # opening a pipe would wait for its other end
+        raise StoreError(f"{path}: is not a file")
     return found.st_dev, found.st_ino
 
 

@@ -34,7 +34,7 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
     now = SystemClock().now()
     world = launch_world(seed, now)
     config = folder / "lookout.toml"
-    config.write_text(_config(listen, f"127.0.0.1:{_free_port()}"))
+    config.write_text(_config(listen))
     settings = read_config(config)
     past_ms = settings.history.retention_days * _DAY_MS
     ledger = rehearse(
@@ -47,19 +47,19 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
     with closing(open_writer(folder / "lookout.db")) as writer:
         writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
     progress(1)
+    config.write_text(_config(listen))  # with ports that are free now, and not only were before
     return world
 
 
 async def live_on(folder: Path, world: World, ready: Callable[[], None]) -> None:
     """Run the service on the simulated upstreams until cancelled; ``ready`` is called once it answers."""
-    config = folder / "lookout.toml"
-    settings = read_config(config)
+    settings = read_config(folder / "lookout.toml")
     host, port = settings.chains[0].rpc[0].split("/")[2].split(":")
     async with serving(host, int(port), world, wall_clock):
         url = f"http://{settings.server.listen}{paths(settings.protocol)[0]}"
         announcing = asyncio.create_task(_announce(url, ready), name="announce")
         try:
-            await monitor_and_serve(settings, folder, config)
+            await monitor_and_serve(settings, folder)
         finally:
             announcing.cancel()
             await asyncio.gather(announcing, return_exceptions=True)
@@ -85,8 +85,8 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def _config(listen: str, upstreams: str) -> str:
-    base, chain_ids = f"http://{upstreams}", [chain.chain_id for chain in LAUNCH]
+def _config(listen: str) -> str:
+    base, chain_ids = f"http://127.0.0.1:{_free_port()}", [chain.chain_id for chain in LAUNCH]
     return f"""
 [server]
 listen = "{listen}"

@@ -14,21 +14,26 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def written(host: str, port: int) -> str:
+    """``HOST:PORT``."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def free(address: str) -> tuple[str, int]:
     """The numeric address and the port, after a look that nobody listens there: workers share their port, and would
     share it with another server's workers as well. Port 0 is one that is free."""
     host, port = host_and_port(address)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        with socket.create_server((host, port), family=family) as listener:
+        family, _, _, _, numeric = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (socket.gaierror, UnicodeError):
+        raise ListenError(f"{address}: there is no such host") from None
+    try:
+        # An IPv6 address without a network listens for IPv4 too, as it will for the server.
+        dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        with socket.create_server(numeric[:2], family=family, dualstack_ipv6=dual) as listener:
             bound_host, bound_port, *_ = listener.getsockname()
     except OSError as error:
-        raise ListenError(f"{address}: {_why(error)}") from None
+        # The system's words alone: the library adds the address to them.
+        why = os.strerror(error.errno) if error.errno is not None else str(error)
+        raise ListenError(f"{address}: {why}") from None
     return bound_host, bound_port
-
-
-def _why(error: OSError) -> str:
-    """The system's words alone: the library adds the address to them. Errors of names have no number of the system."""
-    if isinstance(error, socket.gaierror) or error.errno is None:
-        return str(error.strerror)
-    return os.strerror(error.errno)

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import sys
 from contextlib import suppress
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ LIBRARIES: Final[dict[str, Any]] = {
 
 def configure_log(settings: Log) -> None:
     """Lines on standard error: for people on a terminal, as JSON elsewhere, unless told otherwise."""
-    for_people = settings.format == "console" or (settings.format == "auto" and sys.stderr.isatty())
+    for_people = settings.format == "console" or (settings.format == "auto" and os.isatty(_STANDARD_ERROR))
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     structlog.configure(
         processors=[

@@ -6,24 +6,26 @@ import os
 import resource
 import signal
 import threading
+import time
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
 import uvloop
 
 _STANDARD_INPUT: Final = 0
+_LAST_WORDS_S: Final = 5.0
 
 T = TypeVar("T")
 
 
 def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    """Run until it is done, or until SIGINT or SIGTERM asks it to end."""
+    """Run until it is done, or until a signal asks it to end."""
 
     async def guarded() -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("this runs inside a task")
-        for name in (signal.SIGINT, signal.SIGTERM):
+        for name in stopping_signals():
             asyncio.get_running_loop().add_signal_handler(name, task.cancel)
         try:
             await work
@@ -31,6 +33,12 @@ def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
             task.uncancel()
 
     run(guarded())
+
+
+def stopping_signals() -> tuple[signal.Signals, ...]:
+    """Those that ask a command to end. That its terminal is closed is one, unless it is to outlive that (nohup)."""
+    outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return (signal.SIGINT, signal.SIGTERM) if outlives_terminal else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -58,5 +66,7 @@ def end_with_parent() -> None:
         else:
             parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_LAST_WORDS_S)  # for whom it now serves
+        os._exit(1)
 
     threading.Thread(target=watch, name="watch the parent", daemon=True).start()

@@ -2,7 +2,8 @@
 
 import multiprocessing
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Container
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,9 +23,9 @@ from lookout.clock import SystemClock
 from lookout.config import read_config
 from lookout.settings import Settings
 from lookout.wiring.admin import admin_port
-from lookout.wiring.listening import ListenError, free
+from lookout.wiring.listening import ListenError, free, written
 from lookout.wiring.log import LIBRARIES, configure_log
-from lookout.wiring.process import allow_many_connections
+from lookout.wiring.process import allow_many_connections, stopping_signals
 from lookout.wiring.stores import reader_of
 from lookout.wiring.worker import front_of, worker
 
@@ -66,11 +67,21 @@ def serve(settings: Settings, folder: Path) -> None:
         log_level=LogLevels.warning,
         log_dictconfig=LIBRARIES,
     )
+    server.on_startup(partial(_end_at, stopping_signals(), server.signal_handler_interrupt))
     with admin_port("admin.server", settings.admin.server, registry, instruments.readiness):
-        log.info("serving", address=f"{host}:{port}", workers=workers)
+        log.info("serving", address=written(host, port), workers=workers)
         loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts)
-        server.serve(target_loader=loader, wrap_loader=False)
+        try:
+            server.serve(target_loader=loader, wrap_loader=False)
+        except RuntimeError as error:  # the admin port, or somebody who came between
+            raise ListenError(f"server.listen: {settings.server.listen}: {error}") from error
         log.info("stopped")
+
+
+def _end_at(stopping: Container[signal.Signals], end: Callable[..., None]) -> None:
+    """Granian would take a closed terminal for the wish to begin anew."""
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, end if name in stopping else signal.SIG_IGN)
 
 
 def asgi() -> AsgiApplication:

@@ -8,55 +8,69 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import structlog
 
 from lookout.settings import Settings
 from lookout.wiring.monitor import monitor
 
 _TO_END_S: Final = 5.0
+_FIRST_WAIT_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 60.0
+_WRONG_USE: Final = 2
 
 log = structlog.get_logger("run")
 
 
 class ServerEndedError(Exception):
-    """The server ended by itself, and has said why."""
+    """The server cannot be run, and has said why."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(f"the server ended with exit code {exit_code}")
         self.exit_code = exit_code
 
 
-async def monitor_and_serve(settings: Settings, folder: Path, config: Path) -> None:
-    """Both, until this is cancelled or one of them ends, which ends the other. ``config`` is the file that the settings
-    were read from, and ``folder`` where it lies."""
-    async with _a_server(config) as server:
-        monitoring = asyncio.create_task(monitor(settings, folder), name="monitor")
-        serving = asyncio.create_task(server.wait(), name="serve")
-        try:
-            await asyncio.wait((monitoring, serving), return_when=asyncio.FIRST_COMPLETED)
-            if not monitoring.done():
-                raise ServerEndedError(_told(serving.result()))
-            monitoring.result()
-        finally:
-            monitoring.cancel()
-            serving.cancel()
-            await asyncio.gather(monitoring, serving, return_exceptions=True)
+async def monitor_and_serve(settings: Settings, folder: Path) -> None:
+    """Both, until this is cancelled, the monitor ends or the server cannot be run. Paths in the settings are relative
+    to ``folder``. A server that dies is started again: that is nothing that the monitor should suffer from."""
+    monitoring = asyncio.create_task(monitor(settings, folder), name="monitor")
+    serving = asyncio.create_task(_keep_serving(settings, folder), name="serve")
+    try:
+        done, _ = await asyncio.wait((monitoring, serving), return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        monitoring.cancel()
+        serving.cancel()
+        await asyncio.gather(monitoring, serving, return_exceptions=True)
 
 
-def _told(returncode: int) -> int:
-    """The exit code to end with. What ends with an error has said why; who was killed, or asked to end, has not."""
-    if returncode > 0:
-        return returncode
-    by = signal.Signals(-returncode).name if returncode else "request"
-    log.error("the server ended", by=by)
-    return 1
+async def _keep_serving(settings: Settings, folder: Path) -> None:
+    wait_s = _FIRST_WAIT_S
+    while True:
+        began_s = asyncio.get_running_loop().time()
+        async with _a_server(settings, folder) as server:
+            code = await server.wait()
+        if code == _WRONG_USE:
+            raise ServerEndedError(code)
+        if asyncio.get_running_loop().time() - began_s > _LONGEST_WAIT_S:
+            wait_s = _FIRST_WAIT_S
+        log.error("the server ended; starting it again", by=_ending(code), after_s=wait_s)
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+
+def _ending(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 @asynccontextmanager
-async def _a_server(config: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    command = (sys.executable, "-m", "lookout", "serve", "--end-with-parent", "-c", str(config))
+async def _a_server(settings: Settings, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    command = (sys.executable, "-m", "lookout.wiring.child", str(folder))
     server = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
     try:
+        if server.stdin is not None:
+            server.stdin.write(msgspec.json.encode(settings) + b"\n")  # and stays open for as long as we live
         yield server
     finally:
         await _end(server)

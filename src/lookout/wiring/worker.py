@@ -9,10 +9,11 @@ from lookout.api.counting import Counts
 from lookout.api.following import Follower
 from lookout.api.front import Front
 from lookout.api.limiting import Limiter
-from lookout.api.mirror import Mirror
+from lookout.api.mirror import Mirror, paths
 from lookout.api.rsgi import RsgiApplication
-from lookout.api.site import site
+from lookout.api.site import assets, site, status_page
 from lookout.clock import SystemClock
+from lookout.page import rendering
 from lookout.settings import Settings
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import end_with_parent
@@ -29,19 +30,22 @@ def worker(settings: Settings, folder: Path, limiter: Limiter | None, counts: Co
 
 class _Worker(RsgiApplication):
     def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
-        # Ctrl-C reaches every process of a terminal; the parent alone decides about its workers.
+        # What a terminal says reaches all its processes; the parent alone decides about its workers.
         loop.remove_signal_handler(signal.SIGINT)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         super().__rsgi_init__(loop)
 
 
 def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: Counts) -> Front:
     clock = SystemClock()
+    live_path, history_path = paths(settings.protocol)
     mirror = Mirror(
         reader_of(settings, folder),
         clock,
         settings.protocol,
         round(settings.server.history_unreadable_s * 1000),
-        site(settings.protocol),
+        site(settings.protocol) | assets(rendering.assets()),
+        lambda live: status_page(rendering.render(live, live_path, history_path)),
     )
     return Front(mirror, Callers(settings.server.trusted_proxies), limiter, counts.own(), clock)

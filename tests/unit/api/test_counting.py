@@ -85,7 +85,7 @@ def test_a_process_not_seen_for_five_seconds_is_gone_but_what_it_counted_is_not(
 @pytest.mark.parametrize(
     ("generated_at", "max_age_s", "expected"),
     [
-        pytest.param((), None, Readiness(False, "no process answers requests", None), id="no process"),
+        pytest.param((), None, Readiness(False, "0 of 1 processes are there", None), id="no process"),
         pytest.param((None,), None, Readiness(False, "no live report was loaded yet", None), id="no report"),
         pytest.param((NOON,), None, Readiness(True, "the live report is served", 10.0), id="a report of any age"),
         pytest.param((NOON,), 10, Readiness(True, "the live report is served", 10.0), id="just young enough"),
@@ -155,9 +155,11 @@ def test_the_store_errors_of_a_front_are_told_once_each() -> None:
     store.unreadable = {"changed", "live", "history"}
     for _ in range(3):
         front.look()
+        front.look_at_the_time()
     assert counts.summary(clock.elapsed).store_errors == 3
     store.unreadable = set()
     front.look()
+    front.look_at_the_time()
     assert counts.summary(clock.elapsed).store_errors == 3
 
 

@@ -1,13 +1,15 @@
 """What a server has to answer with, while the store comes, goes and fails."""
 
+from threading import Event, Thread
 from typing import Any, Final
 
 import pytest
 from structlog.testing import capture_logs
 
 from lookout.api.mirror import Mirror
-from lookout.api.replies import operators_own
+from lookout.api.replies import Resource, operators_own
 from lookout.api.responding import respond
+from lookout.core.wire import Document
 from tests.builders import NOON, SECOND
 from tests.unit.api.fakes import FakeReader, SetClock
 
@@ -16,6 +18,10 @@ LOOK_MS: Final = 250
 OWN: Final = {"/own": operators_own("text/plain", b"own")}
 FAILS: Final = "the store cannot be read; serving what was read last"
 WORKS: Final = "the store can be read again"
+WAITS: Final = "there is no report in the store yet; answering 503"
+LOADED: Final = "the first report was loaded"
+HANGS: Final = "the store does not answer; serving what was read last"
+ANSWERS: Final = "the store answers again"
 TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
 
 
@@ -24,7 +30,7 @@ class Followed:
 
     def __init__(self, unreadable_ms: int = UNREADABLE_MS) -> None:
         self.clock = SetClock()
-        self.store = FakeReader()
+        self.store: FakeReader = FakeReader()
         self.mirror = Mirror(self.store, self.clock, "protocol", unreadable_ms, OWN)
 
     def look(self) -> None:
@@ -74,7 +80,7 @@ def test_both_are_unavailable_until_they_were_written_each_for_itself() -> None:
         followed.store.put("history", b"history 1")
         followed.look()
         assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
-    assert log == []
+    assert events(log) == [WAITS, LOADED]
     assert followed.mirror.store_errors == 0
 
 
@@ -223,3 +229,78 @@ def test_the_report_that_is_served_tells_its_instant_and_the_operators_routes_st
     followed.look()
     assert (before, followed.mirror.generated_at) == (None, NOON + 1)
     assert followed.mirror.resources["/own"] is OWN["/own"]
+
+
+class HangingReader(FakeReader):
+    """Waits in ``changed`` for as long as ``gate`` is closed, as a dead disk would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = Event()
+        self.waits = Event()
+        self.gate.set()
+
+    def changed(self) -> bool:
+        self.waits.set()
+        self.gate.wait(30)
+        return super().changed()
+
+
+@pytest.mark.clause("A11", "A12")
+def test_a_store_that_hangs_is_told_and_its_history_given_up_in_time() -> None:
+    followed = Followed()
+    followed.store = store = HangingReader()
+    followed.mirror = Mirror(store, followed.clock, "protocol", UNREADABLE_MS, OWN)
+    store.put("live", b"live 1")
+    store.put("history", b"history 1")
+    followed.look()
+    store.gate.clear()
+    store.waits.clear()
+    with capture_logs() as log:
+        hanging = Thread(target=followed.mirror.look)
+        hanging.start()
+        assert store.waits.wait(30)
+        followed.mirror.look_at_the_time()
+        assert log == []
+        followed.clock.elapsed += 6 * SECOND
+        followed.mirror.look_at_the_time()
+        followed.mirror.look_at_the_time()
+        assert events(log) == [HANGS]
+        assert followed.mirror.store_errors == 1
+        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
+        followed.clock.elapsed += UNREADABLE_MS
+        followed.mirror.look_at_the_time()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
+        store.put("history", b"history 2")
+        store.gate.set()
+        hanging.join(30)
+        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
+    assert events(log) == [HANGS, TOO_LONG, ANSWERS]
+
+
+@pytest.mark.clause("A11", "A12")
+def test_a_damaged_document_is_not_served() -> None:
+    followed = with_both()
+    good = followed.store.put("history", b"history 2")
+    followed.store.documents["history"] = Document(b"history X", good.etag, good.generated_at)
+    with capture_logs() as log:
+        followed.look()
+        assert followed.history == (200, b"history 1")
+    assert events(log) == [FAILS]
+    assert "damaged" in log[0]["error"]
+
+
+def test_a_page_that_cannot_be_made_keeps_no_document_back() -> None:
+    store, clock = FakeReader(), SetClock()
+
+    def page(live: bytes | None) -> Resource:
+        if live is not None:
+            raise RuntimeError("a bug")
+        return operators_own("text/html", b"no report")
+
+    mirror = Mirror(store, clock, "protocol", UNREADABLE_MS, {}, page)
+    store.put("live", b"live 1")
+    with pytest.raises(RuntimeError, match="a bug"):
+        mirror.look()
+    assert respond(mirror.resources, "GET", mirror.paths[0], None).body == b"live 1"
+    assert respond(mirror.resources, "GET", "/", None).body == b"no report"

@@ -1,0 +1,330 @@
+/** Instants are milliseconds since 1970, as `Date.now()` gives them. */
+export type Instant = number;
+
+export type EffectiveStatus =
+  | "unavailable"
+  | "degraded"
+  | "catching-up"
+  | "stale"
+  | "unknown"
+  | "current"
+  | "unmonitored";
+
+export type BucketStatus = Exclude<EffectiveStatus, "stale">;
+export type BucketCharacter = "c" | "k" | "d" | "u" | "?" | "." | "-";
+export type Window = "24h" | "7d" | "14d";
+export type NoteId =
+  | "one-view"
+  | "not-a-signal"
+  | "history"
+  | "partial"
+  | "peers"
+  | "wallet-sync"
+  | "proofs"
+  | "others";
+
+export declare const SCHEMA_VERSION: 1;
+/** The services of today; more may appear. */
+export declare const SERVICES: readonly string[];
+/** The service that is one check for all chains. */
+export declare const SHARED_SERVICE: "messaging";
+/** The default allowlist of a roll-up (C11). */
+export declare const MAINNETS: readonly number[];
+/** Never part of a roll-up (C11). */
+export declare const TEST_NETWORK: 11155111;
+/** The windows of uptime and coverage, in seconds. */
+export declare const WINDOWS: Readonly<Record<Window, number>>;
+/** From worst to best; unmonitored is neither. */
+export declare const EFFECTIVE_STATUSES: readonly EffectiveStatus[];
+/** What people are to be told beside the data (C12). */
+export declare const NOTES: readonly Note[];
+
+/** A document that cannot be read, and why. */
+export interface Unreadable {
+  readonly readable: false;
+  readonly problem: string;
+}
+
+/** A row that cannot be read, with what could be read of its check: `chainId` undefined is one that could not. */
+export interface UnreadableRow {
+  readonly readable: false;
+  readonly service: string | null;
+  readonly chainId: number | null | undefined;
+  readonly problem: string;
+}
+
+/** The numbers that are known; one that is missing is not 0 (C5). */
+export interface Metrics {
+  readonly position?: number;
+  readonly head?: number;
+  readonly responding?: number;
+  readonly monitored?: number;
+  readonly peers?: number;
+}
+
+/** One row as it was published. What it is worth now, `effectiveStatus` tells. */
+export interface Row {
+  readonly readable: true;
+  readonly service: string;
+  readonly chainId: number | null;
+  readonly publishedStatus: string | null;
+  readonly reason: string | null;
+  readonly observedAt: Instant | null;
+  readonly lastSuccessAt: Instant | null;
+  readonly expiresAt: Instant | null;
+  readonly metrics: Metrics;
+}
+
+export interface LiveReport {
+  readonly readable: true;
+  readonly generatedAt: Instant | null;
+  readonly rows: readonly (Row | UnreadableRow)[];
+  readonly unreadableRows: number;
+}
+
+/** The history of one check; `uptime` is as published, null where there is no figure. */
+export interface HistoryRow {
+  readonly readable: true;
+  readonly service: string;
+  readonly chainId: number | null;
+  readonly buckets: string;
+  readonly uptime: Readonly<Record<Window, number | null>>;
+}
+
+/** The last days of the rows: `length` buckets, of which the last, which began at `to`, is still filling. */
+export interface History {
+  readonly readable: true;
+  readonly generatedAt: Instant | null;
+  readonly bucketSeconds: number;
+  readonly retentionDays: number | null;
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly length: number;
+  readonly rows: readonly (HistoryRow | UnreadableRow)[];
+  readonly unreadableRows: number;
+}
+
+/** The live report in a string or UTF-8 bytes, or why it cannot be read. Never throws (C6, C7). */
+export declare function parseReport(text: unknown): LiveReport | Unreadable;
+/** The history in a string or UTF-8 bytes, or why it cannot be read. Never throws (C6, C7). */
+export declare function parseHistory(text: unknown): History | Unreadable;
+/** The instant in `YYYY-MM-DDTHH:mm:ss.sssZ`, with or without the fraction; null for anything else. */
+export declare function parseInstant(value: unknown): Instant | null;
+/** The instant in a `Date` header; null for anything else. */
+export declare function parseHttpDate(value: unknown): Instant | null;
+
+/** What a row is worth at `now` (C1 to C4); one that is unreadable or not there is unknown. */
+export declare function effectiveStatus(row: Row | UnreadableRow | null | undefined, now: Instant): EffectiveStatus;
+
+/** The row of a check, readable or not; null if there is none (C8). */
+export declare function findRow(
+  report: LiveReport | Unreadable | null | undefined,
+  service: string,
+  chainId: number | null,
+): Row | UnreadableRow | null;
+export declare function findRow(
+  history: History | Unreadable | null | undefined,
+  service: string,
+  chainId: number | null,
+): HistoryRow | UnreadableRow | null;
+
+/** The key of a check in the map of `rowsByCheck`. */
+export declare function checkKey(check: { readonly service: string | null; readonly chainId: number | null | undefined }): string;
+/** The rows by check (C8); rows whose check cannot be read are not in it. */
+export declare function rowsByCheck(report: LiveReport): Map<string, Row | UnreadableRow>;
+export declare function rowsByCheck(history: History): Map<string, HistoryRow | UnreadableRow>;
+
+/** One bucket of one row; `status` is null where there is no data. A filling one is provisional (C13). */
+export interface Bucket {
+  readonly beginsAt: Instant;
+  readonly endsAt: Instant;
+  readonly character: BucketCharacter;
+  readonly status: BucketStatus | null;
+  readonly filling: boolean;
+}
+
+/** When the bucket at `index` began. */
+export declare function bucketBeginsAt(history: History, index: number): Instant;
+/** The buckets of a row with their instants; none if the row is unreadable. */
+export declare function bucketsOf(history: History, row: HistoryRow | UnreadableRow | null): Bucket[];
+
+/** Of the `buckets` that a window has, `existing` were recorded, and `known` are what uptime counts. */
+export interface Coverage {
+  readonly window: Window;
+  readonly known: number;
+  readonly existing: number;
+  readonly buckets: number;
+  /** `known` of `buckets` */
+  readonly share: number;
+  /** `known` of `existing` */
+  readonly shareOfExisting: number;
+}
+
+export declare function coverageOf(history: History, row: HistoryRow | UnreadableRow | null, window: Window): Coverage;
+
+/** A run of buckets that were not current; `endsAt` is null while it lasts. */
+export interface Incident {
+  readonly beginsAt: Instant;
+  readonly endsAt: Instant | null;
+  readonly worst: "catching-up" | "degraded" | "unavailable";
+  readonly buckets: number;
+  /** Whether the bucket before was current; otherwise it may have begun earlier. */
+  readonly beginSeen: boolean;
+  /** Whether the bucket after was current; otherwise it may have gone on unseen. */
+  readonly endSeen: boolean;
+}
+
+export declare function incidentsOf(history: History, row: HistoryRow | UnreadableRow | null): Incident[];
+
+export interface CheckSummary {
+  readonly service: string;
+  readonly chainId: number | null;
+  readonly effective: EffectiveStatus;
+  readonly presence: "readable" | "unreadable" | "missing";
+}
+
+export interface ServiceSummary {
+  readonly service: string;
+  readonly status: EffectiveStatus;
+  readonly healthy: boolean;
+  readonly checks: readonly CheckSummary[];
+}
+
+export interface RollUp {
+  readonly status: EffectiveStatus;
+  readonly healthy: boolean;
+  /** The allowlist that was used: without the test network. */
+  readonly chains: readonly number[];
+  readonly services: readonly ServiceSummary[];
+  readonly counts: Readonly<Record<EffectiveStatus, number>>;
+}
+
+export interface RollUpOptions {
+  readonly now: Instant;
+  readonly chains?: readonly number[];
+  readonly services?: readonly string[];
+}
+
+/** One status for each service and for all; healthy only if all that is monitored is current (C11). */
+export declare function rollUp(report: LiveReport | Unreadable | null | undefined, options: RollUpOptions): RollUp;
+
+export interface Note {
+  readonly id: NoteId;
+  /** The services that it is about; null for all. */
+  readonly services: readonly string[] | null;
+  readonly text: string;
+}
+
+/** An effective status in a sentence. */
+export declare function statusText(effective: EffectiveStatus): string;
+/** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
+export declare function reasonText(reason: string | null): string | null;
+/** The notes to show beside a service's row, the general ones first (C12). */
+export declare function notesFor(service: string): Note[];
+
+/** An HTTP answer: its code, its body and the headers that matter, as they were sent. */
+export interface Answer {
+  readonly problem?: undefined;
+  readonly httpCode: number;
+  readonly text?: string | Uint8Array;
+  readonly etag?: string | null;
+  readonly retryAfter?: string | null;
+  readonly date?: string | null;
+  readonly age?: string | null;
+}
+
+/** A request that came to nothing, and why. */
+export interface NoAnswer {
+  readonly problem: string;
+  readonly httpCode?: undefined;
+  readonly retryAfter?: undefined;
+  readonly date?: undefined;
+  readonly age?: undefined;
+}
+
+/** The last good document of one endpoint, what has been wrong since, and how long to wait before asking again. */
+export interface Feed<D extends LiveReport | History> {
+  readonly kind: D extends LiveReport ? "live" : "history";
+  readonly everyS: number;
+  readonly document: D | null;
+  readonly etag: string | null;
+  readonly problem: string | null;
+  readonly failures: number;
+  readonly waitS: number;
+}
+
+/** What is held of an endpoint before anything was asked, for those who make their requests themselves. */
+export declare function newFeed(kind: "live", everyS: number): Feed<LiveReport>;
+export declare function newFeed(kind: "history", everyS: number): Feed<History>;
+/** The feed after an answer; `chance` is random, from 0 to 1 (C9). */
+export declare function takeAnswer(feed: Feed<LiveReport>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<LiveReport>;
+export declare function takeAnswer(feed: Feed<History>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<History>;
+/** By how much this reader's clock seems to be ahead of the server's; to be shown, and for nothing else. */
+export declare function clockAheadMs(answer: Answer | NoAnswer, now: Instant): number | null;
+
+/** What is known at `now`: the last good documents, whatever their age, and what is wrong (C9). */
+export interface Update {
+  readonly now: Instant;
+  readonly report: LiveReport | null;
+  readonly reportProblem: string | null;
+  readonly history: History | null;
+  readonly historyProblem: string | null;
+  readonly clockAheadMs: number | null;
+}
+
+/** The part of a response that is used. */
+export interface FetchedResponse {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}
+
+export interface FetchOptions {
+  readonly headers: Record<string, string>;
+  readonly credentials: "omit";
+  readonly referrerPolicy: "no-referrer";
+  readonly signal: AbortSignal;
+}
+
+/** The part of a page's `document` that is used. */
+export interface Visibility {
+  readonly visibilityState: string;
+  addEventListener(type: "visibilitychange", listener: () => void): void;
+  removeEventListener(type: "visibilitychange", listener: () => void): void;
+}
+
+export interface PollOptions {
+  /** Where Lookout is, such as `https://liveness.example`. */
+  readonly baseUrl: string;
+  /** The segment of the path that the operator chose. */
+  readonly protocol: string;
+  /** Seconds between two requests of the live report, at least 15; false to leave it out. 30 unless told. */
+  readonly live?: number | false;
+  /** Seconds between two requests of the history, at least 60; false to leave it out. 120 unless told. */
+  readonly history?: number | false;
+  /** Called after every answer, and whenever the passing of time changes what a row is worth. */
+  readonly onUpdate?: (update: Update) => void;
+  /** Seconds until a request is given up. 10 unless told. */
+  readonly timeoutS?: number;
+  /** Who is asking; sent by servers only, since a page may not (C10). */
+  readonly userAgent?: string;
+  readonly fetch?: (url: string, options: FetchOptions) => Promise<FetchedResponse>;
+  readonly now?: () => Instant;
+  /** Milliseconds that only ever grow. */
+  readonly monotonic?: () => number;
+  readonly random?: () => number;
+  readonly setTimeout?: (callback: () => void, ms: number) => unknown;
+  readonly clearTimeout?: (timer: any) => void;
+  /** While it is hidden, nothing is asked. The page's own unless told. */
+  readonly document?: Visibility;
+}
+
+export interface Polling {
+  /** What is known now. */
+  latest(): Update;
+  /** Ends it: the request under way is given up, and nothing is told any more. */
+  stop(): void;
+}
+
+/** Asks both endpoints politely, one request at a time, until it is stopped (C9, C10). */
+export declare function poll(options: PollOptions): Polling;

@@ -1,0 +1,632 @@
+/**
+ * Reads Lookout's live report and history by the reader's rules (clauses C1 to C13 of Lookout's contract), so that
+ * nothing stale or unknown ever looks healthy.
+ *
+ * Instants are milliseconds since 1970, as Date.now() gives them. Parsing never throws: what cannot be read is a value
+ * with `readable: false` and a `problem` in words.
+ */
+
+export const SCHEMA_VERSION = 1;
+
+/** The services of today; messaging is one check for all chains. */
+export const SERVICES = Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
+export const SHARED_SERVICE = "messaging";
+
+/** The default allowlist of a roll-up; a client may bring its own (C11). */
+export const MAINNETS = Object.freeze([1, 42161, 137, 56]);
+export const TEST_NETWORK = 11155111;
+
+/** The windows of uptime and coverage, in seconds. */
+export const WINDOWS = Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
+
+/** What a row can come to, from worst to best; unmonitored is neither (see rollUp). */
+export const EFFECTIVE_STATUSES = Object.freeze([
+  "unavailable",
+  "degraded",
+  "catching-up",
+  "stale",
+  "unknown",
+  "current",
+  "unmonitored",
+]);
+
+const ACTIONABLE = new Set(["current", "catching-up", "degraded", "unavailable"]);
+const FUTURE_MS = 30_000;
+const OLD_MS = 300_000;
+
+// ---- Instants
+
+const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?Z$/;
+const HTTP_DATE = /^[A-Z][a-z]{2}, (\d{2}) ([A-Z][a-z]{2}) (\d{4}) (\d{2}):(\d{2}):(\d{2}) GMT$/;
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** Milliseconds since 1970 of `YYYY-MM-DDTHH:mm:ss.sssZ`, with or without the fraction; null for anything else. */
+export function parseInstant(value) {
+  const parts = typeof value === "string" ? INSTANT.exec(value) : null;
+  if (parts === null) return null;
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number);
+  const ms = Number((parts[7] ?? "").slice(0, 3).padEnd(3, "0"));
+  return utc(year, month - 1, day, hour, minute, second, ms);
+}
+
+/** Milliseconds since 1970 of a `Date` header; null for anything else. */
+export function parseHttpDate(value) {
+  const parts = typeof value === "string" ? HTTP_DATE.exec(value) : null;
+  if (parts === null) return null;
+  return utc(Number(parts[3]), MONTHS.indexOf(parts[2]), ...[parts[1], ...parts.slice(4)].map(Number), 0);
+}
+
+function utc(year, month, day, hour, minute, second, ms) {
+  if (year < 1970 || month < 0) return null;
+  const at = Date.UTC(year, month, day, hour, minute, second, ms);
+  // Date carries over what does not exist, such as the 31st of June: then the parts differ.
+  const found = new Date(at);
+  const same = found.getUTCMonth() === month && found.getUTCDate() === day && found.getUTCHours() === hour;
+  return same && found.getUTCMinutes() === minute && found.getUTCSeconds() === second ? at : null;
+}
+
+// ---- Documents
+
+/** The live report in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
+export function parseReport(text) {
+  const raw = readDocument(text);
+  if (raw.problem !== null) return unreadable(raw.problem);
+  if (!Array.isArray(raw.fields.checks)) return unreadable("its checks are not a list");
+  const rows = withoutTwins(raw.fields.checks.map(readRow));
+  return Object.freeze({
+    readable: true,
+    generatedAt: parseInstant(raw.fields.generatedAt),
+    rows: Object.freeze(rows),
+    unreadableRows: rows.filter((row) => !row.readable).length,
+  });
+}
+
+/** The history in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
+export function parseHistory(text) {
+  const raw = readDocument(text);
+  if (raw.problem !== null) return unreadable(raw.problem);
+  const bucketSeconds = whole(raw.fields.bucketSeconds, 1);
+  const from = parseInstant(raw.fields.from);
+  const to = parseInstant(raw.fields.to);
+  const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
+  if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
+  if (!Array.isArray(raw.fields.rows)) return unreadable("its rows are not a list");
+  const length = ended + 1;
+  const rows = withoutTwins(raw.fields.rows.map((row) => readHistoryRow(row, length)));
+  return Object.freeze({
+    readable: true,
+    generatedAt: parseInstant(raw.fields.generatedAt),
+    bucketSeconds,
+    retentionDays: whole(raw.fields.retentionDays, 1),
+    from,
+    to,
+    length,
+    rows: Object.freeze(rows),
+    unreadableRows: rows.filter((row) => !row.readable).length,
+  });
+}
+
+function unreadable(problem) {
+  return Object.freeze({ readable: false, problem });
+}
+
+function readDocument(text) {
+  let fields;
+  try {
+    fields = JSON.parse(typeof text === "string" ? text : decode(text));
+  } catch {
+    return { problem: "it is not JSON", fields: null };
+  }
+  if (!isObject(fields)) return { problem: "it is not a JSON object", fields: null };
+  if (fields.schemaVersion !== SCHEMA_VERSION) return { problem: "its schemaVersion is not 1", fields: null };
+  return { problem: null, fields };
+}
+
+function decode(bytes) {
+  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function whole(value, least) {
+  return Number.isSafeInteger(value) && value >= least ? value + 0 : null; // + 0: no -0
+}
+
+// ---- Rows
+
+/** Who a row is about, and what keeps that from being read. */
+function readIdentity(raw) {
+  if (!isObject(raw)) return { service: null, chainId: undefined, problem: "the row is not an object" };
+  const service = typeof raw.service === "string" && raw.service !== "" ? raw.service : null;
+  const chainId = raw.chainId === null ? null : (whole(raw.chainId, 1) ?? undefined);
+  if (service === null) return { service, chainId, problem: "its service is not a name" };
+  if (chainId !== undefined) return { service, chainId, problem: null };
+  return { service, chainId, problem: "its chainId is neither a positive whole number nor null" };
+}
+
+function unreadableRow({ service, chainId }, problem) {
+  return Object.freeze({ readable: false, service, chainId, problem });
+}
+
+function readRow(raw) {
+  const identity = readIdentity(raw);
+  if (identity.problem !== null) return unreadableRow(identity, identity.problem);
+  return Object.freeze({
+    readable: true,
+    service: identity.service,
+    chainId: identity.chainId,
+    publishedStatus: typeof raw.status === "string" ? raw.status : null,
+    reason: typeof raw.reason === "string" ? raw.reason : null,
+    observedAt: parseInstant(raw.observedAt),
+    lastSuccessAt: parseInstant(raw.lastSuccessAt),
+    expiresAt: parseInstant(raw.expiresAt),
+    metrics: readMetrics(raw.metrics),
+  });
+}
+
+/** The metrics that are known; one that is missing is left out and never 0 (C5). */
+function readMetrics(raw) {
+  const metrics = {};
+  for (const key of ["position", "head", "responding", "monitored", "peers"]) {
+    const value = isObject(raw) ? whole(raw[key], 0) : null;
+    if (value !== null) metrics[key] = value;
+  }
+  return Object.freeze(metrics);
+}
+
+function readHistoryRow(raw, length) {
+  const identity = readIdentity(raw);
+  if (identity.problem !== null) return unreadableRow(identity, identity.problem);
+  if (!isObject(raw.uptime)) return unreadableRow(identity, "its uptime is missing");
+  if (typeof raw.buckets !== "string") return unreadableRow(identity, "its buckets are not text");
+  const buckets = raw.buckets.replace(/[^ckdu?.-]/gu, "-"); // C5; with u, a character is one however it is encoded
+  if (buckets.length !== length) return unreadableRow(identity, "its buckets have the wrong length");
+  const uptime = {};
+  for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
+  return Object.freeze({
+    readable: true,
+    service: identity.service,
+    chainId: identity.chainId,
+    buckets,
+    uptime: Object.freeze(uptime),
+  });
+}
+
+function share(value) {
+  return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
+}
+
+/** Of two rows of the same check nobody can tell which one is right: neither is read. */
+function withoutTwins(rows) {
+  const seen = new Map();
+  for (const row of rows) if (isIdentified(row)) seen.set(checkKey(row), (seen.get(checkKey(row)) ?? 0) + 1);
+  if (seen.size === rows.length) return rows;
+  return rows.map((row) =>
+    isIdentified(row) && seen.get(checkKey(row)) > 1
+      ? unreadableRow(row, "another row has the same service and chainId")
+      : row,
+  );
+}
+
+function isIdentified(row) {
+  return row.service !== null && row.chainId !== undefined;
+}
+
+/** The key of a check in the map of rowsByCheck. */
+export function checkKey({ service, chainId }) {
+  return JSON.stringify([service, chainId]);
+}
+
+/** The rows of a report or history by check (C8); rows whose check cannot be read are not in it. */
+export function rowsByCheck(document) {
+  return new Map(document.rows.filter(isIdentified).map((row) => [checkKey(row), row]));
+}
+
+/** The row of a check in a report or history, readable or not; null if there is none (C8). */
+export function findRow(document, service, chainId) {
+  if (!document?.readable) return null;
+  return document.rows.find((row) => row.service === service && row.chainId === chainId) ?? null;
+}
+
+/**
+ * What a row of the live report is worth at `now` (C1 to C4). A row that is unreadable or not there (null) is unknown,
+ * and so is every row for a reader without a clock.
+ */
+export function effectiveStatus(row, now) {
+  if (!row?.readable || !Number.isFinite(now)) return "unknown";
+  const { publishedStatus, observedAt, expiresAt } = row;
+  if (publishedStatus === "unmonitored") return "unmonitored"; // C1
+  if (!ACTIONABLE.has(publishedStatus)) return "unknown"; // C1
+  if (observedAt === null || expiresAt === null) return "unknown"; // C2
+  if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
+  if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
+  return publishedStatus; // C4
+}
+
+// ---- History
+
+const CHARACTERS = Object.freeze({
+  c: "current",
+  k: "catching-up",
+  d: "degraded",
+  u: "unavailable",
+  "?": "unknown",
+  ".": "unmonitored",
+  "-": null,
+});
+const KNOWN = "ckdu";
+const WORST_FIRST = ["u", "d", "k"];
+
+/** When the bucket at `index` began. */
+export function bucketBeginsAt(history, index) {
+  return history.from + index * history.bucketSeconds * 1000;
+}
+
+/** The buckets of a row with their instants; the last one is still filling, and is to be shown as provisional (C13). */
+export function bucketsOf(history, row) {
+  return Array.from(charactersOf(row), (character, index) => ({
+    beginsAt: bucketBeginsAt(history, index),
+    endsAt: bucketBeginsAt(history, index + 1),
+    character,
+    status: CHARACTERS[character],
+    filling: index === history.length - 1,
+  }));
+}
+
+/**
+ * How much of a window was known (current, catching-up, degraded or unavailable), which is what its uptime was counted
+ * from: of all buckets that the window has, and of those that the history already had.
+ */
+export function coverageOf(history, row, window) {
+  const characters = charactersOf(row);
+  const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
+  const existing = Math.min(buckets, history.length);
+  let known = 0;
+  for (let index = history.length - existing; index < characters.length; index++) {
+    if (KNOWN.includes(characters[index])) known++;
+  }
+  return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
+}
+
+/**
+ * The runs of buckets that were catching up, degraded or unavailable, oldest first. `beginSeen` and `endSeen` tell
+ * whether the bucket before or after was current: otherwise it may have begun earlier, or gone on unseen. `endsAt` is
+ * null while it lasts.
+ */
+export function incidentsOf(history, row) {
+  const characters = charactersOf(row);
+  const incidents = [];
+  for (const run of characters.matchAll(/[kdu]+/g)) {
+    const end = run.index + run[0].length;
+    incidents.push({
+      beginsAt: bucketBeginsAt(history, run.index),
+      endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
+      worst: CHARACTERS[WORST_FIRST.find((character) => run[0].includes(character))],
+      buckets: run[0].length,
+      beginSeen: characters[run.index - 1] === "c",
+      endSeen: characters[end] === "c",
+    });
+  }
+  return incidents;
+}
+
+function charactersOf(row) {
+  return row?.readable ? row.buckets : "";
+}
+
+// ---- Roll-up
+
+/**
+ * One status for each service and for all, over the chains of the client's allowlist (C11). A row that is missing or
+ * unreadable counts as unknown, and with anything but current rows nothing is healthy. Unmonitored rows are neither
+ * failure nor health. The test network is refused, even if listed.
+ */
+export function rollUp(report, { now, chains = MAINNETS, services = SERVICES }) {
+  const rows = report?.readable ? rowsByCheck(report) : new Map();
+  const allowed = [...new Set(chains)].filter((chainId) => chainId !== TEST_NETWORK);
+  const summaries = [...new Set(services)].map((service) => {
+    const scope = service === SHARED_SERVICE ? [null] : allowed;
+    const checks = scope.map((chainId) => {
+      const row = rows.get(checkKey({ service, chainId })) ?? null;
+      return { service, chainId, effective: effectiveStatus(row, now), presence: presence(row) };
+    });
+    const status = worstOf(checks.map((check) => check.effective));
+    return { service, status, healthy: status === "current", checks };
+  });
+  const status = worstOf(summaries.map((summary) => summary.status));
+  const counts = Object.fromEntries(EFFECTIVE_STATUSES.map((name) => [name, 0]));
+  for (const { checks } of summaries) for (const { effective } of checks) counts[effective]++;
+  return { status, healthy: status === "current", chains: allowed, services: summaries, counts };
+}
+
+function presence(row) {
+  if (row === null) return "missing";
+  return row.readable ? "readable" : "unreadable";
+}
+
+function worstOf(statuses) {
+  return EFFECTIVE_STATUSES.find((status) => statuses.includes(status)) ?? "unknown";
+}
+
+// ---- Words
+
+const STATUS_TEXTS = Object.freeze({
+  current: "It answers and is up to date.",
+  "catching-up": "It answers, but is behind. Expect old data; this is not an outage.",
+  degraded: "It answers, but with serious trouble. Do not rely on it where time matters.",
+  unavailable: "It did not answer usefully several times in a row.",
+  unknown: "There is too little to judge by: it may or may not work.",
+  unmonitored: "Nobody watches this here. That is not a failure.",
+  stale: "There is no recent reading: what was seen is too old to tell.",
+});
+
+const REASON_TEXTS = Object.freeze({
+  synced: "It has come as far as it should.",
+  behind: "It trails what it should have reached.",
+  responding: "Everything that was asked has answered.",
+  "partial-coverage": "Only some of those asked have answered.",
+  unreachable: "It could not be reached, or its answer could not be understood.",
+  "not-configured": "The operator has set up nothing to watch here.",
+  "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
+  "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
+});
+
+/** What people are to be told beside the data (C12); `services` are those it is about, null for all. */
+export const NOTES = Object.freeze(
+  [
+    ["one-view", null, "This is what one monitor sees from one place. It is not an official status."],
+    ["not-a-signal", null, "It is not a signal that it is safe to transact."],
+    ["history", null, "The history does not tell what is up now."],
+    ["partial", ["broadcasters"], "Degraded broadcasters are a partial reading: some did not answer, others may work."],
+    ["peers", ["messaging"], "Peers are connections. They do not prove that a message is delivered."],
+    ["wallet-sync", ["indexer", "hosted-indexer"], "Whether an indexer is up to date does not tell whether your wallet is synced."],
+    ["proofs", ["ppoi"], "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."],
+    ["others", ["ppoi", "hosted-indexer"], "This is run by other people, not by the operator of the monitor."],
+  ].map(([id, services, text]) => Object.freeze({ id, services: services && Object.freeze(services), text })),
+);
+
+/** An effective status in a sentence. */
+export function statusText(effective) {
+  return wordsOf(STATUS_TEXTS, effective) ?? STATUS_TEXTS.unknown;
+}
+
+/** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
+export function reasonText(reason) {
+  return wordsOf(REASON_TEXTS, reason);
+}
+
+/** The notes to show beside a service's row, the general ones first (C12). */
+export function notesFor(service) {
+  return NOTES.filter((note) => note.services === null || note.services.includes(service));
+}
+
+function wordsOf(texts, word) {
+  return Object.hasOwn(texts, word) ? texts[word] : null;
+}
+
+// ---- Polling: what follows from an answer
+
+const JITTER = 0.1;
+const BACKOFF_JITTER = 0.5;
+const BACKOFF_MOST_S = 300;
+const RETRY_AFTER_MOST_S = 3_600;
+const EVERY_MOST_S = 86_400; // what timers can count
+const KINDS = Object.freeze({
+  live: Object.freeze({ floorS: 15, path: "liveness", parse: parseReport }),
+  history: Object.freeze({ floorS: 60, path: "liveness/history", parse: parseHistory }),
+});
+
+/** What is held of one endpoint before anything was asked: `kind` is "live" or "history". The floors hold (C10). */
+export function newFeed(kind, everyS) {
+  if (typeof everyS !== "number" || Number.isNaN(everyS)) throw new TypeError(`${kind}: ${everyS} is not a number of seconds`);
+  const bounded = Math.min(Math.max(everyS, KINDS[kind].floorS), EVERY_MOST_S);
+  return Object.freeze({ kind, everyS: bounded, document: null, etag: null, problem: null, failures: 0, waitS: 0 });
+}
+
+/**
+ * The feed after an answer: `{httpCode, text, etag, retryAfter, date}`, or `{problem}` if there was none. A failure of
+ * any kind leaves the last good document as it is, and lengthens the wait (C9). `chance` is random, from 0 to 1.
+ */
+export function takeAnswer(feed, answer, now, chance) {
+  const { problem, document } = judgeAnswer(feed, answer);
+  if (problem === null) {
+    const etag = answer.httpCode === 304 ? feed.etag : (answer.etag ?? null);
+    const waitS = feed.everyS + Math.max(feed.everyS * JITTER * chance, 0);
+    return Object.freeze({ ...feed, document, etag, problem, failures: 0, waitS });
+  }
+  const failures = feed.failures + 1;
+  const backoffS = Math.min(feed.everyS * 2 ** Math.min(failures, 10), Math.max(feed.everyS, BACKOFF_MOST_S));
+  const askedS = retryAfterSeconds(answer.retryAfter, parseHttpDate(answer.date) ?? now);
+  const baseS = Math.max(backoffS, Math.min(askedS, RETRY_AFTER_MOST_S));
+  return Object.freeze({ ...feed, problem, failures, waitS: baseS + Math.max(baseS * BACKOFF_JITTER * chance, 0) });
+}
+
+function judgeAnswer(feed, answer) {
+  if (answer.problem !== undefined) return { problem: answer.problem };
+  if (answer.httpCode === 200) {
+    const document = KINDS[feed.kind].parse(answer.text);
+    return document.readable ? { problem: null, document } : { problem: `unreadable: ${document.problem}` };
+  }
+  if (answer.httpCode === 304 && feed.document !== null) return { problem: null, document: feed.document };
+  if (answer.httpCode === 304) return { problem: "unchanged, but there is no copy here" };
+  if (answer.httpCode === 429) return { problem: "too many requests" };
+  if (answer.httpCode === 503) return { problem: "not available yet" };
+  return { problem: `an unexpected answer, HTTP ${answer.httpCode}` };
+}
+
+function retryAfterSeconds(value, answeredAt) {
+  if (typeof value === "string" && /^\d{1,9}$/.test(value)) return Number(value);
+  const until = parseHttpDate(value);
+  return until === null ? 0 : Math.max(0, (until - answeredAt) / 1000);
+}
+
+/**
+ * By how much this reader's clock seems to be ahead of the server's, from an answer's `Date` (and `Age`, if a cache
+ * kept it); null if unknown. To be shown, and for nothing else: no rule uses it.
+ */
+export function clockAheadMs(answer, now) {
+  const date = parseHttpDate(answer.date);
+  const age = /^\d{1,9}$/.test(answer.age ?? "") ? Number(answer.age) : 0;
+  return date === null ? null : now - (date + age * 1000);
+}
+
+// ---- Polling: asking
+
+const TICK_S = 1;
+const AGENT = "lookout-reader-js/0.1.0";
+
+/**
+ * Asks both endpoints again and again, politely, one request at a time, and calls `onUpdate` after every answer and
+ * whenever the passing of time changes what a row is worth. Returns `{stop, latest}`.
+ */
+export function poll(options) {
+  const settings = withDefaults(options);
+  const feeds = {};
+  const dueAt = {};
+  for (const kind of ["live", "history"]) {
+    if (settings[kind] === false) continue;
+    feeds[kind] = newFeed(kind, settings[kind]);
+    dueAt[kind] = -Infinity;
+  }
+  const stopping = new AbortController();
+  let ahead = null;
+  let told = "";
+  let wake = () => {};
+
+  function latest() {
+    return Object.freeze({
+      now: settings.now(),
+      report: feeds.live?.document ?? null,
+      reportProblem: feeds.live?.problem ?? null,
+      history: feeds.history?.document ?? null,
+      historyProblem: feeds.history?.problem ?? null,
+      clockAheadMs: ahead,
+    });
+  }
+
+  function worth(update) {
+    return (update.report?.rows ?? []).map((row) => effectiveStatus(row, update.now)).join();
+  }
+
+  function tell(update) {
+    told = worth(update);
+    // On its own, so that an error in onUpdate is reported as what it is and does not end the polling.
+    queueMicrotask(() => {
+      if (!stopping.signal.aborted) settings.onUpdate(update);
+    });
+  }
+
+  async function ask(kind) {
+    const feed = feeds[kind];
+    const answer = await request(urlOf(settings, kind), feed.etag, settings, stopping.signal);
+    if (stopping.signal.aborted) return;
+    feeds[kind] = takeAnswer(feed, answer, settings.now(), settings.random());
+    dueAt[kind] = settings.monotonic() + feeds[kind].waitS * 1000;
+    ahead = clockAheadMs(answer, settings.now()) ?? ahead;
+    tell(latest());
+  }
+
+  function pause(ms) {
+    return new Promise((resolve) => {
+      const timer = ms === null ? null : settings.setTimeout(resolve, ms);
+      wake = () => {
+        if (timer !== null) settings.clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async function run() {
+    await null; // nothing is told before poll has returned
+    while (!stopping.signal.aborted) {
+      const kind = Object.keys(feeds).find((name) => dueAt[name] <= settings.monotonic());
+      if (settings.document?.visibilityState === "hidden") await pause(null);
+      else if (kind !== undefined) await ask(kind);
+      else if (worth(latest()) !== told) tell(latest());
+      else await pause(TICK_S * 1000);
+    }
+  }
+
+  const whenVisible = () => wake();
+  settings.document?.addEventListener("visibilitychange", whenVisible);
+  run();
+  return Object.freeze({
+    latest,
+    stop() {
+      stopping.abort();
+      settings.document?.removeEventListener("visibilitychange", whenVisible);
+      wake();
+    },
+  });
+}
+
+function withDefaults(options) {
+  const settings = {
+    live: 30,
+    history: 120,
+    onUpdate: () => {},
+    fetch: (...request) => globalThis.fetch(...request),
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    random: () => Math.random(),
+    setTimeout: (...timer) => globalThis.setTimeout(...timer),
+    clearTimeout: (timer) => globalThis.clearTimeout(timer),
+    document: globalThis.document,
+    timeoutS: 10,
+    userAgent: AGENT,
+    ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+  };
+  const { protocol: scheme } = new URL(settings.baseUrl);
+  if (scheme !== "https:" && scheme !== "http:") throw new TypeError(`baseUrl: ${settings.baseUrl} is not http or https`);
+  if (typeof settings.protocol !== "string" || settings.protocol === "") throw new TypeError("protocol: no name given");
+  return settings;
+}
+
+function urlOf({ baseUrl, protocol }, kind) {
+  return `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/${KINDS[kind].path}`;
+}
+
+/** An answer, or `{problem}`: a script cannot tell a 429 without CORS headers from a network that is down. */
+async function request(url, etag, settings, stopped) {
+  const aborting = new AbortController();
+  const abort = () => aborting.abort();
+  stopped.addEventListener("abort", abort);
+  let late = false;
+  const timer = settings.setTimeout(() => {
+    late = true;
+    abort();
+  }, settings.timeoutS * 1000);
+  try {
+    const headers = { Accept: "application/json" };
+    if (etag !== null) headers["If-None-Match"] = etag;
+    if (isServer()) headers["User-Agent"] = settings.userAgent;
+    const response = await settings.fetch(url, {
+      headers,
+      credentials: "omit",
+      referrerPolicy: "no-referrer",
+      signal: aborting.signal,
+    });
+    const text = response.status === 200 ? await response.text() : "";
+    const header = (name) => response.headers.get(name);
+    return {
+      httpCode: response.status,
+      text,
+      etag: header("etag"),
+      retryAfter: header("retry-after"),
+      date: header("date"),
+      age: header("age"),
+    };
+  } catch {
+    return { problem: late ? "no answer in time" : "no answer" };
+  } finally {
+    settings.clearTimeout(timer);
+    stopped.removeEventListener("abort", abort);
+  }
+}
+
+/** A page may not name its own User-Agent, and asking to would cost it a preflight that fails. */
+function isServer() {
+  return typeof globalThis.document === "undefined" && Boolean(globalThis.process?.versions?.node);
+}

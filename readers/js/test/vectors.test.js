@@ -1,0 +1,170 @@
+// The cases of tests/data/vectors/reader, which the Python reader runs too: a case added there runs in both.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import {
+  NOTES,
+  bucketsOf,
+  coverageOf,
+  effectiveStatus,
+  findRow,
+  incidentsOf,
+  newFeed,
+  notesFor,
+  parseHistory,
+  parseHttpDate,
+  parseInstant,
+  parseReport,
+  reasonText,
+  rollUp,
+  statusText,
+  takeAnswer,
+} from "../lookout-reader.js";
+
+function vectors(name) {
+  return JSON.parse(readFileSync(new URL(`../../../tests/data/vectors/reader/${name}.json`, import.meta.url), "utf8"));
+}
+
+function each(name, clauses, run) {
+  const { cases, ...shared } = vectors(name);
+  for (const one of cases) test(`${clauses}: ${one.name ?? JSON.stringify(one.text)}`, () => run(one, shared));
+}
+
+function textOf(one) {
+  if (one.repeated) return one.repeated[0].repeat(one.repeated[1]);
+  return one.text ?? JSON.stringify(one.document);
+}
+
+function identity(row) {
+  return { service: row.service, chainId: row.chainId === undefined ? "unread" : row.chainId };
+}
+
+function aReport(rows) {
+  return parseReport(JSON.stringify({ schemaVersion: 1, generatedAt: "2026-11-15T11:59:31.000Z", checks: rows }));
+}
+
+function aHistory(buckets, { bucketSeconds = 300, from = "2026-11-01T00:00:00Z" } = {}) {
+  const to = new Date(Date.parse(from) + (buckets.length - 1) * bucketSeconds * 1000).toISOString();
+  const rows = [{ service: "indexer", chainId: 1, buckets, uptime: {} }];
+  const history = parseHistory(JSON.stringify({ schemaVersion: 1, bucketSeconds, from, to, rows }));
+  return { history, row: findRow(history, "indexer", 1) };
+}
+
+for (const name of ["reader-status", "status-edges"]) {
+  each(name, "C1, C2, C3, C4, C5", (one, { now }) => {
+    assert.equal(effectiveStatus(aReport([one.row]).rows[0], Date.parse(now)), one.effective);
+  });
+}
+
+each("reports", "C5, C6, C7, C8", (one, { now }) => {
+  const report = parseReport(textOf(one));
+  if (one.expect.problem) return assert.deepEqual({ ...report }, { readable: false, problem: one.expect.problem });
+  assert.equal(report.generatedAt, parseInstant(one.expect.generatedAt));
+  const found = report.rows.map((row) => ({
+    ...identity(row),
+    effective: effectiveStatus(row, Date.parse(now)),
+    problem: row.problem ?? null,
+  }));
+  assert.deepEqual(found, one.expect.rows);
+  assert.equal(report.unreadableRows, one.expect.rows.filter((row) => row.problem).length);
+});
+
+each("metrics", "C5", (one) => {
+  const [row] = aReport([{ service: "indexer", chainId: 1, metrics: one.metrics }]).rows;
+  assert.deepEqual({ ...row.metrics }, one.expect);
+});
+
+each("instants", "C2", (one) => assert.equal(parseInstant(one.text), one.at));
+each("http-dates", "C9", (one) => assert.equal(parseHttpDate(one.text), one.at));
+
+each("histories", "C5, C6, C7, C8, C13", (one) => {
+  const history = parseHistory(textOf(one));
+  if (one.expect.problem) return assert.deepEqual({ ...history }, { readable: false, problem: one.expect.problem });
+  assert.equal(history.length, one.expect.length);
+  const found = history.rows.map((row) =>
+    row.readable
+      ? { ...identity(row), buckets: row.buckets, uptime: { ...row.uptime }, problem: null }
+      : { ...identity(row), problem: row.problem },
+  );
+  assert.deepEqual(found, one.expect.rows);
+  for (const row of history.rows.filter((found) => found.readable)) {
+    const buckets = bucketsOf(history, row);
+    assert.deepEqual([buckets[0].beginsAt, buckets.at(-1).beginsAt], [history.from, history.to]);
+    assert.deepEqual(buckets.filter((bucket) => bucket.filling), [buckets.at(-1)]);
+  }
+});
+
+each("coverage", "H12, C8", (one) => {
+  const buckets = one.runs.map(([character, times]) => character.repeat(times)).join("");
+  const { history, row } = aHistory(buckets, one);
+  for (const [window, expected] of Object.entries(one.expect)) {
+    const { known, existing, buckets: all, share, shareOfExisting } = coverageOf(history, row, window);
+    assert.deepEqual({ known, existing, buckets: all }, expected);
+    assert.deepEqual([share, shareOfExisting], [known / all, known / existing]);
+  }
+});
+
+each("incidents", "C13", (one, shared) => {
+  const { history, row } = aHistory(one.buckets, shared);
+  const expected = one.expect.map((incident) => ({
+    ...incident,
+    beginsAt: parseInstant(incident.beginsAt),
+    endsAt: parseInstant(incident.endsAt),
+  }));
+  assert.deepEqual(incidentsOf(history, row), expected);
+});
+
+each("rollup", "C11", (one, { now, fields }) => {
+  const report = aReport(one.rows.map(([service, chainId, name]) => ({ service, chainId, ...fields[name] })));
+  const { chains, services } = one;
+  const options = { now: Date.parse(now), ...(chains && { chains }), ...(services && { services }) };
+  const found = rollUp(report, options);
+  assert.deepEqual(
+    {
+      status: found.status,
+      healthy: found.healthy,
+      chains: found.chains,
+      services: Object.fromEntries(found.services.map((summary) => [summary.service, summary.status])),
+      counts: Object.fromEntries(Object.entries(found.counts).filter(([, count]) => count > 0)),
+    },
+    one.expect,
+  );
+});
+
+each("polling", "C9, C10", (one, { now, documents }) => {
+  let feed = newFeed(one.feed, one.everyS);
+  for (const { answer, expect } of one.steps) {
+    const given = answer.document ? { ...answer, text: JSON.stringify(documents[one.feed][answer.document]) } : answer;
+    const before = feed.document;
+    const [least, most] = [0, 1].map((chance) => takeAnswer(feed, given, Date.parse(now), chance));
+    feed = least;
+    assert.deepEqual([least.waitS, most.waitS], expect.waitS);
+    const kept = expect.kept && parseInstant(documents[one.feed][expect.kept].generatedAt);
+    assert.equal(feed.document?.generatedAt ?? null, kept);
+    assert.equal(feed.etag, expect.etag);
+    assert.equal(feed.problem, expect.problem);
+    if (answer.httpCode !== 200) assert.equal(feed.document, before); // the very same: nothing was renewed
+  }
+});
+
+test("C12: people are told the same words by every reader", () => {
+  const { statuses, reasons, notes } = vectors("words");
+  for (const [status, text] of Object.entries(statuses)) assert.equal(statusText(status), text);
+  for (const [reason, text] of Object.entries(reasons)) assert.equal(reasonText(reason), text);
+  assert.deepEqual(NOTES.map((note) => ({ ...note, services: note.services && [...note.services] })), notes);
+});
+
+test("C12: what is to be told stands beside the rows that it is about", () => {
+  const general = ["one-view", "not-a-signal", "history"];
+  assert.deepEqual(notesFor("ppoi").map((note) => note.id), [...general, "proofs", "others"]);
+  assert.deepEqual(notesFor("broadcasters").map((note) => note.id), [...general, "partial"]);
+  assert.deepEqual(notesFor("messaging").map((note) => note.id), [...general, "peers"]);
+  assert.deepEqual(notesFor("hosted-indexer").map((note) => note.id), [...general, "wallet-sync", "others"]);
+  assert.deepEqual(notesFor("relays").map((note) => note.id), general);
+});
+
+test("C5: an unknown reason or word has no sentence of its own", () => {
+  for (const reason of ["moon-phase", "constructor", "__proto__", "", null, undefined, 7]) assert.equal(reasonText(reason), null);
+  assert.equal(statusText("constructor"), statusText("unknown"));
+});

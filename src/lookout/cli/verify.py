@@ -1,0 +1,65 @@
+"""``lookout verify``: any deployment held against the contract."""
+
+import re
+import time
+
+import click
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from lookout.cli.arguments import NOT_FINE, fail
+from lookout.clock import SystemClock
+from lookout.verify.asking import AddressError, parse_address
+from lookout.verify.judging import judged
+from lookout.verify.reporting import as_json, show
+from lookout.verify.visit import Wishes, visit
+
+
+@click.command()
+@click.argument("url")
+@click.option("--protocol", default="protocol", show_default=True, metavar="NAME", help="The path's segment.")
+@click.option("--json", "wants_json", is_flag=True, help="Print the findings as JSON.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0.1, 60),
+    default=5,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a request may take.",
+)
+@click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(0, 3600),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Watch so much longer whether both documents move on: 40 tells of the live report, 80 of the history too.",
+)
+@click.option(
+    "--rate-limit", is_flag=True, help="Try the rate limit too: up to 245 requests more, and a minute of refusals."
+)
+def verify(url: str, protocol: str, wants_json: bool, timeout_s: float, wait_s: float, rate_limit: bool) -> None:
+    """Hold the deployment at URL (http://host:port) against the contract, clause by clause.
+
+    Each clause passes, fails, or could not be told, with the reason. At most 40 requests are made on a path. Exit code
+    1 if a clause failed.
+    """
+    try:
+        address = parse_address(url)
+    except AddressError as error:
+        fail(str(error))
+    if not re.fullmatch(r"[A-Za-z0-9._~-]+", protocol):
+        fail(f"--protocol: {protocol!r} is not a path segment of letters, digits, '.', '_', '~' and '-'")
+    wishes = Wishes(protocol, timeout_s, wait_s, rate_limit)
+    with Console(stderr=True).status(Text(address.base)) as status:
+        seen = visit(address, wishes, SystemClock(), time.sleep, lambda told: status.update(Text(told)))
+    findings = judged(seen)
+    if wants_json:
+        click.echo(msgspec.json.encode(as_json(seen, findings)))
+    else:
+        show(Console(), seen, findings)
+    if any(finding.verdict == "fail" for finding in findings):
+        raise SystemExit(NOT_FINE)

@@ -1,0 +1,59 @@
+"""``lookout watch``: a live table in the terminal."""
+
+import sys
+from contextlib import suppress
+from threading import Event, Thread
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+from lookout.cli.arguments import NOT_FINE, fail
+from lookout.verify.asking import AddressError, parse_address
+from lookout.watching import screen
+from lookout_reader import Update, instant_now, poll
+
+_REDRAW_S = 1.0
+
+
+@click.command(short_help="Show a deployment's rows in the terminal, live.")
+@click.argument("url")
+@click.option("--protocol", default="protocol", show_default=True, metavar="NAME", help="The path's segment.")
+@click.option("--once", is_flag=True, help="Show it once and end; exit code 1 if there is no report to show.")
+def watch(url: str, protocol: str, once: bool) -> None:
+    """Show the rows of the deployment at URL (http://host:port) as they are now, with their last day, until Ctrl-C.
+
+    It asks as seldom as readers should, and lets rows go stale by this machine's clock. Where the output is no
+    terminal, it shows them once.
+    """
+    try:
+        address = parse_address(url).base
+    except AddressError as error:
+        fail(str(error))
+    stop, first = Event(), Event()
+    newest: list[Update] = []
+
+    def follow() -> None:
+        for update in poll(address, protocol, stop=stop, user_agent="lookout-watch"):
+            newest[:] = [update]
+            if _is_whole(update):
+                first.set()
+
+    console = Console()
+    Thread(target=follow, name="poll", daemon=True).start()
+    if once or not sys.stdout.isatty():
+        first.wait()
+        stop.set()
+        console.print(screen(newest[0], instant_now(), address, console.width))
+        raise SystemExit(0 if newest[0].report is not None else NOT_FINE)
+    with suppress(KeyboardInterrupt), Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            if newest:
+                live.update(screen(newest[0], instant_now(), address, console.width), refresh=True)
+            stop.wait(_REDRAW_S)
+
+
+def _is_whole(update: Update) -> bool:
+    """Whether both documents were asked for once."""
+    has_report = update.report is not None or update.report_problem is not None
+    return has_report and (update.history is not None or update.history_problem is not None)

@@ -1,0 +1,199 @@
+/** The last days: a strip and the uptimes of every check, and the incidents that the strips tell of. */
+
+import { WINDOWS, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
+import { h, setChildren, setText, shape } from "./dom.js";
+import { makeStrips, ticks } from "./strips.js";
+import { chainName, count, day, duration, moment, percent, serviceName, statusWord, wholePercent, zone } from "./words.js";
+
+const WINDOW_WORDS = { "24h": "24 h", "7d": "7 days", "14d": "14 days" };
+const LEGEND = ["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"];
+const KEYS = "Keys: ← → bucket, PgUp PgDn day, Home End first and last, ↑ ↓ row, Enter opens the day, Esc goes back.";
+const INCIDENTS_AT_FIRST = 10;
+const OLD_MS = 300_000;
+
+export function makePast() {
+  const strips = makeStrips(onZoom);
+  const axis = h("div", { class: "axis", "aria-hidden": "true" });
+  const title = h("h2", { id: "past-title" }, "The last 14 days");
+  const back = h("button", { type: "button", click: () => strips.zoom(null) }, "All days");
+  const before = h("button", { type: "button", "aria-label": "the day before", click: () => strips.zoomBy(-1) }, "‹");
+  const after = h("button", { type: "button", "aria-label": "the day after", click: () => strips.zoomBy(1) }, "›");
+  const dayName = h("b");
+  const days = h("div", { class: "days", hidden: "" }, dayName, before, after, back);
+  const problem = h("p", { class: "problem", role: "status" });
+  const rowsElement = h("div", { class: "rows" });
+  const element = h(
+    "section",
+    { class: "past", "aria-labelledby": "past-title" },
+    h("div", { class: "bar-head" }, title, legend()),
+    h("p", { class: "hint" }, `Worse is taller. Times are those of ${zone()}. Choose a day to see it in five-minute buckets.`),
+    h("p", { id: "strip-keys", class: "hint keys" }, KEYS),
+    problem,
+    h(
+      "div",
+      { class: "row axis-row" },
+      h("div", {}, days),
+      axis,
+      h("div", { class: "uptimes", "aria-hidden": "true" }, ...["Uptime 24 h", "7 days", "14 days"].map((text) => h("span", {}, text))),
+    ),
+    rowsElement,
+    strips.readout,
+  );
+  const rows = new Map();
+  const headings = new Map();
+  let history = null;
+  let drawn = "";
+
+  strips.watchWidth(axis);
+  new ResizeObserver(drawAxis).observe(axis);
+
+  function drawAxis() {
+    const frame = strips.frame();
+    if (frame === null) return;
+    const labels = ticks(frame, axis.clientWidth).map(({ x, text }) => {
+      const label = h("span", {}, text);
+      label.style.left = `${x}px`;
+      return label;
+    });
+    axis.replaceChildren(...labels);
+  }
+
+  function onZoom() {
+    const zoomedTo = strips.zoomedTo();
+    setText(title, zoomedTo === null ? "The last 14 days" : `The last 14 days: ${day(zoomedTo)}`);
+    if (zoomedTo !== null) setText(dayName, day(zoomedTo));
+    days.hidden = zoomedTo === null;
+    element.dataset.zoomed = String(zoomedTo !== null);
+    drawAxis();
+  }
+
+  function update(view) {
+    setText(problem, problemText(view));
+    element.classList.toggle("old", isOld(view));
+    const children = view.groups.flatMap(({ service, checks }) => [
+      cached(headings, service, () => h("h3", {}, serviceName(service))),
+      ...checks.map((check) => cached(rows, check.key, () => makeRow(check, strips.stripOf(check))).element),
+    ]);
+    setChildren(rowsElement, children);
+    const keys = view.groups.flatMap(({ checks }) => checks.map(({ key }) => key));
+    if (view.history === history && keys.join() === drawn) return;
+    [history, drawn] = [view.history, keys.join()];
+    for (const key of keys) rows.get(key).update(history, view.historyRows.get(key) ?? null);
+    strips.update(history, view.historyRows, keys);
+    drawAxis();
+  }
+  return { element, update };
+}
+
+function cached(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return map.get(key);
+}
+
+function legend() {
+  const sample = (name) => h("span", { class: `sample ${name}` });
+  return h(
+    "ul",
+    { class: "legend", "aria-label": "What the colours and heights mean" },
+    ...LEGEND.map((status) => h("li", {}, sample(status), statusWord(status))),
+    h("li", {}, sample("no-data"), "no data"),
+    h("li", {}, sample("filling"), "still filling"),
+  );
+}
+
+function isOld({ now, history }) {
+  return history !== null && !(Math.abs(now - history.generatedAt) < OLD_MS);
+}
+
+function problemText(view) {
+  const { now, history, historyProblem } = view;
+  if (historyProblem === null && history === null) return "Reading the history…";
+  if (historyProblem === null && !isOld(view)) return "";
+  const known = history !== null && history.generatedAt !== null && history.generatedAt <= now;
+  const held = known ? `What is shown was written ${duration(now - history.generatedAt)} ago.` : "";
+  if (historyProblem === null) return `This history is not of now. ${held}`;
+  return `No newer history: ${historyProblem === "not available yet" ? "there is none yet" : historyProblem}. ${held}`;
+}
+
+// ---- Uptime
+
+function makeRow({ chainId }, strip) {
+  const cells = Object.keys(WINDOWS).map((window) => {
+    const value = h("b");
+    const known = h("small");
+    return { window, value, known, element: h("span", {}, h("span", { class: "label" }, WINDOW_WORDS[window]), value, known) };
+  });
+  const element = h(
+    "div",
+    { class: "row" },
+    h("span", { class: "name" }, chainName(chainId)),
+    strip,
+    h("span", { class: "uptimes" }, ...cells.map((cell) => cell.element)),
+  );
+  function update(history, row) {
+    for (const { window, value, known } of cells) {
+      const uptime = row?.readable ? row.uptime[window] : null;
+      const share = history === null ? 0 : coverageOf(history, row, window).share;
+      setText(value, uptime === null ? "too little known" : percent(uptime));
+      value.className = uptime === null ? "little" : "";
+      setText(known, uptime === null ? "" : `of ${wholePercent(share)} known`);
+    }
+  }
+  return { element, update };
+}
+
+// ---- Incidents
+
+export function makeIncidents() {
+  const list = h("ol", { class: "incidents" });
+  const more = h("button", { type: "button", class: "more", click: onMore });
+  const none = h("p", { class: "hint" });
+  const element = h("section", { "aria-labelledby": "incidents-title" }, h("h2", { id: "incidents-title" }, "Incidents"), none, list, more);
+  let limit = INCIDENTS_AT_FIRST;
+  let history;
+  let matching = "";
+  let incidents = [];
+
+  function update(view) {
+    if (view.history === history && view.matching === matching) return;
+    ({ history, matching } = view);
+    incidents = view.history === null ? [] : allIncidents(view);
+    draw();
+  }
+
+  function onMore() {
+    limit += 5 * INCIDENTS_AT_FIRST;
+    draw();
+  }
+
+  function draw() {
+    list.replaceChildren(...incidents.slice(0, limit).map((incident) => incidentElement(history, incident)));
+    more.hidden = incidents.length <= limit;
+    setText(more, `Show more of ${count(incidents.length - limit)} others`);
+    setText(none, incidents.length > 0 || history === null ? "Made from the strips: troubles of less than a minute do not show." : "None in the strips above.");
+  }
+  return { element, update };
+}
+
+function allIncidents({ history, historyRows, isMatching }) {
+  const found = [];
+  for (const row of historyRows.values()) {
+    if (row.readable && isMatching(checkKey(row))) for (const incident of incidentsOf(history, row)) found.push({ ...incident, row });
+  }
+  const endOf = ({ endsAt }) => endsAt ?? Infinity;
+  return found.sort((a, b) => b.beginsAt - a.beginsAt || endOf(b) - endOf(a));
+}
+
+function incidentElement(history, { row, worst, beginsAt, endsAt, beginSeen, endSeen }) {
+  const ongoing = endsAt === null;
+  const length = duration((endsAt ?? history.to + history.bucketSeconds * 1000) - beginsAt);
+  const text = ongoing ? `up to ${length} so far` : `${beginSeen && endSeen ? "" : "at least "}${length}`;
+  return h(
+    "li",
+    { "data-status": worst },
+    h("span", { class: "state" }, shape(worst), h("b", { class: "word" }, statusWord(worst))),
+    h("span", { class: "where" }, `${serviceName(row.service)}, ${chainName(row.chainId)}`),
+    h("span", { class: "when" }, moment(beginsAt)),
+    h("span", { class: "length" }, text, ongoing ? h("em", { class: "provisional" }, "ongoing, provisional") : null),
+  );
+}

@@ -1,0 +1,135 @@
+"""The page as it is sent: a frame, and in it the rows of one live report, ready-made.
+
+A script takes the rows' place and keeps them up to date. Where none runs, they state their instant and reload
+themselves, and none is shown as plainly healthy: nobody can tell how long ago the page was loaded.
+"""
+
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from lookout.core.model import Metrics
+from lookout.core.wire import LiveReport, LiveRow
+
+# By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
+_STATUSES: Final = {
+    "current": "answered and was up to date",
+    "catching-up": "answered, but was behind",
+    "degraded": "answered, but with serious trouble",
+    "unavailable": "did not answer usefully several times in a row",
+    "unknown": "too little to judge by",
+    "unmonitored": "nobody watches this here",
+}
+_SCRIPT: Final = "text/javascript; charset=utf-8"
+_TYPES: Final = {
+    "page.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+    **dict.fromkeys(("page.js", "now.js", "past.js", "strips.js", "words.js", "dom.js", "lookout-reader.js"), _SCRIPT),
+}
+_CHAINS: Final = {
+    1: "Ethereum",
+    42161: "Arbitrum One",
+    137: "Polygon",
+    56: "BNB Smart Chain",
+    11155111: "Sepolia test network",
+}
+# What people are told beside the rows (C12), in the words of the JavaScript reader; by service, none for all.
+_NOTES: Final = (
+    ("", "This is what one monitor sees from one place. It is not an official status."),
+    ("", "It is not a signal that it is safe to transact."),
+    ("", "The history does not tell what is up now."),
+    ("broadcasters", "Degraded broadcasters are a partial reading: some did not answer, others may work."),
+    ("messaging", "Peers are connections. They do not prove that a message is delivered."),
+    ("indexer, hosted-indexer", "Whether an indexer is up to date does not tell whether your wallet is synced."),
+    ("ppoi", "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."),
+    ("ppoi, hosted-indexer", "This is run by other people, not by the operator of the monitor."),
+)
+
+
+def assets() -> dict[str, tuple[str, bytes]]:
+    """What the page loads, by path: media type and content."""
+    folder = files(__package__)
+    return {f"/assets/{name}": (media_type, folder.joinpath(name).read_bytes()) for name, media_type in _TYPES.items()}
+
+
+def render(live: bytes | None, live_path: str, history_path: str) -> bytes:
+    """The page with this live report in it, or without one."""
+    text = _frame().substitute(
+        live_path=escape(live_path), history_path=escape(history_path), ready_made=_ready_made(live)
+    )
+    return text.encode()
+
+
+@cache
+def _frame() -> Template:
+    return Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+
+
+def _ready_made(live: bytes | None) -> str:
+    try:
+        report = None if live is None else msgspec.json.decode(live, type=LiveReport)
+    except msgspec.MsgspecError:  # of a newer monitor, perhaps: the script may still be able to read it
+        report = None
+    rows = _no_report() if report is None else _table(report)
+    notes = "\n".join(f"<li>{f'<b>{of}</b>: ' if of else ''}{escape(note, quote=False)}</li>" for of, note in _NOTES)
+    return f"""<div class="ready-made">
+<h1>Status of what the wallet depends on</h1>
+{rows}
+<h2>What this does not say</h2>
+<ul class="notes">
+{notes}
+</ul>
+</div>"""
+
+
+def _no_report() -> str:
+    return "<p>There is no report yet: the monitor has not stored one, or it cannot be read.</p>"
+
+
+def _table(report: LiveReport) -> str:
+    return f"""<p>As it was at <time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>. Without
+JavaScript this page cannot tell how old that is: it asks for a newer report every 30 seconds, and past the time in the
+last column a row says nothing any more.</p>
+<table>
+<thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">status then</th>
+<th scope="col">in numbers</th><th scope="col">seen (UTC)</th><th scope="col">holds until (UTC)</th></tr></thead>
+<tbody>
+{_rows(report.checks)}
+</tbody>
+</table>"""
+
+
+def _rows(rows: Iterable[LiveRow]) -> str:
+    return "\n".join(_row(row) for row in rows)
+
+
+@lru_cache(4096)  # from one report to the next few rows change
+def _row(row: LiveRow) -> str:
+    status = row.status if row.status in _STATUSES else "unknown"
+    return (
+        f'<tr><th scope="row">{escape(row.service)}</th><td>{_chain(row.chain_id)}</td>'
+        f'<td><svg class="shape" aria-hidden="true"><use href="#shape-{status}"/></svg> '
+        f"<b>{status}</b>: {_STATUSES[status]}</td><td>{_numbers(row.metrics)}</td>"
+        f"<td>{_words(row.observed_at)}</td><td>{_words(row.expires_at)}</td></tr>"
+    )
+
+
+def _chain(chain_id: int | None) -> str:
+    return "all chains" if chain_id is None else _CHAINS.get(chain_id, f"chain {chain_id}")
+
+
+def _numbers(metrics: Metrics) -> str:
+    return ", ".join(
+        f"{name} {number:,}" for name, number in msgspec.structs.asdict(metrics).items() if number is not UNSET
+    )
+
+
+def _words(instant: str | None) -> str:
+    """To the second, for people."""
+    return "—" if instant is None else f"{instant[:10]} {instant[11:19]}"

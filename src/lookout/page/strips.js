@@ -1,0 +1,329 @@
+/** The strips of the last days: drawn from buckets, walked by keyboard, zoomed to a day. */
+
+import { bucketBeginsAt, bucketsOf } from "./lookout-reader.js";
+import { h, s, shape } from "./dom.js";
+import { clock, day, midnight, span, statusWord } from "./words.js";
+
+const HEIGHT = 28;
+const DAY_MS = 86_400_000;
+// Worse is taller, so that trouble stands out without its colour too.
+const HEIGHTS = { current: 10, "catching-up": 16, degraded: 22, unavailable: HEIGHT, unknown: 10 };
+const LEAST_WIDTH = { "catching-up": 1.5, degraded: 1.5, unavailable: 2 };
+const FILLING_WIDTH = 5;
+const FILLING_SHARE = 0.01;
+const NARROW_PX = 460;
+
+/**
+ * All strips share one window (everything, or a day) and one cursor. `onZoom` is called when the window changes.
+ */
+export function makeStrips(onZoom) {
+  const strips = new Map();
+  const readout = h("div", { class: "readout", "aria-hidden": "true", hidden: "" });
+  const inView = new IntersectionObserver(seen, { rootMargin: "300px 0px" });
+  const resized = new ResizeObserver(() => redraw());
+  let history = null;
+  let zoomedTo = null; // the midnight that begins the day
+  let cursorAt = null; // null is the latest bucket
+
+  function stripOf({ key, label }) {
+    if (!strips.has(key)) strips.set(key, makeStrip(key, label));
+    return strips.get(key).element;
+  }
+
+  function makeStrip(key, label) {
+    const element = h("div", {
+      class: "strip",
+      role: "slider",
+      tabindex: strips.size === 0 ? "0" : "-1",
+      "aria-label": label,
+      "aria-describedby": "strip-keys",
+      "aria-valuemin": "0",
+      "aria-valuemax": "0",
+      "aria-valuenow": "0",
+      "data-check": key,
+      keydown: (event) => onKey(event, strip),
+      focus: () => onFocus(strip),
+      blur: () => leave(strip),
+      click: (event) => onClick(event, strip),
+      pointermove: (event) => show(strip, indexAt(event, strip)),
+      pointerleave: () => leave(strip),
+    });
+    const strip = { key, element, row: null, buckets: [], visible: false };
+    inView.observe(element);
+    return strip;
+  }
+
+  function seen(entries) {
+    for (const { target, isIntersecting } of entries) {
+      const strip = strips.get(target.dataset.check);
+      strip.visible = isIntersecting;
+      if (isIntersecting) draw(strip);
+      else if (document.activeElement !== target) {
+        target.replaceChildren();
+        strip.buckets = [];
+      }
+    }
+  }
+
+  /** Takes over a new history, with its rows by check, and which strips are there. */
+  function update(newHistory, rows, shownKeys) {
+    history = newHistory;
+    const shown = shownKeys.map((key) => strips.get(key));
+    if (!shown.some(({ element }) => element.tabIndex === 0)) shown[0]?.element.setAttribute("tabindex", "0");
+    for (const strip of strips.values()) {
+      strip.row = rows.get(strip.key) ?? null;
+      // Also those out of view say what they hold, but only those in view keep it.
+      if (strip.visible || document.activeElement === strip.element) draw(strip);
+      else speak(strip, history === null ? undefined : bucketsOf(history, strip.row)[cursor()]);
+    }
+  }
+
+  function redraw() {
+    for (const strip of strips.values()) if (strip.visible) draw(strip);
+  }
+
+  function frame() {
+    return zoomedTo === null ? wholeFrame(history) : { begin: zoomedTo, end: midnight(zoomedTo, 1) };
+  }
+
+  function draw(strip) {
+    const { element, row } = strip;
+    strip.buckets = history === null ? [] : bucketsOf(history, row);
+    const readable = strip.buckets.length > 0;
+    element.classList.toggle("empty", !readable);
+    speak(strip, strip.buckets[readable ? cursor() : 0]);
+    if (!readable) {
+      element.replaceChildren(h("span", { class: "none" }, history === null ? "" : "no history that can be read"));
+      return;
+    }
+    element.replaceChildren(picture(strip.buckets, frame(), element.clientWidth));
+    if (document.activeElement === element) show(strip, cursor());
+  }
+
+  // ---- The cursor
+
+  function cursor() {
+    const last = history.length - 1;
+    if (cursorAt === null) return last;
+    return Math.min(Math.max(Math.floor((cursorAt - history.from) / (history.bucketSeconds * 1000)), 0), last);
+  }
+
+  function speak({ element }, bucket) {
+    element.setAttribute("aria-valuetext", bucket === undefined ? "no history that can be read" : bucketText(bucket));
+    if (history === null) return;
+    element.setAttribute("aria-valuemax", String(history.length - 1));
+    element.setAttribute("aria-valuenow", String(cursor()));
+  }
+
+  function moveTo(strip, index) {
+    const bounded = Math.min(Math.max(index, 0), history.length - 1);
+    cursorAt = bounded === history.length - 1 ? null : bucketBeginsAt(history, bounded);
+    const at = bucketBeginsAt(history, bounded);
+    if (zoomedTo !== null && midnight(at) !== zoomedTo) zoom(midnight(at));
+    speak(strip, strip.buckets[bounded]);
+    show(strip, bounded);
+  }
+
+  function onFocus(strip) {
+    for (const other of strips.values()) other.element.tabIndex = other === strip ? 0 : -1;
+    if (strip.buckets.length === 0) draw(strip);
+    if (strip.buckets.length > 0) moveTo(strip, cursor());
+  }
+
+  function onKey(event, strip) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const step = strip.buckets.length > 0 ? stepOf(event.key, strip) : null;
+    if (step === null) {
+      if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+      neighbour(strip, event.key === "ArrowDown" ? 1 : -1)?.focus();
+    } else step();
+    event.preventDefault();
+  }
+
+  function stepOf(key, strip) {
+    const perDay = Math.round(DAY_MS / (history.bucketSeconds * 1000));
+    const { begin, end } = frame();
+    const toBucket = (at) => Math.ceil((at - history.from) / (history.bucketSeconds * 1000));
+    const steps = {
+      ArrowLeft: () => moveTo(strip, cursor() - 1),
+      ArrowRight: () => moveTo(strip, cursor() + 1),
+      PageUp: () => moveTo(strip, cursor() + perDay),
+      PageDown: () => moveTo(strip, cursor() - perDay),
+      Home: () => moveTo(strip, toBucket(begin)),
+      End: () => moveTo(strip, toBucket(end) - 1),
+      Enter: () => zoom(midnight(bucketBeginsAt(history, cursor()))),
+      Escape: () => zoom(null),
+    };
+    steps[" "] = steps.Enter;
+    return Object.hasOwn(steps, key) ? steps[key] : null;
+  }
+
+  function neighbour(strip, step) {
+    const all = [...document.querySelectorAll(".strip")].filter((element) => element.offsetParent !== null);
+    return all[all.indexOf(strip.element) + step];
+  }
+
+  function onClick(event, strip) {
+    if (strip.buckets.length === 0) return;
+    const index = indexAt(event, strip);
+    if (zoomedTo === null) zoom(midnight(bucketBeginsAt(history, index)));
+    cursorAt = bucketBeginsAt(history, index);
+    strip.element.focus();
+    moveTo(strip, index);
+  }
+
+  function indexAt(event, strip) {
+    const { left, width } = strip.element.getBoundingClientRect();
+    const { begin, end } = frame();
+    const at = begin + ((event.clientX - left) / width) * (end - begin);
+    const index = Math.floor((at - history?.from) / (history?.bucketSeconds * 1000));
+    return zoomedTo === null ? Math.min(index, history?.length - 1) : index;
+  }
+
+  function show(strip, index) {
+    const bucket = strip.buckets[index];
+    strip.element.querySelector(".cursor")?.remove();
+    if (bucket === undefined) return hide();
+    const { begin, end } = frame();
+    const { left, top, width } = strip.element.getBoundingClientRect();
+    const x = ((bucket.beginsAt - begin) / (end - begin)) * width;
+    const bucketWidth = Math.max(2, ((bucket.endsAt - bucket.beginsAt) / (end - begin)) * width);
+    const cursorMark = s("rect", { class: "cursor", x: x - 1, y: 0, width: bucketWidth + 2, height: HEIGHT });
+    strip.element.querySelector("svg")?.append(cursorMark);
+    readout.replaceChildren(...(bucket.status === null ? [] : [shape(bucket.status)]), bucketText(bucket));
+    readout.hidden = false;
+    const half = readout.offsetWidth / 2;
+    const middle = Math.min(Math.max(left + x, half + 8), document.documentElement.clientWidth - half - 8);
+    readout.style.left = `${middle - half}px`;
+    readout.style.top = `${Math.max(4, top - readout.offsetHeight - 6)}px`;
+  }
+
+  function leave(strip) {
+    if (document.activeElement === strip.element && strip.buckets.length > 0) return show(strip, cursor());
+    strip.element.querySelector(".cursor")?.remove();
+    return hide();
+  }
+
+  function hide() {
+    readout.hidden = true;
+  }
+
+  // ---- The window
+
+  /** To the day that begins at this midnight, or with null to everything. */
+  function zoom(to) {
+    if (history === null || to === zoomedTo) return;
+    zoomedTo = to;
+    hide();
+    onZoom();
+    redraw();
+  }
+
+  /** One day on or back, as far as there is a history. */
+  function zoomBy(days) {
+    const to = midnight(zoomedTo, days);
+    if (to <= history.to && midnight(to, 1) > history.from) zoom(to);
+  }
+
+  function onScroll() {
+    const strip = [...strips.values()].find(({ element }) => element === document.activeElement);
+    if (strip === undefined || strip.buckets.length === 0) hide();
+    else show(strip, cursor());
+  }
+
+  window.addEventListener("scroll", onScroll, { passive: true });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.defaultPrevented) zoom(null);
+  });
+  return {
+    readout,
+    stripOf,
+    update,
+    zoom,
+    zoomBy,
+    watchWidth: (element) => resized.observe(element),
+    frame: () => (history === null ? null : frame()),
+    zoomedTo: () => zoomedTo,
+  };
+}
+
+/**
+ * From the oldest instant that a full history could hold, so that a young one looks young; at the end there is room for
+ * the bucket that fills, wider than it is, so that it can be seen and hides no other.
+ */
+function wholeFrame({ from, to, bucketSeconds, retentionDays }) {
+  const begin = retentionDays === null ? from : Math.min(from, to - retentionDays * DAY_MS);
+  return { begin, end: to + Math.max(bucketSeconds * 1000, (to - begin) * FILLING_SHARE) };
+}
+
+/** A bucket in words, such as "Tue 10 Nov 14:05–14:10 (13:05 UTC): degraded". */
+export function bucketText({ beginsAt, endsAt, status, filling }) {
+  const words = filling ? `provisional, still filling; so far ${statusWord(status)}` : statusWord(status);
+  return `${span(beginsAt, endsAt)}: ${words}`;
+}
+
+// ---- Drawing
+
+function picture(buckets, { begin, end }, width) {
+  const x = (at) => Math.round(((at - begin) / (end - begin)) * width * 10) / 10;
+  const inside = buckets.filter(({ beginsAt, endsAt }) => endsAt > begin && beginsAt < end);
+  const filling = inside.at(-1)?.filling ? inside.pop() : null;
+  const paths = {};
+  for (const { status, beginsAt, endsAt } of runsOf(inside)) {
+    const from = Math.max(0, x(beginsAt));
+    const wide = Math.max(Math.min(width, x(endsAt)) - from, LEAST_WIDTH[status] ?? 0);
+    paths[status] = (paths[status] ?? "") + bar(status, from, Math.round(wide * 10) / 10);
+  }
+  // From mildest to worst, so that nothing hides a trouble.
+  const order = ["null", "unmonitored", "unknown", "current", "catching-up", "degraded", "unavailable"];
+  return s(
+    "svg",
+    { width, height: HEIGHT, "aria-hidden": "true" },
+    s("path", { class: "ticks", d: ticks({ begin, end }, width).map(({ x: at }) => `M${at} 0V${HEIGHT}`).join("") }),
+    ...order.filter((status) => status in paths).map((status) => s("path", attributes(status, paths[status]))),
+    filling === null ? null : fillingBar(filling, x),
+  );
+}
+
+function attributes(status, d) {
+  const name = status === "null" ? "no-data" : status;
+  return { class: `bar ${name}`, d, ...(status === "unknown" ? { fill: "url(#hatch-unknown)" } : {}) };
+}
+
+function runsOf(buckets) {
+  const runs = [];
+  for (const { status, beginsAt, endsAt } of buckets) {
+    const last = runs.at(-1);
+    if (last?.status === status) last.endsAt = endsAt;
+    else runs.push({ status, beginsAt, endsAt });
+  }
+  return runs;
+}
+
+function bar(status, x, width) {
+  if (status === null || status === "unmonitored") return `M${x} ${HEIGHT - 1}h${width}`; // a line, dotted or not
+  const height = HEIGHTS[status];
+  return `M${x} ${HEIGHT}v${-height}h${width}v${height}z`;
+}
+
+/** Outlined and hatched, in no status's colour: what is still filling is never plainly healthy (C13). */
+function fillingBar({ status, beginsAt, endsAt }, x) {
+  const wide = Math.max(x(endsAt) - x(beginsAt), FILLING_WIDTH);
+  const height = HEIGHTS[status] ?? HEIGHTS.unknown;
+  const place = { x: x(beginsAt) + 0.5, y: HEIGHT - height + 0.5, width: wide - 1, height: height - 1 };
+  return s("rect", { class: "filling", "data-status": status ?? "no-data", fill: "url(#hatch-filling)", ...place });
+}
+
+/** The borders of local days, or of every third hour within one, with what to write at them. */
+export function ticks({ begin, end }, width) {
+  const isDay = end - begin < 2 * DAY_MS;
+  const found = [];
+  for (let n = 1; n < 1000; n++) {
+    const at = isDay ? new Date(begin).setHours(n * 3, 0, 0, 0) : midnight(begin, n);
+    if (at >= end) break;
+    const text = isDay ? clock(at) : day(at);
+    found.push({ x: Math.round(((at - begin) / (end - begin)) * width), text });
+  }
+  const every = width < NARROW_PX ? (isDay ? 2 : 4) : width < NARROW_PX * 1.6 ? 2 : 1;
+  return found.map((tick, n) => ({ ...tick, text: n % every === 0 ? tick.text : "" }));
+}

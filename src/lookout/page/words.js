@@ -1,0 +1,117 @@
+/** Names, numbers and instants as people read them. */
+
+const CHAINS = {
+  1: "Ethereum",
+  42161: "Arbitrum One",
+  137: "Polygon",
+  56: "BNB Smart Chain",
+  11155111: "Sepolia",
+};
+const SERVICES = {
+  messaging: "Messaging",
+  ppoi: "Private proof of innocence",
+  broadcasters: "Broadcasters",
+  indexer: "Indexer",
+  "hosted-indexer": "Hosted indexer",
+};
+const GOOD_REASONS = { synced: "in step", responding: "answering" };
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+export function chainName(chainId) {
+  if (chainId === null) return "All chains";
+  return Object.hasOwn(CHAINS, chainId) ? CHAINS[chainId] : `Chain ${chainId}`;
+}
+
+/** What a chain is besides its name; null for a mainnet. */
+export function chainKind(chainId) {
+  return chainId === 11155111 ? "test network" : null;
+}
+
+export function serviceName(service) {
+  return Object.hasOwn(SERVICES, service) ? SERVICES[service] : service;
+}
+
+export function statusWord(status) {
+  return status === null ? "no data" : status.replace("-", " ");
+}
+
+/** The reason of a current row in a word or two, so that what is well takes little room; null for any other. */
+export function goodReason(reason) {
+  return Object.hasOwn(GOOD_REASONS, reason) ? GOOD_REASONS[reason] : null;
+}
+
+export function count(number) {
+  return number.toLocaleString("en-US");
+}
+
+/** How long, in at most two units: "12 s", "3 min", "1 h 5 min", "2 d 3 h". */
+export function duration(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  const minutes = Math.round(seconds / 60);
+  if (seconds < 100) return `${seconds} s`;
+  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 24 * 60) return two(minutes, 60, "h", "min");
+  return two(Math.round(minutes / 60), 24, "d", "h");
+}
+
+function two(amount, per, large, small) {
+  const rest = amount % per;
+  return `${Math.floor(amount / per)} ${large}${rest === 0 ? "" : ` ${rest} ${small}`}`;
+}
+
+/** An uptime, whose four decimals are all there are. */
+export function percent(share) {
+  return share === 1 ? "100 %" : `${(share * 100).toFixed(2)} %`;
+}
+
+/** A coverage in whole percent, never rounded up to all of it or down to none. */
+export function wholePercent(share) {
+  if (share > 0 && share < 0.01) return "under 1 %";
+  return `${Math.floor(share * 100)} %`;
+}
+
+// Instants. The page is in English, and so are its days; the zone is the reader's.
+
+export function day(at) {
+  const date = new Date(at);
+  return `${DAYS[date.getDay()]} ${date.getDate()} ${MONTHS[date.getMonth()]}`;
+}
+
+export function clock(at) {
+  const date = new Date(at);
+  return `${pad(date.getHours())}:${pad(date.getMinutes())}`;
+}
+
+export function utcClock(at) {
+  const date = new Date(at);
+  return `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
+}
+
+/** "Tue 10 Nov 14:05–14:10 (13:05 UTC)"; a reader in UTC is told once. */
+export function span(beginsAt, endsAt) {
+  const local = `${day(beginsAt)} ${clock(beginsAt)}–${clock(endsAt)}`;
+  return isUtc(beginsAt) ? `${local} UTC` : `${local} (${utcClock(beginsAt)} UTC)`;
+}
+
+export function moment(at) {
+  return isUtc(at) ? `${day(at)} ${clock(at)} UTC` : `${day(at)} ${clock(at)} (${utcClock(at)} UTC)`;
+}
+
+export function zone() {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** The midnight that begins the local day of an instant, and the one `days` later; a day is not always 24 hours. */
+export function midnight(at, days = 0) {
+  const date = new Date(at);
+  return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days).getTime();
+}
+
+function isUtc(at) {
+  return new Date(at).getTimezoneOffset() === 0;
+}
+
+function pad(number) {
+  return String(number).padStart(2, "0");
+}

@@ -1,0 +1,42 @@
+"""Whether something stands between the deployment's servers and the caller, by what it leaves in the headers.
+
+A cache answers some requests itself: then they tell of the cache, and a clause about the origin cannot be told."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from lookout.verify.asking import Answer
+from lookout.verify.findings import quoted
+
+_SIGNS: Final = (
+    "age",
+    "via",
+    "cache-status",
+    "x-cache",
+    "x-cache-status",
+    "x-cache-hits",
+    "x-proxy-cache",
+    "x-varnish",
+    "x-served-by",
+    "x-vercel-cache",
+    "x-amz-cf-id",
+    "cf-cache-status",
+    "cf-ray",
+)
+_SERVERS: Final = ("cloudflare", "varnish", "akamai", "cloudfront", "fastly", "bunnycdn")
+
+
+def sign_of_a_cache(answers: Iterable[Answer]) -> str | None:
+    """The first header that gives one away."""
+    for answer in answers:
+        for name, text in answer.headers:
+            if name in _SIGNS or (name == "server" and any(server in text.lower() for server in _SERVERS)):
+                return f"{name}: {quoted(text)[1:-1]}"
+    return None
+
+
+def is_hit(answer: Answer) -> bool:
+    """Whether an answer says of itself that it was in a cache before it was asked for."""
+    age, varnish = answer.header("age") or "", answer.header("x-varnish") or ""
+    states = " ".join(answer.header(name) or "" for name in ("x-cache", "cf-cache-status", "cache-status")).lower()
+    return (age.isdigit() and int(age) > 0) or len(varnish.split()) == 2 or "hit" in states.split()

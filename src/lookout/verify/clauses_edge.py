@@ -1,0 +1,160 @@
+"""Clauses E, and M5, H14 and H16, which show in several answers one after the other."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lookout.verify.asking import Answer, NoAnswer
+from lookout.verify.caches import is_hit
+from lookout.verify.clauses_history import buckets_by_start
+from lookout.verify.documents import Unreadable, decoded, instant
+from lookout.verify.findings import Finding, failed, passed, quoted, untold
+from lookout.verify.visit import LIMIT_PER_MINUTE, Asked, Endpoint, Limit, Visit
+
+_OLDEST_S: Final = {"live report": 330, "history": 420}  # E3
+# How long generatedAt may stand still, and how much longer in a shared cache (s-maxage, stale-while-revalidate).
+_STILL_MS: Final = {"live report": (35_000, 60_000), "history": (75_000, 180_000)}
+_WATCH_S: Final = {"live report": 40, "history": 80}
+_AHEAD_S: Final = 30  # what a reader puts up with (C2)
+_MOVES: Final = {"live report": "M5", "history": "H14"}
+_RETRY_AFTER_S: Final = range(1, 91)
+_PUBLICATIONS_A_SECOND: Final = 2
+
+
+def edge_findings(visit: Visit, cache: str | None) -> Iterator[Finding]:
+    yield from _other_paths(visit.elsewhere)
+    yield from _limited(visit)
+    for endpoint in (visit.live, visit.history):
+        yield from _cached(endpoint, cache)
+        yield from _moving(endpoint, visit.at, cache)
+    yield from _ended_buckets(visit.history)
+
+
+def _other_paths(elsewhere: tuple[Asked, ...]) -> Iterator[Finding]:
+    for name, request, reply, _ in elsewhere:
+        if name not in ("other path", "slash"):
+            continue
+        if isinstance(reply, NoAnswer):
+            yield (failed if reply.asked else untold)("E1", f"{request.path}: {reply.why}")
+        elif reply.http_code == 429:
+            yield untold("E1", f"{request.path} met the rate limit")
+        elif reply.http_code != 404:
+            yield failed("E1", f"{request.path} gets {reply.http_code} instead of 404")
+        else:
+            body = decoded(reply.body)
+            if isinstance(body, Unreadable) or not isinstance(body.get("message"), str):
+                yield failed("E1", f"{request.path}: a 404 without a message: {quoted(reply.body[:60])}")
+            else:
+                yield passed("E1", "another path gets 404 with a message")
+
+
+def _limited(visit: Visit) -> Iterator[Finding]:
+    met = [answer for endpoint in (visit.live, visit.history) for _, answer in endpoint.answers(429)]
+    for answer in met:
+        yield from _refusal(answer)
+        yield untold("E2", "this caller was refused before the limit was tried: somebody else asks from here, or did")
+    if visit.limit is None:
+        yield untold("E2", "not tried: it refuses the caller for a minute (--rate-limit tries it)")
+    else:
+        yield from _tried(visit.limit)
+
+
+def _tried(limit: Limit) -> Iterator[Finding]:
+    after = f"after {limit.made} requests in {limit.took_ms / 1000:.0f} s"
+    if isinstance(limit.refused, NoAnswer):
+        yield untold("E2", f"{after}: {limit.refused.why}")
+    elif limit.refused.http_code != 429:
+        slow = limit.took_ms > 60_000
+        yield (untold if slow else failed)("E2", f"no 429 {after}")
+    elif limit.made <= LIMIT_PER_MINUTE:
+        yield from _refusal(limit.refused)
+        yield untold("E2", f"429 {after}, as right only if others ask from this address too")
+    else:
+        yield from _refusal(limit.refused)
+        yield passed("E2", f"429 {after}")
+
+
+def _refusal(answer: Answer) -> Iterator[Finding]:
+    """The page for a caller that asks too often. HEAD has none."""
+    retry_after = answer.header("retry-after") or ""
+    if not retry_after.isdigit() or int(retry_after) not in _RETRY_AFTER_S:
+        yield failed("E2", f"a 429 with Retry-After {quoted(answer.header('retry-after'))}")
+    if not (answer.header("content-type") or "").startswith("text/plain"):
+        yield failed("E2", f"a 429 of Content-Type {quoted(answer.header('content-type'))}")
+    elif answer.body and b"1015" not in answer.body:
+        yield failed("E2", "a 429 whose page does not name error code 1015")
+    if answer.header("access-control-allow-origin") is not None:
+        yield failed("E2", "a 429 with Access-Control-Allow-Origin")
+
+
+def _cached(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+    if cache is None:
+        yield untold("E3", "there is no sign of a shared cache")
+        yield untold("E4", "there is no sign of a shared cache")
+        return
+    most_s = _OLDEST_S[endpoint.noun]
+    for _, answer in endpoint.answers(200, 304):
+        age = answer.header("age") or ""
+        if age.isdigit() and int(age) > most_s:
+            yield failed("E3", f"{endpoint.noun}: a copy {age} s old is served, and {most_s} s is the most")
+    yield untold("E3", f"a cache ({cache}); what it does when the origin fails shows only when it does")
+    query = endpoint.reply("query")
+    if isinstance(query, Answer) and query.http_code == 200 and is_hit(query):
+        yield untold("E4", "the cache has one copy for all query strings; its copies by Origin do not show")
+    else:
+        yield untold("E4", "whether query strings share one copy did not show")
+
+
+def _generated(endpoint: Endpoint, *names: str) -> Iterator[tuple[int, int]]:
+    """When answers were asked for, and their generatedAt."""
+    for asked, answer in endpoint.answers(200):
+        if asked.request.method == "GET" and not answer.problem and (not names or asked.name in names):
+            body = decoded(answer.body)
+            at = None if isinstance(body, Unreadable) else instant(body.get("generatedAt"))
+            if at is not None:
+                yield asked.at, at
+
+
+def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding]:
+    """M5, H14. Only who asks to have it watched says that the monitor is meant to run."""
+    noun, clause = endpoint.noun, _MOVES[endpoint.noun]
+    seen = list(_generated(endpoint))
+    different = {at for _, at in seen}
+    # Each node of a cache may have a copy of its own.
+    if seen and not cache and len(different) > 3 + _PUBLICATIONS_A_SECOND * (seen[-1][0] - seen[0][0]) / 1000:
+        yield failed(
+            clause, f"{noun}: {len(different)} instants in {len(seen)} answers: generatedAt is that of serving"
+        )
+        return
+    watched = list(_generated(endpoint, "watch"))
+    if len(watched) < 2:
+        age_s = (now - seen[0][1]) / 1000 if seen else 0
+        if seen and age_s < -_AHEAD_S:
+            yield untold(clause, f"{noun}: generatedAt is {-age_s:.0f} s ahead of this machine's clock")
+        elif seen:
+            text = f"{noun}: generatedAt was {max(0, age_s):.0f} s old"
+            yield untold(clause, f"{text}; whether it moves, --wait {_WATCH_S[noun]} watches")
+        return
+    watched_ms, moved_ms = (watched[-1][i] - watched[0][i] for i in (0, 1))
+    still_ms, cached_ms = _STILL_MS[noun]
+    at_most_ms = still_ms + (cached_ms if cache else 0)
+    text = f"{noun}: generatedAt moved by {moved_ms / 1000:.0f} s in {watched_ms / 1000:.0f} s"
+    if watched_ms - moved_ms > at_most_ms:
+        yield failed(clause, f"{text}: the monitor has stopped, or publishes too rarely")
+    elif moved_ms > 0:
+        yield passed(clause, text)
+    else:
+        yield untold(clause, f"{text}, which is too short to tell")
+
+
+def _ended_buckets(history: Endpoint) -> Iterator[Finding]:
+    """H16: whoever sees several histories sees the same ended buckets in them."""
+    bodies = dict.fromkeys(answer.body for asked, answer in history.answers(200) if asked.request.method == "GET")
+    seen = [buckets for buckets in map(buckets_by_start, bodies) if buckets]
+    known: dict[object, str] = {}
+    for buckets in seen:
+        for key, character in buckets.items():
+            if known.setdefault(key, character) != character:
+                yield failed("H16", f"history: an ended bucket of {quoted(key[0])} changed")
+                return
+    if len(seen) > 1:
+        yield passed("H16", f"no ended bucket changed in {len(seen)} histories")

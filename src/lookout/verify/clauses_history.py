@@ -1,0 +1,221 @@
+"""Clauses H: the history, as a pure function of its body."""
+
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from lookout.core.instants import format_second
+from lookout.verify.documents import (
+    SCHEMA_VERSION,
+    Identity,
+    Json,
+    Unreadable,
+    decoded,
+    identities,
+    instant,
+    is_integer,
+    name_of,
+    second,
+)
+from lookout.verify.findings import Finding, failed, passed, quoted, untold
+
+_BUCKET_S: Final = 300
+_RETENTION_DAYS: Final = 14
+_DAY_S: Final = 86_400
+_MIN_KNOWN: Final = 12
+_CHARACTERS: Final = frozenset("ckdu?.-")
+_WINDOWS: Final = {"24h": 1, "7d": 7, "14d": 14}
+_FIELDS: Final = ("schemaVersion", "generatedAt", "bucketSeconds", "retentionDays", "from", "to", "rows")
+
+
+class _Frame(NamedTuple):
+    """The span of a history; instants in seconds."""
+
+    bucket_s: int
+    retention_days: int
+    from_s: int
+    to_s: int
+
+    @property
+    def length(self) -> int | None:
+        """How many buckets there are, if the borders allow for a whole number."""
+        whole, rest = divmod(self.to_s - self.from_s, self.bucket_s)
+        return whole + 1 if rest == 0 and whole >= 0 else None
+
+
+def history_findings(body: bytes, live: list[Identity] | None) -> Iterator[Finding]:
+    """What a history shows of the clauses H; ``live`` are the live report's rows, if it could be read."""
+    history = decoded(body)
+    if isinstance(history, Unreadable):
+        yield failed("H1", f"history: {history.why}")
+        return
+    version, rows = history.get("schemaVersion"), history.get("rows")
+    if is_integer(version) and version != SCHEMA_VERSION:
+        yield untold("H1", f"history: schemaVersion {version}: a version that is not known here")
+        return
+    yield from _fields(history)
+    frame = _frame(history)
+    if frame is not None:
+        yield from _borders(history, frame)
+    if isinstance(rows, list):
+        yield from _rows(rows, live)
+        for row in rows:
+            if isinstance(row, dict) and isinstance(row.get("buckets"), str):
+                yield from _buckets(row, row["buckets"], frame)
+
+
+def buckets_by_start(body: bytes) -> dict[tuple[Identity, int], str]:
+    """The ended buckets of a history by row and start, in seconds; nothing if it cannot be read."""
+    history = decoded(body)
+    frame = None if isinstance(history, Unreadable) else _frame(history)
+    if isinstance(history, Unreadable) or frame is None or not isinstance(history.get("rows"), list):
+        return {}
+    found = {}
+    for row in history["rows"]:
+        for identity in identities([row]):
+            if isinstance(row.get("buckets"), str) and len(row["buckets"]) == frame.length:
+                for number, character in enumerate(row["buckets"][:-1]):
+                    found[identity, frame.from_s + number * frame.bucket_s] = character
+    return found
+
+
+def share(buckets: str) -> float | None:
+    """Uptime as the contract has it, from the characters themselves (H9 to H11)."""
+    known = Counter(buckets)
+    current, total = known["c"], known["c"] + known["k"] + known["d"] + known["u"]
+    if total < _MIN_KNOWN:
+        return None
+    rounded = round(Fraction(current * 10_000, total))  # half to even
+    return (rounded if current == total else min(rounded, 9_999)) / 10_000
+
+
+def _fields(history: Json) -> Iterator[Finding]:
+    missing = [field for field in _FIELDS if field not in history]
+    if missing:
+        yield failed("H1", f"history: without {', '.join(missing)}")
+    if "schemaVersion" in history and not is_integer(history["schemaVersion"]):
+        yield failed("H1", f"history: schemaVersion is {quoted(history['schemaVersion'])}, and not the integer 1")
+    if "generatedAt" in history and instant(history["generatedAt"]) is None:
+        yield failed("H1", f"history: generatedAt is {quoted(history['generatedAt'])}, and not to the millisecond")
+    for field in ("from", "to"):
+        if field in history and second(history[field]) is None:
+            yield failed("H1", f"history: {field} is {quoted(history[field])}, and not like 2026-11-01T00:00:00Z")
+    for field, launch in (("bucketSeconds", _BUCKET_S), ("retentionDays", _RETENTION_DAYS)):
+        found = history.get(field, launch)
+        if not is_integer(found) or found < 1:
+            yield failed("H1", f"history: {field} is {quoted(found)}")
+        elif found != launch:
+            yield untold("H1", f"history: {field} is {found} instead of {launch}: tuned, it seems")
+    if "rows" in history and not isinstance(history["rows"], list):
+        yield failed("H1", f"history: rows is {quoted(history['rows'])}, and not a list")
+    yield passed("H1", "all fields are there, instants in their forms")
+
+
+def _frame(history: Json) -> _Frame | None:
+    bucket_s, days = history.get("bucketSeconds"), history.get("retentionDays")
+    from_at, to_at = second(history.get("from")), second(history.get("to"))
+    if from_at is None or to_at is None or not isinstance(bucket_s, int) or not isinstance(days, int):
+        return None
+    return _Frame(bucket_s, days, from_at // 1000, to_at // 1000) if bucket_s >= 1 and days >= 1 else None
+
+
+def _borders(history: Json, frame: _Frame) -> Iterator[Finding]:
+    wrong = []
+    for name, at in (("from", frame.from_s), ("to", frame.to_s)):
+        if at % frame.bucket_s:
+            wrong.append(f"{name} is {history[name]}, which is not aligned to {frame.bucket_s} s")
+    if frame.from_s > frame.to_s:
+        wrong.append("from is after to")
+    if frame.from_s < frame.to_s - frame.retention_days * _DAY_S:
+        wrong.append(f"from is more than {frame.retention_days} days before to")
+    generated_at = instant(history.get("generatedAt"))
+    if generated_at is not None and not wrong:
+        filling_s = generated_at // 1000 // frame.bucket_s * frame.bucket_s
+        if filling_s != frame.to_s:
+            now_filling = format_second(filling_s * 1000)
+            wrong.append(f"to is {history['to']}, but at generatedAt the bucket of {now_filling} was filling")
+    for problem in wrong:
+        yield failed("H4", f"history: {problem}")
+    if not wrong:
+        yield passed("H4", "from and to are aligned, and to is the bucket that was filling")
+
+
+def _rows(rows: list[object], live: list[Identity] | None) -> Iterator[Finding]:
+    for row in rows:
+        if not isinstance(row, dict):
+            yield failed("H2", f"history: a row is {quoted(row)}, and not an object")
+            continue
+        name, uptime = f"history: {name_of(row)}", row.get("uptime")
+        missing = [field for field in ("service", "chainId", "buckets", "uptime") if field not in row]
+        if missing:
+            yield failed("H2", f"{name}: without {', '.join(missing)}")
+        if "buckets" in row and not isinstance(row["buckets"], str):
+            yield failed("H2", f"{name}: buckets is {quoted(row['buckets'])}")
+        if "uptime" in row and not isinstance(uptime, dict):
+            yield failed("H2", f"{name}: uptime is {quoted(uptime)}")
+        elif isinstance(uptime, dict) and not set(_WINDOWS) <= set(uptime):
+            yield failed("H2", f"{name}: uptime without {', '.join(key for key in _WINDOWS if key not in uptime)}")
+    found = identities(rows)
+    doubles = [identity for identity, times in Counter(found).items() if times > 1]
+    if doubles:
+        yield failed("H2", f"history: {quoted(doubles[0])} has more than one row")
+    elif live is None:
+        yield untold("H2", "there is no live report to compare the rows with")
+    elif found == live:
+        yield passed("H2", "rows and order are those of the live report")
+    elif sorted(map(str, found)) == sorted(map(str, live)):
+        yield failed("H2", "history: the rows are in another order than those of the live report")
+    else:
+        only = [identity for identity in (*live, *found) if (identity in live) != (identity in found)]
+        yield failed("H2", f"history: other rows than in the live report: {quoted(only[0] if only else found)}")
+
+
+def _buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[Finding]:
+    name = f"history: {name_of(row)}"
+    strange = sorted(set(buckets) - _CHARACTERS)
+    if strange:
+        yield untold("H5", f"{name}: the character {quoted(strange[0])} is not known here; new ones may appear")
+    else:
+        yield passed("H5", "all characters are known")
+    if frame is None or frame.length is None:
+        return  # the borders are wrong, and said to be
+    longest = frame.retention_days * _DAY_S // frame.bucket_s + 1
+    if len(buckets) != frame.length:
+        yield failed("H3", f"{name}: {len(buckets)} buckets, where from and to make {frame.length}")
+        return
+    if len(buckets) > longest:
+        yield failed("H3", f"{name}: {len(buckets)} buckets, more than {longest}")
+    else:
+        yield passed("H3", f"every string is {frame.length} characters long, as from and to make it")
+    uptime = row.get("uptime")
+    for window, days in _WINDOWS.items():
+        if isinstance(uptime, dict) and window in uptime:
+            shown = min(len(buckets), days * _DAY_S // frame.bucket_s + 1)
+            yield from _uptime(f"{name}: {window}", uptime[window], buckets, shown, known_all=not strange)
+
+
+def _uptime(name: str, told: object, buckets: str, shown: int, *, known_all: bool) -> Iterator[Finding]:
+    """One window's uptime, of the last ``shown`` buckets."""
+    window = buckets[-shown:]
+    right = share(window)
+    if told is not None and (isinstance(told, bool) or not isinstance(told, int | float) or not 0 <= told <= 1):
+        yield failed("H9", f"{name} is {quoted(told)}, and not a number from 0 to 1")
+    elif told == right:
+        yield passed("H10", "uptime is null exactly where fewer than 12 buckets are known")
+        if right is not None:
+            yield passed("H9", "uptime is c / (c + k + d + u), to 4 decimals")
+            yield passed("H11", "uptime is 1 only where every known bucket is c")
+            if shown < len(buckets):
+                yield passed("H12", "a window holds the buckets that start within it")
+    elif not known_all:
+        yield untold("H9", f"{name} is {told}, in a row with characters that are not known here")
+    elif told is None or right is None:
+        known = sum(character in "ckdu" for character in window)
+        yield failed("H10", f"{name} is {'null' if told is None else told} with {known} known buckets")
+    elif told == 1:
+        yield failed("H11", f"{name} is 1, although not every known bucket is c; it has to be {right}")
+    elif shown < len(buckets) and told in (share(buckets[-shown - 1 :]), share(window[1:])):
+        yield failed("H12", f"{name} is {told}, which is that of a bucket more or less; it has to be {right}")
+    else:
+        yield failed("H9", f"{name} is {told}, and has to be {right}")

@@ -1,0 +1,80 @@
+"""Bodies as JSON, and what several rules ask of a row."""
+
+import json
+from typing import Any, Final, NamedTuple, TypeGuard
+
+from lookout.core.instants import parse_instant
+from lookout.verify.findings import quoted
+
+SCHEMA_VERSION: Final = 1
+
+Json = dict[str, Any]
+Identity = tuple[str, int | None]
+
+
+class Unreadable(NamedTuple):
+    why: str
+
+
+def decoded(body: bytes) -> Json | Unreadable:
+    """The JSON object in a body."""
+    try:
+        found = json.loads(body.decode("utf-8"), parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(f"not JSON ({error}): it begins with {quoted(body[:40])}")
+    return found if isinstance(found, dict) else Unreadable(f"not a JSON object but {quoted(found)}")
+
+
+def is_integer(found: object) -> TypeGuard[int]:
+    return isinstance(found, int) and not isinstance(found, bool)
+
+
+def instant(found: object) -> int | None:
+    """An instant with milliseconds, or None where it is not one."""
+    try:
+        return parse_instant(found) if isinstance(found, str) else None
+    except ValueError:
+        return None
+
+
+def second(found: object) -> int | None:
+    """An instant without a fraction, or None."""
+    return instant(f"{found[:-1]}.000Z") if isinstance(found, str) and found.endswith("Z") else None
+
+
+def name_of(row: Json) -> str:
+    """How a row is called in a sentence."""
+    service, chain_id = row.get("service"), row.get("chainId")
+    name = service if isinstance(service, str) and service.isascii() and service.isprintable() else quoted(service)
+    return name[:40] if chain_id is None else f"{name[:40]} {quoted(chain_id)}"
+
+
+def identities(rows: object) -> list[Identity]:
+    """Services and chains of the rows, as far as they can be read."""
+    if not isinstance(rows, list):
+        return []
+    found = [(row.get("service"), row.get("chainId")) for row in rows if isinstance(row, dict)]
+    return [
+        (service, chain_id)
+        for service, chain_id in found
+        if isinstance(service, str) and (chain_id is None or is_integer(chain_id))
+    ]
+
+
+def difference(one: bytes, other: bytes) -> str | None:
+    """How two bodies cannot be the same document, of one publication or of two; None if they can."""
+    if one == other:
+        return None
+    first, second_ = decoded(one), decoded(other)
+    if isinstance(first, Unreadable) or isinstance(second_, Unreadable):
+        return None if isinstance(first, Unreadable) else "a body that is no document"
+    if first.get("generatedAt") == second_.get("generatedAt"):
+        return "another body, with the same generatedAt"
+    for rows in ("checks", "rows"):
+        if identities(first.get(rows)) != identities(second_.get(rows)):
+            return "other rows"
+    return None
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")

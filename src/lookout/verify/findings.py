@@ -1,0 +1,57 @@
+"""What was found out about a clause, in one of three verdicts and in words."""
+
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+Verdict = Literal["pass", "fail", "could not tell"]
+
+# The worst first: one failure among many passes is a failure, and one doubt among them a doubt.
+VERDICTS: Final[tuple[Verdict, ...]] = ("fail", "could not tell", "pass")
+
+_MOST_TEXTS: Final = 3
+_LONGEST_QUOTE: Final = 80
+_LETTERS: Final = "MRSHAEV"  # the contract's order
+
+
+class Finding(NamedTuple):
+    clause: str
+    verdict: Verdict
+    what: str
+
+
+def passed(clause: str, what: str) -> Finding:
+    return Finding(clause, "pass", what)
+
+
+def failed(clause: str, what: str) -> Finding:
+    return Finding(clause, "fail", what)
+
+
+def untold(clause: str, what: str) -> Finding:
+    return Finding(clause, "could not tell", what)
+
+
+def merged(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding a clause, in the contract's order: the worst verdict, with the first of its texts."""
+    texts: dict[str, dict[Verdict, list[str]]] = {}
+    for clause, verdict, what in findings:
+        of_verdict = texts.setdefault(clause, {}).setdefault(verdict, [])
+        if what not in of_verdict:
+            of_verdict.append(what)
+    return [_worst(clause, texts[clause]) for clause in sorted(texts, key=_place)]
+
+
+def quoted(found: object) -> str:
+    """What a stranger sent, safe to show: short, in ASCII, without control characters."""
+    text = ascii(found)
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+
+
+def _worst(clause: str, texts: dict[Verdict, list[str]]) -> Finding:
+    verdict = next(verdict for verdict in VERDICTS if verdict in texts)
+    first, more = texts[verdict][:_MOST_TEXTS], len(texts[verdict]) - _MOST_TEXTS
+    return Finding(clause, verdict, "; ".join(first) + (f"; and {more} more" if more > 0 else ""))
+
+
+def _place(clause: str) -> tuple[int, int]:
+    return _LETTERS.index(clause[0]), int(clause[1:])

@@ -1,0 +1,36 @@
+"""What the answers of the API have in common: the names and the values of headers, and how they are compared."""
+
+from typing import Final
+
+from lookout.verify.asking import Answer, NoAnswer
+from lookout.verify.findings import Finding, failed, untold
+from lookout.verify.visit import Endpoint
+
+METHODS: Final = "GET, HEAD, OPTIONS"
+JSON: Final = "application/json; charset=utf-8"
+ALLOW_ORIGIN: Final = "access-control-allow-origin"
+EXPOSE: Final = "access-control-expose-headers"
+
+
+def parts(text: str) -> set[str]:
+    return {part.strip().lower() for part in text.split(",")}
+
+
+def same_list(found: str | None, wanted: str) -> bool:
+    """Whether two headers list the same, in any order."""
+    return found is not None and parts(found) == parts(wanted)
+
+
+def is_json(found: str | None) -> bool:
+    return found is not None and found.lower().replace(" ", "") == JSON.replace(" ", "")
+
+
+def is_the_caches(answer: Answer, cache: str | None) -> bool:
+    """Whether a cache in front may have made this answer itself: the API's own would let every origin read it."""
+    return cache is not None and answer.header(ALLOW_ORIGIN) is None
+
+
+def missing(endpoint: Endpoint, clause: str, what: str, reply: NoAnswer) -> Finding:
+    """A request without an answer: nobody can tell if it was not made, and an endpoint has to answer if it was."""
+    text = f"{endpoint.noun}: {what}: {reply.why}"
+    return failed(clause, text) if reply.asked else untold(clause, text)

@@ -1,0 +1,263 @@
+"""The requests of one visit, always the same ones, and what came back."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Final, NamedTuple
+
+from lookout.clock import Clock
+from lookout.verify.asking import Address, Answer, Asker, Headers, NoAnswer, Reply, Request
+
+MOST_PER_PATH: Final = 40
+WITHIN_S: Final = 20  # all requests together, watching aside
+_MOST_UNANSWERED: Final = 3
+# A caller may be let through up to twice the limit where an edge counts by calendar minute (E2).
+LIMIT_PER_MINUTE: Final = 120
+_MOST_TO_BE_REFUSED: Final = 2 * LIMIT_PER_MINUTE + 5
+_LIMIT_WITHIN_S: Final = 50
+
+_NAME: Final = "lookout-verify"
+_IDENTITY: Final = ("Accept-Encoding", "identity")
+_USUAL: Final[Headers] = (("User-Agent", _NAME), ("Accept", "*/*"), _IDENTITY)
+_ORIGIN: Final = ("Origin", "https://wallet.example")
+# What a misguided server might take for parameters.
+QUERY: Final = "?service=indexer&chainId=1&limit=1"
+OTHER_TAG: Final = '"0000000000000000"'
+# Methods that change nothing even where they are wrongly obeyed; an empty POST and PATCH come nearest to it.
+OTHER_METHODS: Final = ("POST", "PATCH", "PROPFIND")
+_ENTITY_TAG: Final = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
+
+
+class Asked(NamedTuple):
+    """A request under the name of its purpose, and its reply. ``at`` is on a clock that never jumps."""
+
+    name: str
+    request: Request
+    reply: Reply
+    at: int
+
+
+class Endpoint(NamedTuple):
+    """All that was asked of one of the two endpoints, in order."""
+
+    noun: str
+    path: str
+    asked: tuple[Asked, ...]
+
+    def named(self, name: str) -> Asked | None:
+        """The last request of that name."""
+        return next((asked for asked in reversed(self.asked) if asked.name == name), None)
+
+    def reply(self, name: str) -> Reply:
+        asked = self.named(name)
+        return NoAnswer("not asked", asked=False) if asked is None else asked.reply
+
+    def answers(self, *http_codes: int) -> Iterator[tuple[Asked, Answer]]:
+        for asked in self.asked:
+            if isinstance(asked.reply, Answer) and asked.reply.http_code in http_codes:
+                yield asked, asked.reply
+
+
+class Limit(NamedTuple):
+    """What came of asking until refused: after how many requests on the path in all, and within how long."""
+
+    made: int
+    took_ms: int
+    refused: Reply
+
+
+class Visit(NamedTuple):
+    """Everything that was seen. ``at`` is the wall clock's instant of the beginning."""
+
+    base: str
+    protocol: str
+    at: int
+    live: Endpoint
+    history: Endpoint
+    elsewhere: tuple[Asked, ...]
+    limit: Limit | None = None
+
+
+class Wishes(NamedTuple):
+    """How a visit is to be made."""
+
+    protocol: str = "protocol"
+    timeout_s: float = 5
+    wait_s: float = 0
+    rate_limit: bool = False
+
+
+def visit(
+    address: Address,
+    wishes: Wishes,
+    clock: Clock,
+    sleep: Callable[[float], None],
+    progress: Callable[[str], None] = lambda _: None,
+) -> Visit:
+    """Ask for everything once; after a first request without an answer, nothing more is asked."""
+    visitor = _Visitor(Asker(address, clock), wishes, clock, progress)
+    at = clock.now()
+    live_path = f"/api/v1/{wishes.protocol}/liveness"
+    live, history = _Path(visitor, "live report", live_path), _Path(visitor, "history", f"{live_path}/history")
+    elsewhere = _Path(visitor, "elsewhere", "")
+    limit = None
+    if isinstance(live.ask("get"), Answer):
+        for path in (live, history):
+            _ask_everything(path, f"{QUERY}&at={at}")
+        _ask_elsewhere(elsewhere, live_path)
+        if wishes.wait_s > 0:
+            _watch((live, history), visitor, sleep)
+        if wishes.rate_limit:
+            limit = _until_refused(live, visitor)
+    return Visit(address.base, wishes.protocol, at, live.endpoint(), history.endpoint(), tuple(elsewhere.asked), limit)
+
+
+def opaque_tag(etag: str | None) -> str | None:
+    """The quoted part of an ETag, or None if it is not one."""
+    match = _ENTITY_TAG.fullmatch(etag or "")
+    return None if match is None else match[1]
+
+
+class _Visitor:
+    """Asks within the time that is left for everything together."""
+
+    def __init__(self, asker: Asker, wishes: Wishes, clock: Clock, progress: Callable[[str], None]) -> None:
+        self.wishes = wishes
+        self.clock = clock
+        self._asker = asker
+        self._progress = progress
+        self._until = clock.elapsed_ms() + WITHIN_S * 1000
+        self._unanswered = 0  # in a row
+
+    def extend(self, by_s: float) -> None:
+        self._until = self.clock.elapsed_ms() + int((by_s + self.wishes.timeout_s) * 1000)
+
+    def ask(self, request: Request) -> Reply:
+        left_s = (self._until - self.clock.elapsed_ms()) / 1000
+        if left_s <= 0:
+            return NoAnswer(f"not asked: the visit had taken {WITHIN_S} s already", asked=False)
+        if self._unanswered >= _MOST_UNANSWERED:
+            return NoAnswer(f"not asked: {_MOST_UNANSWERED} requests in a row had no whole answer", asked=False)
+        self._progress(f"{request.method} {request.path}")
+        reply = self._asker.ask(request, min(self.wishes.timeout_s, left_s))
+        whole = isinstance(reply, Answer) and not reply.problem
+        self._unanswered = 0 if whole else self._unanswered + 1
+        return reply
+
+
+class _Path:
+    """The requests on one path, of which there are never more than allowed."""
+
+    def __init__(self, visitor: _Visitor, noun: str, path: str) -> None:
+        self.noun = noun
+        self.path = path
+        self.asked: list[Asked] = []
+        self._visitor = visitor
+
+    @property
+    def left(self) -> int:
+        return MOST_PER_PATH - len(self.asked)
+
+    def ask(self, name: str, method: str = "GET", *more: tuple[str, str], suffix: str = "") -> Reply:
+        given = {header for header, _ in more}
+        usual = tuple(header for header in _USUAL if header[0] not in given)
+        return self.ask_exactly(name, Request(method, self.path + suffix, (*usual, *more)))
+
+    def ask_exactly(self, name: str, request: Request) -> Reply:
+        if self.left <= 0:
+            return NoAnswer(f"not asked: {MOST_PER_PATH} requests were made on this path", asked=False)
+        at = self._visitor.clock.elapsed_ms()
+        reply = self._visitor.ask(request)
+        self.asked.append(Asked(name, request, reply, at))
+        return reply
+
+    def ask_with_tag(self, name: str, form: str, method: str = "GET") -> None:
+        """Send the newest ETag back, as ``form`` has it; again if the document has just changed."""
+        for _ in range(3):
+            tag = opaque_tag(self._newest_etag())
+            if tag is None:
+                return
+            reply = self.ask(name, method, ("If-None-Match", form.replace("TAG", tag)))
+            changed = isinstance(reply, Answer) and opaque_tag(reply.header("etag")) not in (None, tag)
+            if not changed:
+                return
+
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.noun, self.path, tuple(self.asked))
+
+    def _newest_etag(self) -> str | None:
+        for asked in reversed(self.asked):
+            if isinstance(asked.reply, Answer) and asked.reply.http_code in (200, 304) and asked.reply.header("etag"):
+                return asked.reply.header("etag")
+        return None
+
+
+def _ask_everything(path: _Path, query: str) -> None:
+    """``query`` is one that nobody has asked for before, so that no cache has a copy of its own for it (E4)."""
+    if not path.asked:
+        path.ask("get")
+    path.ask("head", "HEAD")
+    path.ask("query", suffix=query)
+    path.ask("again")
+    path.ask_with_tag("exact", "TAG")
+    path.ask_with_tag("weak", "W/TAG")
+    path.ask_with_tag("list", f"{OTHER_TAG}, W/TAG")
+    path.ask_with_tag("conditional head", "TAG", "HEAD")
+    path.ask("star", "GET", ("If-None-Match", "*"))
+    path.ask("other tag", "GET", ("If-None-Match", OTHER_TAG))
+    path.ask("range", "GET", ("Range", "bytes=0-9"))
+    path.ask("accept", "GET", ("Accept", "text/html"))
+    path.ask("encoding", "GET", ("Accept-Encoding", "gzip, deflate, br, zstd"))
+    path.ask("origin", "GET", _ORIGIN)
+    path.ask_exactly("bare", Request("GET", path.path, ()))
+    path.ask("options", "OPTIONS")
+    path.ask(
+        "preflight",
+        "OPTIONS",
+        _ORIGIN,
+        ("Access-Control-Request-Method", "GET"),
+        ("Access-Control-Request-Headers", "if-none-match"),
+    )
+    for method in OTHER_METHODS:
+        path.ask(method, method, ("Content-Length", "0"))
+    path.ask("last")
+
+
+def _ask_elsewhere(elsewhere: _Path, live_path: str) -> None:
+    elsewhere.ask("other path", suffix=f"{live_path}/no-such-thing")
+    elsewhere.ask("slash", suffix=f"{live_path}/")
+    elsewhere.ask("/schemas/liveness.json", suffix="/schemas/liveness.json")
+    elsewhere.ask("/schemas/history.json", suffix="/schemas/history.json")
+    elsewhere.ask("/openapi.json", suffix="/openapi.json")
+
+
+def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float], None]) -> None:
+    """Look at both documents now and then for ``wait_s``, as often as the number of requests allows."""
+    wait_s = visitor.wishes.wait_s
+    times = max(1, min(int(wait_s), *(path.left for path in paths)) - 1)
+    visitor.extend(wait_s + times * len(paths) * visitor.wishes.timeout_s)
+    began = visitor.clock.elapsed_ms()
+    for path in paths:
+        path.ask("watch")
+    for look in range(1, times + 1):
+        due_in_s = look * wait_s / times - (visitor.clock.elapsed_ms() - began) / 1000
+        if due_in_s > 0:
+            sleep(due_in_s)
+        for path in paths:
+            path.ask("watch")
+
+
+def _until_refused(live: _Path, visitor: _Visitor) -> Limit:
+    """Ask until refused (E2), and then once more for the whole page; HEAD requests count too, and cost least."""
+    visitor.extend(_LIMIT_WITHIN_S)
+    head, get = (Request(method, live.path, _USUAL) for method in ("HEAD", "GET"))
+    first_at, before = live.asked[0].at, len(live.asked)
+    for made in count(before + 1):
+        reply = visitor.ask(head)
+        took_ms = visitor.clock.elapsed_ms() - first_at
+        refused = isinstance(reply, Answer) and reply.http_code == 429
+        if refused or isinstance(reply, NoAnswer):
+            return Limit(made, took_ms, visitor.ask(get) if refused else reply)
+        if made - before >= _MOST_TO_BE_REFUSED:
+            return Limit(made, took_ms, reply)
+    raise AssertionError("count() has no end")

@@ -1,0 +1,81 @@
+"""Reads Lookout's live report and history by the reader's rules, so that nothing stale or unknown ever looks healthy.
+
+The rules are the clauses C1 to C13 of Lookout's contract. Instants are milliseconds since 1970, as ``instant_now()``
+gives them. Parsing never raises: what cannot be read is a value with a ``problem`` in words.
+"""
+
+from lookout_reader.coverage import Coverage, coverage_of
+from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
+from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
+from lookout_reader.fetching import fetch_with_urllib
+from lookout_reader.history import (
+    WINDOWS,
+    Bucket,
+    History,
+    HistoryRow,
+    Window,
+    bucket_begins_at,
+    buckets_of,
+    parse_history,
+)
+from lookout_reader.incidents import Incident, incidents_of
+from lookout_reader.instants import instant_now, parse_http_date, parse_instant
+from lookout_reader.polling import Update, poll, poll_async
+from lookout_reader.report import LiveReport, Metrics, Row, parse_report
+from lookout_reader.rollup import MAINNETS, SERVICES, TEST_NETWORK, CheckSummary, RollUp, ServiceSummary, roll_up
+from lookout_reader.status import EFFECTIVE_STATUSES, EffectiveStatus, effective_status
+from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EFFECTIVE_STATUSES",
+    "MAINNETS",
+    "NOTES",
+    "SERVICES",
+    "TEST_NETWORK",
+    "WINDOWS",
+    "Answer",
+    "Bucket",
+    "CheckSummary",
+    "Coverage",
+    "EffectiveStatus",
+    "Feed",
+    "History",
+    "HistoryRow",
+    "Incident",
+    "LiveReport",
+    "Metrics",
+    "NoAnswer",
+    "Note",
+    "RollUp",
+    "Row",
+    "ServiceSummary",
+    "Unreadable",
+    "UnreadableRow",
+    "Update",
+    "Window",
+    "bucket_begins_at",
+    "buckets_of",
+    "clock_ahead_ms",
+    "coverage_of",
+    "effective_status",
+    "fetch_with_urllib",
+    "find_row",
+    "history_feed",
+    "incidents_of",
+    "instant_now",
+    "live_feed",
+    "notes_for",
+    "parse_history",
+    "parse_http_date",
+    "parse_instant",
+    "parse_report",
+    "poll",
+    "poll_async",
+    "reason_text",
+    "roll_up",
+    "rows_by_check",
+    "status_text",
+    "take_answer",
+]

@@ -1,0 +1,121 @@
+"""What both documents have in common: JSON that may be anything, and rows that are told apart by their check."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn, Protocol, TypeVar
+
+SCHEMA_VERSION: Final = 1
+LARGEST: Final = 2**53 - 1  # what every reader of JSON can count to
+
+Fields = Mapping[str, object]
+Check = tuple[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A document that cannot be read, and why."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableRow:
+    """A row that cannot be read, and why; ``check`` is whose it is, if at least that can be told."""
+
+    service: str | None
+    chain_id: int | None
+    check: Check | None
+    problem: str
+
+
+class Checked(Protocol):
+    """A row that was read, of either document."""
+
+    @property
+    def check(self) -> Check: ...
+
+
+R = TypeVar("R", bound=Checked)
+R_co = TypeVar("R_co", bound=Checked, covariant=True)
+Reader = Callable[[Fields, Check], R | str]
+
+
+class Rows(Protocol[R_co]):
+    """Either document."""
+
+    @property
+    def rows(self) -> Sequence[R_co | UnreadableRow]: ...
+
+
+def read_document(text: str | bytes) -> Fields | Unreadable:
+    """The fields of a document of the schema version that this reader knows (C6)."""
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+        found: object = json.loads(decoded, parse_constant=_refuse_constant, parse_int=_integer)
+    except (ValueError, RecursionError):
+        return Unreadable("it is not JSON")
+    if not isinstance(found, dict):
+        return Unreadable("it is not a JSON object")
+    version = found.get("schemaVersion")
+    if isinstance(version, bool) or version != SCHEMA_VERSION:
+        return Unreadable("its schemaVersion is not 1")
+    return found
+
+
+def read_rows(found: Sequence[object], reader: Reader[R]) -> tuple[R | UnreadableRow, ...]:
+    """Every row by itself: one that cannot be read spoils no other (C7)."""
+    rows = [_read_row(row, reader) for row in found]
+    times = Counter(row.check for row in rows)
+    return tuple(
+        # Of two rows of the same check nobody can tell which one is right: neither is read.
+        UnreadableRow(*row.check, row.check, "another row has the same service and chainId")
+        if row.check is not None and times[row.check] > 1
+        else row
+        for row in rows
+    )
+
+
+def find_row(document: Rows[R] | Unreadable | None, service: str, chain_id: int | None) -> R | UnreadableRow | None:
+    """The row of a check, readable or not; None if there is none (C8)."""
+    if document is None or isinstance(document, Unreadable):
+        return None
+    return next((row for row in document.rows if row.check == (service, chain_id)), None)
+
+
+def rows_by_check(document: Rows[R]) -> dict[Check, R | UnreadableRow]:
+    """The rows by (service, chain_id) (C8); rows whose check cannot be read are not in it."""
+    return {row.check: row for row in document.rows if row.check is not None}
+
+
+def whole(value: object, least: int) -> int | None:
+    """A whole number as JSON has them: 1, 1.0 and 1e0 are the same."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if least <= value <= LARGEST else None
+
+
+def _read_row(raw: object, reader: Reader[R]) -> R | UnreadableRow:
+    if not isinstance(raw, dict):
+        return UnreadableRow(None, None, None, "the row is not an object")
+    named = raw.get("service")
+    service = named if isinstance(named, str) and named else None
+    chain_id = whole(raw.get("chainId"), 1)
+    if service is None:
+        return UnreadableRow(None, chain_id, None, "its service is not a name")
+    if chain_id is None and raw.get("chainId", ...) is not None:
+        return UnreadableRow(service, None, None, "its chainId is neither a positive whole number nor null")
+    row = reader(raw, (service, chain_id))
+    return UnreadableRow(service, chain_id, (service, chain_id), row) if isinstance(row, str) else row
+
+
+def _integer(digits: str) -> float:
+    """As JavaScript does; and Python refuses to read very long whole numbers, which must not blank a document."""
+    return int(digits) if len(digits) <= len(str(LARGEST)) else float(digits)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,129 @@
+"""What is held of one endpoint, and what follows from an answer: no network, no clock, no chance of its own."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import Final, Generic, TypeVar
+
+from lookout_reader.document import Unreadable
+from lookout_reader.history import History, parse_history
+from lookout_reader.instants import parse_http_date
+from lookout_reader.report import LiveReport, parse_report
+
+_LIVE_FLOOR_S: Final = 15.0
+_HISTORY_FLOOR_S: Final = 60.0
+_EVERY_MOST_S: Final = 86_400.0
+_JITTER: Final = 0.1
+_BACKOFF_JITTER: Final = 0.5
+_BACKOFF_MOST_S: Final = 300.0
+_RETRY_AFTER_MOST_S: Final = 3_600.0
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
+
+D = TypeVar("D", LiveReport, History)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer: its code, its body and the headers that matter, as they were sent."""
+
+    http_code: int
+    body: str | bytes = b""
+    etag: str | None = None
+    retry_after: str | None = None
+    date: str | None = None
+    age: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """A request that came to nothing, and why."""
+
+    problem: str = "no answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Feed(Generic[D]):
+    """The last good document of one endpoint, what has been wrong since, and how long to wait before asking again."""
+
+    path: str
+    parse: Callable[[str | bytes], D | Unreadable]
+    every_s: float
+    document: D | None = None
+    etag: str | None = None
+    problem: str | None = None
+    failures: int = 0
+    wait_s: float = 0.0
+
+
+def live_feed(every_s: float) -> Feed[LiveReport]:
+    """The live report, asked for no faster than every 15 s (C10)."""
+    return Feed("liveness", parse_report, _between(_LIVE_FLOOR_S, every_s))
+
+
+def history_feed(every_s: float) -> Feed[History]:
+    """The history, asked for no faster than every 60 s (C10)."""
+    return Feed("liveness/history", parse_history, _between(_HISTORY_FLOOR_S, every_s))
+
+
+def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: float) -> Feed[D]:
+    """The feed after an answer; ``chance`` is random, from 0 to 1.
+
+    A failure of any kind leaves the last good document as it is, and lengthens the wait (C9).
+    """
+    document = _document(feed, answer)
+    if not isinstance(document, str):
+        etag = feed.etag if isinstance(answer, NoAnswer) or answer.http_code == 304 else answer.etag
+        wait_s = feed.every_s + max(feed.every_s * _JITTER * chance, 0.0)
+        return replace(feed, document=document, etag=etag, problem=None, failures=0, wait_s=wait_s)
+    failures = feed.failures + 1
+    backoff_s = min(feed.every_s * 2 ** min(failures, 10), max(feed.every_s, _BACKOFF_MOST_S))
+    base_s = max(backoff_s, min(_retry_after_s(answer, now), _RETRY_AFTER_MOST_S))
+    wait_s = base_s + max(base_s * _BACKOFF_JITTER * chance, 0.0)
+    return replace(feed, problem=document, failures=failures, wait_s=wait_s)
+
+
+def clock_ahead_ms(answer: Answer | NoAnswer, now: float) -> float | None:
+    """By how much this reader's clock seems to be ahead of the server's; None if unknown.
+
+    From the answer's ``Date``, and its ``Age`` if a cache kept it. To be shown, and for nothing else: no rule uses it.
+    """
+    if isinstance(answer, NoAnswer) or (date_at := parse_http_date(answer.date)) is None:
+        return None
+    return now - (date_at + _seconds(answer.age) * 1000)
+
+
+def _document(feed: Feed[D], answer: Answer | NoAnswer) -> D | str:
+    """The document that is now the last good one, or what is wrong."""
+    if isinstance(answer, NoAnswer):
+        return answer.problem
+    if answer.http_code == 200:
+        document = feed.parse(answer.body)
+        return f"unreadable: {document.problem}" if isinstance(document, Unreadable) else document
+    if answer.http_code == 304:
+        return "unchanged, but there is no copy here" if feed.document is None else feed.document
+    if answer.http_code == 429:
+        return "too many requests"
+    if answer.http_code == 503:
+        return "not available yet"
+    return f"an unexpected answer, HTTP {answer.http_code}"
+
+
+def _retry_after_s(answer: Answer | NoAnswer, now: float) -> float:
+    if isinstance(answer, NoAnswer):
+        return 0.0
+    until_at = parse_http_date(answer.retry_after)
+    if until_at is None:
+        return _seconds(answer.retry_after)
+    answered_at = parse_http_date(answer.date)
+    return max(0.0, (until_at - (now if answered_at is None else answered_at)) / 1000)
+
+
+def _seconds(text: str | None) -> float:
+    return float(text) if text is not None and _SECONDS.fullmatch(text) else 0.0
+
+
+def _between(floor_s: float, every_s: float) -> float:
+    if isnan(every_s):
+        raise ValueError(f"{every_s} is not a number of seconds")
+    return min(max(every_s, floor_s), _EVERY_MOST_S)

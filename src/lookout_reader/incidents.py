@@ -1,0 +1,45 @@
+"""Incidents: the stretches of a row's history that were not current."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from lookout_reader.document import UnreadableRow
+from lookout_reader.history import BucketStatus, History, HistoryRow, bucket_begins_at, characters_of
+
+_TROUBLE: Final = re.compile("[kdu]+")
+_WORST_FIRST: Final[dict[str, BucketStatus]] = {"u": "unavailable", "d": "degraded", "k": "catching-up"}
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A run of buckets that were catching up, degraded or unavailable.
+
+    ``begin_seen`` and ``end_seen`` tell whether the bucket before or after was current: otherwise it may have begun
+    earlier, or gone on unseen. ``ends_at`` is None while it lasts.
+    """
+
+    begins_at: int
+    ends_at: int | None
+    worst: BucketStatus
+    buckets: int
+    begin_seen: bool
+    end_seen: bool
+
+
+def incidents_of(history: History, row: HistoryRow | UnreadableRow) -> list[Incident]:
+    """The incidents of a row, oldest first."""
+    characters = characters_of(row)
+    return [_incident(history, characters, *run.span()) for run in _TROUBLE.finditer(characters)]
+
+
+def _incident(history: History, characters: str, begin: int, end: int) -> Incident:
+    run = characters[begin:end]
+    return Incident(
+        begins_at=bucket_begins_at(history, begin),
+        ends_at=None if end == len(characters) else bucket_begins_at(history, end),
+        worst=next(status for character, status in _WORST_FIRST.items() if character in run),
+        buckets=end - begin,
+        begin_seen=begin > 0 and characters[begin - 1] == "c",
+        end_seen=characters[end : end + 1] == "c",
+    )

@@ -1,0 +1,86 @@
+"""The live report."""
+
+from dataclasses import dataclass
+
+from lookout_reader.document import Check, Fields, Unreadable, UnreadableRow, read_document, read_rows, whole
+from lookout_reader.instants import parse_instant
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The numbers that are known; None is not 0 (C5)."""
+
+    position: int | None = None
+    head: int | None = None
+    responding: int | None = None
+    monitored: int | None = None
+    peers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row as it was published. What it is worth now, ``effective_status`` tells."""
+
+    service: str
+    chain_id: int | None
+    published_status: str | None
+    reason: str | None
+    observed_at: int | None
+    last_success_at: int | None
+    expires_at: int | None
+    metrics: Metrics
+
+    @property
+    def check(self) -> Check:
+        return (self.service, self.chain_id)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveReport:
+    """What one monitor saw, as of ``generated_at``."""
+
+    generated_at: int | None
+    rows: tuple[Row | UnreadableRow, ...]
+
+    @property
+    def unreadable_rows(self) -> int:
+        return sum(isinstance(row, UnreadableRow) for row in self.rows)
+
+
+def parse_report(text: str | bytes) -> LiveReport | Unreadable:
+    """The live report in ``text``, or why it cannot be read. Never raises."""
+    fields = read_document(text)
+    if isinstance(fields, Unreadable):
+        return fields
+    checks = fields.get("checks")
+    if not isinstance(checks, list):
+        return Unreadable("its checks are not a list")
+    return LiveReport(parse_instant(fields.get("generatedAt")), read_rows(checks, _read_row))
+
+
+def _read_row(raw: Fields, check: Check) -> Row:
+    return Row(
+        *check,
+        published_status=_text(raw.get("status")),
+        reason=_text(raw.get("reason")),
+        observed_at=parse_instant(raw.get("observedAt")),
+        last_success_at=parse_instant(raw.get("lastSuccessAt")),
+        expires_at=parse_instant(raw.get("expiresAt")),
+        metrics=_read_metrics(raw.get("metrics")),
+    )
+
+
+def _read_metrics(raw: object) -> Metrics:
+    if not isinstance(raw, dict):
+        return Metrics()
+    return Metrics(
+        position=whole(raw.get("position"), 0),
+        head=whole(raw.get("head"), 0),
+        responding=whole(raw.get("responding"), 0),
+        monitored=whole(raw.get("monitored"), 0),
+        peers=whole(raw.get("peers"), 0),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,90 @@
+"""One status for many rows, over the chains of the client's own allowlist (C11)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from lookout_reader.document import Unreadable, UnreadableRow, rows_by_check
+from lookout_reader.report import LiveReport, Row
+from lookout_reader.status import EFFECTIVE_STATUSES, EffectiveStatus, effective_status
+
+#: The services of today; messaging is one check for all chains.
+SERVICES: Final = ("messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer")
+MAINNETS: Final = (1, 42161, 137, 56)
+TEST_NETWORK: Final = 11155111
+
+_SHARED_SERVICE: Final = "messaging"
+
+Presence = Literal["readable", "unreadable", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSummary:
+    """What one check that belongs to the roll-up came to; if it is missing or unreadable, unknown."""
+
+    service: str
+    chain_id: int | None
+    effective: EffectiveStatus
+    presence: Presence
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSummary:
+    """The worst of one service's checks."""
+
+    service: str
+    status: EffectiveStatus
+    checks: tuple[CheckSummary, ...]
+
+    @property
+    def healthy(self) -> bool:
+        return self.status == "current"
+
+
+@dataclass(frozen=True, slots=True)
+class RollUp:
+    """The worst of all services, and how many checks came to which status."""
+
+    status: EffectiveStatus
+    chains: tuple[int, ...]
+    services: tuple[ServiceSummary, ...]
+    counts: Mapping[EffectiveStatus, int]
+
+    @property
+    def healthy(self) -> bool:
+        return self.status == "current"
+
+
+def roll_up(
+    report: LiveReport | Unreadable | None,
+    now: float,
+    *,
+    chains: Iterable[int] = MAINNETS,
+    services: Iterable[str] = SERVICES,
+) -> RollUp:
+    """One status for each service and for all.
+
+    A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is healthy.
+    Unmonitored rows are neither failure nor health. The test network is refused, even if listed.
+    """
+    rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
+    allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id != TEST_NETWORK)
+    summaries = []
+    for service in dict.fromkeys(services):
+        scope: tuple[int | None, ...] = (None,) if service == _SHARED_SERVICE else allowed
+        checks = tuple(_summary(service, chain_id, rows.get((service, chain_id)), now) for chain_id in scope)
+        summaries.append(ServiceSummary(service, _worst(check.effective for check in checks), checks))
+    times = Counter(check.effective for summary in summaries for check in summary.checks)
+    counts = {status: times[status] for status in EFFECTIVE_STATUSES}
+    return RollUp(_worst(summary.status for summary in summaries), allowed, tuple(summaries), counts)
+
+
+def _summary(service: str, chain_id: int | None, row: Row | UnreadableRow | None, now: float) -> CheckSummary:
+    presence: Presence = "missing" if row is None else "readable" if isinstance(row, Row) else "unreadable"
+    return CheckSummary(service, chain_id, effective_status(row, now), presence)
+
+
+def _worst(statuses: Iterable[EffectiveStatus]) -> EffectiveStatus:
+    found = set(statuses)
+    return next((status for status in EFFECTIVE_STATUSES if status in found), "unknown")

@@ -1,0 +1,50 @@
+"""What a row of the live report is worth at an instant (C1 to C4)."""
+
+from math import isfinite
+from typing import Final, Literal
+
+from lookout_reader.document import UnreadableRow
+from lookout_reader.report import Row
+
+EffectiveStatus = Literal["unavailable", "degraded", "catching-up", "stale", "unknown", "current", "unmonitored"]
+
+#: From worst to best; unmonitored is neither (see roll_up).
+EFFECTIVE_STATUSES: Final[tuple[EffectiveStatus, ...]] = (
+    "unavailable",
+    "degraded",
+    "catching-up",
+    "stale",
+    "unknown",
+    "current",
+    "unmonitored",
+)
+
+_ACTIONABLE: Final[dict[str | None, EffectiveStatus]] = {
+    "current": "current",
+    "catching-up": "catching-up",
+    "degraded": "degraded",
+    "unavailable": "unavailable",
+}
+_FUTURE_MS: Final = 30_000
+_OLD_MS: Final = 300_000
+
+
+def effective_status(row: Row | UnreadableRow | None, now: float) -> EffectiveStatus:
+    """What the row is worth at ``now``, in milliseconds since 1970.
+
+    A row that is unreadable or not there is unknown, and so is every row for a reader without a clock.
+    """
+    if not isinstance(row, Row) or not isfinite(now):
+        return "unknown"
+    if row.published_status == "unmonitored":  # C1
+        return "unmonitored"
+    status = _ACTIONABLE.get(row.published_status)
+    if status is None:  # C1
+        return "unknown"
+    if row.observed_at is None or row.expires_at is None:  # C2
+        return "unknown"
+    if row.observed_at - now > _FUTURE_MS or row.expires_at <= row.observed_at:  # C2
+        return "unknown"
+    if row.expires_at <= now or now - row.observed_at >= _OLD_MS:  # C3
+        return "stale"
+    return status  # C4

@@ -1,0 +1,71 @@
+"""The contract's words for people: statuses and reasons in sentences, and what the data does not say (C12)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from lookout_reader.status import EffectiveStatus
+
+_STATUS_TEXTS: Final[dict[EffectiveStatus, str]] = {
+    "current": "It answers and is up to date.",
+    "catching-up": "It answers, but is behind. Expect old data; this is not an outage.",
+    "degraded": "It answers, but with serious trouble. Do not rely on it where time matters.",
+    "unavailable": "It did not answer usefully several times in a row.",
+    "unknown": "There is too little to judge by: it may or may not work.",
+    "unmonitored": "Nobody watches this here. That is not a failure.",
+    "stale": "There is no recent reading: what was seen is too old to tell.",
+}
+
+_REASON_TEXTS: Final = {
+    "synced": "It has come as far as it should.",
+    "behind": "It trails what it should have reached.",
+    "responding": "Everything that was asked has answered.",
+    "partial-coverage": "Only some of those asked have answered.",
+    "unreachable": "It could not be reached, or its answer could not be understood.",
+    "not-configured": "The operator has set up nothing to watch here.",
+    "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
+    "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something people are to be told beside the data; ``services`` are those it is about, None for all."""
+
+    id: str
+    services: tuple[str, ...] | None
+    text: str
+
+
+NOTES: Final = (
+    Note("one-view", None, "This is what one monitor sees from one place. It is not an official status."),
+    Note("not-a-signal", None, "It is not a signal that it is safe to transact."),
+    Note("history", None, "The history does not tell what is up now."),
+    Note(
+        "partial",
+        ("broadcasters",),
+        "Degraded broadcasters are a partial reading: some did not answer, others may work.",
+    ),
+    Note("peers", ("messaging",), "Peers are connections. They do not prove that a message is delivered."),
+    Note(
+        "wallet-sync",
+        ("indexer", "hosted-indexer"),
+        "Whether an indexer is up to date does not tell whether your wallet is synced.",
+    ),
+    Note("proofs", ("ppoi",), "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."),
+    Note("others", ("ppoi", "hosted-indexer"), "This is run by other people, not by the operator of the monitor."),
+)
+
+
+def status_text(effective: EffectiveStatus) -> str:
+    """An effective status in a sentence."""
+    return _STATUS_TEXTS[effective]
+
+
+def reason_text(reason: str | None) -> str | None:
+    """A reason in a sentence; None for one that this reader does not know: then the status alone counts (C5)."""
+    return None if reason is None else _REASON_TEXTS.get(reason)
+
+
+def notes_for(service: str) -> tuple[Note, ...]:
+    """The notes to show beside a service's row, the general ones first (C12)."""
+    return tuple(note for note in NOTES if note.services is None or service in note.services)

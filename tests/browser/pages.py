@@ -1,0 +1,143 @@
+"""A real browser, and documents with whatever a test of the status page wants in them."""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from lookout.core.instants import format_instant, format_second, parse_instant
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document, etag
+from lookout.store.sqlite import open_writer
+from tests.builders import DAY, MINUTE, SECOND
+from tests.integration.served import LIVE, Server
+
+CHROMIUM: Final = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+MISSING: Final = f"{CHROMIUM} is not there (Debian: apt-get install chromium; or say where in CHROMIUM)"
+BUCKET: Final = 5 * MINUTE
+BUCKETS: Final = 4033
+
+Json = dict[str, Any]
+
+
+def now_ms() -> int:
+    return round(datetime.now(UTC).timestamp() * 1000)
+
+
+def a_check(status: str, service: str = "indexer", chain_id: int | None = 1, **more: object) -> Json:
+    """A row of the live report, seen three seconds ago unless told otherwise."""
+    seen_at = now_ms() - 3 * SECOND
+    known = status in ("current", "catching-up", "degraded", "unavailable")
+    return {
+        "service": service,
+        "chainId": chain_id,
+        "status": status,
+        "reason": {"current": "synced", "unmonitored": "not-configured"}.get(status, "behind"),
+        "observedAt": None if status == "unmonitored" else format_instant(seen_at),
+        "lastSuccessAt": format_instant(seen_at) if known else None,
+        "expiresAt": format_instant(seen_at + 150 * SECOND) if known else None,
+        "metrics": {"position": 100, "head": 105} if known else {},
+        **more,
+    }
+
+
+def all_current() -> list[Json]:
+    """Every check of a whole report, each current."""
+    services = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
+    chains = (1, 56, 137, 42161, 11155111)
+    return [
+        a_check("current", "messaging", None, metrics={"peers": 4}, reason="responding"),
+        *(a_check("current", service, chain_id) for service in services for chain_id in chains),
+    ]
+
+
+def a_live_report(checks: Iterable[object], *, generated_at: int | None = None) -> bytes:
+    at = format_instant(now_ms() if generated_at is None else generated_at)
+    return json.dumps({"schemaVersion": 1, "generatedAt": at, "checks": list(checks)}).encode()
+
+
+def filling_bucket_of(history: bytes) -> int:
+    """When it began."""
+    return parse_instant(json.loads(history)["to"][:-1] + ".000Z")
+
+
+def a_history(checks: Iterable[Json], changes: Mapping[int, str] | None = None) -> bytes:
+    """A full fortnight, all current but for these characters, counted from the end: -1 is the bucket that fills."""
+    buckets = ["c"] * BUCKETS
+    for index, character in (changes or {}).items():
+        buckets[index] = character
+    to_at = now_ms() // BUCKET * BUCKET
+    rows = [
+        {
+            "service": check["service"],
+            "chainId": check["chainId"],
+            "buckets": "".join(buckets),
+            "uptime": {"24h": 0.9931, "7d": 1.0, "14d": None},
+        }
+        for check in checks
+    ]
+    report = {
+        "schemaVersion": 1,
+        "generatedAt": format_instant(now_ms()),
+        "bucketSeconds": BUCKET // 1000,
+        "retentionDays": 14,
+        "from": format_second(to_at - 14 * DAY),
+        "to": format_second(to_at),
+        "rows": rows,
+    }
+    return json.dumps(report).encode()
+
+
+def store(folder: Path, live: bytes, history: bytes) -> None:
+    with closing(open_writer(folder / "lookout.db", wait_s=5)) as writer:
+        writer.write({"live": _document(live), "history": _document(history)}, Pieces({}, (), whole=False))
+
+
+def _document(body: bytes) -> Document:
+    return Document(body, etag(body), now_ms())
+
+
+class Site(NamedTuple):
+    """A server, and the folder of its store."""
+
+    server: Server
+    folder: Path
+
+    def has(self, live: bytes, history: bytes) -> None:
+        """Store these documents, and wait until they are served."""
+        store(self.folder, live, history)
+        give_up = time.monotonic() + 10
+        while self.server.ask("GET", LIVE).body != live:
+            assert time.monotonic() < give_up, "the new report was not served"
+            time.sleep(0.05)
+
+
+@contextmanager
+def a_browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+class Watched:
+    """A page together with all that it asked for and complained of."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.origins: set[str] = set()
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.origins.add("{0.scheme}://{0.netloc}".format(urlsplit(request.url))))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda message: self._heard(message.text))
+
+    def _heard(self, text: str) -> None:
+        if "Failed to load resource" not in text:  # a server that is dead is what some tests are about
+            self.complaints.append(text)

@@ -1,0 +1,109 @@
+"""The page about the readers: its Python examples run, and it leaves nothing out. Node runs its JavaScript ones."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import pytest
+
+import lookout_reader
+from lookout_reader import Answer, EffectiveStatus, Update, parse_report, poll
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
+BANNER, ROLL_UP, HISTORY = re.findall(r"```python\n(.+?)```", PAGE, flags=re.DOTALL)
+NOW = 1_794_744_000_000
+
+
+def example(code: str) -> Any:
+    module = ModuleType("example")
+    exec(compile(code, "docs/readers.md", "exec"), module.__dict__)  # noqa: S102 - our own page
+    return module
+
+
+def report_text(status: str) -> str:
+    fresh = {"observedAt": "2026-11-15T11:59:30.000Z", "expiresAt": "2026-11-15T12:02:00.000Z"}
+    checks = [
+        {"service": service, "chainId": chain_id, "status": status, "reason": "synced", **fresh}
+        for service, chain_id in [("messaging", None), ("ppoi", 1), ("ppoi", 137), ("broadcasters", 1)]
+    ]
+    return json.dumps({"schemaVersion": 1, "generatedAt": "2026-11-15T11:59:31.000Z", "checks": checks})
+
+
+@pytest.mark.clause("C4", "C9")
+def test_the_banner_warns_unless_all_is_current() -> None:
+    answers = [Answer(503), Answer(200, report_text("current")), Answer(304), Answer(200, report_text("degraded"))]
+    elapsed_s = [0.0]
+
+    def fetch(_url: str, _headers: Mapping[str, str]) -> Answer:
+        return answers.pop(0)
+
+    def sleep(seconds: float) -> None:
+        elapsed_s[0] += seconds
+
+    updates = poll(
+        "https://liveness.example",
+        "protocol",
+        history=None,
+        fetch=fetch,
+        now=lambda: NOW,
+        monotonic=lambda: elapsed_s[0],
+        sleep=sleep,
+    )
+    texts = example(BANNER).banners(updates, 1)
+    shown = [next(texts) for _ in range(4)]
+    assert shown[0].startswith("ppoi is unknown. There is too little")
+    assert shown[1:3] == ["", ""]
+    assert [line.split(".")[0] for line in shown[3].splitlines()] == ["ppoi is degraded", "broadcasters is degraded"]
+
+
+@pytest.mark.clause("C11")
+def test_the_roll_up_tells_each_service_and_the_whole() -> None:
+    told = example(ROLL_UP).summary(parse_report(report_text("current")), NOW)
+    assert told == [
+        "messaging current",
+        "ppoi current",
+        "broadcasters unknown",
+        "indexer unknown",
+        "hosted-indexer unknown",
+        "overall unknown",
+    ]
+
+
+@pytest.mark.clause("C13")
+def test_the_history_is_told_with_its_coverage() -> None:
+    row = {"service": "ppoi", "chainId": 1, "buckets": "-" * 12 + "c" * 12 + "u", "uptime": {"7d": 0.9231}}
+    borders = {"from": "2026-11-15T10:00:00Z", "to": "2026-11-15T12:00:00Z"}
+    body = json.dumps({"schemaVersion": 1, "bucketSeconds": 300, **borders, "rows": [row]}).encode()
+    account = example(HISTORY).account
+    assert account(body) == ["92.31%", "from 13 of 2017 buckets; 25 were recorded", f"{NOW} unavailable"]
+    assert account(b"<html>") == ["unreadable"]
+
+
+def test_what_is_said_about_coverage_is_so() -> None:
+    assert "A window of 24 hours has 289 buckets" in PAGE
+    assert lookout_reader.WINDOWS["24h"] // 300 + 1 == 289
+
+
+def test_the_table_has_every_effective_status() -> None:
+    table = PAGE.partition("| effective status |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `(.+?)` \|", table, flags=re.MULTILINE)) == set(get_args(EffectiveStatus))
+
+
+def test_every_name_of_python_is_exported_and_every_link_leads_to_a_file() -> None:
+    assert all(hasattr(lookout_reader, name) for name in lookout_reader.__all__)
+    for name in re.findall(r"`([a-z]+_[a-z_]+)`", PAGE):
+        assert name in lookout_reader.__all__ or name == "published_status", name
+    for link in re.findall(r"\]\((.+?)\)", PAGE):
+        assert (ROOT / "docs" / link).is_file(), link
+
+
+def test_both_readers_tell_the_same_in_an_update() -> None:
+    types = (ROOT / "readers" / "js" / "lookout-reader.d.ts").read_text(encoding="utf-8")
+    fields = re.findall(r"readonly (\w+):", types.partition("export interface Update {")[2].partition("}")[0])
+    assert [re.sub(r"[A-Z]", lambda upper: f"_{upper[0].lower()}", name) for name in fields] == list(
+        Update.__dataclass_fields__
+    )

@@ -1,0 +1,299 @@
+"""The Python reader by the cases of tests/data/vectors/reader, which the JavaScript one runs too."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lookout_reader import (
+    NOTES,
+    WINDOWS,
+    Answer,
+    Feed,
+    History,
+    HistoryRow,
+    LiveReport,
+    NoAnswer,
+    Row,
+    Unreadable,
+    UnreadableRow,
+    buckets_of,
+    coverage_of,
+    effective_status,
+    find_row,
+    history_feed,
+    incidents_of,
+    live_feed,
+    notes_for,
+    parse_history,
+    parse_http_date,
+    parse_instant,
+    parse_report,
+    reason_text,
+    roll_up,
+    rows_by_check,
+    status_text,
+    take_answer,
+)
+
+VECTORS = Path(__file__).parent.parent / "data" / "vectors" / "reader"
+
+
+def vectors(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((VECTORS / f"{name}.json").read_text())
+    return found
+
+
+def each(name: str) -> pytest.MarkDecorator:
+    cases = [pytest.param(case, id=case.get("name", repr(case.get("text")))) for case in vectors(name)["cases"]]
+    return pytest.mark.parametrize("case", cases)
+
+
+def at(text: str | None) -> int:
+    found = parse_instant(text)
+    assert found is not None
+    return found
+
+
+def text_of(case: dict[str, Any]) -> str:
+    if "repeated" in case:
+        return str(case["repeated"][0] * case["repeated"][1])
+    return str(case["text"]) if "text" in case else json.dumps(case["document"])
+
+
+def a_report(rows: list[Any]) -> LiveReport:
+    report = parse_report(json.dumps({"schemaVersion": 1, "generatedAt": "2026-11-15T11:59:31.000Z", "checks": rows}))
+    assert isinstance(report, LiveReport)
+    return report
+
+
+def a_history(buckets: str, bucket_seconds: int, begin: str = "2026-11-01T00:00:00Z") -> tuple[History, HistoryRow]:
+    last = datetime.fromisoformat(begin) + timedelta(seconds=(len(buckets) - 1) * bucket_seconds)
+    row = {"service": "indexer", "chainId": 1, "buckets": buckets, "uptime": {}}
+    to = f"{last.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    fields = {"schemaVersion": 1, "bucketSeconds": bucket_seconds, "from": begin, "to": to, "rows": [row]}
+    history = parse_history(json.dumps(fields))
+    assert isinstance(history, History)
+    found = find_row(history, "indexer", 1)
+    assert isinstance(found, HistoryRow)
+    return history, found
+
+
+def identity(row: Row | HistoryRow | UnreadableRow, *, chain_id_read: bool = True) -> dict[str, Any]:
+    return {"service": row.service, "chainId": row.chain_id if chain_id_read else "unread"}
+
+
+def chain_id_is_read(row: Row | HistoryRow | UnreadableRow) -> bool:
+    return row.check is not None or row.chain_id is not None
+
+
+@pytest.mark.clause("C1", "C2", "C3", "C4", "C5")
+@each("reader-status")
+def test_a_row_is_worth(case: dict[str, Any]) -> None:
+    now = at(vectors("reader-status")["now"])
+    assert effective_status(a_report([case["row"]]).rows[0], now) == case["effective"]
+
+
+@pytest.mark.clause("C1", "C2", "C3", "C4")
+@each("status-edges")
+def test_a_row_at_an_edge_is_worth(case: dict[str, Any]) -> None:
+    now = at(vectors("status-edges")["now"])
+    assert effective_status(a_report([case["row"]]).rows[0], now) == case["effective"]
+
+
+@pytest.mark.clause("C5", "C6", "C7", "C8")
+@each("reports")
+def test_a_report_is_read(case: dict[str, Any]) -> None:
+    now = at(vectors("reports")["now"])
+    report = parse_report(text_of(case))
+    if "problem" in case["expect"]:
+        assert report == Unreadable(case["expect"]["problem"])
+        return
+    assert isinstance(report, LiveReport)
+    assert report.generated_at == parse_instant(case["expect"]["generatedAt"])
+    found = [
+        {
+            **identity(row, chain_id_read=chain_id_is_read(row)),
+            "effective": effective_status(row, now),
+            "problem": row.problem if isinstance(row, UnreadableRow) else None,
+        }
+        for row in report.rows
+    ]
+    assert found == case["expect"]["rows"]
+    assert report.unreadable_rows == sum(row["problem"] is not None for row in case["expect"]["rows"])
+    assert set(rows_by_check(report)) == {row.check for row in report.rows if row.check is not None}
+
+
+@pytest.mark.clause("C5")
+@each("metrics")
+def test_metrics_are_read(case: dict[str, Any]) -> None:
+    (row,) = a_report([{"service": "indexer", "chainId": 1, "metrics": case["metrics"]}]).rows
+    assert isinstance(row, Row)
+    keys = ("position", "head", "responding", "monitored", "peers")
+    known = {key: value for key in keys if (value := getattr(row.metrics, key)) is not None}
+    assert known == case["expect"]
+
+
+@pytest.mark.clause("C2")
+@each("instants")
+def test_an_instant_is_read(case: dict[str, Any]) -> None:
+    assert parse_instant(case["text"]) == case["at"]
+
+
+@pytest.mark.clause("C9")
+@each("http-dates")
+def test_a_date_of_http_is_read(case: dict[str, Any]) -> None:
+    assert parse_http_date(case["text"]) == case["at"]
+
+
+@pytest.mark.clause("C5", "C6", "C7", "C8", "C13")
+@each("histories")
+def test_a_history_is_read(case: dict[str, Any]) -> None:
+    history = parse_history(text_of(case))
+    if "problem" in case["expect"]:
+        assert history == Unreadable(case["expect"]["problem"])
+        return
+    assert isinstance(history, History)
+    assert history.length == case["expect"]["length"]
+    found: list[dict[str, Any]] = [
+        {**identity(row), "buckets": row.buckets, "uptime": row.uptime, "problem": None}
+        if isinstance(row, HistoryRow)
+        else {**identity(row, chain_id_read=chain_id_is_read(row)), "problem": row.problem}
+        for row in history.rows
+    ]
+    assert found == case["expect"]["rows"]
+    for row in history.rows:
+        buckets = buckets_of(history, row)
+        if isinstance(row, UnreadableRow):
+            assert buckets == []
+            continue
+        assert (buckets[0].begins_at, buckets[-1].begins_at) == (history.from_at, history.to_at)
+        assert [bucket for bucket in buckets if bucket.filling] == [buckets[-1]]
+
+
+@pytest.mark.clause("H12", "C8")
+@each("coverage")
+def test_a_window_is_covered(case: dict[str, Any]) -> None:
+    buckets = "".join(character * times for character, times in case["runs"])
+    history, row = a_history(buckets, case["bucketSeconds"])
+    for window in WINDOWS:
+        coverage = coverage_of(history, row, window)
+        found = {"known": coverage.known, "existing": coverage.existing, "buckets": coverage.buckets}
+        assert found == case["expect"][window]
+        assert coverage.share == coverage.known / coverage.buckets
+        assert coverage.share_of_existing == coverage.known / coverage.existing
+
+
+@pytest.mark.clause("C13")
+@each("incidents")
+def test_incidents_are_found(case: dict[str, Any]) -> None:
+    shared = vectors("incidents")
+    history, row = a_history(case["buckets"], shared["bucketSeconds"], shared["from"])
+    found = [
+        {
+            "beginsAt": incident.begins_at,
+            "endsAt": incident.ends_at,
+            "worst": incident.worst,
+            "buckets": incident.buckets,
+            "beginSeen": incident.begin_seen,
+            "endSeen": incident.end_seen,
+        }
+        for incident in incidents_of(history, row)
+    ]
+    assert found == [
+        {**expected, "beginsAt": at(expected["beginsAt"]), "endsAt": parse_instant(expected["endsAt"])}
+        for expected in case["expect"]
+    ]
+
+
+@pytest.mark.clause("C11")
+@each("rollup")
+def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
+    shared = vectors("rollup")
+    rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
+    chosen = {key: case[key] for key in ("chains", "services") if key in case}
+    found = roll_up(a_report(rows), at(shared["now"]), **chosen)
+    assert {
+        "status": found.status,
+        "healthy": found.healthy,
+        "chains": list(found.chains),
+        "services": {summary.service: summary.status for summary in found.services},
+        "counts": {status: count for status, count in found.counts.items() if count},
+    } == case["expect"]
+
+
+@pytest.mark.clause("C9", "C10")
+@each("polling")
+def test_an_answer_decides_what_is_kept_and_how_long_to_wait(case: dict[str, Any]) -> None:
+    if case["feed"] == "live":
+        _follow(live_feed(case["everyS"]), case)
+    else:
+        _follow(history_feed(case["everyS"]), case)
+
+
+def _follow(feed: Feed[Any], case: dict[str, Any]) -> None:
+    shared = vectors("polling")
+    documents = shared["documents"][case["feed"]]
+    for step in case["steps"]:
+        answer, expected = _answer(step["answer"], documents), step["expect"]
+        before = feed.document
+        feed, most = (take_answer(feed, answer, at(shared["now"]), chance) for chance in (0.0, 1.0))
+        assert [feed.wait_s, most.wait_s] == expected["waitS"]
+        kept = documents[expected["kept"]]["generatedAt"] if expected["kept"] else None
+        assert (feed.document.generated_at if feed.document else None) == parse_instant(kept)
+        assert feed.etag == expected["etag"]
+        assert feed.problem == expected["problem"]
+        if step["answer"].get("httpCode") != 200:
+            assert feed.document is before  # nothing was renewed
+
+
+def _answer(given: dict[str, Any], documents: dict[str, Any]) -> Answer | NoAnswer:
+    if "problem" in given:
+        return NoAnswer(given["problem"])
+    body = json.dumps(documents[given["document"]]) if "document" in given else given.get("text", "")
+    return Answer(
+        given["httpCode"], body, etag=given.get("etag"), retry_after=given.get("retryAfter"), date=given.get("date")
+    )
+
+
+@pytest.mark.clause("C12")
+def test_people_are_told_the_same_words_by_every_reader() -> None:
+    words = vectors("words")
+    assert {status: status_text(status) for status in words["statuses"]} == words["statuses"]
+    assert {reason: reason_text(reason) for reason in words["reasons"]} == words["reasons"]
+    told = [{"id": n.id, "services": n.services and list(n.services), "text": n.text} for n in NOTES]
+    assert told == words["notes"]
+
+
+@pytest.mark.clause("C12")
+def test_what_is_to_be_told_stands_beside_the_rows_that_it_is_about() -> None:
+    told = {service: [note.id for note in notes_for(service)] for service in ("ppoi", "hosted-indexer", "relays")}
+    general = ["one-view", "not-a-signal", "history"]
+    assert told["ppoi"] == [*general, "proofs", "others"]
+    assert told["hosted-indexer"] == [*general, "wallet-sync", "others"]
+    assert told["relays"] == general
+
+
+@pytest.mark.clause("C12")
+def test_everything_that_the_contract_wants_told_is_told() -> None:
+    told = " ".join(note.text for note in NOTES)
+    wanted = [
+        "partial reading",
+        "do not prove that a message is delivered",
+        "does not tell whether your wallet is synced",
+        "proofs, compliance or balance",
+        "one monitor",
+        "not an official status",
+        "not a signal that it is safe to transact",
+        "run by other people",
+        "does not tell what is up now",
+    ]
+    assert [words for words in wanted if words not in told] == []
+
+
+@pytest.mark.clause("C5")
+def test_an_unknown_reason_has_no_sentence() -> None:
+    assert reason_text("moon-phase") is None
+    assert reason_text(None) is None

@@ -1,0 +1,213 @@
+"""Documents that break a clause each, and which one."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tests.integration.planted import Edit, Json
+
+
+def row(live: Json, service: str, chain_id: int | None) -> Json:
+    rows = live.get("checks") or live["rows"]
+    (same,) = (each for each in rows if (each["service"], each["chainId"]) == (service, chain_id))
+    assert isinstance(same, dict)
+    return same
+
+
+def sets(service: str, chain_id: int | None, **fields: object) -> Edit:
+    return lambda live, _history: row(live, service, chain_id).update(fields)
+
+
+def metrics(service: str, chain_id: int | None, **fields: object) -> Edit:
+    return lambda live, _history: row(live, service, chain_id)["metrics"].update(fields)
+
+
+def renamed_chain(chain_id: object) -> Edit:
+    def edit(live: Json, history: Json) -> None:
+        for document in (live, history):
+            row(document, "ppoi", 1)["chainId"] = chain_id
+
+    return edit
+
+
+def uptime(service: str, window: str, change: Callable[[float], object]) -> Edit:
+    def edit(_live: Json, history: Json) -> None:
+        told = row(history, service, None if service == "messaging" else 1)["uptime"]
+        told[window] = change(told[window])
+
+    return edit
+
+
+def eleven_known(_live: Json, history: Json) -> None:
+    same = row(history, "messaging", None)
+    same["buckets"] = "-" * (len(same["buckets"]) - 11) + "c" * 11
+    same["uptime"] = {"24h": 1.0, "7d": 1.0, "14d": 1.0}
+
+
+def window_of_a_bucket_more(_live: Json, history: Json) -> None:
+    """The bucket just before the day is bad, and counted."""
+    same = row(history, "messaging", None)
+    same["buckets"] = "c" * (len(same["buckets"]) - 290) + "u" + "c" * 289
+    known = len(same["buckets"])
+    whole = round((known - 1) / known, 4)
+    same["uptime"] = {"24h": round(289 / 290, 4), "7d": whole, "14d": whole}
+
+
+def out_of_order(live: Json, history: Json) -> None:
+    for rows in (live["checks"], history["rows"]):
+        rows[1], rows[2] = rows[2], rows[1]
+
+
+def only_history_out_of_order(_live: Json, history: Json) -> None:
+    history["rows"].reverse()
+
+
+def other_rows(_live: Json, history: Json) -> None:
+    del history["rows"][3]
+
+
+def doubled(live: Json, _history: Json) -> None:
+    live["checks"].append(dict(live["checks"][-1]))
+
+
+def doubled_in_history(_live: Json, history: Json) -> None:
+    history["rows"].append(dict(history["rows"][-1]))
+
+
+def not_an_object(live: Json, _history: Json) -> None:
+    live["checks"].append("indexer")
+
+
+def without(document: str, field: str) -> Edit:
+    def edit(live: Json, history: Json) -> None:
+        del (live if document == "live" else history)[field]
+
+    return edit
+
+
+def top(document: str, **fields: object) -> Edit:
+    def edit(live: Json, history: Json) -> None:
+        (live if document == "live" else history).update(fields)
+
+    return edit
+
+
+def row_without(field: str) -> Edit:
+    def edit(live: Json, _history: Json) -> None:
+        del row(live, "indexer", 1)[field]
+
+    return edit
+
+
+def history_row_without(field: str) -> Edit:
+    def edit(_live: Json, history: Json) -> None:
+        del row(history, "indexer", 1)[field]
+
+    return edit
+
+
+def a_bucket_more(_live: Json, history: Json) -> None:
+    row(history, "indexer", 1)["buckets"] += "-"
+
+
+def from_not_aligned(_live: Json, history: Json) -> None:
+    history["from"] = history["from"].replace(":00Z", ":30Z")
+
+
+def another_bucket_is_filling(_live: Json, history: Json) -> None:
+    history["generatedAt"] = "2031-01-01T00:00:00.000Z"
+
+
+def expired_before(live: Json, _history: Json) -> None:
+    row(live, "indexer", 1)["expiresAt"] = "2020-01-01T00:00:00.000Z"
+
+
+def expires_later(live: Json, _history: Json) -> None:
+    row(live, "indexer", 1)["expiresAt"] = "2031-01-01T00:00:00.000Z"
+
+
+def observed_without_milliseconds(live: Json, _history: Json) -> None:
+    same = row(live, "broadcasters", 137)
+    same["observedAt"] = f"{same['observedAt'][:19]}Z"
+
+
+def failure_as_success(live: Json, _history: Json) -> None:
+    same = row(live, "ppoi", 137)
+    same["lastSuccessAt"] = same["observedAt"]
+
+
+LONG_AGO: Final = "2026-11-01T00:00:00.000Z"
+BROKEN_DOCUMENTS: Final[dict[str, tuple[Edit, str]]] = {
+    "live without schemaVersion": (without("live", "schemaVersion"), "R1"),
+    "schemaVersion as text": (top("live", schemaVersion="1"), "R1"),
+    "live without generatedAt": (without("live", "generatedAt"), "R1"),
+    "live without checks": (without("live", "checks"), "R1"),
+    "checks is an object": (top("live", checks={}), "R1"),
+    "row twice": (doubled, "R1"),
+    "row without status": (row_without("status"), "R2"),
+    "row without lastSuccessAt": (row_without("lastSuccessAt"), "R2"),
+    "row that is no object": (not_an_object, "R2"),
+    "status is a list": (sets("indexer", 1, status=[]), "R2"),
+    "chainId 0": (renamed_chain(0), "R3"),
+    "chainId as text": (renamed_chain("1"), "R3"),
+    "chainId true": (renamed_chain(True), "R3"),
+    "chainId null": (renamed_chain(None), "R3"),
+    "observedAt without milliseconds": (observed_without_milliseconds, "R4"),
+    "generatedAt with an offset": (top("live", generatedAt="2026-11-01T00:00:00.000+00:00"), "R4"),
+    "February 30th": (sets("ppoi", 137, lastSuccessAt="2026-02-30T00:00:00.000Z"), "R4"),
+    "current without observedAt": (sets("indexer", 1, observedAt=None, lastSuccessAt=None), "R5"),
+    "unmonitored with observedAt": (sets("hosted-indexer", 1, observedAt=LONG_AGO), "R5"),
+    "current, last success long ago": (sets("indexer", 1, lastSuccessAt=LONG_AGO), "R6"),
+    "failure as success": (failure_as_success, "R6"),
+    "expired before it was observed": (expired_before, "R7"),
+    "expires much later than others": (expires_later, "R7"),
+    "current without expiresAt": (sets("indexer", 1, expiresAt=None), "R7"),
+    "unknown with expiresAt": (sets("indexer", 137, expiresAt=LONG_AGO), "R7"),
+    "failed row filled with 0": (sets("ppoi", 137, metrics={"position": 0, "head": 0}), "R8"),
+    "unmonitored row with metrics": (sets("hosted-indexer", 1, metrics={"position": 0}), "R8"),
+    "metrics null": (sets("indexer", 137, metrics=None), "R8"),
+    "responding above monitored": (metrics("broadcasters", 1, responding=6), "R9"),
+    "responding alone": (sets("broadcasters", 137, metrics={"responding": 0}), "R9"),
+    "current without head": (sets("indexer", 1, metrics={"position": 1}), "R9"),
+    "position of messaging": (metrics("messaging", None, position=1), "R9"),
+    "metric with a fraction": (metrics("messaging", None, peers=5.5), "R10"),
+    "metric as text": (metrics("messaging", None, peers="5"), "R10"),
+    "metric above 2^53 - 1": (metrics("messaging", None, peers=2**53), "R10"),
+    "head below 0": (metrics("indexer", 1, head=-1), "R10 R11"),
+    "rows out of order": (out_of_order, "R12"),
+    "head that cannot be known": (metrics("indexer", 137, head=1), "R13"),
+    "current although unreachable": (
+        sets("broadcasters", 137, reason="unreachable", status="unmonitored", observedAt=None),
+        "S1",
+    ),
+    "current without any lag is catching up": (sets("indexer", 1, status="catching-up", reason="behind"), "S3"),
+    "current but behind": (sets("indexer", 1, reason="behind"), "S4"),
+    "messaging is synced": (sets("messaging", None, reason="synced"), "S3"),
+    "ppoi node at its head is degraded": (sets("ppoi", 1, status="degraded", reason="behind"), "S7"),
+    "some broadcasters are current": (sets("broadcasters", 1, status="current", reason="responding"), "S10"),
+    "all broadcasters are degraded": (metrics("broadcasters", 1, responding=5), "S10"),
+    "messaging without a peer": (metrics("messaging", None, peers=0), "S11"),
+    "unmonitored for want of an observation": (sets("hosted-indexer", 1, reason="no-observation"), "S12"),
+    "broadcasters with a reference": (sets("broadcasters", 137, reason="incompatible-reference"), "S13"),
+    "unknown, not configured": (sets("broadcasters", 137, reason="not-configured"), "S14"),
+    "history without schemaVersion": (without("history", "schemaVersion"), "H1"),
+    "history without from": (without("history", "from"), "H1"),
+    "from with milliseconds": (top("history", **{"from": LONG_AGO}), "H1"),
+    "history generated to the second": (top("history", generatedAt="2026-11-01T00:00:00Z"), "H1"),
+    "bucketSeconds as text": (top("history", bucketSeconds="300"), "H1"),
+    "rows of the history null": (top("history", rows=None), "H1"),
+    "history without a row": (other_rows, "H2"),
+    "history in another order": (only_history_out_of_order, "H2"),
+    "history with a row twice": (doubled_in_history, "H2"),
+    "history row without uptime": (history_row_without("uptime"), "H2"),
+    "uptime without a window": (lambda _, history: row(history, "indexer", 1)["uptime"].pop("7d"), "H2"),
+    "history a bucket too long": (a_bucket_more, "H3"),
+    "from not aligned": (from_not_aligned, "H4"),
+    "to is not filling": (another_bucket_is_filling, "H4"),
+    "uptime wrong in the 4th decimal": (uptime("indexer", "14d", lambda right: round(right + 0.0001, 4)), "H9"),
+    "uptime with five decimals": (uptime("indexer", "7d", lambda right: right + 0.00001), "H9"),
+    "uptime in percent": (uptime("indexer", "24h", lambda right: right * 100), "H9"),
+    "uptime with 11 known buckets": (eleven_known, "H10"),
+    "uptime null with many known buckets": (uptime("indexer", "24h", lambda _: None), "H10"),
+    "uptime 1 with a bucket that is not c": (uptime("indexer", "14d", lambda _: 1), "H11"),
+    "window of a bucket more": (window_of_a_bucket_more, "H12"),
+}

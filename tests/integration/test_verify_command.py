@@ -1,0 +1,217 @@
+"""``lookout verify`` as a command, and what it makes of strangers."""
+
+import json
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from lookout.verify.visit import Wishes
+from tests.integration.planted import (
+    Asked,
+    Sent,
+    a_deployment,
+    a_listener,
+    documents,
+    ledger,
+    resources,
+)
+from tests.integration.served import a_free_port, a_server, publish
+from tests.integration.verifying import UNTOLD, clauses, command, found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("served")
+    publish(folder, ledger())
+    with a_server(folder) as server:
+        yield server.base
+
+
+def endless(_raw: bytes) -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n\r\n"
+    while True:
+        yield b" " * 65_536
+
+
+def endless_chunks(_raw: bytes) -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    while True:
+        yield b"10000\r\n" + b" " * 65_536 + b"\r\n"
+
+
+def endless_headers(_raw: bytes) -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\n"
+    while True:
+        yield b"X: y\r\n" * 1000
+
+
+def drops(_raw: bytes) -> Iterator[bytes]:
+    yield b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    for _ in range(50):
+        time.sleep(0.1)
+        yield b" "
+
+
+def a_page(_raw: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 15\r\n\r\n<!doctype html>"
+
+
+def a_redirect(_raw: bytes) -> bytes:
+    return b"HTTP/1.1 302 Found\r\nLocation: https://elsewhere.example/\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "broken"),
+    [
+        pytest.param(lambda _: b"", "A1", id="closes at once"),
+        pytest.param(lambda _: b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "A1", id="not HTTP"),
+        pytest.param(lambda _: b"\x16\x03\x01\x00\xff" * 1000, "A1", id="garbage"),
+        pytest.param(lambda _: b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "A1", id="a broken header"),
+        pytest.param(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "A1", id="a broken length"),
+        pytest.param(endless_headers, "A1", id="endless headers"),
+        pytest.param(endless, "R1", id="an endless body"),
+        pytest.param(endless_chunks, "R1", id="endless chunks"),
+        pytest.param(drops, "A15", id="a body that comes too slowly"),
+        pytest.param(a_page, "A3 A4 R1 H1 E1", id="a page of HTML"),
+        pytest.param(a_redirect, "A1 A2 A7 E1", id="a redirect"),
+    ],
+)
+def test_a_stranger_is_reported_in_bounded_time(answer: Callable[[bytes], Any], broken: str) -> None:
+    began = time.monotonic()
+    with a_listener(answer) as base:
+        findings = found(base, Wishes(timeout_s=0.5 if answer is drops else 5))
+    assert set(broken.split()) <= clauses(findings, "fail")
+    assert len(findings) == 85
+    assert time.monotonic() - began < 20
+
+
+def test_a_server_that_stops_answering_is_not_asked_for_long() -> None:
+    real = resources(*documents())
+    asked = count()
+
+    def hangs(_asked: Asked, _sent: Sent) -> None:
+        if next(asked) > 3:
+            time.sleep(3)
+
+    began = time.monotonic()
+    with a_deployment(lambda _: real, hangs) as deployment:
+        findings = found(deployment.base, Wishes(timeout_s=0.8))
+    assert "A5" in clauses(findings, "fail")
+    assert {"A2", "A7", "E1", "H1"} <= clauses(findings, "could not tell")
+    assert time.monotonic() - began < 15
+
+
+def test_nobody_there_is_a_failure_in_a_sentence() -> None:
+    told = command(f"http://127.0.0.1:{a_free_port()}", "--json")
+    report = json.loads(told.stdout)
+    (failure,) = (finding for finding in report["findings"] if finding["verdict"] == "fail")
+    assert failure == {"clause": "A1", "verdict": "fail", "what": "live report: GET: no connection: Connection refused"}
+    assert told.returncode == 1
+    assert told.stderr == ""
+
+
+def test_a_host_that_accepts_and_says_nothing_is_a_failure() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        told = command(f"http://127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.5", "--json")
+    assert "no answer within 0.5 s" in told.stdout
+    assert told.returncode == 1
+    assert time.monotonic() - began < 10
+
+
+def test_the_command_is_fine_with_the_real_server(served: str) -> None:
+    told = command(f"{served}/", "--json")
+    report = json.loads(told.stdout)
+    assert told.returncode == 0, told.stdout
+    assert report["url"] == served
+    assert list(report) == ["url", "protocol", "at", "findings", "summary"]
+    assert report["summary"] == {"fail": 0, "could not tell": len(UNTOLD), "pass": 85 - len(UNTOLD)}
+    assert all(set(finding) == {"clause", "verdict", "what"} and finding["what"] for finding in report["findings"])
+
+
+def test_the_command_shows_marks_and_words(served: str) -> None:
+    told = command(served, "--protocol", "other", env={"COLUMNS": "120", "LC_ALL": "C.UTF-8"})
+    assert told.returncode == 1, told.stdout
+    assert "✗ fail" in told.stdout
+    assert "GET gets 404 instead of 200" in told.stdout
+    assert "? could not tell" in told.stdout
+    assert "✓ pass" in told.stdout
+    assert "Not to be seen in this visit: M1, M2" in told.stdout
+
+
+def test_a_terminal_without_marks_gets_the_words(served: str) -> None:
+    told = command(served, env={"PYTHONIOENCODING": "ascii"})
+    assert told.returncode == 0, told.stderr
+    assert "pass" in told.stdout
+    assert told.stdout.isascii()
+
+
+def test_https_is_asked_only_if_somebody_vouches_for_it(tmp_path: Path) -> None:
+    certificate = a_certificate(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    with a_listener(a_page, tls) as base:
+        unknown = command(base, "--json")
+        trusted = command(base, "--json", env={"SSL_CERT_FILE": str(certificate)})
+    assert "certificate verify failed" in unknown.stdout
+    assert "GET gets 200" not in unknown.stdout
+    assert "certificate" not in trusted.stdout
+    assert "Content-Type is 'text/html'" in trusted.stdout
+
+
+def a_certificate(folder: Path) -> Path:
+    """Key and certificate of 127.0.0.1, vouched for by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lookout")])
+    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(address, critical=False)
+        .sign(key, SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path = folder / "certificate.pem"
+    path.write_bytes(private + certificate.public_bytes(Encoding.PEM))
+    return path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("127.0.0.1:8080",),
+        ("ftp://127.0.0.1",),
+        ("http://",),
+        ("http://127.0.0.1:99999",),
+        ("http://127.0.0.1/?x=1",),
+        ("http://user:secret@127.0.0.1",),
+        ("http://127.0.0.1", "--protocol", "a/b"),
+        ("http://127.0.0.1", "--timeout", "0"),
+        (),
+    ],
+)
+def test_wrong_use_is_a_sentence_and_exit_code_2(arguments: tuple[str, ...]) -> None:
+    told = command(*arguments)
+    assert told.returncode == 2
+    assert told.stdout == ""
+    assert "Traceback" not in told.stderr
+    assert told.stderr

@@ -1,0 +1,32 @@
+"""``lookout verify``, as a function and as a command, and what it cannot tell."""
+
+import subprocess
+import time
+from typing import Any, Final
+
+from lookout.clock import SystemClock
+from lookout.verify.asking import parse_address
+from lookout.verify.findings import Finding
+from lookout.verify.judging import judged
+from lookout.verify.visit import Wishes, visit
+from tests.integration.fast import LOOKOUT
+
+# What one visit of a healthy bare server cannot show.
+_UNTOLD = """
+    M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14 S1 S2 S4 S5 S6 S8 S9 S15 S16
+    H6 H7 H8 H13 H14 H15 H16 H17 A11 A12 A13 E2 E3 E4 E5 E6
+"""
+UNTOLD: Final = set(_UNTOLD.split())
+
+
+def found(base: str, wishes: Wishes | None = None) -> list[Finding]:
+    seen = visit(parse_address(base), wishes or Wishes(), SystemClock(), time.sleep)
+    return judged(seen)
+
+
+def clauses(findings: list[Finding], verdict: str) -> set[str]:
+    return {finding.clause for finding in findings if finding.verdict == verdict}
+
+
+def command(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([LOOKOUT, "verify", *arguments], capture_output=True, text=True, timeout=60, **more)

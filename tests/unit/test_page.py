@@ -1,0 +1,149 @@
+"""The page as it is sent, before any script has run."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lookout.api.mirror import Mirror
+from lookout.api.replies import Resource
+from lookout.api.site import status_page
+from lookout.core.model import Check, Metrics, Row, Status
+from lookout.core.wire import LiveRow, live_document, live_row
+from lookout.page import rendering
+from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, SECOND
+from tests.unit.api.fakes import FakeReader, SetClock
+
+LIVE, HISTORY = "/api/v1/protocol/liveness", "/api/v1/protocol/liveness/history"
+PAGE = Path(rendering.__file__).parent
+
+
+def rendered(*rows: LiveRow) -> str:
+    return rendering.render(live_document(NOON, rows).body, LIVE, HISTORY).decode()
+
+
+def a_live_row(status: Status, check: Check = INDEXER) -> LiveRow:
+    return live_row(
+        Row(
+            check,
+            status,
+            "synced",
+            NOON - SECOND,
+            NOON - SECOND,
+            NOON + 149 * SECOND,
+            Metrics(position=7_000, head=7_005),
+        )
+    )
+
+
+class Elements(HTMLParser):
+    """What a page consists of."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def names(self) -> list[str]:
+        return [name for name, _ in self.found]
+
+
+def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
+    text = rendered(a_live_row("catching-up"), a_live_row("current", MESSAGING))
+    assert "As it was at" in text
+    assert "2026-11-05 12:00:00 UTC" in text
+    assert "<b>catching-up</b>: answered, but was behind" in text
+    assert "position 7,000, head 7,005" in text
+    assert "<td>Ethereum</td>" in text
+    assert "<td>all chains</td>" in text
+    assert "<td>2026-11-05 11:59:59</td><td>2026-11-05 12:02:29</td>" in text
+
+
+@pytest.mark.clause("C4")
+@pytest.mark.parametrize("status", ["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"])
+def test_no_row_is_told_apart_by_colour_least_of_all_a_current_one(status: Status) -> None:
+    (row,) = re.findall(r"<tr><th scope=\"row\">.*?</tr>", rendered(a_live_row(status)), re.DOTALL)
+    other = re.findall(r"<tr><th scope=\"row\">.*?</tr>", rendered(a_live_row("degraded")), re.DOTALL)[0]
+    elements = Elements(row)
+    assert elements.names() == Elements(other).names()
+    assert {attributes.get("class") for _, attributes in elements.found} == {None, "shape"}
+    assert "data-status" not in row
+
+
+@pytest.mark.clause("C1")
+def test_a_status_that_nobody_knows_is_unknown() -> None:
+    assert "<b>unknown</b>" in rendered(msgspec.structs.replace(a_live_row("current"), status="splendid"))
+
+
+def test_hostile_names_stay_text() -> None:
+    row = msgspec.structs.replace(
+        a_live_row("current"), service="<script>alert(1)</script>", status='"><img src=x onerror=alert(1)>'
+    )
+    text = rendered(row)
+    assert Elements(text).names().count("script") == 1, "the page's own"
+    assert "img" not in Elements(text).names()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    paths = rendering.render(None, '/api/v1/"><script>/liveness', HISTORY).decode()
+    assert Elements(paths).names().count("script") == 1
+
+
+@pytest.mark.parametrize("live", [None, b"", b"<html>", b"{}", b'{"schemaVersion":1}', b"[1]"])
+def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) -> None:
+    text = rendering.render(live, LIVE, HISTORY).decode()
+    assert "There is no report yet" in text
+    assert f'<meta name="lookout-live" content="{LIVE}">' in text
+
+
+@pytest.mark.clause("C12")
+def test_what_people_are_told_is_in_the_readers_own_words() -> None:
+    text = re.sub(r"<b>.*?</b>: ", "", rendered(a_live_row("degraded", BROADCASTERS)))
+    reader = (PAGE / "lookout-reader.js").read_text(encoding="utf-8")
+    notes = re.search(r"export const NOTES = (.*?)\.map\(", reader, re.DOTALL)
+    assert notes is not None
+    for note in re.findall(r'"([A-Z][^"]+\.)"\]', notes[1]):
+        assert f"<li>{note}</li>" in text
+
+
+def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:
+    for name, attributes in Elements(rendered(a_live_row("current"))).found:
+        assert not [attribute for attribute in attributes if attribute.startswith("on") or attribute == "style"]
+        assert name != "style"
+        for link in ("src", "href"):
+            assert (attributes.get(link) or "/").startswith(("/", "#")), "all of it is the server's own"
+
+
+def test_every_file_that_is_loaded_is_an_asset() -> None:
+    assets = rendering.assets()
+    for name, attributes in Elements(rendered()).found:
+        path = attributes.get("src") or attributes.get("href") or ""
+        assert path in assets or path.startswith("#") or path == "", name
+    for path, (_, body) in assets.items():
+        for imported in re.findall(r'from "\./([^"]+)"', body.decode()):
+            assert f"/assets/{imported}" in assets, path
+
+
+@pytest.mark.clause("E1")
+def test_the_page_is_made_once_for_each_report_and_never_for_a_request() -> None:
+    made: list[bytes | None] = []
+    store, clock = FakeReader(), SetClock()
+
+    def page(live: bytes | None) -> Resource:
+        made.append(live)
+        return status_page(live or b"none")
+
+    mirror = Mirror(store, clock, "protocol", 300_000, {}, page)
+    assert mirror.resources["/"].found.body == b"none"
+    store.put("live", b"live 1")
+    for _ in range(3):
+        clock.elapsed += 250
+        mirror.look()
+    store.put("history", b"history 1")
+    clock.elapsed += 250
+    mirror.look()
+    assert mirror.resources["/"].found.body == b"live 1"
+    assert made == [None, b"live 1"]

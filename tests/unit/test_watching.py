@@ -1,0 +1,180 @@
+"""What the terminal shows, by the reader's rules: nothing stale or unknown looks healthy."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from lookout.core.instants import format_instant, format_second
+from lookout.watching import screen
+from lookout_reader import History, LiveReport, Update, parse_history, parse_report
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+
+ADDRESS = "http://status.example"
+
+
+def a_live(*rows: dict[str, Any], at: int = NOON) -> LiveReport:
+    parsed = parse_report(json.dumps({"schemaVersion": 1, "generatedAt": format_instant(at), "checks": rows}))
+    assert isinstance(parsed, LiveReport)
+    return parsed
+
+
+def a_row(
+    service: str = "indexer", chain_id: int | None = 1, status: str = "current", **more: object
+) -> dict[str, Any]:
+    return {
+        "service": service,
+        "chainId": chain_id,
+        "status": status,
+        "reason": "synced",
+        "observedAt": format_instant(NOON - 10 * SECOND),
+        "lastSuccessAt": format_instant(NOON - 10 * SECOND),
+        "expiresAt": format_instant(NOON + 140 * SECOND),
+        "metrics": {"position": 995, "head": 1_000},
+        **more,
+    }
+
+
+def a_past(buckets: str, uptime: float | None = 0.5) -> History:
+    to_at = NOON
+    row = {"service": "indexer", "chainId": 1, "buckets": buckets, "uptime": {"24h": uptime, "7d": None, "14d": None}}
+    parsed = parse_history(
+        json.dumps(
+            {
+                "schemaVersion": 1,
+                "generatedAt": format_instant(NOON),
+                "bucketSeconds": 300,
+                "retentionDays": 14,
+                "from": format_second(to_at - (len(buckets) - 1) * 5 * MINUTE),
+                "to": format_second(to_at),
+                "rows": [row],
+            }
+        )
+    )
+    assert isinstance(parsed, History)
+    return parsed
+
+
+def shown(update: Update, now: int = NOON, width: int = 160) -> str:
+    console = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
+    with console.capture() as capture:
+        console.print(screen(update, now, ADDRESS, width))
+    return capture.get()
+
+
+def plain(update: Update, now: int = NOON, width: int = 160) -> str:
+    return Text.from_ansi(shown(update, now, width)).plain
+
+
+def an_update(report: LiveReport | None, history: History | None = None, problem: str | None = None) -> Update:
+    return Update(NOON, report, problem, history, None, None)
+
+
+GREEN = "\x1b[32m"
+
+
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [
+        pytest.param(a_row(), "● current", id="a current row is a dot and its word"),
+        pytest.param(a_row(status="catching-up"), "◆ catching-up", id="catching up is a diamond"),
+        pytest.param(a_row(status="degraded"), "▲ degraded", id="degraded is a triangle"),
+        pytest.param(a_row(status="unavailable"), "✖ unavailable", id="unavailable is a cross"),
+        pytest.param(a_row(status="unknown"), "? unknown", id="unknown is a question mark"),
+        pytest.param(a_row(status="unmonitored"), "· unmonitored", id="unmonitored is a small dot"),
+        pytest.param(a_row(status="splendid"), "? unknown", id="a status of tomorrow is unknown"),
+    ],
+)
+@pytest.mark.clause("C1", "C4")
+def test_each_status_has_a_shape_and_its_word(row: dict[str, Any], word: str) -> None:
+    assert word in plain(an_update(a_live(row)))
+
+
+@pytest.mark.clause("C3", "C4")
+def test_a_row_goes_stale_by_the_clock_of_the_machine_that_shows_it() -> None:
+    update = an_update(a_live(a_row(), a_row("messaging", None)))
+    assert "● current" in plain(update, NOON)
+    later = shown(update, NOON + 3 * MINUTE)
+    assert "◌ stale" in Text.from_ansi(later).plain
+    assert GREEN not in later
+    assert "the monitor may have stopped" in Text.from_ansi(later).plain
+
+
+@pytest.mark.clause("C9")
+def test_what_was_read_last_stays_beside_what_is_wrong() -> None:
+    text = plain(an_update(a_live(a_row()), problem="no answer"))
+    assert "The report cannot be read: no answer." in text
+    assert "● current" in text
+
+
+def test_without_any_report_only_the_trouble_is_told() -> None:
+    text = plain(an_update(None, problem="no answer"))
+    assert "The report cannot be read: no answer." in text
+    assert "current" not in text
+
+
+@pytest.mark.clause("C7")
+def test_a_row_that_cannot_be_read_hides_no_other() -> None:
+    parsed = parse_report(
+        json.dumps({"schemaVersion": 1, "generatedAt": format_instant(NOON), "checks": ["nonsense", a_row()]})
+    )
+    assert isinstance(parsed, LiveReport)
+    text = plain(an_update(parsed))
+    assert "? unknown" in text
+    assert "● current" in text
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ({"position": 995, "head": 1_000}, "5 behind 1,000"),
+        ({"position": 1_001, "head": 1_000}, "at 1,001"),
+        ({"responding": 3, "monitored": 5}, "3 of 5 answer"),
+        ({"peers": 7}, "7 peers"),
+        ({}, "as far as it should"),
+    ],
+)
+def test_metrics_are_told_in_words(metrics: dict[str, int], words: str) -> None:
+    assert words in plain(an_update(a_live(a_row(metrics=metrics))))
+
+
+def test_a_strip_shows_the_worst_of_each_half_hour_and_says_how_much_was_known() -> None:
+    buckets = "c" * 282 + "cckcuc"  # the last half hour has something worse than a k
+    text = plain(an_update(a_live(a_row()), a_past(buckets)))
+    assert "▪" * 47 + "✖" in text
+    assert "50.00% of the 100% known" in text
+
+
+def test_what_is_not_known_is_a_gap_and_lowers_the_coverage() -> None:
+    text = plain(an_update(a_live(a_row()), a_past("-" * 144 + "c" * 144, None)))
+    assert " " * 24 + "▪" * 24 in text
+    assert "too little known" in text
+
+
+@pytest.mark.parametrize(("width", "cells"), [(160, 48), (110, 24), (90, 0)])
+def test_a_narrow_terminal_gets_a_shorter_strip(width: int, cells: int) -> None:
+    text = plain(an_update(a_live(a_row()), a_past("c" * 300)), width=width)
+    assert text.count("▪") == cells
+
+
+@pytest.mark.clause("C2")
+def test_a_clock_that_is_an_hour_slow_shows_nothing_healthy() -> None:
+    slow = shown(an_update(a_live(a_row())), NOON - HOUR)
+    assert "? unknown" in Text.from_ansi(slow).plain
+    assert GREEN not in slow
+    assert "ahead of this machine's clock" in Text.from_ansi(slow).plain
+
+
+@pytest.mark.clause("C12")
+def test_the_wording_for_people_is_in_view() -> None:
+    text = " ".join(plain(an_update(a_live(a_row()))).split())
+    assert "not an official status" in text
+    assert "safe to transact" in text
+
+
+def test_ages_are_told_in_the_unit_that_fits() -> None:
+    row = a_row(observedAt=format_instant(NOON - 3 * DAY), expiresAt=format_instant(NOON))
+    assert "3 d ago" in plain(an_update(a_live(row)))

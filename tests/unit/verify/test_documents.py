@@ -1,0 +1,165 @@
+"""The rules of both documents: no stranger's JSON breaks them, and their uptime is that of the contract."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookout.core.buckets import uptime
+from lookout.verify.clauses_history import buckets_by_start, history_findings, share
+from lookout.verify.clauses_live import live_findings
+from lookout.verify.documents import Unreadable, decoded, difference, identities
+from lookout.verify.findings import merged
+
+AT = "2026-11-05T12:00:00.000Z"
+LIVE: dict[str, Any] = {
+    "schemaVersion": 1,
+    "generatedAt": "2026-11-05T12:00:01.000Z",
+    "checks": [
+        {
+            "service": "indexer",
+            "chainId": 1,
+            "status": "current",
+            "reason": "synced",
+            "observedAt": AT,
+            "lastSuccessAt": AT,
+            "expiresAt": "2026-11-05T12:02:30.000Z",
+            "metrics": {"position": 5, "head": 6},
+        },
+        {
+            "service": "hosted-indexer",
+            "chainId": 1,
+            "status": "unmonitored",
+            "reason": "not-configured",
+            "observedAt": None,
+            "lastSuccessAt": None,
+            "expiresAt": None,
+            "metrics": {},
+        },
+    ],
+}
+HISTORY: dict[str, Any] = {
+    "schemaVersion": 1,
+    "generatedAt": "2026-11-05T12:00:01.000Z",
+    "bucketSeconds": 300,
+    "retentionDays": 14,
+    "from": "2026-11-05T10:55:00Z",
+    "to": "2026-11-05T12:00:00Z",
+    "rows": [
+        {
+            "service": "indexer",
+            "chainId": 1,
+            "buckets": "cccccckccccc-?",
+            "uptime": {"24h": 0.9167, "7d": 0.9167, "14d": 0.9167},
+        },
+        {
+            "service": "hosted-indexer",
+            "chainId": 1,
+            "buckets": "." * 14,
+            "uptime": {"24h": None, "7d": None, "14d": None},
+        },
+    ],
+}
+ROWS = identities(LIVE["checks"])
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(AT)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+)
+
+
+def places(document: object, way: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The way to each value in a document."""
+    within: list[tuple[str | int, object]] = []
+    if isinstance(document, dict):
+        within = list(document.items())
+    elif isinstance(document, list):
+        within = list(enumerate(document))
+    return [way, *(place for key, value in within for place in places(value, (*way, key)))]
+
+
+def put(document: Any, way: tuple[str | int, ...], value: object) -> bytes:
+    """The document with another value at a place."""
+    if not way:
+        return json.dumps(value).encode()
+    changed = copy.deepcopy(document)
+    holder = changed
+    for step in way[:-1]:
+        holder = holder[step]
+    holder[way[-1]] = value
+    return json.dumps(changed).encode()
+
+
+def test_ordinary_documents_have_no_failure() -> None:
+    findings = [*live_findings(json.dumps(LIVE).encode()), *history_findings(json.dumps(HISTORY).encode(), ROWS)]
+    assert {finding.verdict for finding in findings} == {"pass"}
+
+
+@given(st.sampled_from(places(LIVE)), values)
+def test_no_live_report_is_too_strange_to_be_judged(way: tuple[str | int, ...], value: object) -> None:
+    merged(live_findings(put(LIVE, way, value)))
+
+
+@given(st.sampled_from(places(HISTORY)), values)
+def test_no_history_is_too_strange_to_be_judged(way: tuple[str | int, ...], value: object) -> None:
+    body = put(HISTORY, way, value)
+    merged(history_findings(body, ROWS))
+    buckets_by_start(body)
+    difference(json.dumps(HISTORY).encode(), body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\xff", id="not UTF-8"),
+        pytest.param('{"a": 1}'.encode("utf-16"), id="UTF-16"),
+        pytest.param(b"[]", id="list"),
+        pytest.param(b"{", id="cut"),
+        pytest.param(b"NaN", id="NaN"),
+        pytest.param(b'{"a": Infinity}', id="infinity"),
+        pytest.param(b"[" * 100_000, id="deep"),
+        pytest.param(b"1" * 10_000, id="long number"),
+    ],
+)
+def test_what_is_no_json_object_is_a_failure(body: bytes) -> None:
+    assert isinstance(decoded(body), Unreadable)
+    assert [finding.clause for finding in live_findings(body)] == ["R1"]
+    assert [finding.clause for finding in history_findings(body, None)] == ["H1"]
+
+
+@given(st.text("ckdu?.-", max_size=400))
+def test_uptime_counted_from_characters_is_the_monitors_own(buckets: str) -> None:
+    known = sum(character in "ckdu" for character in buckets)
+    assert share(buckets) == uptime(buckets.count("c"), known, 12)
+
+
+@pytest.mark.parametrize(
+    ("buckets", "right"),
+    [("c" * 11, None), ("c" * 12, 1.0), ("c" * 20_001 + "k", 0.9999), ("u" * 12, 0.0), ("c" * 12 + "?.-", 1.0)],
+    ids=["eleven known", "twelve known", "one in twenty thousand", "never", "what is not known"],
+)
+def test_uptime(buckets: str, right: float | None) -> None:
+    assert share(buckets) == right
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "verdict"),
+    [("12:02:30.000Z", "pass"), ("12:05:00.000Z", "could not tell"), ("12:00:00.000Z", "fail")],
+    ids=["150 s", "tuned to 300 s", "0 s"],
+)
+def test_a_lifetime_of_all_rows_may_be_tuned(lifetime: str, verdict: str) -> None:
+    body = put(LIVE, ("checks", 0, "expiresAt"), f"2026-11-05T{lifetime}")
+    assert [found.verdict for found in merged(live_findings(body)) if found.clause == "R7"] == [verdict]
+
+
+def test_bodies_of_one_publication_or_of_two() -> None:
+    one = json.dumps(LIVE).encode()
+    assert difference(one, one) is None
+    assert difference(one, put(LIVE, ("generatedAt",), AT)) is None
+    assert difference(one, put(LIVE, ("checks", 0, "reason"), "behind")) == "another body, with the same generatedAt"
+    assert difference(one, put(LIVE, (), {"generatedAt": AT, "checks": []})) == "other rows"
+    assert difference(one, b"<html>") == "a body that is no document"

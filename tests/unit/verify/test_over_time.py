@@ -1,0 +1,84 @@
+"""What shows only in several answers: documents that move on, and the rate limit."""
+
+import json
+
+import pytest
+
+from lookout.verify.asking import Answer, NoAnswer, Reply, Request
+from lookout.verify.findings import Verdict
+from lookout.verify.judging import judged
+from lookout.verify.visit import Asked, Endpoint, Limit, Visit
+
+PAGE = b"error code: 1015"
+REFUSAL = (("content-type", "text/plain; charset=utf-8"), ("retry-after", "60"))
+
+
+def watched(noun: str, looks: list[tuple[int, int]], headers: tuple[tuple[str, str], ...] = ()) -> Endpoint:
+    """An endpoint seen so many seconds after the beginning, with a generatedAt so many seconds after noon."""
+    asked = []
+    for at_s, generated_s in looks:
+        minute, second = divmod(generated_s, 60)
+        body = json.dumps({"generatedAt": f"2026-11-05T12:{minute:02}:{second:02}.000Z"}).encode()
+        asked.append(Asked("watch", Request("GET", "/", ()), Answer(200, headers, body), at_s * 1000))
+    return Endpoint(noun, "/", tuple(asked))
+
+
+def a_visit(live: Endpoint, history: Endpoint, limit: Limit | None = None) -> Visit:
+    first = [Asked("get", Request("GET", "/", ()), NoAnswer("left out", asked=False), 0)]
+    live, history = (each._replace(asked=(*first, *each.asked)) for each in (live, history))
+    return Visit("http://host", "protocol", 0, live, history, (), limit)
+
+
+@pytest.mark.parametrize(
+    ("looks", "verdict"),
+    [
+        ([(0, 0), (20, 25), (40, 50)], "pass"),
+        ([(0, 0), (20, 0), (34, 0)], "could not tell"),
+        ([(0, 0), (20, 0), (36, 0)], "fail"),
+        ([(0, 0), (20, 10), (60, 10)], "fail"),
+    ],
+    ids=["moves on", "stands still, but not for long", "stands still", "moves too little"],
+)
+def test_a_live_report_that_is_watched(looks: list[tuple[int, int]], verdict: Verdict) -> None:
+    visit = a_visit(watched("live report", looks), watched("history", []))
+    assert [finding.verdict for finding in judged(visit) if finding.clause == "M5"] == [verdict]
+
+
+def test_a_copy_in_a_cache_may_stand_still_longer() -> None:
+    looks = [(0, 0), (90, 0)]
+    for headers, verdict in (((), "fail"), ((("age", "20"),), "could not tell")):
+        visit = a_visit(watched("live report", looks, headers), watched("history", []))
+        assert [finding.verdict for finding in judged(visit) if finding.clause == "M5"] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("looks", "verdict"),
+    [([(0, 0), (80, 60)], "pass"), ([(0, 0), (70, 0)], "could not tell"), ([(0, 0), (80, 0)], "fail")],
+    ids=["moves on", "stands still, but not for long", "stands still"],
+)
+def test_a_history_that_is_watched(looks: list[tuple[int, int]], verdict: Verdict) -> None:
+    visit = a_visit(watched("live report", []), watched("history", looks))
+    assert [finding.verdict for finding in judged(visit) if finding.clause == "H14"] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("made", "took_s", "refused", "verdict"),
+    [
+        pytest.param(121, 5, Answer(429, REFUSAL, PAGE), "pass", id="refused the 121st"),
+        pytest.param(200, 30, Answer(429, REFUSAL, PAGE), "pass", id="refused later, by calendar minute"),
+        pytest.param(60, 5, Answer(429, REFUSAL, PAGE), "could not tell", id="refused early: others ask too"),
+        pytest.param(266, 20, Answer(200, (), b""), "fail", id="never refused"),
+        pytest.param(266, 70, Answer(200, (), b""), "could not tell", id="too slow to be refused"),
+        pytest.param(50, 5, NoAnswer("no connection"), "could not tell", id="no answer"),
+        pytest.param(121, 5, Answer(429, REFUSAL[:1], PAGE), "fail", id="without Retry-After"),
+        pytest.param(121, 5, Answer(429, (("retry-after", "3600"), REFUSAL[0]), PAGE), "fail", id="for an hour"),
+        pytest.param(121, 5, Answer(429, REFUSAL[1:], PAGE), "fail", id="not plain text"),
+        pytest.param(121, 5, Answer(429, REFUSAL, b"no"), "fail", id="without its error code"),
+        pytest.param(
+            121, 5, Answer(429, (*REFUSAL, ("access-control-allow-origin", "*")), PAGE), "fail", id="with CORS"
+        ),
+    ],
+)
+def test_the_rate_limit(made: int, took_s: int, refused: Reply, verdict: Verdict) -> None:
+    visit = a_visit(watched("live report", []), watched("history", []), Limit(made, took_s * 1000, refused))
+    assert [finding.verdict for finding in judged(visit) if finding.clause == "E2"] == [verdict]

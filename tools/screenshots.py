@@ -1,0 +1,113 @@
+"""Writes docs/images/: the status page with a simulated fortnight behind it and some trouble now.
+
+``make setup`` does not need what this needs: Chromium, and the packages of development. The instant and the world are
+always the same, and so are the images, apart from the fonts of the machine.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from playwright.sync_api import Page, Route, sync_playwright
+from tests.integration.served import HISTORY, LIVE, a_server
+
+from lookout.config import read_config
+from lookout.core.instants import parse_instant
+from lookout.core.pieces import encode_changes
+from lookout.monitor.rehearsal import Life, rehearse
+from lookout.sim.episodes import Episode, draw_episodes
+from lookout.sim.layout import LAUNCH
+from lookout.sim.world import World
+from lookout.store.sqlite import open_writer
+
+ROOT: Final = Path(__file__).parent.parent
+IMAGES: Final = ROOT / "docs" / "images"
+CHROMIUM: Final = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+NOW: Final = parse_instant("2026-11-14T15:22:40.000Z")
+SEED: Final = 7
+MINUTE: Final = 60_000
+DAY: Final = 86_400_000
+VIEWPORTS: Final = {"desktop": (1280, 900), "phone": (390, 844)}
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    with a_served_fortnight() as base, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for device, (width, height) in VIEWPORTS.items():
+            for scheme in ("light", "dark"):
+                context = browser.new_context(
+                    viewport={"width": width, "height": height},
+                    color_scheme="dark" if scheme == "dark" else "light",
+                    timezone_id="Europe/Berlin",
+                )
+                page = context.new_page()
+                open_page(page, base)
+                take(page, f"page-{scheme}-{device}.png")
+                if device == "desktop":
+                    page.locator(".past").evaluate("past => past.scrollIntoView()")
+                    page.wait_for_selector(".strip svg")
+                    take(page, f"page-{scheme}-history.png")
+                context.close()
+        browser.close()
+
+
+def take(page: Page, name: str) -> None:
+    path = IMAGES / name
+    page.screenshot(path=path)
+    print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1000} kB")
+
+
+def open_page(page: Page, base: str) -> None:
+    """The page at the simulated instant, not at today's."""
+    page.clock.set_fixed_time(NOW / 1000 + 9)
+    page.route(f"**{LIVE}", _undated)
+    page.route(f"**{HISTORY}", _undated)
+    page.goto(base)
+    page.wait_for_selector(".card")
+    page.wait_for_selector(".uptimes b:not(:empty)", state="attached")
+
+
+def _undated(route: Route) -> None:
+    """Without the server's clock, which is not the simulated one."""
+    answer = route.fetch()
+    headers = {name: text for name, text in answer.headers.items() if name != "date"}
+    route.fulfill(response=answer, headers=headers)
+
+
+@contextmanager
+def a_served_fortnight() -> Iterator[str]:
+    """The address of a server with the simulated fortnight."""
+    with tempfile.TemporaryDirectory(prefix="lookout-images-") as name:
+        folder = Path(name)
+        live_through(folder)
+        with a_server(folder) as server:
+            yield server.base
+
+
+def live_through(folder: Path) -> None:
+    begin_at = NOW - 14 * DAY
+    world = World(LAUNCH, SEED, begin_at, (*draw_episodes(LAUNCH, SEED, begin_at, NOW), *trouble_now()))
+    # The monitor was stopped for a few hours, which the strips show as what it is: no data.
+    lives = [Life(begin_at, NOW - 6 * DAY), Life(NOW - 6 * DAY + 330 * MINUTE, NOW)]
+    ledger = rehearse(read_config(ROOT / "lookout.example.toml").plan(), world, lives, Random(SEED))  # noqa: S311  always the same
+    with closing(open_writer(folder / "lookout.db")) as writer:
+        writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
+
+
+def trouble_now() -> list[Episode]:
+    """Some of each, going on now."""
+    return [
+        Episode("indexer/137", "outage", NOW - 17 * MINUTE, NOW + DAY),
+        Episode("indexer/42161", "behind", NOW - 12 * MINUTE, NOW + DAY, 60),
+        Episode("broadcasters/56", "some-silent", NOW - 48 * MINUTE, NOW + DAY, 30),
+        Episode("ppoi/11155111", "no-network", NOW - 95 * MINUTE, NOW + DAY),
+    ]
+
+
+if __name__ == "__main__":
+    main()
