@@ -7,7 +7,7 @@ ARGS ?=
 # Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there.
 PIP := python -m pip --quiet --disable-pip-version-check install
 
-.PHONY: help setup run test check coverage format clauses schemas bench mutants pins clean
+.PHONY: help setup run test check coverage format clauses schemas bench edge mutants pins clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -43,6 +43,9 @@ schemas: .venv/installed ## write docs/schemas/ and docs/openapi.json from the c
 
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS= names some
 	$(BIN)/python -m bench $(ARGS)
+
+edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
+	@$(BIN)/python -m tools.edge $(ARGS)
 
 mutants: .venv-mutants/installed ## change the rules in every small way and see that a test notices; a quarter of an hour
 	.venv-mutants/bin/mutmut run $(ARGS)

@@ -113,8 +113,15 @@ export declare function parseInstant(value: unknown): Instant | null;
 /** The instant in a `Date` header; null for anything else. */
 export declare function parseHttpDate(value: unknown): Instant | null;
 
-/** What a row is worth at `now` (C1 to C4); one that is unreadable or not there is unknown. */
-export declare function effectiveStatus(row: Row | UnreadableRow | null | undefined, now: Instant): EffectiveStatus;
+/**
+ * What a row is worth at `now` (C1 to C4); one that is unreadable or not there is unknown. `receivedAgoMs` is how long ago
+ * its report first arrived, as an update tells: a row is at least that old, whatever the clock says.
+ */
+export declare function effectiveStatus(
+  row: Row | UnreadableRow | null | undefined,
+  now: Instant,
+  receivedAgoMs?: number | null,
+): EffectiveStatus;
 
 /** The row of a check, readable or not; null if there is none (C8). */
 export declare function findRow(
@@ -201,6 +208,8 @@ export interface RollUp {
 
 export interface RollUpOptions {
   readonly now: Instant;
+  /** How long ago the report first arrived, as an update tells. */
+  readonly receivedAgoMs?: number | null;
   readonly chains?: readonly number[];
   readonly services?: readonly string[];
 }
@@ -251,6 +260,8 @@ export interface Feed<D extends LiveReport | History> {
   readonly problem: string | null;
   readonly failures: number;
   readonly waitS: number;
+  /** How many documents have come, each unlike the one before: the same one sent again is no arrival. */
+  readonly arrivals: number;
 }
 
 /** What is held of an endpoint before anything was asked, for those who make their requests themselves. */
@@ -270,19 +281,25 @@ export interface Update {
   readonly history: History | null;
   readonly historyProblem: string | null;
   readonly clockAheadMs: number | null;
+  /** Milliseconds at `now` since `report` first arrived, by a clock that is never set; null without a report. */
+  readonly receivedAgoMs: number | null;
 }
 
 /** The part of a response that is used. */
 export interface FetchedResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
-  text(): Promise<string>;
+  /** Without it `text` is asked for, which lets bytes pass that are no UTF-8. */
+  arrayBuffer?(): Promise<ArrayBuffer>;
+  text?(): Promise<string>;
 }
 
 export interface FetchOptions {
   readonly headers: Record<string, string>;
   readonly credentials: "omit";
   readonly referrerPolicy: "no-referrer";
+  /** In a page: whatever its browser kept is asked about, and never just taken. */
+  readonly cache?: "no-cache";
   readonly signal: AbortSignal;
 }
 
@@ -291,6 +308,12 @@ export interface Visibility {
   readonly visibilityState: string;
   addEventListener(type: "visibilitychange", listener: () => void): void;
   removeEventListener(type: "visibilitychange", listener: () => void): void;
+}
+
+/** The part of a page's `window` that is used. */
+export interface Connectivity {
+  addEventListener(type: "online", listener: () => void): void;
+  removeEventListener(type: "online", listener: () => void): void;
 }
 
 export interface PollOptions {
@@ -304,7 +327,7 @@ export interface PollOptions {
   readonly history?: number | false;
   /** Called after every answer, and whenever the passing of time changes what a row is worth. */
   readonly onUpdate?: (update: Update) => void;
-  /** Seconds until a request is given up. 10 unless told. */
+  /** Seconds until a request is given up, from 1 to 60. 10 unless told. */
   readonly timeoutS?: number;
   /** Who is asking; sent by servers only, since a page may not (C10). */
   readonly userAgent?: string;
@@ -317,11 +340,15 @@ export interface PollOptions {
   readonly clearTimeout?: (timer: any) => void;
   /** While it is hidden, nothing is asked. The page's own unless told. */
   readonly document?: Visibility;
+  /** When it is online again, what has failed is asked for at once, but no faster than the floors (C10). The page's own unless told. */
+  readonly window?: Connectivity;
 }
 
 export interface Polling {
   /** What is known now. */
   latest(): Update;
+  /** `receivedAgoMs` as of now, for a page that redraws by itself. */
+  receivedAgoMs(): number | null;
   /** Ends it: the request under way is given up, and nothing is told any more. */
   stop(): void;
 }

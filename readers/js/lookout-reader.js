@@ -33,6 +33,7 @@ export const EFFECTIVE_STATUSES = Object.freeze([
 const ACTIONABLE = new Set(["current", "catching-up", "degraded", "unavailable"]);
 const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
+const DEEPEST = 100; // objects and lists in one another
 
 // ---- Instants
 
@@ -117,9 +118,24 @@ function readDocument(text) {
   } catch {
     return { problem: "it is not JSON", fields: null };
   }
+  if (isTooDeep(fields)) return { problem: "it is not JSON", fields: null };
   if (!isObject(fields)) return { problem: "it is not a JSON object", fields: null };
   if (fields.schemaVersion !== SCHEMA_VERSION) return { problem: "its schemaVersion is not 1", fields: null };
   return { problem: null, fields };
+}
+
+/** A bound of its own, since every parser's is another. */
+function isTooDeep(found) {
+  let level = [found];
+  for (let depth = 0; depth < DEEPEST; depth++) {
+    const inner = [];
+    for (const outer of level) {
+      for (const value of Object.values(outer ?? {})) if (typeof value === "object" && value !== null) inner.push(value);
+    }
+    if (inner.length === 0) return false;
+    level = inner;
+  }
+  return true;
 }
 
 function decode(bytes) {
@@ -232,9 +248,10 @@ export function findRow(document, service, chainId) {
 
 /**
  * What a row of the live report is worth at `now` (C1 to C4). A row that is unreadable or not there (null) is unknown,
- * and so is every row for a reader without a clock.
+ * and so is every row for a reader without a clock. `receivedAgoMs` is how long ago its report first arrived, by a clock
+ * that is never set: a row is at least that old, whatever `now` says.
  */
-export function effectiveStatus(row, now) {
+export function effectiveStatus(row, now, receivedAgoMs = 0) {
   if (!row?.readable || !Number.isFinite(now)) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
   if (publishedStatus === "unmonitored") return "unmonitored"; // C1
@@ -242,6 +259,7 @@ export function effectiveStatus(row, now) {
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
   if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
   if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
+  if (!(receivedAgoMs < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3, though the clock be slow
   return publishedStatus; // C4
 }
 
@@ -321,16 +339,16 @@ function charactersOf(row) {
 /**
  * One status for each service and for all, over the chains of the client's allowlist (C11). A row that is missing or
  * unreadable counts as unknown, and with anything but current rows nothing is healthy. Unmonitored rows are neither
- * failure nor health. The test network is refused, even if listed.
+ * failure nor health. The test network is refused, even if listed. `receivedAgoMs` is as in effectiveStatus.
  */
-export function rollUp(report, { now, chains = MAINNETS, services = SERVICES }) {
+export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services = SERVICES }) {
   const rows = report?.readable ? rowsByCheck(report) : new Map();
   const allowed = [...new Set(chains)].filter((chainId) => chainId !== TEST_NETWORK);
   const summaries = [...new Set(services)].map((service) => {
     const scope = service === SHARED_SERVICE ? [null] : allowed;
     const checks = scope.map((chainId) => {
       const row = rows.get(checkKey({ service, chainId })) ?? null;
-      return { service, chainId, effective: effectiveStatus(row, now), presence: presence(row) };
+      return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence: presence(row) };
     });
     const status = worstOf(checks.map((check) => check.effective));
     return { service, status, healthy: status === "current", checks };
@@ -410,9 +428,11 @@ function wordsOf(texts, word) {
 
 const JITTER = 0.1;
 const BACKOFF_JITTER = 0.5;
-const BACKOFF_MOST_S = 300;
-const RETRY_AFTER_MOST_S = 3_600;
+const BACKOFF_MOST_S = 200; // before chance
+const WAIT_MOST_S = 300;
+const RETRY_AFTER_MOST_S = 600;
 const EVERY_MOST_S = 86_400; // what timers can count
+const PRINTABLE = /^[ -~]+$/; // what can be sent back
 const KINDS = Object.freeze({
   live: Object.freeze({ floorS: 15, path: "liveness", parse: parseReport }),
   history: Object.freeze({ floorS: 60, path: "liveness/history", parse: parseHistory }),
@@ -422,25 +442,48 @@ const KINDS = Object.freeze({
 export function newFeed(kind, everyS) {
   if (typeof everyS !== "number" || Number.isNaN(everyS)) throw new TypeError(`${kind}: ${everyS} is not a number of seconds`);
   const bounded = Math.min(Math.max(everyS, KINDS[kind].floorS), EVERY_MOST_S);
-  return Object.freeze({ kind, everyS: bounded, document: null, etag: null, problem: null, failures: 0, waitS: 0 });
+  return Object.freeze({ kind, everyS: bounded, document: null, etag: null, problem: null, failures: 0, waitS: 0, arrivals: 0 });
 }
 
 /**
  * The feed after an answer: `{httpCode, text, etag, retryAfter, date}`, or `{problem}` if there was none. A failure of
  * any kind leaves the last good document as it is, and lengthens the wait (C9). `chance` is random, from 0 to 1.
+ * `arrivals` grows only with a document that is another than the one before.
  */
 export function takeAnswer(feed, answer, now, chance) {
   const { problem, document } = judgeAnswer(feed, answer);
   if (problem === null) {
-    const etag = answer.httpCode === 304 ? feed.etag : (answer.etag ?? null);
+    const etag = answer.httpCode === 304 ? feed.etag : sendable(answer.etag);
     const waitS = feed.everyS + Math.max(feed.everyS * JITTER * chance, 0);
-    return Object.freeze({ ...feed, document, etag, problem, failures: 0, waitS });
+    const arrivals = feed.arrivals + (answer.httpCode === 304 || isSame(feed, document, etag) ? 0 : 1);
+    return Object.freeze({ ...feed, document, etag, problem, failures: 0, waitS, arrivals });
   }
   const failures = feed.failures + 1;
+  const mostS = Math.max(WAIT_MOST_S, feed.everyS + feed.everyS * JITTER);
   const backoffS = Math.min(feed.everyS * 2 ** Math.min(failures, 10), Math.max(feed.everyS, BACKOFF_MOST_S));
-  const askedS = retryAfterSeconds(answer.retryAfter, parseHttpDate(answer.date) ?? now);
-  const baseS = Math.max(backoffS, Math.min(askedS, RETRY_AFTER_MOST_S));
-  return Object.freeze({ ...feed, problem, failures, waitS: baseS + Math.max(baseS * BACKOFF_JITTER * chance, 0) });
+  const askedS = askedToWaitS(answer, now);
+  const waitS = Math.max(
+    Math.min(backoffS + Math.max(backoffS * BACKOFF_JITTER * chance, 0), mostS),
+    askedS + Math.max(askedS * JITTER * chance, 0),
+  );
+  return Object.freeze({ ...feed, problem, failures, waitS });
+}
+
+function askedToWaitS({ retryAfter, date }, now) {
+  return Math.min(retryAfterSeconds(retryAfter, parseHttpDate(date) ?? now), RETRY_AFTER_MOST_S);
+}
+
+function sendable(etag) {
+  return typeof etag === "string" && PRINTABLE.test(etag) ? etag : null;
+}
+
+/** Whether a document is the one that is held already, sent once more: nothing about it may be renewed then. */
+function isSame(held, document, etag) {
+  if (held.document === null) return false;
+  if (etag !== null && etag === held.etag) return true;
+  // Without a date and an ETag nothing tells them apart.
+  const { generatedAt } = document;
+  return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag === null && held.etag === null));
 }
 
 function judgeAnswer(feed, answer) {
@@ -475,16 +518,19 @@ export function clockAheadMs(answer, now) {
 // ---- Polling: asking
 
 const TICK_S = 1;
+const TIMEOUT_LEAST_S = 1;
+const TIMEOUT_MOST_S = 60;
 const AGENT = "lookout-reader-js/0.1.0";
 
 /**
  * Asks both endpoints again and again, politely, one request at a time, and calls `onUpdate` after every answer and
- * whenever the passing of time changes what a row is worth. Returns `{stop, latest}`.
+ * whenever the passing of time changes what a row is worth. Returns `{latest, receivedAgoMs, stop}`.
  */
 export function poll(options) {
   const settings = withDefaults(options);
   const feeds = {};
   const dueAt = {};
+  const floorAt = {}; // when it may be asked for at the earliest
   for (const kind of ["live", "history"]) {
     if (settings[kind] === false) continue;
     feeds[kind] = newFeed(kind, settings[kind]);
@@ -492,8 +538,14 @@ export function poll(options) {
   }
   const stopping = new AbortController();
   let ahead = null;
+  let receivedAt = null; // of the report that is held, by the clock that is never set
   let told = "";
+  let timer = null;
   let wake = () => {};
+
+  function receivedAgoMs() {
+    return receivedAt === null ? null : Math.max(settings.monotonic() - receivedAt, 0);
+  }
 
   function latest() {
     return Object.freeze({
@@ -503,60 +555,87 @@ export function poll(options) {
       history: feeds.history?.document ?? null,
       historyProblem: feeds.history?.problem ?? null,
       clockAheadMs: ahead,
+      receivedAgoMs: receivedAgoMs(),
     });
   }
 
   function worth(update) {
-    return (update.report?.rows ?? []).map((row) => effectiveStatus(row, update.now)).join();
+    return (update.report?.rows ?? []).map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
   }
 
   function tell(update) {
     told = worth(update);
-    // On its own, so that an error in onUpdate is reported as what it is and does not end the polling.
-    queueMicrotask(() => {
-      if (!stopping.signal.aborted) settings.onUpdate(update);
-    });
+    try {
+      settings.onUpdate(update);
+    } catch (error) {
+      // On its own, so that an error in onUpdate is reported as what it is and does not end the polling.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+
+  function tellWhatChanged() {
+    const update = latest();
+    if (worth(update) !== told) tell(update);
   }
 
   async function ask(kind) {
     const feed = feeds[kind];
+    const askedAt = settings.monotonic();
     const answer = await request(urlOf(settings, kind), feed.etag, settings, stopping.signal);
     if (stopping.signal.aborted) return;
     feeds[kind] = takeAnswer(feed, answer, settings.now(), settings.random());
-    dueAt[kind] = settings.monotonic() + feeds[kind].waitS * 1000;
-    ahead = clockAheadMs(answer, settings.now()) ?? ahead;
+    const answeredAt = settings.monotonic();
+    dueAt[kind] = answeredAt + feeds[kind].waitS * 1000;
+    floorAt[kind] = Math.max(askedAt + KINDS[kind].floorS * 1000, answeredAt + askedToWaitS(answer, settings.now()) * 1000);
+    if (kind === "live") {
+      if (feeds.live.arrivals > feed.arrivals) receivedAt = answeredAt;
+      ahead = clockAheadMs(answer, settings.now()) ?? ahead;
+    }
     tell(latest());
   }
 
-  function pause(ms) {
-    return new Promise((resolve) => {
-      const timer = ms === null ? null : settings.setTimeout(resolve, ms);
-      wake = () => {
-        if (timer !== null) settings.clearTimeout(timer);
-        resolve();
-      };
-    });
+  function isHidden() {
+    return settings.document?.visibilityState === "hidden";
+  }
+
+  /** Every second, whether or not a request is under way: what time has changed is told, and what is due is asked. */
+  function tick() {
+    settings.clearTimeout(timer);
+    timer = isHidden() ? null : settings.setTimeout(tick, TICK_S * 1000);
+    tellWhatChanged();
+    wake();
   }
 
   async function run() {
     await null; // nothing is told before poll has returned
+    if (!stopping.signal.aborted) tick();
     while (!stopping.signal.aborted) {
       const kind = Object.keys(feeds).find((name) => dueAt[name] <= settings.monotonic());
-      if (settings.document?.visibilityState === "hidden") await pause(null);
-      else if (kind !== undefined) await ask(kind);
-      else if (worth(latest()) !== told) tell(latest());
-      else await pause(TICK_S * 1000);
+      if (kind !== undefined && !isHidden()) await ask(kind);
+      else await new Promise((resolve) => (wake = resolve));
     }
   }
 
-  const whenVisible = () => wake();
-  settings.document?.addEventListener("visibilitychange", whenVisible);
+  function whenOnline() {
+    for (const [kind, feed] of Object.entries(feeds)) {
+      if (feed.problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
+    }
+    wake();
+  }
+
+  settings.document?.addEventListener("visibilitychange", tick);
+  settings.window?.addEventListener("online", whenOnline);
   run();
   return Object.freeze({
     latest,
+    receivedAgoMs,
     stop() {
       stopping.abort();
-      settings.document?.removeEventListener("visibilitychange", whenVisible);
+      settings.clearTimeout(timer);
+      settings.document?.removeEventListener("visibilitychange", tick);
+      settings.window?.removeEventListener("online", whenOnline);
       wake();
     },
   });
@@ -574,6 +653,7 @@ function withDefaults(options) {
     setTimeout: (...timer) => globalThis.setTimeout(...timer),
     clearTimeout: (timer) => globalThis.clearTimeout(timer),
     document: globalThis.document,
+    window: globalThis.window,
     timeoutS: 10,
     userAgent: AGENT,
     ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
@@ -581,7 +661,9 @@ function withDefaults(options) {
   const { protocol: scheme } = new URL(settings.baseUrl);
   if (scheme !== "https:" && scheme !== "http:") throw new TypeError(`baseUrl: ${settings.baseUrl} is not http or https`);
   if (typeof settings.protocol !== "string" || settings.protocol === "") throw new TypeError("protocol: no name given");
-  return settings;
+  const { timeoutS } = settings;
+  if (typeof timeoutS !== "number" || Number.isNaN(timeoutS)) throw new TypeError(`timeoutS: ${timeoutS} is not a number of seconds`);
+  return { ...settings, timeoutS: Math.min(Math.max(timeoutS, TIMEOUT_LEAST_S), TIMEOUT_MOST_S) };
 }
 
 function urlOf({ baseUrl, protocol }, kind) {
@@ -602,13 +684,16 @@ async function request(url, etag, settings, stopped) {
     const headers = { Accept: "application/json" };
     if (etag !== null) headers["If-None-Match"] = etag;
     if (isServer()) headers["User-Agent"] = settings.userAgent;
+    // A copy that the browser kept would tell an old Date, and an old report.
+    const caching = isServer() ? {} : { cache: "no-cache" };
     const response = await settings.fetch(url, {
       headers,
       credentials: "omit",
       referrerPolicy: "no-referrer",
       signal: aborting.signal,
+      ...caching,
     });
-    const text = response.status === 200 ? await response.text() : "";
+    const text = response.status === 200 ? await bodyOf(response) : "";
     const header = (name) => response.headers.get(name);
     return {
       httpCode: response.status,
@@ -624,6 +709,11 @@ async function request(url, etag, settings, stopped) {
     settings.clearTimeout(timer);
     stopped.removeEventListener("abort", abort);
   }
+}
+
+/** As bytes, which are held to be UTF-8 when they are read: text() would replace what is not. */
+async function bodyOf(response) {
+  return typeof response.arrayBuffer === "function" ? new Uint8Array(await response.arrayBuffer()) : response.text();
 }
 
 /** A page may not name its own User-Agent, and asking to would cost it a preflight that fails. */

@@ -8,6 +8,7 @@ from typing import Final, NoReturn, Protocol, TypeVar
 
 SCHEMA_VERSION: Final = 1
 LARGEST: Final = 2**53 - 1  # what every reader of JSON can count to
+DEEPEST: Final = 100  # objects and lists in one another: a bound of its own, since every parser's is another
 
 Fields = Mapping[str, object]
 Check = tuple[str, int | None]
@@ -55,6 +56,8 @@ def read_document(text: str | bytes) -> Fields | Unreadable:
         decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
         found: object = json.loads(decoded, parse_constant=_refuse_constant, parse_int=_integer)
     except (ValueError, RecursionError):
+        return Unreadable("it is not JSON")
+    if _is_too_deep(found):
         return Unreadable("it is not JSON")
     if not isinstance(found, dict):
         return Unreadable("it is not a JSON object")
@@ -110,6 +113,20 @@ def _read_row(raw: object, reader: Reader[R]) -> R | UnreadableRow:
         return UnreadableRow(service, None, None, "its chainId is neither a positive whole number nor null")
     row = reader(raw, (service, chain_id))
     return UnreadableRow(service, chain_id, (service, chain_id), row) if isinstance(row, str) else row
+
+
+def _is_too_deep(found: object) -> bool:
+    level = [found]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer if isinstance(outer, list) else ())
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _integer(digits: str) -> float:

@@ -16,8 +16,10 @@ _HISTORY_FLOOR_S: Final = 60.0
 _EVERY_MOST_S: Final = 86_400.0
 _JITTER: Final = 0.1
 _BACKOFF_JITTER: Final = 0.5
-_BACKOFF_MOST_S: Final = 300.0
-_RETRY_AFTER_MOST_S: Final = 3_600.0
+_BACKOFF_MOST_S: Final = 200.0  # before chance
+_WAIT_MOST_S: Final = 300.0
+_RETRY_AFTER_MOST_S: Final = 600.0
+_PRINTABLE: Final = re.compile(r"[ -~]+")  # what can be sent back
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
 D = TypeVar("D", LiveReport, History)
@@ -54,6 +56,7 @@ class Feed(Generic[D]):
     problem: str | None = None
     failures: int = 0
     wait_s: float = 0.0
+    arrivals: int = 0
 
 
 def live_feed(every_s: float) -> Feed[LiveReport]:
@@ -69,17 +72,23 @@ def history_feed(every_s: float) -> Feed[History]:
 def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: float) -> Feed[D]:
     """The feed after an answer; ``chance`` is random, from 0 to 1.
 
-    A failure of any kind leaves the last good document as it is, and lengthens the wait (C9).
+    A failure of any kind leaves the last good document as it is, and lengthens the wait (C9). ``arrivals`` grows only
+    with a document that is another than the one before.
     """
     document = _document(feed, answer)
     if not isinstance(document, str):
-        etag = feed.etag if isinstance(answer, NoAnswer) or answer.http_code == 304 else answer.etag
+        etag = feed.etag if isinstance(answer, NoAnswer) or answer.http_code == 304 else _sendable(answer.etag)
         wait_s = feed.every_s + max(feed.every_s * _JITTER * chance, 0.0)
-        return replace(feed, document=document, etag=etag, problem=None, failures=0, wait_s=wait_s)
+        arrivals = feed.arrivals + (not _is_same(feed, document, etag))
+        return replace(feed, document=document, etag=etag, problem=None, failures=0, wait_s=wait_s, arrivals=arrivals)
     failures = feed.failures + 1
+    most_s = max(_WAIT_MOST_S, feed.every_s + feed.every_s * _JITTER)
     backoff_s = min(feed.every_s * 2 ** min(failures, 10), max(feed.every_s, _BACKOFF_MOST_S))
-    base_s = max(backoff_s, min(_retry_after_s(answer, now), _RETRY_AFTER_MOST_S))
-    wait_s = base_s + max(base_s * _BACKOFF_JITTER * chance, 0.0)
+    asked_s = min(_retry_after_s(answer, now), _RETRY_AFTER_MOST_S)
+    wait_s = max(
+        min(backoff_s + max(backoff_s * _BACKOFF_JITTER * chance, 0.0), most_s),
+        asked_s + max(asked_s * _JITTER * chance, 0.0),
+    )
     return replace(feed, problem=document, failures=failures, wait_s=wait_s)
 
 
@@ -91,6 +100,18 @@ def clock_ahead_ms(answer: Answer | NoAnswer, now: float) -> float | None:
     if isinstance(answer, NoAnswer) or (date_at := parse_http_date(answer.date)) is None:
         return None
     return now - (date_at + _seconds(answer.age) * 1000)
+
+
+def _is_same(held: Feed[D], document: D, etag: str | None) -> bool:
+    """Whether it is the document that is held already, sent once more: nothing about it may be renewed then."""
+    if held.document is None or held.document is document:
+        return held.document is document
+    if etag is not None and etag == held.etag:
+        return True
+    # Without a date and an ETag nothing tells them apart.
+    dated = document.generated_at is not None or etag is not None or held.etag is not None
+    same_date = document.generated_at == held.document.generated_at
+    return same_date and (document.generated_at is not None or not dated)
 
 
 def _document(feed: Feed[D], answer: Answer | NoAnswer) -> D | str:
@@ -117,6 +138,10 @@ def _retry_after_s(answer: Answer | NoAnswer, now: float) -> float:
         return _seconds(answer.retry_after)
     answered_at = parse_http_date(answer.date)
     return max(0.0, (until_at - (now if answered_at is None else answered_at)) / 1000)
+
+
+def _sendable(etag: str | None) -> str | None:
+    return etag if etag is not None and _PRINTABLE.fullmatch(etag) else None
 
 
 def _seconds(text: str | None) -> float:

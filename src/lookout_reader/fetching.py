@@ -1,12 +1,15 @@
 """Asking over HTTP with nothing but the standard library."""
 
-import time
+import contextlib
+import socket
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from email.message import Message
-from http.client import HTTPException, HTTPResponse, IncompleteRead
-from typing import Final
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from typing import Final, ParamSpec, TypeVar
 
 from lookout_reader.feed import Answer, NoAnswer
 
@@ -14,14 +17,102 @@ _TIMEOUT_S: Final = 10.0
 _BODY_MOST: Final = 64 * 1024 * 1024
 _CHUNK: Final = 65_536
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 def fetch_with_urllib(url: str, headers: Mapping[str, str]) -> Answer | NoAnswer:
-    """One request, which takes about ten seconds at most however slowly it is answered."""
-    deadline = time.monotonic() + _TIMEOUT_S
+    """One request, which takes ten seconds at most however slowly it is answered, and whatever is slow about it."""
+    connections = _Connections()
     request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - poll takes http and https only
+    asked = in_a_thread(_ask, request, connections)
+    if wait([asked], _TIMEOUT_S).done:
+        return asked.result()
+    connections.break_off()  # so that the thread ends too
+    return NoAnswer("no answer in time")
+
+
+def in_a_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    """What a call comes to, from a thread of its own that keeps no program from ending."""
+    future = Future[T]()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result = call(*args, **kwargs)
+        except BaseException as raised:  # noqa: BLE001 - it is raised where the result is asked for
+            future.set_exception(raised)
+        else:
+            future.set_result(result)
+
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310 - the same
-            return _answer(response.status, response.headers, _read(response, deadline))
+        threading.Thread(target=run, name="lookout-reader", daemon=True).start()
+    except RuntimeError as failed:  # no more threads
+        future.set_exception(failed)
+    return future
+
+
+class _Connections:
+    """The connections of one request, each redirect's too, so that they can be broken off from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sockets: list[socket.socket] = []
+        self._broken_off = False
+
+    def add(self, connected: socket.socket) -> None:
+        with self._lock:
+            self._sockets.append(connected)
+            broken_off = self._broken_off
+        if broken_off:
+            raise TimeoutError
+
+    def break_off(self) -> None:
+        with self._lock:
+            self._broken_off = True
+            sockets = tuple(self._sockets)
+        for connected in sockets:
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(connected, socket.SHUT_RDWR)  # beneath TLS: a reader that waits is woken
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, connections: _Connections) -> None:
+        super().__init__()
+        self._connections = connections
+
+    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        connections = self._connections
+
+        class Connection(HTTPConnection):
+            def connect(self) -> None:
+                super().connect()
+                connections.add(self.sock)
+
+        return self.do_open(Connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, connections: _Connections) -> None:
+        super().__init__()
+        self._connections = connections
+
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        connections = self._connections
+
+        class Connection(HTTPSConnection):
+            def connect(self) -> None:
+                super().connect()
+                connections.add(self.sock)
+
+        return self.do_open(Connection, req)
+
+
+def _ask(request: urllib.request.Request, connections: _Connections) -> Answer | NoAnswer:
+    opener = urllib.request.build_opener(_Http(connections), _Https(connections))
+    try:
+        with opener.open(request, timeout=_TIMEOUT_S) as response:
+            return _answer(response.status, response.headers, _read(response))
     except urllib.error.HTTPError as answered:  # what urllib calls everything but success, a 304 too
         with answered:
             return _answer(answered.code, answered.headers, b"")
@@ -33,14 +124,12 @@ def fetch_with_urllib(url: str, headers: Mapping[str, str]) -> Answer | NoAnswer
         return NoAnswer("no answer")
 
 
-def _read(response: HTTPResponse, deadline: float) -> bytes:
+def _read(response: HTTPResponse) -> bytes:
     parts = []
     length = 0
     while part := response.read1(_CHUNK):
         parts.append(part)
         length += len(part)
-        if time.monotonic() > deadline:
-            raise TimeoutError
         if length > _BODY_MOST:
             raise ValueError(f"more than {_BODY_MOST} bytes")
     if response.length:  # read1 does not mind a body that breaks off

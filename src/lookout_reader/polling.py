@@ -4,13 +4,14 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import wait
 from dataclasses import dataclass
 from threading import Event
 from typing import Final
 from urllib.parse import quote, urlsplit
 
 from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
-from lookout_reader.fetching import fetch_with_urllib
+from lookout_reader.fetching import fetch_with_urllib, in_a_thread
 from lookout_reader.history import History
 from lookout_reader.instants import instant_now
 from lookout_reader.report import LiveReport
@@ -25,7 +26,10 @@ _TICK_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What is known at ``now``: the last good documents, whatever their age, and what is wrong (C9)."""
+    """What is known at ``now``: the last good documents, whatever their age, and what is wrong (C9).
+
+    ``received_ago_ms`` tells how long before ``now`` the report first arrived, by a clock that is never set.
+    """
 
     now: int
     report: LiveReport | None
@@ -33,6 +37,7 @@ class Update:
     history: History | None
     history_problem: str | None
     clock_ahead_ms: float | None
+    received_ago_ms: float | None
 
 
 def poll(
@@ -52,7 +57,8 @@ def poll(
     """An update after every answer, and whenever the passing of time changes what a row is worth.
 
     ``live`` and ``history`` are seconds between two requests, or None to leave one out. Setting ``stop``, from any
-    thread, ends it within a second, or with the request that is under way.
+    thread, ends it within a second; a request under way is left to itself. A ``fetch`` of your own is called in a
+    thread of its own, one at a time; whatever ``Exception`` it raises counts as no answer.
     """
     turns = _Turns(_endpoint(base_url, protocol), live, history, user_agent, now, monotonic, chance)
     stopping = stop or Event()
@@ -72,7 +78,10 @@ def poll_async(
     chance: Callable[[], float] = random.random,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> AsyncIterator[Update]:
-    """The same for asyncio; without a ``fetch`` of your own, requests are made in a thread. Cancel it to end it."""
+    """The same for asyncio; without a ``fetch`` of your own, requests are made in a thread. Cancel it to end it.
+
+    That thread keeps no program from ending. Cancelling gives up the request under way.
+    """
     turns = _Turns(_endpoint(base_url, protocol), live, history, user_agent, now, monotonic, chance)
     return _poll_async(turns, fetch or _fetch_in_a_thread, sleep)
 
@@ -80,9 +89,15 @@ def poll_async(
 def _poll(turns: "_Turns", fetch: Fetch, stop: Event, sleep: Callable[[float], object]) -> Iterator[Update]:
     while not stop.is_set():
         if (turn := turns.due()) is not None:
+            asked = in_a_thread(fetch, turn.url, turn.headers)
+            while not wait([asked], _TICK_S).done:
+                if stop.is_set():
+                    return
+                if (update := turns.changed()) is not None:
+                    yield update
             try:
-                answer = fetch(turn.url, turn.headers)
-            except OSError:
+                answer = asked.result()
+            except Exception:  # noqa: BLE001 - whatever a fetch of one's own raises
                 answer = NoAnswer()
             yield turns.took(turn, answer)
         elif (update := turns.changed()) is not None:
@@ -96,19 +111,29 @@ async def _poll_async(
 ) -> AsyncIterator[Update]:
     while True:
         if (turn := turns.due()) is not None:
+            asked = asyncio.create_task(_ask(fetch, turn))
             try:
-                answer = await fetch(turn.url, turn.headers)
-            except OSError:
-                answer = NoAnswer()
-            yield turns.took(turn, answer)
+                while not (await asyncio.wait({asked}, timeout=_TICK_S))[0]:
+                    if (update := turns.changed()) is not None:
+                        yield update
+            finally:
+                asked.cancel()
+            yield turns.took(turn, asked.result())
         elif (update := turns.changed()) is not None:
             yield update
         else:
             await sleep(_TICK_S)
 
 
+async def _ask(fetch: AsyncFetch, turn: "_Turn") -> Answer | NoAnswer:
+    try:
+        return await fetch(turn.url, turn.headers)
+    except Exception:  # noqa: BLE001 - whatever a fetch of one's own raises
+        return NoAnswer()
+
+
 async def _fetch_in_a_thread(url: str, headers: Mapping[str, str]) -> Answer | NoAnswer:
-    return await asyncio.to_thread(fetch_with_urllib, url, headers)
+    return await asyncio.wrap_future(in_a_thread(fetch_with_urllib, url, headers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +164,7 @@ class _Turns:
         self._history: Feed[History] | None = None if history is None else history_feed(history)
         self._due = {"live": float("-inf"), "history": float("-inf")}
         self._clock_ahead_ms: float | None = None
+        self._received_s: float | None = None
         self._told: list[EffectiveStatus] = []
 
     def due(self) -> _Turn | None:
@@ -155,22 +181,26 @@ class _Turns:
         now, chance = self._now(), self._chance()
         wait_s = 0.0
         if turn.feed == "live" and self._live is not None:
+            arrivals = self._live.arrivals
             self._live = take_answer(self._live, answer, now, chance)
+            if self._live.arrivals > arrivals:
+                self._received_s = self._monotonic()
             wait_s = self._live.wait_s
         elif self._history is not None:
             self._history = take_answer(self._history, answer, now, chance)
             wait_s = self._history.wait_s
         self._due[turn.feed] = self._monotonic() + wait_s
-        ahead_ms = clock_ahead_ms(answer, now)
+        ahead_ms = clock_ahead_ms(answer, now) if turn.feed == "live" else None
         self._clock_ahead_ms = self._clock_ahead_ms if ahead_ms is None else ahead_ms
         return self._tell(now)
 
     def changed(self) -> Update | None:
-        now = self._now()
-        return None if self._worth(now) == self._told else self._tell(now)
+        now, received_ago_ms = self._now(), self._received_ago_ms()
+        return None if self._worth(now, received_ago_ms) == self._told else self._tell(now)
 
     def _tell(self, now: int) -> Update:
-        self._told = self._worth(now)
+        received_ago_ms = self._received_ago_ms()
+        self._told = self._worth(now, received_ago_ms)
         return Update(
             now=now,
             report=self._live.document if self._live else None,
@@ -178,11 +208,15 @@ class _Turns:
             history=self._history.document if self._history else None,
             history_problem=self._history.problem if self._history else None,
             clock_ahead_ms=self._clock_ahead_ms,
+            received_ago_ms=received_ago_ms,
         )
 
-    def _worth(self, now: int) -> list[EffectiveStatus]:
+    def _received_ago_ms(self) -> float | None:
+        return None if self._received_s is None else max((self._monotonic() - self._received_s) * 1000, 0.0)
+
+    def _worth(self, now: int, received_ago_ms: float | None) -> list[EffectiveStatus]:
         report = self._live.document if self._live else None
-        return [effective_status(row, now) for row in report.rows] if report else []
+        return [effective_status(row, now, received_ago_ms) for row in report.rows] if report else []
 
 
 def _endpoint(base_url: str, protocol: str) -> str:

@@ -59,6 +59,7 @@ class RollUp:
 def roll_up(
     report: LiveReport | Unreadable | None,
     now: float,
+    received_ago_ms: float | None = 0,
     *,
     chains: Iterable[int] = MAINNETS,
     services: Iterable[str] = SERVICES,
@@ -67,22 +68,27 @@ def roll_up(
 
     A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is healthy.
     Unmonitored rows are neither failure nor health. The test network is refused, even if listed.
+    ``received_ago_ms`` is as in ``effective_status``.
     """
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
     allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id != TEST_NETWORK)
     summaries = []
     for service in dict.fromkeys(services):
         scope: tuple[int | None, ...] = (None,) if service == _SHARED_SERVICE else allowed
-        checks = tuple(_summary(service, chain_id, rows.get((service, chain_id)), now) for chain_id in scope)
+        checks = tuple(
+            _summary(service, chain_id, rows.get((service, chain_id)), now, received_ago_ms) for chain_id in scope
+        )
         summaries.append(ServiceSummary(service, _worst(check.effective for check in checks), checks))
     times = Counter(check.effective for summary in summaries for check in summary.checks)
     counts = {status: times[status] for status in EFFECTIVE_STATUSES}
     return RollUp(_worst(summary.status for summary in summaries), allowed, tuple(summaries), counts)
 
 
-def _summary(service: str, chain_id: int | None, row: Row | UnreadableRow | None, now: float) -> CheckSummary:
+def _summary(
+    service: str, chain_id: int | None, row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None
+) -> CheckSummary:
     presence: Presence = "missing" if row is None else "readable" if isinstance(row, Row) else "unreadable"
-    return CheckSummary(service, chain_id, effective_status(row, now), presence)
+    return CheckSummary(service, chain_id, effective_status(row, now, received_ago_ms), presence)
 
 
 def _worst(statuses: Iterable[EffectiveStatus]) -> EffectiveStatus:

@@ -29,10 +29,12 @@ _FUTURE_MS: Final = 30_000
 _OLD_MS: Final = 300_000
 
 
-def effective_status(row: Row | UnreadableRow | None, now: float) -> EffectiveStatus:
+def effective_status(row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None = 0) -> EffectiveStatus:
     """What the row is worth at ``now``, in milliseconds since 1970.
 
     A row that is unreadable or not there is unknown, and so is every row for a reader without a clock.
+    ``received_ago_ms`` is how long ago its report first arrived, by a clock that is never set: a row is at least that
+    old, whatever ``now`` says.
     """
     if not isinstance(row, Row) or not isfinite(now):
         return "unknown"
@@ -46,5 +48,7 @@ def effective_status(row: Row | UnreadableRow | None, now: float) -> EffectiveSt
     if row.observed_at - now > _FUTURE_MS or row.expires_at <= row.observed_at:  # C2
         return "unknown"
     if row.expires_at <= now or now - row.observed_at >= _OLD_MS:  # C3
+        return "stale"
+    if not (received_ago_ms or 0) < min(row.expires_at - row.observed_at, _OLD_MS):  # C3, though the clock be slow
         return "stale"
     return status  # C4

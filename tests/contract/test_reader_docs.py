@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 import lookout_reader
-from lookout_reader import Answer, EffectiveStatus, Update, parse_report, poll
+from lookout_reader import Answer, EffectiveStatus, LiveReport, Update, parse_report, poll
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
@@ -62,7 +62,9 @@ def test_the_banner_warns_unless_all_is_current() -> None:
 
 @pytest.mark.clause("C11")
 def test_the_roll_up_tells_each_service_and_the_whole() -> None:
-    told = example(ROLL_UP).summary(parse_report(report_text("current")), NOW)
+    report = parse_report(report_text("current"))
+    assert isinstance(report, LiveReport)
+    told = example(ROLL_UP).summary(Update(NOW, report, None, None, None, None, received_ago_ms=0))
     assert told == [
         "messaging current",
         "ppoi current",

@@ -3,9 +3,13 @@
 import asyncio
 import contextlib
 import json
+import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -113,7 +117,7 @@ def polled(respond: Respond, for_s: float, **options: Any) -> tuple[list[Update]
 
 
 def ppoi(update: Update) -> str:
-    return effective_status(find_row(update.report, "ppoi", 1), update.now)
+    return effective_status(find_row(update.report, "ppoi", 1), update.now, update.received_ago_ms)
 
 
 @pytest.mark.clause("C10")
@@ -157,12 +161,21 @@ def raising(*_: object) -> Answer:
     raise ConnectionResetError
 
 
+class ItsOwnError(Exception):
+    """As httpx has them: no OSError."""
+
+
+def raising_its_own(*_: object) -> Answer:
+    raise ItsOwnError
+
+
 @pytest.mark.clause("C9")
 @pytest.mark.parametrize(
     "failure",
     [
         pytest.param(lambda *_: NoAnswer(), id="no answer"),
         pytest.param(raising, id="a fetch that raises"),
+        pytest.param(raising_its_own, id="a fetch that raises errors of its own"),
         pytest.param(lambda *_: Answer(429, "error code: 1015", retry_after="60"), id="429"),
         pytest.param(lambda *_: Answer(503), id="503"),
         pytest.param(lambda *_: Answer(200, "<html>Sign in</html>"), id="a captive portal"),
@@ -177,7 +190,8 @@ def test_after_a_failure_the_last_good_report_stays_rows_expire_and_the_wait_gro
     assert [ppoi(update) for update in updates if update.now < NOON + 150_000] == ["current"] * 3
     assert {ppoi(update) for update in updates if update.now >= NOON + 150_000} == {"stale"}
     assert updates[3].now == NOON + 150_000  # expiry is told while it waits
-    assert [later - earlier for earlier, later in pairwise(network.times("/liveness"))] == [30, 60, 120, 240, 300, 300]
+    waits = [later - earlier for earlier, later in pairwise(network.times("/liveness"))]
+    assert waits == [30, 60, 120, 200, 200, 200, 200, 200]
 
 
 @pytest.mark.clause("C9")
@@ -218,6 +232,123 @@ def test_a_clock_that_jumps_is_noticed_within_a_second() -> None:
     clock.ahead_ms = 3_600_000
     assert ppoi(next(updates)) == "stale"
     assert clock.elapsed_s <= 1
+
+
+@pytest.mark.clause("C3")
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param(lambda _: Answer(304), id="a 304"),
+        pytest.param(lambda text: Answer(200, text, etag='"one"'), id="the same report"),
+        pytest.param(lambda text: Answer(200, text), id="the same report without an ETag"),
+        pytest.param(lambda _: NoAnswer(), id="nothing"),
+    ],
+)
+def test_a_clock_that_is_an_hour_slow_makes_no_old_report_current_when_it_gets_there(
+    again: Callable[[str], Answer | NoAnswer],
+) -> None:
+    text = report_text(NOON)
+
+    def served(_url: str, times: int, _clock: Clock) -> Answer | NoAnswer:
+        return Answer(200, text, etag='"one"') if times == 1 else again(text)
+
+    updates, _ = polled(served, 4000, history=None, clock=Clock(ahead_ms=-3_600_000))
+    assert list(dict.fromkeys(map(ppoi, updates))) == ["unknown", "stale"]
+
+
+@pytest.mark.clause("C3")
+def test_how_long_ago_the_report_first_arrived_is_told() -> None:
+    def served(url: str, times: int, clock: Clock) -> Answer:
+        return Answer(304) if times == 2 else fresh(url, times, clock)
+
+    updates, _ = polled(served, 60, history=None)
+    assert [update.received_ago_ms for update in updates] == [0, 30_000, 0]
+    assert polled(lambda *_: NoAnswer(), 1, history=None)[0][0].received_ago_ms is None
+
+
+@pytest.mark.clause("C3", "C9")
+def test_a_row_that_expires_while_a_request_hangs_is_told_and_stop_is_heeded() -> None:
+    clock, stop, released = Clock(), Event(), Event()
+
+    def fetch(_url: str, _headers: Mapping[str, str]) -> Answer:
+        if clock.elapsed_s:
+            clock.sleep(200)  # time passes, and no answer comes
+            released.wait(30)
+        return Answer(200, report_text(NOON))
+
+    updates = poll(
+        "https://liveness.example",
+        "protocol",
+        history=None,
+        fetch=fetch,
+        stop=stop,
+        now=clock.now,
+        monotonic=clock.monotonic,
+        sleep=clock.sleep,
+    )
+    began = time.monotonic()
+    try:
+        assert [ppoi(next(updates)), ppoi(next(updates))] == ["current", "stale"]
+        stop.set()
+        assert next(updates, None) is None
+        assert time.monotonic() - began < 10
+    finally:
+        released.set()
+
+
+@pytest.mark.clause("C3", "C9")
+def test_the_async_poller_tells_it_too_and_gives_the_request_up_when_closed() -> None:
+    clock, given_up = Clock(), []
+
+    async def fetch(_url: str, _headers: Mapping[str, str]) -> Answer:
+        if clock.elapsed_s:
+            clock.sleep(200)
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                given_up.append(True)
+                raise
+        return Answer(200, report_text(NOON))
+
+    async def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+
+    async def first_two() -> list[str]:
+        updates = poll_async(
+            "https://liveness.example",
+            "protocol",
+            history=None,
+            fetch=fetch,
+            now=clock.now,
+            monotonic=clock.monotonic,
+            sleep=sleep,
+        )
+        found = [ppoi(await anext(updates)), ppoi(await anext(updates))]
+        assert isinstance(updates, AsyncGenerator)
+        await updates.aclose()
+        return found
+
+    assert asyncio.run(first_two()) == ["current", "stale"]
+    assert given_up == [True]
+
+
+@pytest.mark.clause("C9")
+def test_what_is_no_error_but_an_end_is_not_held_back() -> None:
+    def ending(*_: object) -> Answer:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        polled(ending, 1)
+
+
+def test_the_clocks_offset_is_taken_from_the_live_report_only() -> None:
+    def served(url: str, times: int, clock: Clock) -> Answer:
+        at = clock.now() - (3_600_000 if url.endswith("/history") else 0)
+        date = format_datetime(datetime.fromtimestamp(at / 1000, UTC), usegmt=True)
+        return replace(fresh(url, times, clock), date=date)
+
+    updates, _ = polled(served, 1)
+    assert [update.clock_ahead_ms for update in updates] == [0, 0]
 
 
 @pytest.mark.clause("C4")
@@ -276,7 +407,7 @@ def test_the_async_poller_does_the_same() -> None:
 
     def respond(url: str, times: int, clock: Clock) -> Answer | NoAnswer:
         if 4 <= times <= 6:
-            raise TimeoutError
+            raise TimeoutError if times == 4 else ItsOwnError
         return fresh(url, times, clock)
 
     updates, network = asyncio.run(collect(respond))
@@ -367,3 +498,72 @@ def test_a_real_poll_gives_an_update_and_stops() -> None:
             return await anext(poll_async(base, "protocol", history=None))
 
         assert asyncio.run(first()).report is not None
+
+
+@contextlib.contextmanager
+def a_dripping_server(*parts: bytes) -> Iterator[tuple[str, Event]]:
+    """Sends the last part again and again, ten times a second; tells when its reader has gone."""
+    gone = Event()
+
+    def serve(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            for part in parts[:-1]:
+                connection.sendall(part)
+            for _ in range(200):
+                connection.sendall(parts[-1])
+                time.sleep(0.1)
+            return
+        gone.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", gone
+        thread.join(30)
+
+
+@pytest.mark.clause("C9")
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param((b"HTTP/1.1 200 OK\r\n", b"X: y\r\n"), id="headers"),
+        pytest.param((b"H", b"T"), id="a status line"),
+        pytest.param((b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"{"), id="a body"),
+        pytest.param((b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n{\r\n"), id="chunks"),
+    ],
+)
+def test_an_answer_that_drips_is_given_up_in_time_and_its_connection_closed(
+    parts: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookout_reader.fetching._TIMEOUT_S", 0.5)
+    with a_dripping_server(*parts) as (base, gone):
+        began = time.monotonic()
+        assert fetch_with_urllib(f"{base}/liveness", {}) == NoAnswer("no answer in time")
+        assert time.monotonic() - began < 5
+        assert gone.wait(10)
+
+
+@pytest.mark.clause("C9")
+def test_a_request_under_way_keeps_no_program_from_ending() -> None:
+    code = """
+import asyncio, sys
+from lookout_reader import poll_async
+
+async def main():
+    try:
+        await asyncio.wait_for(anext(poll_async(sys.argv[1], "protocol")), 0.5)
+    except TimeoutError:
+        print("given up")
+
+asyncio.run(main())
+"""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        base = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        began = time.monotonic()
+        ran = subprocess.run(
+            [sys.executable, "-c", code, base], capture_output=True, text=True, check=False, timeout=60
+        )
+        took_s = time.monotonic() - began
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "given up\n", "")
+    assert took_s < 8  # the request itself would take ten seconds

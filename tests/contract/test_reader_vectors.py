@@ -57,7 +57,11 @@ def at(text: str | None) -> int:
     return found
 
 
-def text_of(case: dict[str, Any]) -> str:
+def text_of(case: dict[str, Any]) -> str | bytes:
+    if "hex" in case:
+        return bytes.fromhex(case["hex"])
+    if "nested" in case:
+        return f'{{"schemaVersion":1,"checks":[],"x":{"[" * case["nested"]}{"]" * case["nested"]}}}'
     if "repeated" in case:
         return str(case["repeated"][0] * case["repeated"][1])
     return str(case["text"]) if "text" in case else json.dumps(case["document"])
@@ -100,7 +104,8 @@ def test_a_row_is_worth(case: dict[str, Any]) -> None:
 @each("status-edges")
 def test_a_row_at_an_edge_is_worth(case: dict[str, Any]) -> None:
     now = at(vectors("status-edges")["now"])
-    assert effective_status(a_report([case["row"]]).rows[0], now) == case["effective"]
+    found = effective_status(a_report([case["row"]]).rows[0], now, case.get("receivedAgoMs", 0))
+    assert found == case["effective"]
 
 
 @pytest.mark.clause("C5", "C6", "C7", "C8")
@@ -214,7 +219,7 @@ def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
     shared = vectors("rollup")
     rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
     chosen = {key: case[key] for key in ("chains", "services") if key in case}
-    found = roll_up(a_report(rows), at(shared["now"]), **chosen)
+    found = roll_up(a_report(rows), at(shared["now"]), case.get("receivedAgoMs", 0), **chosen)
     assert {
         "status": found.status,
         "healthy": found.healthy,
@@ -245,6 +250,7 @@ def _follow(feed: Feed[Any], case: dict[str, Any]) -> None:
         assert (feed.document.generated_at if feed.document else None) == parse_instant(kept)
         assert feed.etag == expected["etag"]
         assert feed.problem == expected["problem"]
+        assert feed.arrivals == expected.get("arrivals", feed.arrivals)
         if step["answer"].get("httpCode") != 200:
             assert feed.document is before  # nothing was renewed
 

@@ -19,7 +19,19 @@ from tests.integration.fast import LOOKOUT, World, a_world, run
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.together import Service, a_group, a_service, answer, living, until
 
-COMMANDS = ("demo", "run", "monitor", "serve", "probe", "check-config", "replay", "sim", "watch", "verify")
+COMMANDS = (
+    "demo",
+    "run",
+    "monitor",
+    "serve",
+    "probe",
+    "check-config",
+    "replay",
+    "sim",
+    "edge-config",
+    "watch",
+    "verify",
+)
 ROWS = 21
 
 

@@ -58,7 +58,8 @@ def test_with_everything_hanging_the_report_goes_on_and_nothing_piles_up(tmp_pat
                 await asyncio.sleep(0.1)
             assert {"unknown/unreachable", "unavailable/unreachable"} <= statuses
             assert {row["status"] for row in world.document()["checks"]} == {"unavailable", "unmonitored"}
-            assert max(later - earlier for earlier, later in pairwise(instants)) <= 1_000
+            # A heartbeat a second, on a machine that may be busy with other tests.
+            assert max(later - earlier for earlier, later in pairwise(instants)) <= 3_000
             # About fifty probes begin in a half: if each left something behind, there would be as many more.
             assert {what for what in late if late[what] > early[what] + 15} == set(), (early, late)
             await world.order("*", None)
@@ -280,8 +281,8 @@ def test_a_second_monitor_waits_for_the_first_to_end(tmp_path: Path) -> None:
             with a_process(tmp_path, "monitor", "-c", "lookout.toml") as first:
                 await world.until_healthy()
                 with a_process(tmp_path, "monitor", "-c", "lookout.toml") as second:
-                    await asyncio.sleep(2)
-                    assert "waiting for the other monitor to end" in (tmp_path / "monitor.log").read_text()
+                    said = tmp_path / "monitor.log"
+                    await world.until(lambda: "waiting for the other monitor to end" in said.read_text(), "it waits")
                     first.kill()
                     at = world.document()["generatedAt"]
                     await world.until(lambda: world.document()["generatedAt"] > at, "the second goes on")

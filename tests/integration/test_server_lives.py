@@ -56,8 +56,8 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
         assert refused(tmp_path) == said
 
 
-def test_a_store_of_another_kind_is_one_sentence(tmp_path: Path) -> None:
-    write_config(tmp_path, a_free_port(), more='[store]\nurl = "postgresql://user:secret@db.example/lookout"\n')
+def test_a_store_that_cannot_be_one_is_one_sentence(tmp_path: Path) -> None:
+    write_config(tmp_path, a_free_port(), more='[store]\nurl = "postgresql://user:se/secret@db.example/lookout"\n')
     said = refused(tmp_path)
     assert said.count("\n") == 1
     assert "store.url" in said

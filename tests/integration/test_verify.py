@@ -51,7 +51,7 @@ def test_finds_no_failure_in_the_real_server_and_says_what_it_could_not_tell(ser
 def test_tries_the_rate_limit_of_the_real_server_when_told_to(tmp_path: Path) -> None:
     publish(tmp_path, ledger())
     with a_server(tmp_path, rate_limit_per_minute=120) as server:
-        findings = found(server.base, Wishes(rate_limit=True))
+        findings = found(server.base, Wishes(timeout_s=20, rate_limit=True))
         again = found(server.base)
     (limit,) = (finding for finding in findings if finding.clause == "E2")
     assert limit.verdict == "pass"
@@ -61,7 +61,7 @@ def test_tries_the_rate_limit_of_the_real_server_when_told_to(tmp_path: Path) ->
 
 
 def test_finds_that_there_is_no_rate_limit(served: str) -> None:
-    findings = found(served, Wishes(rate_limit=True))
+    findings = found(served, Wishes(timeout_s=20, rate_limit=True))
     assert clauses(findings, "fail") == {"E2"}
 
 
@@ -143,7 +143,8 @@ def test_a_document_that_changes_meanwhile_is_no_failure() -> None:
 
 
 def test_finds_that_generated_at_is_the_instant_of_serving() -> None:
-    with a_deployment(lambda number: resources(*moved_on(number))) as deployment:
+    each = [resources(*moved_on(number)) for number in range(100)]  # before: it must not take long to serve them
+    with a_deployment(lambda number: each[number]) as deployment:
         assert clauses(found(deployment.base), "fail") == {"M5", "H14"}
 
 
@@ -159,10 +160,10 @@ def test_finds_an_ended_bucket_that_changes() -> None:
 
 
 def test_watches_both_documents_move() -> None:
+    each = [resources(*moved_on(number)) for number in range(120)]
     began = time.monotonic()
-    both = [resources(*moved_on(number)) for number in range(30)]
-    with a_deployment(lambda _: both[min(29, int(time.monotonic() - began))]) as deployment:
-        findings = found(deployment.base, Wishes(wait_s=2.2))
+    with a_deployment(lambda _: each[min(119, int(time.monotonic() - began))]) as deployment:
+        findings = found(deployment.base, Wishes(timeout_s=20, wait_s=2.2))
         assert max(deployment.counts.values()) <= MOST_PER_PATH
     assert clauses(findings, "fail") == set()
     assert {"M5", "H14", "H16"} <= clauses(findings, "pass")
@@ -171,7 +172,7 @@ def test_watches_both_documents_move() -> None:
 def test_makes_at_most_40_requests_on_a_path_even_if_the_document_always_changes() -> None:
     numbers = count()
     with a_deployment(lambda _: resources(*moved_on(next(numbers)))) as deployment:
-        found(deployment.base, Wishes(wait_s=0.5))
+        found(deployment.base, Wishes(timeout_s=20, wait_s=0.5))
     assert max(deployment.counts.values()) <= MOST_PER_PATH == 40
     assert set(deployment.counts) == {
         *(LIVE, HISTORY, f"{LIVE}/", f"{LIVE}/no-such-thing"),
@@ -251,11 +252,11 @@ def a_cache(origin: str, folder: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{own}"
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(40)
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + 80
     while True:
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < give_up, log.read_text()

@@ -8,7 +8,7 @@ from lookout.clock import SystemClock
 from lookout.verify.asking import parse_address
 from lookout.verify.findings import Finding
 from lookout.verify.judging import judged
-from lookout.verify.visit import Wishes, visit
+from lookout.verify.visit import Visit, Wishes, visit
 from tests.integration.fast import LOOKOUT
 
 # What one visit of a healthy bare server cannot show.
@@ -20,8 +20,12 @@ UNTOLD: Final = set(_UNTOLD.split())
 
 
 def found(base: str, wishes: Wishes | None = None) -> list[Finding]:
-    seen = visit(parse_address(base), wishes or Wishes(), SystemClock(), time.sleep)
-    return judged(seen)
+    return judged(visited(base, wishes))
+
+
+def visited(base: str, wishes: Wishes | None = None) -> Visit:
+    """Patient, unless told otherwise: the machine may be slow."""
+    return visit(parse_address(base), wishes or Wishes(timeout_s=20), SystemClock(), time.sleep)
 
 
 def clauses(findings: list[Finding], verdict: str) -> set[str]:
@@ -29,4 +33,4 @@ def clauses(findings: list[Finding], verdict: str) -> set[str]:
 
 
 def command(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([LOOKOUT, "verify", *arguments], capture_output=True, text=True, timeout=60, **more)
+    return subprocess.run([LOOKOUT, "verify", *arguments], capture_output=True, text=True, timeout=240, **more)

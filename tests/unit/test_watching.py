@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lookout.core.instants import format_instant, format_second
-from lookout.watching import screen
+from lookout.watching import View, screen
 from lookout_reader import History, LiveReport, Update, parse_history, parse_report
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 
@@ -58,19 +58,19 @@ def a_past(buckets: str, uptime: float | None = 0.5) -> History:
     return parsed
 
 
-def shown(update: Update, now: int = NOON, width: int = 160) -> str:
+def shown(update: Update, now: int = NOON, width: int = 180, height: int | None = None, waited_ms: float = 0) -> str:
     console = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
     with console.capture() as capture:
-        console.print(screen(update, now, ADDRESS, width))
+        console.print(screen(update, now, ADDRESS, View(width, height, is_ascii=False), waited_ms))
     return capture.get()
 
 
-def plain(update: Update, now: int = NOON, width: int = 160) -> str:
-    return Text.from_ansi(shown(update, now, width)).plain
+def plain(update: Update, now: int = NOON, width: int = 180, height: int | None = None) -> str:
+    return Text.from_ansi(shown(update, now, width, height)).plain
 
 
 def an_update(report: LiveReport | None, history: History | None = None, problem: str | None = None) -> Update:
-    return Update(NOON, report, problem, history, None, None)
+    return Update(NOON, report, problem, history, None, None, received_ago_ms=0)
 
 
 GREEN = "\x1b[32m"
@@ -108,6 +108,7 @@ def test_what_was_read_last_stays_beside_what_is_wrong() -> None:
     text = plain(an_update(a_live(a_row()), problem="no answer"))
     assert "The report cannot be read: no answer." in text
     assert "● current" in text
+    assert "Mainnets: everything" not in text
 
 
 def test_without_any_report_only_the_trouble_is_told() -> None:
@@ -154,7 +155,7 @@ def test_what_is_not_known_is_a_gap_and_lowers_the_coverage() -> None:
     assert "too little known" in text
 
 
-@pytest.mark.parametrize(("width", "cells"), [(160, 48), (110, 24), (90, 0)])
+@pytest.mark.parametrize(("width", "cells"), [(180, 48), (150, 24), (100, 0)])
 def test_a_narrow_terminal_gets_a_shorter_strip(width: int, cells: int) -> None:
     text = plain(an_update(a_live(a_row()), a_past("c" * 300)), width=width)
     assert text.count("▪") == cells
@@ -178,3 +179,45 @@ def test_the_wording_for_people_is_in_view() -> None:
 def test_ages_are_told_in_the_unit_that_fits() -> None:
     row = a_row(observedAt=format_instant(NOON - 3 * DAY), expiresAt=format_instant(NOON))
     assert "3 d ago" in plain(an_update(a_live(row)))
+
+
+@pytest.mark.clause("C3", "C4")
+def test_a_report_that_was_received_long_ago_is_stale_whatever_the_clock_says() -> None:
+    old = shown(an_update(a_live(a_row())), waited_ms=5 * MINUTE)
+    assert "◌ stale" in Text.from_ansi(old).plain
+    assert GREEN not in old
+
+
+@pytest.mark.parametrize("service", ["[/foo]", "[green]future[/green]", "\x1b[2J\x1b]0;title", "a\ud800b", "x" * 500])
+def test_what_a_deployment_says_is_shown_and_not_obeyed(service: str) -> None:
+    text = shown(an_update(a_live(a_row(service, status="unavailable"), a_row())))
+    assert "✖ unavailable" in Text.from_ansi(text).plain
+    assert "● current" in Text.from_ansi(text).plain
+    assert "\x1b[2J" not in text
+    assert "\x1b]0" not in text
+    assert GREEN + "future" not in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120, 150, 180])
+def test_check_and_status_are_whole_at_any_width(width: int) -> None:
+    rows = [a_row("hosted-indexer", 11155111, "unavailable"), a_row("indexer", 42161, "catching-up")]
+    text = plain(an_update(a_live(*rows), a_past("c" * 300)), width=width)
+    assert "hosted-indexer 11155111" in text
+    assert "✖ unavailable" in text
+    assert "◆ catching-up" in text
+
+
+def test_a_low_terminal_shows_what_is_not_current_and_says_what_it_leaves_out() -> None:
+    rows = [*(a_row(chain_id=n) for n in range(1, 40)), a_row("hosted-indexer", 11155111, "unavailable")]
+    text = plain(an_update(a_live(*rows)), width=80, height=24)
+    assert len(text.rstrip("\n").splitlines()) <= 24
+    assert "hosted-indexer 11155111" in text
+    assert "more, for which this terminal is too low" in text
+    assert "safe to transact" in " ".join(text.split())
+
+
+def test_a_terminal_that_knows_only_ascii_gets_nothing_else() -> None:
+    console = Console(width=180, file=StringIO())
+    with console.capture() as capture:
+        console.print(screen(an_update(a_live(a_row()), a_past("cku")), NOON, ADDRESS, View(180, None, is_ascii=True)))
+    capture.get().encode("ascii")

@@ -32,6 +32,8 @@ function each(name, clauses, run) {
 }
 
 function textOf(one) {
+  if (one.hex) return Uint8Array.from(one.hex.match(/../g), (byte) => parseInt(byte, 16));
+  if (one.nested) return `{"schemaVersion":1,"checks":[],"x":${"[".repeat(one.nested)}${"]".repeat(one.nested)}}`;
   if (one.repeated) return one.repeated[0].repeat(one.repeated[1]);
   return one.text ?? JSON.stringify(one.document);
 }
@@ -53,7 +55,7 @@ function aHistory(buckets, { bucketSeconds = 300, from = "2026-11-01T00:00:00Z" 
 
 for (const name of ["reader-status", "status-edges"]) {
   each(name, "C1, C2, C3, C4, C5", (one, { now }) => {
-    assert.equal(effectiveStatus(aReport([one.row]).rows[0], Date.parse(now)), one.effective);
+    assert.equal(effectiveStatus(aReport([one.row]).rows[0], Date.parse(now), one.receivedAgoMs), one.effective);
   });
 }
 
@@ -117,8 +119,8 @@ each("incidents", "C13", (one, shared) => {
 
 each("rollup", "C11", (one, { now, fields }) => {
   const report = aReport(one.rows.map(([service, chainId, name]) => ({ service, chainId, ...fields[name] })));
-  const { chains, services } = one;
-  const options = { now: Date.parse(now), ...(chains && { chains }), ...(services && { services }) };
+  const { chains, services, receivedAgoMs } = one;
+  const options = { now: Date.parse(now), receivedAgoMs, ...(chains && { chains }), ...(services && { services }) };
   const found = rollUp(report, options);
   assert.deepEqual(
     {
@@ -144,6 +146,7 @@ each("polling", "C9, C10", (one, { now, documents }) => {
     assert.equal(feed.document?.generatedAt ?? null, kept);
     assert.equal(feed.etag, expect.etag);
     assert.equal(feed.problem, expect.problem);
+    if ("arrivals" in expect) assert.equal(feed.arrivals, expect.arrivals);
     if (answer.httpCode !== 200) assert.equal(feed.document, before); // the very same: nothing was renewed
   }
 });

@@ -48,7 +48,7 @@ export function aNetwork(clock, answer) {
     asked,
     most: () => most,
     async fetch(url, options) {
-      asked.push({ url, headers: options.headers, at: clock.monotonic() / 1000 });
+      asked.push({ url, headers: options.headers, cache: options.cache, at: clock.monotonic() / 1000 });
       most = Math.max(most, ++underWay);
       try {
         return await answer(url, options, asked.length);
@@ -102,6 +102,19 @@ export function aPage() {
     listeners: () => listeners.size,
     show(visible) {
       this.visibilityState = visible ? "visible" : "hidden";
+      for (const listener of [...listeners]) listener();
+    },
+  };
+}
+
+/** A window that can lose and find its network. */
+export function aWindow() {
+  const listeners = new Set();
+  return {
+    addEventListener: (type, listener) => type === "online" && listeners.add(listener),
+    removeEventListener: (_type, listener) => listeners.delete(listener),
+    listeners: () => listeners.size,
+    online() {
       for (const listener of [...listeners]) listener();
     },
   };

@@ -1,6 +1,7 @@
 """The two documents of the store, mirrored in memory as ready-made replies."""
 
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Final
 
 import structlog
@@ -44,6 +45,7 @@ class Mirror:
         self._read_again_ms = min(_READ_AGAIN_MS, history_unreadable_ms // 4)
         self._read_ms: int | None = None
         self._began_ms: int | None = None  # the look that is under way
+        self._taking = Lock()
         self._is_overdue = False
         self._is_waiting = False
         self._history_unreadable_since_ms: int | None = None
@@ -81,9 +83,12 @@ class Mirror:
             self._is_overdue = True
             self.store_errors += 1
             log.error("the store does not answer; serving what was read last", for_s=(now_ms - began_ms) / 1000)
-        if self._history is not None and now_ms - began_ms > self._history_unreadable_ms:
-            log.error(_TOO_LONG)
-            self._take(self._live, None)
+        with self._taking:
+            is_still_under_way = self._began_ms == began_ms
+            too_long = now_ms - began_ms > self._history_unreadable_ms
+            if is_still_under_way and too_long and self._history is not None:
+                log.error(_TOO_LONG)
+                self._take(self._live, None)
 
     def _is_due(self, now_ms: int) -> bool:
         try:
@@ -104,8 +109,10 @@ class Mirror:
         elif history is not None and now_ms - self._history_unreadable_since_ms > self._history_unreadable_ms:
             log.error(_TOO_LONG)
             history = None
-        if (live, history) != (self._live, self._history):
-            self._take(live, history)
+        with self._taking:
+            self._began_ms = None  # from here on nobody waits for the store
+            if (live, history) != (self._live, self._history):
+                self._take(live, history)
 
     def _take(self, live: Document | None, history: Document | None) -> None:
         self.resources = self._assembled(live, history)

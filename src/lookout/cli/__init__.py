@@ -18,6 +18,7 @@ _COMMANDS: Final = {
     "check-config": "monitor",
     "replay": "replay",
     "sim": "sim",
+    "edge-config": "edge",
     "watch": "watch",
     "verify": "verify",
 }

@@ -16,7 +16,7 @@ from lookout.verify.reporting import as_json, show
 from lookout.verify.visit import Wishes, visit
 
 
-@click.command()
+@click.command(short_help="Hold a deployment against the contract, clause by clause.")
 @click.argument("url")
 @click.option("--protocol", default="protocol", show_default=True, metavar="NAME", help="The path's segment.")
 @click.option("--json", "wants_json", is_flag=True, help="Print the findings as JSON.")

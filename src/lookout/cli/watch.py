@@ -1,16 +1,17 @@
 """``lookout watch``: a live table in the terminal."""
 
 import sys
+import time
 from contextlib import suppress
 from threading import Event, Thread
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
 from lookout.cli.arguments import NOT_FINE, fail
 from lookout.verify.asking import AddressError, parse_address
-from lookout.watching import screen
+from lookout.watching import View, screen
 from lookout_reader import Update, instant_now, poll
 
 _REDRAW_S = 1.0
@@ -31,25 +32,30 @@ def watch(url: str, protocol: str, once: bool) -> None:
     except AddressError as error:
         fail(str(error))
     stop, first = Event(), Event()
-    newest: list[Update] = []
+    newest: list[tuple[Update, float]] = []
 
     def follow() -> None:
         for update in poll(address, protocol, stop=stop, user_agent="lookout-watch"):
-            newest[:] = [update]
+            newest[:] = [(update, time.monotonic())]
             if _is_whole(update):
                 first.set()
+
+    def drawn(height: int | None) -> RenderableType:
+        update, at_s = newest[0]
+        view = View(console.width, height, not console.encoding.startswith("utf"))
+        return screen(update, instant_now(), address, view, (time.monotonic() - at_s) * 1000)
 
     console = Console()
     Thread(target=follow, name="poll", daemon=True).start()
     if once or not sys.stdout.isatty():
         first.wait()
         stop.set()
-        console.print(screen(newest[0], instant_now(), address, console.width))
-        raise SystemExit(0 if newest[0].report is not None else NOT_FINE)
+        console.print(drawn(None))
+        raise SystemExit(0 if newest[0][0].report is not None else NOT_FINE)
     with suppress(KeyboardInterrupt), Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             if newest:
-                live.update(screen(newest[0], instant_now(), address, console.width), refresh=True)
+                live.update(drawn(console.height), refresh=True)
             stop.wait(_REDRAW_S)
 
 

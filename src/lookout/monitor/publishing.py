@@ -19,7 +19,7 @@ from lookout.core.wire import Document
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.recording import Recorder
 from lookout.monitor.thread import DaemonThread
-from lookout.store.protocol import DocumentName, StoreError, Writer
+from lookout.store.protocol import DocumentName, LostStoreError, StoreError, Writer
 
 GATHER_MS: Final = 500  # at most two publications a second (M5)
 STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
@@ -62,7 +62,10 @@ class Publisher:
     def start(self) -> None:
         """The monitor begins to run."""
         self._wall_at, self._elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
-        self._start(self._wall_at, None)
+        at, last_at = self._wall_at, self._ledger.published_at
+        if last_at is not None and at < last_at <= at + STEP_MS:
+            at = last_at  # the clock of the monitor before may have been a little ahead: generatedAt never goes back
+        self._start(at, None)
 
     def look_at_the_clock(self) -> None:
         """Notice a wall clock that was set: that is a stop and a start (M12), and ``clock_was_set`` tells of it."""
@@ -98,7 +101,8 @@ class Publisher:
         self._record(HeadRead(chain_id, reading))
 
     async def run(self) -> None:
-        """Publish what changed, gathered, and at least as often as the heartbeat says (M5)."""
+        """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
+        is another monitor's now."""
         with DaemonThread("store") as thread:
             try:
                 while True:
@@ -139,6 +143,10 @@ class Publisher:
         began_ms = self._clock.elapsed_ms()
         try:
             await thread.call(partial(self._writer.write, documents, pieces))
+        except LostStoreError:
+            self._changed.clear()
+            self._unwritten = _NO_PIECES  # who took over knows better
+            raise
         except StoreError as error:
             self._changed.set()  # so that it is tried again soon
             self._instruments.not_stored(self._clock.elapsed_ms() - began_ms)

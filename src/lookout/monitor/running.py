@@ -22,7 +22,7 @@ from lookout.sources.building import seen_by, sources_of
 from lookout.sources.fetching import open_session
 from lookout.sources.sightings import NOTHING_SEEN, Seen
 from lookout.sources.source import Source
-from lookout.store.protocol import Writer
+from lookout.store.protocol import LostStoreError, Writer
 
 _LOOK_EVERY_S: Final = 0.5
 _SEEN: Final = "source/broadcasters"
@@ -38,7 +38,8 @@ async def run_monitor(
     recorder: Recorder | None = None,
     instruments: Instruments | None = None,
 ) -> None:
-    """Probe, judge, publish and store until cancelled. StateError if what is stored cannot be read."""
+    """Probe, judge, publish and store until cancelled. StateError if what is stored cannot be read, LostStoreError if
+    the store is another monitor's now."""
     plan = settings.plan()
     instruments = instruments or Instruments(CollectorRegistry(), clock)
     stored = writer.load()
@@ -58,14 +59,19 @@ async def run_monitor(
         watcher = Watcher(built.sources, built.endpoints, publisher, session, clock, plan.limits, chance, instruments)
         publisher.start()
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=bool(stored))
+        lost: LostStoreError | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(publisher.run(), name="publish")
                 tasks.create_task(watcher.run(), name="watch")
                 tasks.create_task(_watch_the_clock(publisher, watcher), name="clock")
+        except* LostStoreError as losses:
+            lost = next(each for each in losses.exceptions if isinstance(each, LostStoreError))
         finally:
             publisher.stop()
             log.info("stopped")
+        if lost is not None:
+            raise lost
 
 
 async def _watch_the_clock(publisher: Publisher, watcher: Watcher) -> None:

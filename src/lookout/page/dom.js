@@ -37,9 +37,16 @@ export function setStatus(element, status) {
   for (const use of element.querySelectorAll(":scope > .state use")) use.setAttribute("href", `#shape-${status}`);
 }
 
-/** Makes these the children of an element, and touches nothing if they are already. */
+/**
+ * Makes these the children of an element. Those that stay in place are not touched, and the one with the focus is never
+ * moved, only what is around it: what is moved loses the focus.
+ */
 export function setChildren(element, children) {
-  if (children.length !== element.children.length || children.some((child, n) => child !== element.children[n])) {
-    element.replaceChildren(...children);
-  }
+  const wanted = new Set(children);
+  for (const child of [...element.children]) if (!wanted.has(child)) child.remove();
+  children.forEach((child, n) => {
+    if (element.children[n] === child) return;
+    if (!child.contains(document.activeElement)) element.insertBefore(child, element.children[n] ?? null);
+    else while (element.children[n] !== child) element.append(element.children[n]);
+  });
 }

@@ -1,38 +1,51 @@
 /** What works now: the head line, what is wrong with the page's own knowledge, and a card for every check. */
 
-import { MAINNETS, NOTES, effectiveStatus, reasonText, rollUp, statusText } from "./lookout-reader.js";
+import { EFFECTIVE_STATUSES, MAINNETS, NOTES, checkKey, effectiveStatus, reasonText, rollUp, statusText } from "./lookout-reader.js";
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
 import { chainKind, chainName, count, duration, goodReason, serviceName, statusWord } from "./words.js";
 
-const STOPPED_MS = 90_000;
-const AHEAD_MS = 90_000; // an answer out of the browser's cache makes the clock look ahead by up to 45 s
+// Between two reports that are told apart lie at most 30 s; a cache in front, the browser's own (max-age and
+// stale-while-revalidate) and the page's asking add to that, about 107 s in all.
+const STOPPED_MS = 150_000;
+// A copy's Date makes the clock look ahead by as much as the copy is old: 15 + 30 s in the browser's cache, up to 60 s in
+// one in front that does not tell (Age), and then a request that takes its time. Nothing makes it look behind.
+const AHEAD_MS = 15_000 + 30_000 + 60_000 + 30_000;
 const BEHIND_MS = 30_000;
 const NAMED_AT_MOST = 3;
 
 // ---- The head
 
-/** What keeps the page from knowing, in sentences. */
-export function troublesOf({ now, report, reportProblem, clockAheadMs }) {
+/** Whether the clock of this device is known to be wrong, as far as no cache explains it. */
+export function isClockWrong({ clockAheadMs }) {
+  return clockAheadMs !== null && (clockAheadMs > AHEAD_MS || clockAheadMs < -BEHIND_MS);
+}
+
+/** What keeps the page from knowing, in sentences that are read out: none of them has a number that moves. */
+function troublesOf(view) {
+  const { report, reportProblem, clockIsWrong } = view;
   const troubles = [];
-  const clockIsWrong = clockAheadMs !== null && (clockAheadMs > AHEAD_MS || clockAheadMs < -BEHIND_MS);
   if (clockIsWrong) {
-    const way = clockAheadMs > 0 ? "ahead of" : "behind";
-    troubles.push(
-      `The clock of this device seems to be ${duration(Math.abs(clockAheadMs))} ${way} the server's. ` +
-        "Until it is right, old cannot be told from new here.",
-    );
+    const way = view.clockAheadMs > 0 ? "ahead of" : "behind";
+    troubles.push(`The clock of this device seems to be ${way} the server's. Until it is right, old cannot be told from new here.`);
   }
   if (reportProblem !== null) troubles.push(`${problemText(reportProblem)} ${heldText(report)}`);
   if (report === null) return troubles;
-  const age = report.generatedAt === null ? null : now - report.generatedAt;
+  const age = ageOf(view);
   if (age === null) troubles.push("The report does not say when it was made.");
-  else if (reportProblem === null && !clockIsWrong && age > STOPPED_MS)
-    troubles.push(`The monitor seems to have stopped: its last report is ${duration(age)} old.`);
   else if (!clockIsWrong && age < -BEHIND_MS)
     troubles.push("The report is from the future: the clock of this device or of the monitor is wrong.");
+  else if (!clockIsWrong && reportProblem === null && age > STOPPED_MS)
+    troubles.push("The monitor seems to have stopped: it has made no new report for some minutes.");
   if (report.unreadableRows === 1) troubles.push("A row of the report cannot be read.");
   else if (report.unreadableRows > 1) troubles.push(`${count(report.unreadableRows)} rows of the report cannot be read.`);
   return troubles;
+}
+
+/** How old the report is by the clock, and no less than it has been here; null if it does not say. */
+function ageOf({ now, report, receivedAgoMs }) {
+  if (report.generatedAt === null) return null;
+  const age = now - report.generatedAt;
+  return age < -BEHIND_MS ? age : Math.max(age, receivedAgoMs ?? 0);
 }
 
 function problemText(problem) {
@@ -57,68 +70,105 @@ export function makeHead() {
   const state = h("div", { class: "state" }, mark, title);
   const about = h("p", { class: "about-page" }, "Status of what the wallet depends on, as one monitor sees it");
   const element = h("header", { class: "head" }, about, state, counts, age, troubles);
-  let told = null;
+  const seen = new Set(); // the chains that the report or the history has had rows for since the page was opened
+  let told = "";
 
   function update(view) {
+    for (const { chainId } of view.rows.values()) seen.add(chainId);
+    for (const { chainId } of view.historyRows.values()) seen.add(chainId);
     const found = troublesOf(view);
-    const { status, healthy, text, detail } = headline(view, found.length > 0);
+    const { status, healthy, text, detail } = headline(view, seen, found.length > 0);
     element.dataset.healthy = String(healthy);
     setStatus(element, status);
     setText(title, text);
     setText(counts, detail);
     setText(age, ageText(view));
-    document.title = `${text} · Lookout`;
-    // The numbers in a trouble move every second; it is read out once.
-    const kinds = found.map((trouble) => trouble.replace(/\d+/g, "")).join();
-    if (kinds !== told) troubles.replaceChildren(...found.map((trouble) => h("p", {}, trouble)));
-    else found.forEach((trouble, n) => setText(troubles.children[n], trouble));
-    told = kinds;
+    if (document.title !== `${text} · Lookout`) document.title = `${text} · Lookout`;
+    if (found.join() === told) return; // it is read out once
+    told = found.join();
+    troubles.replaceChildren(...found.map((trouble) => h("p", {}, trouble)));
   }
   return { element, update };
 }
 
-/** The mainnets of the reader's allowlist that this report is about; all of them if it is about none (C11). */
-function mainnetsOf(report) {
-  const reported = new Set(report?.rows.map((row) => row.chainId));
-  const found = MAINNETS.filter((chainId) => reported.has(chainId));
-  return found.length > 0 ? found : MAINNETS;
+/**
+ * The mainnets of the reader's allowlist (C11): those that have or had rows are summed up, and if there never were any,
+ * all of them. One that had rows and has none is `gone`: nothing is known of it. One that never had is not watched here.
+ */
+function mainnetsOf(rows, seen) {
+  const reported = new Set(Array.from(rows.values(), ({ chainId }) => chainId));
+  const watched = MAINNETS.filter((chainId) => seen.has(chainId));
+  if (watched.length === 0) return { chains: MAINNETS, gone: [], unwatched: [] };
+  return {
+    chains: watched,
+    gone: watched.filter((chainId) => !reported.has(chainId)),
+    unwatched: MAINNETS.filter((chainId) => !seen.has(chainId)),
+  };
 }
 
-function headline({ now, report }, isTroubled) {
-  if (report === null) return { status: "unknown", healthy: false, text: "Nothing is known right now", detail: "" };
-  const { status, healthy, counts, chains, services } = rollUp(report, { now, chains: mainnetsOf(report) });
-  const watched = Object.values(counts).reduce((sum, n) => sum + n, 0) - counts.unmonitored;
-  const where = chains.map(chainName).join(", ");
-  if (status === "unmonitored") return { status, healthy, text: "Nothing is watched on the mainnets", detail: where };
-  if (healthy && isTroubled) {
+/** Every check that the head line is about: those of the roll-up, and rows of these chains that the reader knows not. */
+function checksOf({ report, rows, judgedAt, receivedAgoMs }, chains) {
+  const checks = rollUp(report, { now: judgedAt, receivedAgoMs, chains }).services.flatMap((service) => service.checks);
+  const counted = new Set(checks.map(checkKey));
+  for (const [key, row] of rows) {
+    if (counted.has(key) || !(row.chainId === null || chains.includes(row.chainId))) continue;
+    const effective = effectiveStatus(row, judgedAt, receivedAgoMs);
+    checks.push({ service: row.service, chainId: row.chainId, effective });
+  }
+  return checks;
+}
+
+function headline(view, seen, isTroubled) {
+  if (view.report === null) return { status: "unknown", healthy: false, text: "Nothing is known right now", detail: "" };
+  const { chains, gone, unwatched } = mainnetsOf(view.rows, seen);
+  const checks = checksOf(view, chains);
+  const status = EFFECTIVE_STATUSES.find((name) => checks.some(({ effective }) => effective === name));
+  const meant = checks.filter(({ effective }) => effective === status);
+  const watched = checks.filter(({ effective }) => effective !== "unmonitored").length;
+  const where = lines(chains.map(chainName).join(", "), chainsText("not watched: ", unwatched));
+  if (status === "unmonitored") return { status, healthy: false, text: "Nothing is watched on the mainnets", detail: where };
+  if (status === "current" && isTroubled) {
     const text = "Everything on the mainnets was current when last seen";
     return { status: "unknown", healthy: false, text, detail: where };
   }
-  if (healthy) return { status, healthy, text: `All ${watched} checks of the mainnets are current`, detail: where };
-  const subject = counts[status] === watched && watched > 1 ? `All ${watched}` : `${counts[status]} of ${watched}`;
-  const verb = counts[status] === 1 ? "is" : "are";
-  const text = `${subject} checks of the mainnets ${verb} ${statusWord(status)}`;
-  return { status, healthy, text, detail: detailText(status, counts, services) };
+  if (status === "current") return { status, healthy: true, text: `All ${watched} checks of the mainnets are current`, detail: where };
+  const subject = meant.length === watched && watched > 1 ? `All ${watched}` : `${meant.length} of ${watched}`;
+  const text = `${subject} checks of the mainnets ${meant.length === 1 ? "is" : "are"} ${statusWord(status)}`;
+  const detail = lines(namesText(meant), othersText(checks, status), chainsText("no rows for ", gone), chainsText("not watched: ", unwatched));
+  return { status, healthy: false, text, detail };
 }
 
-/** Which ones are meant, if they are few, and what the others are. */
-function detailText(worst, counts, services) {
-  const meant = services.flatMap(({ checks }) => checks).filter(({ effective }) => effective === worst);
-  const names = meant.map(({ service, chainId }) =>
-    chainId === null ? serviceName(service) : `${serviceName(service)} on ${chainName(chainId)}`,
-  );
-  const others = Object.entries(counts)
-    .filter(([status, n]) => n > 0 && status !== worst)
-    .map(([status, n]) => `${n} ${statusWord(status)}`);
-  return [names.length <= NAMED_AT_MOST ? names.join(", ") : "", others.length > 0 ? `besides ${others.join(", ")}` : ""]
-    .filter(Boolean)
-    .join(" · ");
+function lines(...texts) {
+  return texts.filter(Boolean).join(" · ");
 }
 
-function ageText({ now, report }) {
-  if (report === null) return "No report yet";
-  if (report.generatedAt === null) return "Report of an unknown time";
-  const age = now - report.generatedAt;
+/** Which ones are meant, if they are few. */
+function namesText(checks) {
+  if (checks.length > NAMED_AT_MOST) return "";
+  return checks
+    .map(({ service, chainId }) => (chainId === null ? serviceName(service) : `${serviceName(service)} on ${chainName(chainId)}`))
+    .join(", ");
+}
+
+function othersText(checks, worst) {
+  const counts = EFFECTIVE_STATUSES.filter((status) => status !== worst)
+    .map((status) => [checks.filter(({ effective }) => effective === status).length, statusWord(status)])
+    .filter(([n]) => n > 0);
+  return counts.length === 0 ? "" : `besides ${counts.map((each) => each.join(" ")).join(", ")}`;
+}
+
+function chainsText(before, chains) {
+  return chains.length === 0 ? "" : `${before}${chains.map(chainName).join(", ")}`;
+}
+
+function ageText(view) {
+  if (view.report === null) return "No report yet";
+  if (view.clockIsWrong) {
+    const way = view.clockAheadMs > 0 ? "ahead of" : "behind";
+    return `Report of an unknown age: the clock here is ${duration(Math.abs(view.clockAheadMs))} ${way} the server's`;
+  }
+  const age = ageOf(view);
+  if (age === null) return "Report of an unknown time";
   return age < -1000 ? "Report of a time yet to come" : `Report of ${duration(age)} ago`;
 }
 
@@ -147,13 +197,13 @@ function makeBlock(service, onMore) {
     h("div", {}, list, more),
   );
   const cards = new Map();
-  function update({ checks, left }, { rows, now }) {
+  function update({ checks, left }, view) {
     const shown = checks.map((check) => {
       if (!cards.has(check.key)) cards.set(check.key, makeCard(check));
       return cards.get(check.key);
     });
     setChildren(list, shown.map((card) => card.element));
-    checks.forEach((check, n) => shown[n].update(rows.get(check.key) ?? null, now));
+    checks.forEach((check, n) => shown[n].update(view.rows.get(check.key) ?? null, check.status, view));
     more.hidden = left === 0;
     setText(more, `Show more of ${count(left)} others`);
   }
@@ -175,20 +225,20 @@ function makeCard({ key, chainId }) {
     why,
     seen,
   );
-  function update(row, now) {
-    const status = effectiveStatus(row, now);
+  function update(row, status, { now, clockIsWrong }) {
     setStatus(element, status);
     setText(word, statusWord(status));
-    setText(why, whyText(row, status));
+    setText(why, whyText(row, status, clockIsWrong));
     setText(metrics, metricsText(row?.readable ? row.metrics : {}));
-    setText(seen, seenText(row, status, now));
+    setText(seen, clockIsWrong ? "" : seenText(row, status, now));
   }
   return { element, update };
 }
 
-function whyText(row, status) {
+function whyText(row, status, clockIsWrong) {
   if (row === null) return "The report has no row for it.";
   if (!row.readable) return `Its row cannot be read: ${row.problem}.`;
+  if (clockIsWrong) return "The clock of this device is wrong: old cannot be told from new.";
   if (status === "stale") return `It was ${statusWord(row.publishedStatus)} then. That is too long ago to tell.`;
   if (status === "current" && goodReason(row.reason) !== null) return ""; // seenText says it, in a word
   if (status === "unknown" && row.publishedStatus !== "unknown" && row.observedAt !== null) return statusText("unknown");

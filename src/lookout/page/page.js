@@ -1,8 +1,8 @@
 /** The status page: asks by the reader's rules, and shows what the answers are worth by the page's own clock. */
 
-import { NOTES, SERVICES, checkKey, effectiveStatus, poll, rowsByCheck } from "./lookout-reader.js";
-import { h } from "./dom.js";
-import { makeCards, makeHead } from "./now.js";
+import { NOTES, SERVICES, effectiveStatus, poll, rowsByCheck } from "./lookout-reader.js";
+import { h, setText } from "./dom.js";
+import { isClockWrong, makeCards, makeHead } from "./now.js";
 import { makeIncidents, makePast } from "./past.js";
 import { chainName, serviceName } from "./words.js";
 
@@ -59,7 +59,10 @@ function show(update) {
   if (update.report === null && update.reportProblem === null) return; // the first answer is on its way
   const page = document.getElementById("page");
   if (head.element.parentElement !== page) page.replaceChildren(...content);
-  const view = { ...update, rows: rowsOf(update.report), historyRows: rowsOf(update.history) };
+  const clockIsWrong = isClockWrong(update);
+  // By a clock that is known to be wrong nothing is judged: with none, the reader's rules call every row unknown.
+  const judgedAt = clockIsWrong ? NaN : update.now;
+  const view = { ...update, clockIsWrong, judgedAt, rows: rowsOf(update.report), historyRows: rowsOf(update.history) };
   const checks = checksOf(view);
   const groups = groupsOf(checks);
   const matched = new Set(groups.flatMap(({ all }) => all.map(({ key }) => key)));
@@ -68,7 +71,7 @@ function show(update) {
   cards.update(shown);
   past.update(shown);
   incidents.update(shown);
-  nothing.textContent = checks.length > 0 && matched.size === 0 ? "Nothing matches the filter." : "";
+  setText(nothing, checks.length > 0 && matched.size === 0 ? "Nothing matches the filter." : "");
 }
 
 function rowsOf(document) {
@@ -80,11 +83,11 @@ function rowsOf(document) {
 // ---- What is shown
 
 /** Every check of the report, or of the history while there is no report. */
-function checksOf({ rows, historyRows, now }) {
+function checksOf({ rows, historyRows, judgedAt, receivedAgoMs }) {
   const source = rows.size > 0 ? rows : historyRows;
   return [...source.entries()].map(([key, { service, chainId }]) => {
     const row = rows.get(key) ?? null;
-    const status = effectiveStatus(row, now);
+    const status = effectiveStatus(row, judgedAt, receivedAgoMs);
     return { key, service, chainId, status, label: `History of ${serviceName(service)}, ${chainName(chainId)}` };
   });
 }

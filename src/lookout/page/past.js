@@ -21,6 +21,7 @@ export function makePast() {
   const dayName = h("b");
   const days = h("div", { class: "days", hidden: "" }, dayName, before, after, back);
   const problem = h("p", { class: "problem", role: "status" });
+  const written = h("p", { class: "written hint" }); // not in the status: it changes every second
   const rowsElement = h("div", { class: "rows" });
   const element = h(
     "section",
@@ -29,6 +30,7 @@ export function makePast() {
     h("p", { class: "hint" }, `Worse is taller. Times are those of ${zone()}. Choose a day to see it in five-minute buckets.`),
     h("p", { id: "strip-keys", class: "hint keys" }, KEYS),
     problem,
+    written,
     h(
       "div",
       { class: "row axis-row" },
@@ -69,6 +71,7 @@ export function makePast() {
 
   function update(view) {
     setText(problem, problemText(view));
+    setText(written, writtenText(view));
     element.classList.toggle("old", isOld(view));
     const children = view.groups.flatMap(({ service, checks }) => [
       cached(headings, service, () => h("h3", {}, serviceName(service))),
@@ -101,18 +104,24 @@ function legend() {
   );
 }
 
-function isOld({ now, history }) {
-  return history !== null && !(Math.abs(now - history.generatedAt) < OLD_MS);
+/** Whether it is not known to be of now. */
+function isOld({ now, history, clockIsWrong }) {
+  return history !== null && (clockIsWrong || !(Math.abs(now - history.generatedAt) < OLD_MS));
 }
 
 function problemText(view) {
-  const { now, history, historyProblem } = view;
-  if (historyProblem === null && history === null) return "Reading the history…";
+  const { history, historyProblem, clockIsWrong } = view;
+  if (historyProblem !== null) return `No newer history: ${historyProblem === "not available yet" ? "there is none yet" : historyProblem}.`;
+  if (history === null) return "Reading the history…";
+  if (!isOld(view)) return "";
+  return clockIsWrong ? "By the clock of this device nobody can tell whether this history is of now." : "This history is not of now.";
+}
+
+function writtenText(view) {
+  const { now, history, historyProblem, clockIsWrong } = view;
   if (historyProblem === null && !isOld(view)) return "";
-  const known = history !== null && history.generatedAt !== null && history.generatedAt <= now;
-  const held = known ? `What is shown was written ${duration(now - history.generatedAt)} ago.` : "";
-  if (historyProblem === null) return `This history is not of now. ${held}`;
-  return `No newer history: ${historyProblem === "not available yet" ? "there is none yet" : historyProblem}. ${held}`;
+  const known = history !== null && !clockIsWrong && history.generatedAt !== null && history.generatedAt <= now;
+  return known ? `What is shown was written ${duration(now - history.generatedAt)} ago.` : "";
 }
 
 // ---- Uptime
@@ -152,11 +161,13 @@ export function makeIncidents() {
   let limit = INCIDENTS_AT_FIRST;
   let history;
   let matching = "";
+  let old = false;
   let incidents = [];
 
   function update(view) {
-    if (view.history === history && view.matching === matching) return;
+    if (view.history === history && view.matching === matching && isOld(view) === old) return;
     ({ history, matching } = view);
+    old = isOld(view);
     incidents = view.history === null ? [] : allIncidents(view);
     draw();
   }
@@ -167,7 +178,7 @@ export function makeIncidents() {
   }
 
   function draw() {
-    list.replaceChildren(...incidents.slice(0, limit).map((incident) => incidentElement(history, incident)));
+    list.replaceChildren(...incidents.slice(0, limit).map((incident) => incidentElement(history, incident, old)));
     more.hidden = incidents.length <= limit;
     setText(more, `Show more of ${count(incidents.length - limit)} others`);
     setText(none, incidents.length > 0 || history === null ? "Made from the strips: troubles of less than a minute do not show." : "None in the strips above.");
@@ -184,16 +195,17 @@ function allIncidents({ history, historyRows, isMatching }) {
   return found.sort((a, b) => b.beginsAt - a.beginsAt || endOf(b) - endOf(a));
 }
 
-function incidentElement(history, { row, worst, beginsAt, endsAt, beginSeen, endSeen }) {
-  const ongoing = endsAt === null;
+/** The last bucket of an old history says nothing of now: whether a trouble in it went on is not known. */
+function incidentElement(history, { row, worst, beginsAt, endsAt, beginSeen, endSeen }, old) {
+  const open = endsAt === null;
   const length = duration((endsAt ?? history.to + history.bucketSeconds * 1000) - beginsAt);
-  const text = ongoing ? `up to ${length} so far` : `${beginSeen && endSeen ? "" : "at least "}${length}`;
+  const seen = open ? `up to ${length}${old ? " seen" : " so far"}` : `${beginSeen && endSeen ? "" : "at least "}${length}`;
   return h(
     "li",
     { "data-status": worst },
     h("span", { class: "state" }, shape(worst), h("b", { class: "word" }, statusWord(worst))),
     h("span", { class: "where" }, `${serviceName(row.service)}, ${chainName(row.chainId)}`),
     h("span", { class: "when" }, moment(beginsAt)),
-    h("span", { class: "length" }, text, ongoing ? h("em", { class: "provisional" }, "ongoing, provisional") : null),
+    h("span", { class: "length" }, `${seen} `, open ? h("em", { class: "provisional" }, old ? "end unknown" : "ongoing, provisional") : null),
   );
 }

@@ -1,7 +1,8 @@
 """The page as it is sent: a frame, and in it the rows of one live report, ready-made.
 
-A script takes the rows' place and keeps them up to date. Where none runs, they state their instant and reload
-themselves, and none is shown as plainly healthy: nobody can tell how long ago the page was loaded.
+A script takes the rows' place and keeps them up to date. Where none runs, they state their instant and the page loads
+itself anew (if scripts run but page.js has failed, reload.js does that), and none is shown as plainly healthy: nobody
+can tell how long ago the page was loaded.
 """
 
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from lookout.core.model import Metrics
-from lookout.core.wire import LiveReport, LiveRow
+from lookout.core.wire import SCHEMA_VERSION, LiveReport, LiveRow
 
 # By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
 _STATUSES: Final = {
@@ -26,11 +27,20 @@ _STATUSES: Final = {
     "unknown": "too little to judge by",
     "unmonitored": "nobody watches this here",
 }
-_SCRIPT: Final = "text/javascript; charset=utf-8"
+_SCRIPTS: Final = (
+    "page.js",
+    "reload.js",
+    "now.js",
+    "past.js",
+    "strips.js",
+    "words.js",
+    "dom.js",
+    "lookout-reader.js",
+)
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(("page.js", "now.js", "past.js", "strips.js", "words.js", "dom.js", "lookout-reader.js"), _SCRIPT),
+    **dict.fromkeys(_SCRIPTS, "text/javascript; charset=utf-8"),
 }
 _CHAINS: Final = {
     1: "Ethereum",
@@ -76,7 +86,7 @@ def _ready_made(live: bytes | None) -> str:
         report = None if live is None else msgspec.json.decode(live, type=LiveReport)
     except msgspec.MsgspecError:  # of a newer monitor, perhaps: the script may still be able to read it
         report = None
-    rows = _no_report() if report is None else _table(report)
+    rows = _table(report) if report is not None and report.schema_version == SCHEMA_VERSION else _no_report()  # C6
     notes = "\n".join(f"<li>{f'<b>{of}</b>: ' if of else ''}{escape(note, quote=False)}</li>" for of, note in _NOTES)
     return f"""<div class="ready-made">
 <h1>Status of what the wallet depends on</h1>
@@ -89,13 +99,13 @@ def _ready_made(live: bytes | None) -> str:
 
 
 def _no_report() -> str:
-    return "<p>There is no report yet: the monitor has not stored one, or it cannot be read.</p>"
+    return "<p>There is no report that this page can read: none is stored yet, or it is of another version.</p>"
 
 
 def _table(report: LiveReport) -> str:
     return f"""<p>As it was at <time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>. Without
-JavaScript this page cannot tell how old that is: it asks for a newer report every 30 seconds, and past the time in the
-last column a row says nothing any more.</p>
+its script this page cannot tell how old that is. Past its time in the last column a row's status is not known. The page
+asks for a newer report every 30 seconds where it can: if the time above stays the same, reload it.</p>
 <table>
 <thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">status then</th>
 <th scope="col">in numbers</th><th scope="col">seen (UTC)</th><th scope="col">holds until (UTC)</th></tr></thead>

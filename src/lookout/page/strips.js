@@ -12,6 +12,7 @@ const LEAST_WIDTH = { "catching-up": 1.5, degraded: 1.5, unavailable: 2 };
 const FILLING_WIDTH = 5;
 const FILLING_SHARE = 0.01;
 const NARROW_PX = 460;
+const DAYS_AT_MOST = 366; // that a strip leaves room for, whatever a history says that it will hold
 
 /**
  * All strips share one window (everything, or a day) and one cursor. `onZoom` is called when the window changes.
@@ -45,7 +46,7 @@ export function makeStrips(onZoom) {
       focus: () => onFocus(strip),
       blur: () => leave(strip),
       click: (event) => onClick(event, strip),
-      pointermove: (event) => show(strip, indexAt(event, strip)),
+      pointermove: (event) => strip.buckets.length > 0 && show(strip, indexAt(event, strip)),
       pointerleave: () => leave(strip),
     });
     const strip = { key, element, row: null, buckets: [], visible: false };
@@ -69,8 +70,9 @@ export function makeStrips(onZoom) {
   function update(newHistory, rows, shownKeys) {
     history = newHistory;
     const shown = shownKeys.map((key) => strips.get(key));
-    if (!shown.some(({ element }) => element.tabIndex === 0)) shown[0]?.element.setAttribute("tabindex", "0");
+    const reached = shown.find(({ element }) => element.tabIndex === 0) ?? shown[0];
     for (const strip of strips.values()) {
+      strip.element.tabIndex = strip === reached ? 0 : -1;
       strip.row = rows.get(strip.key) ?? null;
       // Also those out of view say what they hold, but only those in view keep it.
       if (strip.visible || document.activeElement === strip.element) draw(strip);
@@ -176,8 +178,8 @@ export function makeStrips(onZoom) {
     const { left, width } = strip.element.getBoundingClientRect();
     const { begin, end } = frame();
     const at = begin + ((event.clientX - left) / width) * (end - begin);
-    const index = Math.floor((at - history?.from) / (history?.bucketSeconds * 1000));
-    return zoomedTo === null ? Math.min(index, history?.length - 1) : index;
+    const index = Math.floor((at - history.from) / (history.bucketSeconds * 1000));
+    return zoomedTo === null ? Math.min(index, history.length - 1) : index;
   }
 
   function show(strip, index) {
@@ -252,7 +254,7 @@ export function makeStrips(onZoom) {
  * the bucket that fills, wider than it is, so that it can be seen and hides no other.
  */
 function wholeFrame({ from, to, bucketSeconds, retentionDays }) {
-  const begin = retentionDays === null ? from : Math.min(from, to - retentionDays * DAY_MS);
+  const begin = retentionDays === null ? from : Math.min(from, to - Math.min(retentionDays, DAYS_AT_MOST) * DAY_MS);
   return { begin, end: to + Math.max(bucketSeconds * 1000, (to - begin) * FILLING_SHARE) };
 }
 

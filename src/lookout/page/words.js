@@ -83,19 +83,22 @@ export function clock(at) {
   return `${pad(date.getHours())}:${pad(date.getMinutes())}`;
 }
 
-export function utcClock(at) {
-  const date = new Date(at);
-  return `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
-}
-
 /** "Tue 10 Nov 14:05–14:10 (13:05 UTC)"; a reader in UTC is told once. */
 export function span(beginsAt, endsAt) {
-  const local = `${day(beginsAt)} ${clock(beginsAt)}–${clock(endsAt)}`;
-  return isUtc(beginsAt) ? `${local} UTC` : `${local} (${utcClock(beginsAt)} UTC)`;
+  return withUtc(`${day(beginsAt)} ${clock(beginsAt)}–${clock(endsAt)}`, beginsAt);
 }
 
 export function moment(at) {
-  return isUtc(at) ? `${day(at)} ${clock(at)} UTC` : `${day(at)} ${clock(at)} (${utcClock(at)} UTC)`;
+  return withUtc(`${day(at)} ${clock(at)}`, at);
+}
+
+/** With the instant in UTC, and its day where that is another one: "Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC)". */
+function withUtc(local, at) {
+  const date = new Date(at);
+  if (date.getTimezoneOffset() === 0) return `${local} UTC`;
+  const utcDay = `${DAYS[date.getUTCDay()]} ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+  const utcClock = `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
+  return `${local} (${utcDay === day(at) ? "" : `${utcDay} `}${utcClock} UTC)`;
 }
 
 export function zone() {
@@ -106,10 +109,6 @@ export function zone() {
 export function midnight(at, days = 0) {
   const date = new Date(at);
   return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days).getTime();
-}
-
-function isUtc(at) {
-  return new Date(at).getTimezoneOffset() === 0;
 }
 
 function pad(number) {

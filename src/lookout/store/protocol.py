@@ -17,6 +17,15 @@ class StoreBusyError(StoreError):
     """Another monitor is writing to the store."""
 
 
+class StoreUnreachableError(StoreError):
+    """The store does not answer; it may, later."""
+
+
+class LostStoreError(StoreError):
+    """What this monitor knows is no longer what is stored: another one has taken over, or the store went back to an
+    earlier state. A writer that raised it writes nothing ever after; open another one, and load."""
+
+
 class Writer(Protocol):
     """The one monitor's side. Only one writer is open at a time: opening a second one waits, or fails, as told."""
 

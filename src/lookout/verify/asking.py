@@ -20,7 +20,8 @@ _CHUNK: Final = 65_536
 _STRAY_BODY_MS: Final = 250
 
 _STATUS_LINE: Final = re.compile(r"HTTP/1\.[01] ([1-9]\d\d)(?: .*)?")
-_FIELD: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*")
+_FIELD_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NEVER_IN_A_FIELD: Final = frozenset("\r\n\0")
 _PORTS: Final = {"http": 80, "https": 443}
 
 Headers = tuple[tuple[str, str], ...]
@@ -213,11 +214,7 @@ class _Exchange:
         status = _STATUS_LINE.fullmatch(line)
         if status is None:
             raise _NotHttpError(f"not HTTP/1.1: {quoted(line)}")
-        matches = [(field, _FIELD.fullmatch(field)) for field in fields]
-        for field, match in matches:
-            if match is None:
-                raise _NotHttpError(f"not HTTP: the header {quoted(field)}")
-        return int(status[1]), tuple((match[1].lower(), match[2]) for _, match in matches if match is not None)
+        return int(status[1]), tuple(map(_field, fields))
 
     def _stray(self) -> bytes:
         """What follows a head that nothing may follow."""
@@ -269,6 +266,14 @@ class _Exchange:
             if len(self._buffer) > _MOST_HEAD_BYTES or not self._more():
                 return b""
         return self._taken(end + 2)[:-2]
+
+
+def _field(line: str) -> tuple[str, str]:
+    """A header's name and value. Whoever sends it may want it to take long: no regular expression sees the value."""
+    name, colon, text = line.partition(":")
+    if not colon or _FIELD_NAME.fullmatch(name) is None or not _NEVER_IN_A_FIELD.isdisjoint(text):
+        raise _NotHttpError(f"not HTTP: the header {quoted(line)}")
+    return name.lower(), text.strip(" \t")
 
 
 def _looked_up(address: Address, within_s: float) -> list[tuple[socket.AddressFamily, tuple[object, ...]]]:

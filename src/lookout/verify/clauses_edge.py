@@ -1,11 +1,11 @@
 """Clauses E, and M5, H14 and H16, which show in several answers one after the other."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from lookout.verify.asking import Answer, NoAnswer
 from lookout.verify.caches import is_hit
-from lookout.verify.clauses_history import buckets_by_start
+from lookout.verify.clauses_history import EndedBuckets, ended_buckets
 from lookout.verify.documents import Unreadable, decoded, instant
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.visit import LIMIT_PER_MINUTE, Asked, Endpoint, Limit, Visit
@@ -104,37 +104,51 @@ def _cached(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         yield untold("E4", "whether query strings share one copy did not show")
 
 
-def _generated(endpoint: Endpoint, *names: str) -> Iterator[tuple[int, int]]:
-    """When answers were asked for, and their generatedAt."""
+class _Seen(NamedTuple):
+    """An answer: what for and when it was asked for, and its generatedAt."""
+
+    name: str
+    asked_at: int
+    at: int
+
+
+def _generated(endpoint: Endpoint) -> Iterator[_Seen]:
+    known: dict[bytes, int | None] = {}
     for asked, answer in endpoint.answers(200):
-        if asked.request.method == "GET" and not answer.problem and (not names or asked.name in names):
-            body = decoded(answer.body)
-            at = None if isinstance(body, Unreadable) else instant(body.get("generatedAt"))
+        if asked.request.method == "GET" and not answer.problem:
+            if answer.body not in known:
+                body = decoded(answer.body)
+                known[answer.body] = None if isinstance(body, Unreadable) else instant(body.get("generatedAt"))
+            at = known[answer.body]
             if at is not None:
-                yield asked.at, at
+                yield _Seen(asked.name, asked.at, at)
 
 
 def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding]:
     """M5, H14. Only who asks to have it watched says that the monitor is meant to run."""
     noun, clause = endpoint.noun, _MOVES[endpoint.noun]
     seen = list(_generated(endpoint))
-    different = {at for _, at in seen}
+    different = {each.at for each in seen}
     # Each node of a cache may have a copy of its own.
-    if seen and not cache and len(different) > 3 + _PUBLICATIONS_A_SECOND * (seen[-1][0] - seen[0][0]) / 1000:
+    if (
+        seen
+        and not cache
+        and len(different) > 3 + _PUBLICATIONS_A_SECOND * (seen[-1].asked_at - seen[0].asked_at) / 1000
+    ):
         yield failed(
             clause, f"{noun}: {len(different)} instants in {len(seen)} answers: generatedAt is that of serving"
         )
         return
-    watched = list(_generated(endpoint, "watch"))
+    watched = [each for each in seen if each.name == "watch"]
     if len(watched) < 2:
-        age_s = (now - seen[0][1]) / 1000 if seen else 0
+        age_s = (now - seen[0].at) / 1000 if seen else 0
         if seen and age_s < -_AHEAD_S:
             yield untold(clause, f"{noun}: generatedAt is {-age_s:.0f} s ahead of this machine's clock")
         elif seen:
             text = f"{noun}: generatedAt was {max(0, age_s):.0f} s old"
             yield untold(clause, f"{text}; whether it moves, --wait {_WATCH_S[noun]} watches")
         return
-    watched_ms, moved_ms = (watched[-1][i] - watched[0][i] for i in (0, 1))
+    watched_ms, moved_ms = watched[-1].asked_at - watched[0].asked_at, watched[-1].at - watched[0].at
     still_ms, cached_ms = _STILL_MS[noun]
     at_most_ms = still_ms + (cached_ms if cache else 0)
     text = f"{noun}: generatedAt moved by {moved_ms / 1000:.0f} s in {watched_ms / 1000:.0f} s"
@@ -147,14 +161,20 @@ def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding
 
 
 def _ended_buckets(history: Endpoint) -> Iterator[Finding]:
-    """H16: whoever sees several histories sees the same ended buckets in them."""
+    """H16: whoever sees several histories sees the same ended buckets in them. Each is compared with the one before it,
+    so that no more than two are in memory, however many there are."""
     bodies = dict.fromkeys(answer.body for asked, answer in history.answers(200) if asked.request.method == "GET")
-    seen = [buckets for buckets in map(buckets_by_start, bodies) if buckets]
-    known: dict[object, str] = {}
-    for buckets in seen:
-        for key, character in buckets.items():
-            if known.setdefault(key, character) != character:
-                yield failed("H16", f"history: an ended bucket of {quoted(key[0])} changed")
-                return
-    if len(seen) > 1:
-        yield passed("H16", f"no ended bucket changed in {len(seen)} histories")
+    if len(bodies) < 2:
+        return
+    before: EndedBuckets | None = None
+    readable = 0
+    for buckets in map(ended_buckets, bodies):
+        if buckets is None:
+            continue
+        changed = None if before is None else buckets.changed_from(before)
+        if changed is not None:
+            yield failed("H16", f"history: an ended bucket of {quoted(changed)} changed")
+            return
+        before, readable = buckets, readable + 1
+    if readable > 1:
+        yield passed("H16", f"no ended bucket changed in {readable} histories")

@@ -24,6 +24,8 @@ _BUCKET_S: Final = 300
 _RETENTION_DAYS: Final = 14
 _DAY_S: Final = 86_400
 _MIN_KNOWN: Final = 12
+# Two documents of the same moment are written within this; an older history may be of another configuration.
+_TOGETHER_MS: Final = 5_000
 _CHARACTERS: Final = frozenset("ckdu?.-")
 _WINDOWS: Final = {"24h": 1, "7d": 7, "14d": 14}
 _FIELDS: Final = ("schemaVersion", "generatedAt", "bucketSeconds", "retentionDays", "from", "to", "rows")
@@ -44,8 +46,39 @@ class _Frame(NamedTuple):
         return whole + 1 if rest == 0 and whole >= 0 else None
 
 
-def history_findings(body: bytes, live: list[Identity] | None) -> Iterator[Finding]:
-    """What a history shows of the clauses H; ``live`` are the live report's rows, if it could be read."""
+class EndedBuckets(NamedTuple):
+    """The buckets of a history by row; all but the last of each have ended. Instants in seconds."""
+
+    bucket_s: int
+    from_s: int
+    to_s: int
+    rows: dict[Identity, str]
+
+    def changed_from(self, before: "EndedBuckets") -> Identity | None:
+        """A row in which a bucket differs that had ended in both."""
+        from_s, to_s = max(self.from_s, before.from_s), min(self.to_s, before.to_s)
+        if self.bucket_s != before.bucket_s or (self.from_s - before.from_s) % self.bucket_s:
+            return None  # other buckets altogether
+        for identity, buckets in self.rows.items():
+            if identity in before.rows and from_s < to_s:
+                earlier = before.rows[identity]
+                if self._within(buckets, from_s, to_s) != before._within(earlier, from_s, to_s):
+                    return identity
+        return None
+
+    def _within(self, buckets: str, from_s: int, to_s: int) -> str:
+        return buckets[(from_s - self.from_s) // self.bucket_s : (to_s - self.from_s) // self.bucket_s]
+
+
+class LiveRows(NamedTuple):
+    """What a live report has to do with a history: its rows, and the instant it was made, if that can be read."""
+
+    identities: list[Identity]
+    at: int | None
+
+
+def history_findings(body: bytes, live: LiveRows | None) -> Iterator[Finding]:
+    """What a history shows of the clauses H; ``live`` is there if the live report could be read."""
     history = decoded(body)
     if isinstance(history, Unreadable):
         yield failed("H1", f"history: {history.why}")
@@ -59,31 +92,31 @@ def history_findings(body: bytes, live: list[Identity] | None) -> Iterator[Findi
     if frame is not None:
         yield from _borders(history, frame)
     if isinstance(rows, list):
-        yield from _rows(rows, live)
+        yield from _rows(rows, instant(history.get("generatedAt")), live)
         for row in rows:
             if isinstance(row, dict) and isinstance(row.get("buckets"), str):
                 yield from _buckets(row, row["buckets"], frame)
 
 
-def buckets_by_start(body: bytes) -> dict[tuple[Identity, int], str]:
-    """The ended buckets of a history by row and start, in seconds; nothing if it cannot be read."""
+def ended_buckets(body: bytes) -> EndedBuckets | None:
+    """What is left of a history for comparing it with the next one; None if it cannot be read."""
     history = decoded(body)
     frame = None if isinstance(history, Unreadable) else _frame(history)
     if isinstance(history, Unreadable) or frame is None or not isinstance(history.get("rows"), list):
-        return {}
-    found = {}
-    for row in history["rows"]:
-        for identity in identities([row]):
-            if isinstance(row.get("buckets"), str) and len(row["buckets"]) == frame.length:
-                for number, character in enumerate(row["buckets"][:-1]):
-                    found[identity, frame.from_s + number * frame.bucket_s] = character
-    return found
+        return None
+    rows = {
+        identity: row["buckets"]
+        for row in history["rows"]
+        for identity in identities([row])
+        if isinstance(row.get("buckets"), str) and len(row["buckets"]) == frame.length
+    }
+    return EndedBuckets(frame.bucket_s, frame.from_s, frame.to_s, rows) if rows else None
 
 
 def share(buckets: str) -> float | None:
     """Uptime as the contract has it, from the characters themselves (H9 to H11)."""
-    known = Counter(buckets)
-    current, total = known["c"], known["c"] + known["k"] + known["d"] + known["u"]
+    current, *others = map(buckets.count, "ckdu")
+    total = current + sum(others)
     if total < _MIN_KNOWN:
         return None
     rounded = round(Fraction(current * 10_000, total))  # half to even
@@ -141,7 +174,7 @@ def _borders(history: Json, frame: _Frame) -> Iterator[Finding]:
         yield passed("H4", "from and to are aligned, and to is the bucket that was filling")
 
 
-def _rows(rows: list[object], live: list[Identity] | None) -> Iterator[Finding]:
+def _rows(rows: list[object], at: int | None, live: LiveRows | None) -> Iterator[Finding]:
     for row in rows:
         if not isinstance(row, dict):
             yield failed("H2", f"history: a row is {quoted(row)}, and not an object")
@@ -162,13 +195,19 @@ def _rows(rows: list[object], live: list[Identity] | None) -> Iterator[Finding]:
         yield failed("H2", f"history: {quoted(doubles[0])} has more than one row")
     elif live is None:
         yield untold("H2", "there is no live report to compare the rows with")
-    elif found == live:
+    elif found == live.identities:
         yield passed("H2", "rows and order are those of the live report")
-    elif sorted(map(str, found)) == sorted(map(str, live)):
+    elif sorted(map(str, found)) == sorted(map(str, live.identities)):
         yield failed("H2", "history: the rows are in another order than those of the live report")
     else:
-        only = [identity for identity in (*live, *found) if (identity in live) != (identity in found)]
-        yield failed("H2", f"history: other rows than in the live report: {quoted(only[0] if only else found)}")
+        in_one = set(live.identities) ^ set(found)
+        only = next(identity for identity in (*live.identities, *found) if identity in in_one)
+        text = f"history: other rows than in the live report: {quoted(only)}"
+        older_ms = live.at - at if live.at is not None and at is not None else 0
+        if older_ms > _TOGETHER_MS:
+            yield untold("H2", f"{text}; it is {older_ms / 1000:.0f} s older, perhaps than a new configuration")
+        else:
+            yield failed("H2", text)
 
 
 def _buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[Finding]:

@@ -33,11 +33,9 @@ def untold(clause: str, what: str) -> Finding:
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
     """One finding a clause, in the contract's order: the worst verdict, with the first of its texts."""
-    texts: dict[str, dict[Verdict, list[str]]] = {}
+    texts: dict[str, dict[Verdict, dict[str, None]]] = {}
     for clause, verdict, what in findings:
-        of_verdict = texts.setdefault(clause, {}).setdefault(verdict, [])
-        if what not in of_verdict:
-            of_verdict.append(what)
+        texts.setdefault(clause, {}).setdefault(verdict, {})[what] = None
     return [_worst(clause, texts[clause]) for clause in sorted(texts, key=_place)]
 
 
@@ -47,9 +45,9 @@ def quoted(found: object) -> str:
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 
-def _worst(clause: str, texts: dict[Verdict, list[str]]) -> Finding:
+def _worst(clause: str, texts: dict[Verdict, dict[str, None]]) -> Finding:
     verdict = next(verdict for verdict in VERDICTS if verdict in texts)
-    first, more = texts[verdict][:_MOST_TEXTS], len(texts[verdict]) - _MOST_TEXTS
+    first, more = list(texts[verdict])[:_MOST_TEXTS], len(texts[verdict]) - _MOST_TEXTS
     return Finding(clause, verdict, "; ".join(first) + (f"; and {more} more" if more > 0 else ""))
 
 

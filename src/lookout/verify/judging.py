@@ -7,12 +7,12 @@ from lookout.verify.asking import Answer
 from lookout.verify.caches import sign_of_a_cache
 from lookout.verify.clauses_conditional import conditional_findings
 from lookout.verify.clauses_edge import edge_findings
-from lookout.verify.clauses_history import history_findings
+from lookout.verify.clauses_history import LiveRows, history_findings
 from lookout.verify.clauses_http import document_findings
 from lookout.verify.clauses_live import live_findings
 from lookout.verify.clauses_methods import head_findings, method_findings
 from lookout.verify.clauses_schemas import schema_findings
-from lookout.verify.documents import SCHEMA_VERSION, Identity, Json, Unreadable, decoded, identities, is_integer
+from lookout.verify.documents import SCHEMA_VERSION, Json, Unreadable, decoded, identities, instant, is_integer
 from lookout.verify.findings import Finding, failed, merged, passed, untold
 from lookout.verify.visit import Endpoint, Visit
 
@@ -88,12 +88,13 @@ def _http(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
 
 def _documents(visit: Visit) -> Iterator[Finding]:
     live = _body(visit.live)
-    rows: list[Identity] | None = None
+    rows: LiveRows | None = None
     if live is not None:
         yield from live_findings(live)
         report = decoded(live)
         if not isinstance(report, Unreadable) and isinstance(report.get("checks"), list) and _is_known(report):
-            rows = list(dict.fromkeys(identities(report["checks"])))  # R1 tells of doubles
+            once = list(dict.fromkeys(identities(report["checks"])))  # R1 tells of doubles
+            rows = LiveRows(once, instant(report.get("generatedAt")))
             yield from _health(report["checks"])
     elif _is_endless(visit.live):
         yield failed("R1", "live report: larger than any live report")

@@ -9,7 +9,7 @@ from lookout.clock import Clock
 from lookout.verify.asking import Address, Answer, Asker, Headers, NoAnswer, Reply, Request
 
 MOST_PER_PATH: Final = 40
-WITHIN_S: Final = 20  # all requests together, watching aside
+WITHIN_S: Final = 20  # the last request begins by then, watching aside
 _MOST_UNANSWERED: Final = 3
 # A caller may be let through up to twice the limit where an edge counts by calendar minute (E2).
 LIMIT_PER_MINUTE: Final = 120
@@ -119,27 +119,29 @@ def opaque_tag(etag: str | None) -> str | None:
 
 
 class _Visitor:
-    """Asks within the time that is left for everything together."""
+    """Asks until the time for everything together is over. A request that has begun gets all of its own time: none
+    that the visit itself cut short could be told from one that the deployment did not answer."""
 
     def __init__(self, asker: Asker, wishes: Wishes, clock: Clock, progress: Callable[[str], None]) -> None:
         self.wishes = wishes
         self.clock = clock
         self._asker = asker
         self._progress = progress
-        self._until = clock.elapsed_ms() + WITHIN_S * 1000
         self._unanswered = 0  # in a row
+        self.allow(WITHIN_S)
 
-    def extend(self, by_s: float) -> None:
-        self._until = self.clock.elapsed_ms() + int((by_s + self.wishes.timeout_s) * 1000)
+    def allow(self, within_s: float) -> None:
+        """Let requests begin for so long from now."""
+        self._within_s = within_s
+        self._begin_by = self.clock.elapsed_ms() + int(within_s * 1000)
 
     def ask(self, request: Request) -> Reply:
-        left_s = (self._until - self.clock.elapsed_ms()) / 1000
-        if left_s <= 0:
-            return NoAnswer(f"not asked: the visit had taken {WITHIN_S} s already", asked=False)
+        if self.clock.elapsed_ms() >= self._begin_by:
+            return NoAnswer(f"not asked: the visit had taken {self._within_s:g} s already", asked=False)
         if self._unanswered >= _MOST_UNANSWERED:
             return NoAnswer(f"not asked: {_MOST_UNANSWERED} requests in a row had no whole answer", asked=False)
         self._progress(f"{request.method} {request.path}")
-        reply = self._asker.ask(request, min(self.wishes.timeout_s, left_s))
+        reply = self._asker.ask(request, self.wishes.timeout_s)
         whole = isinstance(reply, Answer) and not reply.problem
         self._unanswered = 0 if whole else self._unanswered + 1
         return reply
@@ -153,6 +155,7 @@ class _Path:
         self.path = path
         self.asked: list[Asked] = []
         self._visitor = visitor
+        self._bodies: dict[bytes, bytes] = {}  # a body that comes often is kept once
 
     @property
     def left(self) -> int:
@@ -168,6 +171,8 @@ class _Path:
             return NoAnswer(f"not asked: {MOST_PER_PATH} requests were made on this path", asked=False)
         at = self._visitor.clock.elapsed_ms()
         reply = self._visitor.ask(request)
+        if isinstance(reply, Answer):
+            reply = reply._replace(body=self._bodies.setdefault(reply.body, reply.body))
         self.asked.append(Asked(name, request, reply, at))
         return reply
 
@@ -235,7 +240,7 @@ def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float],
     """Look at both documents now and then for ``wait_s``, as often as the number of requests allows."""
     wait_s = visitor.wishes.wait_s
     times = max(1, min(int(wait_s), *(path.left for path in paths)) - 1)
-    visitor.extend(wait_s + times * len(paths) * visitor.wishes.timeout_s)
+    visitor.allow(wait_s + (times + 1) * len(paths) * visitor.wishes.timeout_s)
     began = visitor.clock.elapsed_ms()
     for path in paths:
         path.ask("watch")
@@ -249,7 +254,7 @@ def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float],
 
 def _until_refused(live: _Path, visitor: _Visitor) -> Limit:
     """Ask until refused (E2), and then once more for the whole page; HEAD requests count too, and cost least."""
-    visitor.extend(_LIMIT_WITHIN_S)
+    visitor.allow(_LIMIT_WITHIN_S)
     head, get = (Request(method, live.path, _USUAL) for method in ("HEAD", "GET"))
     first_at, before = live.asked[0].at, len(live.asked)
     for made in count(before + 1):

@@ -14,7 +14,7 @@ from lookout.monitor.recording import Recorder
 from lookout.monitor.running import run_monitor
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Settings
-from lookout.store.protocol import Writer
+from lookout.store.protocol import LostStoreError, Writer
 from lookout.wiring.admin import admin_port
 from lookout.wiring.process import allow_many_connections
 from lookout.wiring.stores import writer_of
@@ -25,11 +25,15 @@ log = structlog.get_logger("monitor")
 
 
 async def monitor(settings: Settings, folder: Path) -> None:
-    """Run the monitor; paths in the settings are relative to ``folder``. StoreError if the store cannot be used,
-    AdminError if the admin port cannot."""
+    """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
+    relative to ``folder``. StoreError if the store cannot be used, AdminError if the admin port cannot."""
     allow_many_connections()
-    writer = await writer_of(settings, folder)
-    await monitor_into(writer, settings, folder)
+    while True:
+        writer = await writer_of(settings, folder)
+        try:
+            await monitor_into(writer, settings, folder)
+        except LostStoreError as lost:
+            log.warning("another monitor may have taken over; standing by", why=str(lost))
 
 
 async def monitor_into(writer: Writer, settings: Settings, folder: Path) -> None:

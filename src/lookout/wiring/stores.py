@@ -1,14 +1,16 @@
 """The store that a URL names."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from lookout.monitor.thread import DaemonThread
 from lookout.settings import Settings
-from lookout.store.protocol import Reader, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.store import sqlite
+from lookout.store.protocol import Reader, StoreBusyError, StoreUnreachableError, Writer
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 
@@ -16,26 +18,51 @@ log = structlog.get_logger("store")
 
 
 async def writer_of(settings: Settings, folder: Path) -> Writer:
-    """The monitor's side; waits for another monitor on the same store to end. Paths are relative to ``folder``."""
-    path = _sqlite_path(settings, folder)
-    waiting = False
-    while True:
-        try:
-            return open_writer(path)
-        except StoreBusyError:
-            if not waiting:
-                log.info("waiting for the other monitor to end", store=str(path))
-            waiting = True
+    """The monitor's side; waits for another monitor on the same store to end, and for a store that does not answer.
+    Paths are relative to ``folder``."""
+    open_writer = _writers(settings, folder)
+    told = ""
+    with DaemonThread("open the store") as thread:  # one that does not answer keeps nobody from ending
+        while True:
+            try:
+                return await _made(thread, open_writer)
+            except StoreBusyError as error:
+                if told != "busy":
+                    log.info("waiting for the other monitor to end", why=str(error))
+                told = "busy"
+            except StoreUnreachableError as error:
+                if told != str(error):
+                    log.error("the store cannot be used; trying again every second", error=str(error))
+                told = str(error)
             await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
 
 
 def reader_of(settings: Settings, folder: Path) -> Reader:
     """A server's side. The store need not be there yet."""
-    return SqliteReader(_sqlite_path(settings, folder))
+    url = settings.store.url
+    if path := _sqlite_path(url, folder):
+        return sqlite.SqliteReader(path)
+    from lookout.store.postgres import PostgresReader  # only who uses it pays for loading it
+
+    return PostgresReader(url)
 
 
-def _sqlite_path(settings: Settings, folder: Path) -> Path:
-    kind, _, path = settings.store.url.partition(":")
-    if kind != "sqlite":
-        raise StoreError("store.url: this version stores in SQLite files alone: sqlite:PATH")
-    return folder / path
+def _writers(settings: Settings, folder: Path) -> Callable[[], Writer]:
+    url = settings.store.url
+    if path := _sqlite_path(url, folder):
+        return lambda: sqlite.open_writer(path)
+    from lookout.store import postgres
+
+    return lambda: postgres.open_writer(url)
+
+
+def _sqlite_path(url: str, folder: Path) -> Path | None:
+    """None for the other kind of store: the configuration knows no third."""
+    kind, _, path = url.partition(":")
+    return folder / path if kind == "sqlite" else None
+
+
+async def _made(thread: DaemonThread, open_writer: Callable[[], Writer]) -> Writer:
+    made: list[Writer] = []
+    await thread.call(lambda: made.append(open_writer()))
+    return made[0]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.core.buckets import uptime
-from lookout.verify.clauses_history import buckets_by_start, history_findings, share
+from lookout.verify.clauses_history import LiveRows, ended_buckets, history_findings, share
 from lookout.verify.clauses_live import live_findings
-from lookout.verify.documents import Unreadable, decoded, difference, identities
+from lookout.verify.documents import Unreadable, decoded, difference, identities, instant
 from lookout.verify.findings import merged
 
 AT = "2026-11-05T12:00:00.000Z"
@@ -63,7 +63,7 @@ HISTORY: dict[str, Any] = {
         },
     ],
 }
-ROWS = identities(LIVE["checks"])
+ROWS = LiveRows(identities(LIVE["checks"]), instant(LIVE["generatedAt"]))
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(AT)
 values = st.recursive(
@@ -107,7 +107,11 @@ def test_no_live_report_is_too_strange_to_be_judged(way: tuple[str | int, ...], 
 def test_no_history_is_too_strange_to_be_judged(way: tuple[str | int, ...], value: object) -> None:
     body = put(HISTORY, way, value)
     merged(history_findings(body, ROWS))
-    buckets_by_start(body)
+    ordinary, strange = ended_buckets(json.dumps(HISTORY).encode()), ended_buckets(body)
+    assert ordinary is not None
+    if strange is not None:
+        ordinary.changed_from(strange)
+        strange.changed_from(ordinary)
     difference(json.dumps(HISTORY).encode(), body)
 
 
@@ -163,3 +167,56 @@ def test_bodies_of_one_publication_or_of_two() -> None:
     assert difference(one, put(LIVE, ("checks", 0, "reason"), "behind")) == "another body, with the same generatedAt"
     assert difference(one, put(LIVE, (), {"generatedAt": AT, "checks": []})) == "other rows"
     assert difference(one, b"<html>") == "a body that is no document"
+
+
+@pytest.mark.parametrize(
+    ("generated_at", "verdict"),
+    [("12:00:01.000Z", "fail"), ("11:59:57.000Z", "fail"), ("11:59:05.000Z", "could not tell"), (None, "fail")],
+    ids=["of the same moment", "a few seconds older", "a minute older", "no instant"],
+)
+def test_an_older_history_may_have_the_rows_of_another_configuration(generated_at: str | None, verdict: str) -> None:
+    history = copy.deepcopy(HISTORY)
+    history["generatedAt"] = generated_at and f"2026-11-05T{generated_at}"
+    del history["rows"][1]
+    told = [
+        found.verdict for found in merged(history_findings(json.dumps(history).encode(), ROWS)) if found.clause == "H2"
+    ]
+    assert told == [verdict]
+
+
+def test_an_older_history_has_its_rows_in_the_same_order() -> None:
+    history = copy.deepcopy(HISTORY)
+    history["generatedAt"] = "2026-11-05T11:59:05.000Z"
+    history["rows"].reverse()
+    findings = merged(history_findings(json.dumps(history).encode(), ROWS))
+    assert [found.verdict for found in findings if found.clause == "H2"] == ["fail"]
+
+
+def a_history(from_: str, to: str, *buckets: str, bucket_s: int = 300) -> bytes:
+    rows = [{"service": "indexer", "chainId": chain_id, "buckets": each} for chain_id, each in enumerate(buckets, 1)]
+    span = {"from": f"2026-11-05T{from_}:00Z", "to": f"2026-11-05T{to}:00Z"}
+    return json.dumps({**span, "bucketSeconds": bucket_s, "retentionDays": 14, "rows": rows}).encode()
+
+
+@pytest.mark.parametrize(
+    ("later", "changed"),
+    [
+        pytest.param(a_history("10:00", "10:15", "ckdu", "cccc"), None, id="the same"),
+        pytest.param(a_history("10:00", "10:15", "ckdc", "cccu"), None, id="the bucket that fills"),
+        pytest.param(a_history("10:05", "10:20", "kdu-", "cccc"), None, id="moved on"),
+        pytest.param(a_history("10:05", "10:20", "kduu", "cucc"), ("indexer", 2), id="moved on, and changed"),
+        pytest.param(a_history("10:05", "10:20", "uduu", "cccc"), ("indexer", 1), id="its first bucket"),
+        pytest.param(a_history("10:00", "10:10", "ckd", "ccu"), None, id="set back"),
+        pytest.param(a_history("10:00", "10:10", "cud", "ccu"), ("indexer", 1), id="set back, and changed"),
+        pytest.param(a_history("11:00", "11:15", "uuuu", "uuuu"), None, id="nothing in common"),
+        pytest.param(a_history("10:00", "10:15", "kk", "kk", bucket_s=900), None, id="longer buckets"),
+        pytest.param(a_history("10:02", "10:17", "uuuu", "uuuu"), None, id="between the buckets"),
+        pytest.param(a_history("10:00", "10:15", "ckdu"), None, id="a row less"),
+        pytest.param(a_history("10:00", "10:15", "ckdu", "cccc", "uuuu"), None, id="a row more"),
+    ],
+)
+def test_ended_buckets_of_two_histories(later: bytes, changed: object) -> None:
+    first, second = ended_buckets(a_history("10:00", "10:15", "ckdu", "cccc")), ended_buckets(later)
+    assert first is not None
+    assert second is not None
+    assert second.changed_from(first) == first.changed_from(second) == changed

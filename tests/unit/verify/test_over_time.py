@@ -1,9 +1,11 @@
 """What shows only in several answers: documents that move on, and the rate limit."""
 
 import json
+import tracemalloc
 
 import pytest
 
+from lookout.verify import clauses_edge
 from lookout.verify.asking import Answer, NoAnswer, Reply, Request
 from lookout.verify.findings import Verdict
 from lookout.verify.judging import judged
@@ -82,3 +84,49 @@ def test_a_history_that_is_watched(looks: list[tuple[int, int]], verdict: Verdic
 def test_the_rate_limit(made: int, took_s: int, refused: Reply, verdict: Verdict) -> None:
     visit = a_visit(watched("live report", []), watched("history", []), Limit(made, took_s * 1000, refused))
     assert [finding.verdict for finding in judged(visit) if finding.clause == "E2"] == [verdict]
+
+
+def a_long_history(generated_s: int, rows: int = 200) -> bytes:
+    """Fourteen days of many rows, written so many seconds after noon."""
+    return json.dumps(
+        {
+            "schemaVersion": 1,
+            "generatedAt": f"2026-11-15T12:00:{generated_s:02}.000Z",
+            "bucketSeconds": 300,
+            "retentionDays": 14,
+            "from": "2026-11-01T12:00:00Z",
+            "to": "2026-11-15T12:00:00Z",
+            "rows": [
+                {"service": "indexer", "chainId": number, "buckets": "ckdu" * 1008 + "c"} for number in range(rows)
+            ],
+        }
+    ).encode()
+
+
+def seen_histories(*bodies: bytes) -> Visit:
+    asked = [Asked("watch", Request("GET", "/", ()), Answer(200, (), body), 0) for body in bodies]
+    return a_visit(watched("live report", []), Endpoint("history", "/", tuple(asked)))
+
+
+def test_many_histories_are_compared_in_the_memory_of_two() -> None:
+    visit = seen_histories(*map(a_long_history, range(5)))
+    tracemalloc.start()
+    try:
+        findings = judged(visit)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [finding.what for finding in findings if finding.clause == "H16"] == [
+        "no ended bucket changed in 5 histories"
+    ]
+    assert most < 12 * len(a_long_history(0))
+
+
+def test_one_history_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(_body: bytes) -> None:
+        raise AssertionError("there is nothing to compare it with")
+
+    monkeypatch.setattr(clauses_edge, "ended_buckets", read)
+    body = a_long_history(0, rows=1)
+    findings = judged(seen_histories(body, bytes(bytearray(body))))
+    assert [finding.what for finding in findings if finding.clause == "H16"] == ["only one history was seen"]

@@ -1,0 +1,149 @@
+
+# The shared cache (E3, E4). The times are those of the server's own Cache-Control:
+#   - a copy is fresh for s-maxage;
+#   - for stale-while-revalidate after that it is served while a new one is fetched in the background;
+#   - for stale-if-error after s-maxage it is served if the server fails: one request tries, and those that come
+#     meanwhile wait for it.
+# After a failure the server is left alone for 5 s if there is a copy to serve, and for 15 s nobody waits for it.
+# Only a whole 200 ever replaces a copy. X-Edge-Try is 1 in a request that found a copy of the last kind and tries the
+# server, and 2 in one that has to be content with the copy.
+sub vcl_recv {
+    if (req.method != "GET" && req.method != "HEAD") {
+        return (pass);
+    }
+    unset req.http.Authorization;
+    unset req.http.Cookie;
+    unset req.http.Range;
+    std.collect(req.http.If-None-Match);
+    # A restart keeps the grace that was set before it.
+    if (req.http.X-Edge-Try == "1") {
+        set req.grace = std.duration(req.http.X-Edge-Grace, 0s);
+    } elseif (req.http.X-Edge-Try == "2") {
+        set req.grace = 365d;
+    }
+    return (hash);
+}
+
+sub vcl_hash {
+    hash_data(req.url);
+    hash_data(req.http.Origin);
+    return (lookup);
+}
+
+sub vcl_hit {
+    if (!req.http.X-Edge-Try && obj.ttl + std.duration(obj.http.X-Edge-Grace, 0s) < 0s
+        && vsthrottle.blocked("failing " + req.url, 1, 30s, 15s) == 0s) {
+        set req.http.X-Edge-Try = "1";
+        set req.http.X-Edge-Grace = obj.http.X-Edge-Grace;
+        return (restart);
+    }
+}
+
+sub vcl_miss {
+    # It has waited for somebody else's try, which failed.
+    if (req.http.X-Edge-Try == "1" && vsthrottle.blocked("failing " + req.url, 1, 30s, 15s) > 0s) {
+        set req.http.X-Edge-Try = "2";
+        return (restart);
+    }
+}
+
+# A fetch that nobody waits for; but those who wait for another one would wait for this one next.
+sub vcl_backend_fetch {
+    if (bereq.is_bgfetch && vsthrottle.blocked("failed " + bereq.url, 1, 10s, 5s) > 0s) {
+        return (abandon);
+    }
+}
+
+# Remember the failure, and leave the copy there is as it was. A bucket is blocked when it is found empty: the first
+# call empties it.
+sub failed {
+    if (vsthrottle.is_denied("failed " + bereq.url, 1, 10s, 5s)) { }
+    if (vsthrottle.is_denied("failed " + bereq.url, 1, 10s, 5s)) { }
+    if (vsthrottle.is_denied("failing " + bereq.url, 1, 30s, 15s)) { }
+    if (vsthrottle.is_denied("failing " + bereq.url, 1, 30s, 15s)) { }
+    if (bereq.is_bgfetch || bereq.http.X-Edge-Try == "1") {
+        return (abandon);
+    }
+}
+
+sub vcl_backend_response {
+    if (bereq.uncacheable) {
+        return (deliver);
+    }
+    if (beresp.status == 200 && beresp.ttl > 0s && beresp.http.Cache-Control ~ "(?i)\bs-maxage="
+        && beresp.http.Cache-Control !~ "(?i)\b(?:no-store|no-cache|private)\b") {
+        unset beresp.http.Set-Cookie;
+        set beresp.http.X-Edge-Grace = "0s";
+        if (beresp.http.Cache-Control ~ "(?i)\bstale-while-revalidate=\d") {
+            set beresp.http.X-Edge-Grace =
+                regsub(beresp.http.Cache-Control, "(?i)^.*\bstale-while-revalidate=(\d+).*$", "\1s");
+        }
+        set beresp.grace = std.duration(beresp.http.X-Edge-Grace, 0s);
+        if (std.duration(regsub(beresp.http.Cache-Control, "(?i)^.*\bstale-if-error=(\d+).*$", "\1s"), 0s)
+            > beresp.grace) {
+            set beresp.grace =
+                std.duration(regsub(beresp.http.Cache-Control, "(?i)^.*\bstale-if-error=(\d+).*$", "\1s"), 0s);
+        }
+        # Until its last byte is there it might still break off.
+        set beresp.do_stream = false;
+        set beresp.do_gzip = true;
+        return (deliver);
+    }
+    call failed;
+    # Delivered, and not kept; those who come within the second ask for themselves and do not queue.
+    set beresp.uncacheable = true;
+    set beresp.ttl = 1s;
+    set beresp.grace = 0s;
+    return (deliver);
+}
+
+sub vcl_backend_error {
+    if (!bereq.uncacheable) {
+        call failed;
+        set beresp.uncacheable = true;
+        set beresp.ttl = 1s;
+        set beresp.grace = 0s;
+    }
+    set beresp.http.Content-Type = "application/json; charset=utf-8";
+    set beresp.http.Cache-Control = "no-store";
+    unset beresp.http.Retry-After;
+    unset beresp.http.Server;
+    set beresp.body = """{"message":"the server does not answer"}""";
+    return (deliver);
+}
+
+sub vcl_synth {
+    if (resp.status == 503 && req.http.X-Edge-Try == "1") {
+        set req.http.X-Edge-Try = "2";
+        return (restart);
+    }
+    set resp.http.Content-Type = "application/json; charset=utf-8";
+    set resp.http.Cache-Control = "no-store";
+    unset resp.http.Retry-After;
+    unset resp.http.Server;
+    unset resp.http.X-Varnish;
+    set resp.body = {"{"message":""} + resp.reason + """"}""";
+    return (deliver);
+}
+
+sub vcl_deliver {
+    unset resp.http.Accept-Ranges;
+    unset resp.http.Via;
+    unset resp.http.X-Edge-Grace;
+    unset resp.http.X-Varnish;
+    set resp.http.X-Cache = "MISS";
+    if (obj.hits > 0) {
+        set resp.http.X-Cache = "HIT";
+    }
+    if (resp.http.ETag) {
+        # The tag is that of the plain bytes: a weak one if they are compressed for this reader.
+        set resp.http.ETag = regsub(resp.http.ETag, "^W/", "");
+        # Varnish compares with one tag; lists and * are made into one (A5).
+        if (req.http.If-None-Match ~ "^[ \t]*\*[ \t]*$" || std.strstr(req.http.If-None-Match, resp.http.ETag)) {
+            set req.http.If-None-Match = resp.http.ETag;
+        }
+        if (resp.http.Content-Encoding == "gzip" && req.http.Accept-Encoding ~ "gzip") {
+            set resp.http.ETag = "W/" + resp.http.ETag;
+        }
+    }
+}

@@ -1,0 +1,34 @@
+# The edge of Lookout, in front of its server: the contract's clauses E1 to E4 and E6.
+# `lookout edge-config` prints this from the settings; change those, and print it again.
+vcl 4.1;
+
+import blob;
+import std;
+import vsthrottle;
+
+backend origin {
+    .host = "@host";
+    .port = "@port";
+    .connect_timeout = 1s;
+    .first_byte_timeout = 3s;
+    .between_bytes_timeout = 3s;
+}
+
+# What the requests themselves say in the headers that are used in here is not believed.
+sub vcl_recv {
+    if (req.restarts == 0) {
+        unset req.http.X-Edge-Grace;
+        unset req.http.X-Edge-Network;
+        unset req.http.X-Edge-Try;
+        set req.http.X-Edge-Caller = client.ip;
+    }
+}
+
+# The server hears of one caller, and of no body: no method here has one.
+sub vcl_backend_fetch {
+    set bereq.http.X-Forwarded-For = bereq.http.X-Edge-Caller;
+    unset bereq.http.X-Edge-Caller;
+    unset bereq.http.X-Edge-Grace;
+    unset bereq.http.X-Edge-Network;
+    unset bereq.body;
+}

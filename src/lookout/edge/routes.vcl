@@ -1,0 +1,31 @@
+
+# Paths (E1). The endpoints are recognised percent-decoded, as the server does it, and without their query string; what
+# goes on from here has the one plain path, so no spelling has a copy or a limit of its own.
+sub vcl_recv {
+    if (req.restarts == 0) {
+        if (req.url ~ "^(?:[^%?]|%(?!00)[0-9A-Fa-f]{2})+(?:\?|$)") {
+            if (blob.transcode(decoding = URL, encoded = regsub(req.url, "\?.*$", "")) == "@live") {
+                set req.url = "@live";
+            } elseif (blob.transcode(decoding = URL, encoded = regsub(req.url, "\?.*$", "")) == "@history") {
+                set req.url = "@history";
+            }
+        }
+        if (req.url ~ "^/(?:\?|$)|^/(?:assets|schemas)/|^/openapi\.json(?:\?|$)") {
+            return (pass);
+        }
+        if (req.url != "@live" && req.url != "@history") {
+            return (synth(404));
+        }
+    }
+}
+
+sub vcl_synth {
+    if (resp.status == 404) {
+        set resp.http.Content-Type = "application/json; charset=utf-8";
+        set resp.http.Cache-Control = "no-store";
+        unset resp.http.Server;
+        unset resp.http.X-Varnish;
+        set resp.body = """{"message":"no such route"}""";
+        return (deliver);
+    }
+}

@@ -1,0 +1,335 @@
+"""The store in a PostgreSQL database, in a schema named ``lookout``.
+
+The writer holds an advisory lock on the very session that it writes with, so that losing the lock and losing the
+ability to write are one event. A process that is frozen keeps its connection, since its kernel goes on acknowledging:
+the server therefore ends the writer's session when it says nothing for some seconds, which frees the lock. Taking the
+lock raises an epoch, and every write names its own and its number: the database refuses whoever was overtaken.
+"""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+import psycopg
+from psycopg.errors import InvalidSchemaName, UndefinedTable
+
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.store.postgres_schema import check_version, migrate, transaction
+from lookout.store.postgres_session import Address, Patience, Session, goes_through_a_pooler
+from lookout.store.protocol import (
+    DocumentName,
+    LostStoreError,
+    StoreBusyError,
+    StoreError,
+    StoreUnreachableError,
+)
+
+_LOCK: Final = 0x4C6F6F6B6F7574  # "Lookout"
+_OLDEST_SERVER: Final = 140_000  # idle_session_timeout
+_SAY_SOMETHING_S: Final = 1.0
+_POLL_S: Final = 1.0
+_CLOSE_S: Final = 1.0
+_CHANNEL: Final = "lookout"
+_KEPT_FORMER_WRITERS: Final = 1_000
+# In milliseconds. The session of a writer that is frozen ends, whatever it was doing.
+_SETTINGS: Final = {
+    "idle_session_timeout": "5000",
+    "idle_in_transaction_session_timeout": "5000",
+    "statement_timeout": "8000",
+    "lock_timeout": "8000",
+    "tcp_user_timeout": "5000",
+    "tcp_keepalives_idle": "2",  # these three in seconds, or times
+    "tcp_keepalives_interval": "1",
+    "tcp_keepalives_count": "3",
+}
+_SETTINGS_SINCE_17: Final = {"transaction_timeout": "15000"}
+
+
+class _Position(NamedTuple):
+    """How far the store's writing has come."""
+
+    epoch: int
+    writes: int
+
+
+class PostgresWriter:
+    """The monitor's side. Made by ``open_writer``.
+
+    A session that is lost is begun anew, with the lock and the next epoch, as long as nobody else wrote meanwhile.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._using = threading.Lock()
+        self._closed = threading.Event()
+        self._patience = Patience()
+        self._session: Session | None = None
+        self._lost: str | None = None
+        self._at = _Position(0, 0)
+        # Where the store may be if nobody else wrote: whether a write went well is not known if its answer was lost.
+        self._possible: set[_Position] | None = None
+        self._talking = threading.Thread(target=self._talk, name="keep the store", daemon=True)
+
+    def open(self) -> None:
+        """Become the writer; StoreBusyError if another one is."""
+        with self._address.told():
+            self._begin()
+        self._talking.start()
+
+    def load(self) -> dict[str, bytes]:
+        """LostStoreError if the session was lost before it could: then this is not the writer any more."""
+        try:
+            with self._used() as session, self._address.told():
+                return dict(session.execute("SELECT name, piece FROM lookout.pieces", binary=True).fetchall())
+        except (StoreBusyError, StoreUnreachableError) as error:
+            self._lost = str(error)
+            raise LostStoreError(self._lost) from None
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        with self._used() as session:
+            at, wrote = self._at, _Position(self._at.epoch, self._at.writes + 1)
+            self._possible = {at, wrote}
+            with self._address.told():
+                try:
+                    self._write(session, documents, pieces)
+                except psycopg.Error:
+                    if not session.closed:
+                        self._possible = {at}  # rolled back
+                    raise
+            self._at, self._possible = wrote, {wrote}
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._using.acquire(timeout=_CLOSE_S):
+            try:
+                self._end()
+            finally:
+                self._using.release()
+
+    @contextmanager
+    def _used(self) -> Iterator[Session]:
+        """The session, begun anew if need be; for one thread at a time."""
+        with self._using:
+            if self._lost is not None:
+                raise LostStoreError(self._lost)
+            session = self._session
+            if session is None or session.closed:
+                with self._patience.attempt(), self._address.told():
+                    session = self._begin()
+            yield session
+
+    def _begin(self) -> Session:
+        self._end()
+        session = self._address.connect("lookout monitor")
+        try:
+            self._check(session)
+            self._lock(session)
+            migrate(session, self._address)
+            with transaction(session):
+                self._take_over(session)
+        except BaseException:
+            session.close()
+            raise
+        self._session, self._possible = session, {self._at}
+        return session
+
+    def _check(self, session: Session) -> None:
+        if session.info.server_version < _OLDEST_SERVER:
+            raise StoreError(f"{self._address}: the server is too old; PostgreSQL 14 is the first that will do")
+        if goes_through_a_pooler(session):
+            raise StoreError(
+                f"{self._address}: a connection pooler answers, but the monitor needs a session of its own; "
+                "give its store.url the server's own address"
+            )
+        if session.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
+            raise StoreUnreachableError(f"{self._address}: a read-only replica; the monitor needs the primary server")
+        settings = _SETTINGS | (_SETTINGS_SINCE_17 if session.info.server_version >= 170_000 else {})
+        for name, text in settings.items():
+            session.execute("SELECT set_config(%s, %s, false)", (name, text))
+
+    def _lock(self, session: Session) -> None:
+        if session.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() == (True,):
+            return
+        if self._possible is not None and _position(session) not in self._possible:
+            raise self._give_up("another monitor has taken over")
+        raise StoreBusyError(f"{self._address}: another monitor is writing to it")
+
+    def _take_over(self, session: Session) -> None:
+        """Raise the epoch, if nothing was written since this writer did."""
+        session.execute("SELECT FROM lookout.writer FOR UPDATE")
+        found = _position(session)
+        if found is None:
+            raise StoreError(f"{self._address}: the store is damaged, lookout.writer is empty")
+        if self._possible is not None and found not in self._possible:
+            raise self._give_up("it was written to by another monitor, or set back, meanwhile")
+        epoch = found.epoch + 1
+        if self._possible is not None:
+            self._possible.add(_Position(epoch, 0))
+        session.execute("INSERT INTO lookout.former_writers SELECT * FROM lookout.writer")
+        session.execute("DELETE FROM lookout.former_writers WHERE epoch < %s", (epoch - _KEPT_FORMER_WRITERS,))
+        session.execute(
+            "UPDATE lookout.writer SET epoch = %s, holder = %s, taken_at = clock_timestamp(), writes = 0,"
+            " first_write_at = NULL, last_write_at = NULL",
+            (epoch, f"{socket.gethostname()} {os.getpid()}"),
+        )
+        self._at = _Position(epoch, 0)
+
+    def _write(self, session: Session, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        with transaction(session):
+            fenced = session.execute(
+                "UPDATE lookout.writer SET writes = writes + 1, last_write_at = clock_timestamp(),"
+                " first_write_at = coalesce(first_write_at, clock_timestamp()) WHERE epoch = %s AND writes = %s",
+                self._at,
+            )
+            if fenced.rowcount != 1:
+                raise self._give_up("another monitor has taken over")
+            for name, document in documents.items():
+                session.execute(
+                    "INSERT INTO lookout.documents VALUES (%s, %b, %s, %s, %s) ON CONFLICT (name) DO UPDATE SET"
+                    " (body, etag, generated_at, epoch)"
+                    " = (excluded.body, excluded.etag, excluded.generated_at, excluded.epoch)",
+                    (name, document.body, document.etag, document.generated_at, self._at.epoch),
+                )
+                session.execute("SELECT pg_notify(%s, %s)", (_CHANNEL, f"{name} {document.etag}"))
+            names = list(pieces.put)
+            if pieces.whole:
+                session.execute("DELETE FROM lookout.pieces WHERE name <> ALL(%s)", (names,))
+            session.execute(
+                "INSERT INTO lookout.pieces SELECT * FROM unnest(%s::text[], %b::bytea[])"
+                " ON CONFLICT (name) DO UPDATE SET piece = excluded.piece",
+                (names, list(pieces.put.values())),
+            )
+            session.execute("DELETE FROM lookout.pieces WHERE name = ANY(%s)", (list(pieces.delete),))
+
+    def _give_up(self, why: str) -> LostStoreError:
+        self._lost = f"{self._address}: {why}"
+        self._end()
+        return LostStoreError(self._lost)
+
+    def _end(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _talk(self) -> None:
+        """Say something every second, so that the server knows that this process is not frozen."""
+        while not self._closed.wait(_SAY_SOMETHING_S):
+            if self._using.acquire(blocking=False):  # who uses it now says something, too
+                try:
+                    if self._session is not None and not self._session.closed:
+                        self._session.execute("SELECT")
+                except psycopg.Error:
+                    self._end()  # the next write begins anew, or tells why not
+                finally:
+                    self._using.release()
+
+
+class PostgresReader:
+    """A server's side, also on a replica or behind a pooler. Neither the server nor the store need be there yet."""
+
+    def __init__(self, url: str) -> None:
+        self._address = Address.of(url)
+        self._patience = Patience()
+        self._session: Session | None = None
+        self._etags: dict[str, str] | None = None  # None as long as there is no store
+        self._poll_s = 0.0
+
+    def changed(self) -> bool:
+        """Neither waits for notifications nor relies on them: once a second, the database is asked."""
+        with self._address.told():
+            session = self._current()
+            before = self._etags
+            for heard in session.notifies(timeout=0):
+                name, _, etag = heard.payload.partition(" ")
+                self._etags = {**(self._etags or {}), name: etag}
+            if self._etags == before and time.monotonic() >= self._poll_s:
+                self._poll_s = time.monotonic() + _POLL_S
+                self._etags = self._asked(session)
+            return self._etags is not None and self._etags != before
+
+    def read(self, name: DocumentName) -> Document | None:
+        with self._address.told():
+            try:
+                row = (
+                    self._current()
+                    .execute(
+                        "SELECT v.version, d.body, d.etag, d.generated_at FROM lookout.schema_version v"
+                        " LEFT JOIN lookout.documents d ON d.name = %s",
+                        (name,),
+                        binary=True,
+                    )
+                    .fetchone()
+                )
+            except (InvalidSchemaName, UndefinedTable):
+                return None
+        if row is None:
+            return None
+        check_version(row[0], self._address)
+        return None if row[1] is None else Document(*row[1:])
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _asked(self, session: Session) -> dict[str, str] | None:
+        """The documents' ETags."""
+        try:
+            rows = session.execute(
+                "SELECT v.version, d.name, d.etag FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true"
+            ).fetchall()
+        except (InvalidSchemaName, UndefinedTable):
+            return None
+        for version, _, _ in rows:
+            check_version(version, self._address)
+        return {name: etag for _, name, etag in rows if name is not None}
+
+    def _current(self) -> Session:
+        if self._session is None or self._session.closed:
+            with self._patience.attempt(), self._address.told():
+                self._session = self._address.connect("lookout server")
+                self._poll_s = 0
+                _listen(self._session)
+        return self._session
+
+
+def open_writer(url: str, wait_s: float = 0) -> PostgresWriter:
+    """Become the database's writer, making the store if it is not there. StoreBusyError if another monitor is that
+    after ``wait_s``; StoreUnreachableError if the database does not answer; StoreError if it is of no use."""
+    address = Address.of(url)
+    until = time.monotonic() + wait_s
+    while True:
+        writer = PostgresWriter(address)
+        try:
+            writer.open()
+        except StoreBusyError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.1)
+        else:
+            return writer
+
+
+def _listen(session: Session) -> None:
+    """Ask to be notified, where that can be: not of a replica, and a pooler would give the session to others."""
+    if goes_through_a_pooler(session):
+        return
+    try:
+        session.execute(f"LISTEN {_CHANNEL}")
+    except psycopg.Error:
+        if session.closed:
+            raise
+
+
+def _position(session: Session) -> _Position | None:
+    """None if there is no store."""
+    try:
+        row = session.execute("SELECT epoch, writes FROM lookout.writer").fetchone()
+    except (InvalidSchemaName, UndefinedTable):
+        return None
+    return None if row is None else _Position(*row)

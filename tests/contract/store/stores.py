@@ -1,0 +1,22 @@
+"""The stores that every store's tests are run over, and what is put into them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.store.protocol import Reader, Writer
+
+LIVE = Document(b'{"live":1}', '"0123456789abcdef"', 1_793_880_000_001)
+HISTORY = Document(b'{"history":1}', '"fedcba9876543210"', 1_793_880_000_000)
+NOTHING = Pieces({}, (), whole=False)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A place for one store, empty at first."""
+
+    writer: Callable[[float], Writer]  # opens one, and waits so many seconds for another to end
+    reader: Callable[[], Reader]
+    told_within_s: float  # until a reader knows of a change
+    holding: tuple[str, str]  # a program that holds the store, and its argument

@@ -1,0 +1,365 @@
+"""What PostgreSQL does besides what every store does: sessions that are lost, writers that are overtaken, rights."""
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from lookout.core.pieces import Pieces
+from lookout.store.postgres import PostgresReader, PostgresWriter, open_writer
+from lookout.store.postgres_schema import SCHEMA_VERSION
+from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING
+from tests.postgres import Postgres
+
+Opened = Callable[[Writer | Reader], None]
+
+
+@pytest.fixture
+def database(server: Postgres) -> str:
+    return server.a_database()
+
+
+@pytest.fixture
+def url(server: Postgres, database: str) -> str:
+    return server.url(database)
+
+
+@pytest.fixture
+def writer(url: str, opened: Opened) -> PostgresWriter:
+    writer = open_writer(url)
+    opened(writer)
+    return writer
+
+
+@pytest.fixture
+def reader(url: str, opened: Opened) -> PostgresReader:
+    reader = PostgresReader(url)
+    opened(reader)
+    return reader
+
+
+def written_again(writer: Writer, pieces: Pieces = NOTHING) -> None:
+    """Write as a monitor does: until it goes well."""
+    until = time.monotonic() + 10
+    while True:
+        try:
+            return writer.write({"live": HISTORY}, pieces)
+        except LostStoreError:
+            raise
+        except StoreError:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def until_told(reader: Reader) -> float:
+    """How long it took."""
+    began = time.monotonic()
+    while not reader.changed():
+        assert time.monotonic() - began < 5
+        time.sleep(0.01)
+    return time.monotonic() - began
+
+
+def position(server: Postgres, database: str) -> tuple[int, int]:
+    ((epoch, writes),) = server.ask(database, "SELECT epoch, writes FROM lookout.writer")
+    return epoch, writes
+
+
+def test_a_writer_whose_session_was_ended_goes_on_with_a_new_epoch(
+    server: Postgres, database: str, writer: Writer, reader: Reader
+) -> None:
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    assert position(server, database) == (1, 1)
+    assert server.end_session(database) == 1
+    written_again(writer)
+    assert position(server, database) == (2, 1)
+    assert reader.read("live") == HISTORY
+    assert writer.load() == {"a": b"1"}
+    assert server.ask(database, "SELECT epoch, writes FROM lookout.former_writers ORDER BY 1") == [(0, 0), (1, 1)]
+
+
+def test_a_writer_that_was_overtaken_writes_nothing_any_more(
+    server: Postgres, database: str, url: str, writer: Writer, reader: Reader, opened: Opened
+) -> None:
+    server.end_session(database)
+    other = open_writer(url, wait_s=5)
+    opened(other)
+    other.write({"live": LIVE}, Pieces({"a": b"theirs"}, (), whole=False))
+    with pytest.raises(LostStoreError, match="another monitor has taken over"):
+        written_again(writer, Pieces({"a": b"mine"}, (), whole=True))
+    with pytest.raises(LostStoreError):
+        writer.write({"live": HISTORY}, NOTHING)
+    with pytest.raises(LostStoreError):
+        writer.load()
+    assert reader.read("live") == LIVE
+    assert other.load() == {"a": b"theirs"}
+
+
+def test_a_writer_that_was_overtaken_by_one_that_has_ended_writes_nothing_either(
+    server: Postgres, database: str, url: str, writer: Writer
+) -> None:
+    server.end_session(database)
+    open_writer(url, wait_s=5).close()
+    with pytest.raises(LostStoreError, match="written to by another monitor, or set back"):
+        written_again(writer)
+
+
+def test_a_database_that_is_gone_before_the_state_was_loaded_is_begun_anew(
+    server: Postgres, database: str, writer: Writer
+) -> None:
+    server.ask("postgres", f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+    server.end_session(database)
+    with pytest.raises(LostStoreError):
+        writer.load()
+    server.ask("postgres", f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+    with pytest.raises(LostStoreError):
+        writer.write({"live": LIVE}, NOTHING)
+
+
+def test_the_epoch_alone_keeps_a_writer_out(server: Postgres, database: str, writer: Writer, reader: Reader) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    server.ask(database, "UPDATE lookout.writer SET epoch = epoch + 1")
+    with pytest.raises(LostStoreError, match="another monitor has taken over"):
+        writer.write({"live": HISTORY}, NOTHING)
+    assert reader.read("live") == LIVE
+
+
+def test_a_database_that_was_set_back_is_noticed(server: Postgres, database: str, writer: Writer) -> None:
+    """As by a failover to a replica that had not received the last writes."""
+    for _ in range(2):
+        writer.write({"live": LIVE}, NOTHING)
+    server.end_session(database)
+    server.ask(database, "UPDATE lookout.writer SET writes = 1")
+    with pytest.raises(LostStoreError, match="set back"):
+        written_again(writer)
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["was stored", "was not stored"])
+def test_a_write_whose_answer_was_lost_is_made_again(
+    stored: bool, server: Postgres, database: str, writer: Writer, reader: Reader
+) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    server.ask(
+        database,
+        "CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql"
+        " AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END'",
+    )
+    server.ask(database, "CREATE TRIGGER die BEFORE UPDATE ON lookout.documents FOR EACH ROW EXECUTE FUNCTION die()")
+    with pytest.raises(StoreUnreachableError):
+        writer.write({"live": HISTORY}, NOTHING)
+    server.ask(database, "DROP FUNCTION die CASCADE")
+    assert reader.read("live") == LIVE
+    if stored:
+        server.ask(database, "UPDATE lookout.writer SET writes = writes + 1")
+    written_again(writer)
+    assert reader.read("live") == HISTORY
+
+
+def test_a_writer_that_says_nothing_loses_its_session(server: Postgres, database: str) -> None:
+    """That a frozen process does is in the integration tests; here is what the session is promised."""
+    shown = dict(
+        server.ask(
+            database, "SELECT name, setting FROM pg_settings WHERE name LIKE '%timeout%' OR name LIKE 'tcp_keep%'"
+        )
+    )
+    assert shown["idle_session_timeout"] == "0"  # of everybody else
+    holder = open_writer(server.url(database))
+    try:
+        with holder._used() as session:
+            for name in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+                assert session.execute(f"SHOW {name}").fetchone() == ("5s",)
+            # While it is used by a thread that says nothing, nobody else speaks.
+            began = time.monotonic()
+            while not server.ask(database, "SELECT pg_try_advisory_lock(%s)", 0x4C6F6F6B6F7574)[0][0]:
+                assert time.monotonic() - began < 15
+                time.sleep(0.2)
+            assert time.monotonic() - began > 3
+    finally:
+        holder.close()
+
+
+def test_a_session_that_is_used_seldom_is_kept(server: Postgres, database: str, writer: Writer) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    time.sleep(6.5)
+    writer.write({"live": LIVE}, NOTHING)
+    assert position(server, database) == (1, 2)
+
+
+def test_a_reader_goes_on_when_its_session_was_ended(
+    server: Postgres, database: str, writer: Writer, reader: Reader
+) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    assert reader.read("live") == LIVE
+    assert server.end_session(database, "lookout server") == 1
+    with pytest.raises(StoreError):
+        reader.changed()
+    assert reader.read("live") == LIVE
+    reader.changed()
+    took_s = []
+    for document in (HISTORY, LIVE, HISTORY, LIVE):
+        writer.write({"live": document}, NOTHING)
+        took_s.append(until_told(reader))
+    assert min(took_s) < 0.5  # without notifications, each would take the second after which it asks by itself
+
+
+def test_a_reader_waits_for_a_store_that_is_not_there_yet(url: str, reader: Reader, opened: Opened) -> None:
+    assert (reader.changed(), reader.read("live")) == (False, None)
+    writer = open_writer(url)
+    opened(writer)
+    writer.write({"live": LIVE}, NOTHING)
+    assert reader.read("live") == LIVE
+    until_told(reader)
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(
+    server: Postgres, database: str, url: str, reader: Reader
+) -> None:
+    open_writer(url).close()
+    server.ask(database, "UPDATE lookout.schema_version SET version = %s", SCHEMA_VERSION + 1)
+    said = r"written by a newer version of Lookout \(schema 2, this one knows 1\)"
+    with pytest.raises(StoreError, match=said):
+        open_writer(url, wait_s=5)
+    for look in (reader.changed, lambda: reader.read("live")):
+        with pytest.raises(StoreError, match=said):
+            look()
+    assert position(server, database) == (1, 0)
+
+
+def test_a_role_needs_no_more_rights_than_documented(server: Postgres, database: str, opened: Opened) -> None:
+    monitor, reading = f"{database}_monitor", f"{database}_server"
+    for role in (monitor, reading):
+        server.ask(database, f"CREATE ROLE {role} LOGIN")
+    with pytest.raises(StoreError, match="permission denied for database"):
+        open_writer(server.url(database, monitor))
+    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {monitor}")
+    writer = open_writer(server.url(database, monitor), wait_s=5)
+    opened(writer)
+    writer.write({"live": LIVE}, NOTHING)
+    reader = PostgresReader(server.url(database, reading))
+    opened(reader)
+    with pytest.raises(StoreError, match="permission denied for schema lookout"):
+        reader.read("live")
+    server.ask(database, f"GRANT USAGE ON SCHEMA lookout TO {reading}")
+    server.ask(database, f"GRANT SELECT ON lookout.schema_version, lookout.documents TO {reading}")
+    assert reader.read("live") == LIVE
+    assert reader.changed()
+
+
+PLANTED = "xyzzy-planted"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"postgresql://me:{PLANTED}@127.0.0.1:1/lookout", "Connection refused"),
+        (f"postgresql://me:{PLANTED}@no.such.host.invalid/lookout?connect_timeout=2", "no.such.host.invalid"),
+        (f"postgresql://me:{PLANTED}@/lookout?host=/no/such/folder&sslpassword=more-{PLANTED}", "No such file"),
+        (f"postgresql://me:p@{PLANTED}@host/lookout", "write @ as %40"),
+        (f"postgresql://me:{PLANTED}/{PLANTED}@host/lookout", "write @ as %40"),
+        (f"postgresql://me:%zz{PLANTED}@host/lookout", "not an address that PostgreSQL's clients understand"),
+        (f"postgresql://me@host/lookout?password={PLANTED}&nonsense=1", "not an address"),
+        (f"postgresql://me@host:{PLANTED}/lookout", "the port is not a number"),
+        ("postgresql://me:refused@127.0.0.1:1/lookout", "PostgreSQL lookout on 127.0.0.1: OperationalError"),
+    ],
+)
+def test_no_failure_tells_the_password(url: str, said: str) -> None:
+    def read() -> None:
+        PostgresReader(url).read("live")
+
+    for attempt in (lambda: open_writer(url), read):
+        with pytest.raises(StoreError) as caught:
+            attempt()
+        told = "".join(traceback.format_exception(caught.value))
+        assert PLANTED not in told
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_password_is_told_without_it(server: Postgres, database: str) -> None:
+    (hba,) = (row[0] for row in server.ask(database, "SHOW hba_file"))
+    server.ask(database, f"CREATE ROLE {database}_guest LOGIN PASSWORD 'another'")
+    rule = server.folder.joinpath(hba)
+    before = rule.read_text()
+    rule.write_text(f"local all {database}_guest scram-sha-256\n{before}")
+    try:
+        server.ask(database, "SELECT pg_reload_conf()")
+        time.sleep(0.3)
+        with pytest.raises(StoreError, match="password authentication failed") as caught:
+            open_writer(server.url(database, f"{database}_guest", PLANTED))
+        assert PLANTED not in "".join(traceback.format_exception(caught.value))
+    finally:
+        rule.write_text(before)
+        server.ask(database, "SELECT pg_reload_conf()")
+
+
+def test_a_replica_is_read_and_never_written(server: Postgres, database: str, writer: Writer, opened: Opened) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    with server.a_replica() as folder:
+        url = f"postgresql://postgres@/{database}?host={folder}"
+        with pytest.raises(StoreError, match="a read-only replica; the monitor needs the primary server"):
+            open_writer(url)
+        reader = PostgresReader(url)
+        opened(reader)
+        assert (reader.changed(), reader.read("live")) == (True, LIVE)
+        writer.write({"live": HISTORY}, NOTHING)
+        until_told(reader)
+        assert reader.read("live") == HISTORY
+
+
+def test_a_pooler_is_read_through_and_never_written_through(
+    server: Postgres, database: str, writer: Writer, opened: Opened
+) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    with a_pooler(f"{server.folder}/.s.PGSQL.5432") as port:
+        url = f"postgresql://postgres@127.0.0.1:{port}/{database}?sslmode=disable&gssencmode=disable"
+        with pytest.raises(StoreError, match="a connection pooler answers, but the monitor needs a session of its own"):
+            open_writer(url)
+        reader = PostgresReader(url)
+        opened(reader)
+        assert (reader.changed(), reader.read("live")) == (True, LIVE)
+        writer.write({"live": HISTORY}, NOTHING)
+        until_told(reader)
+        assert reader.read("live") == HISTORY
+        reader.close()
+
+
+@contextmanager
+def a_pooler(path: str) -> Iterator[int]:
+    """Passes everything on, but tells its clients a process number of its own, as poolers do."""
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = listening.accept()
+            except OSError:
+                return
+            upstream = socket.socket(socket.AF_UNIX)
+            upstream.connect(path)
+            for one, other, told in ((client, upstream, True), (upstream, client, False)):
+                threading.Thread(target=carry, args=(one, other, told), daemon=True).start()
+
+    def carry(one: socket.socket, other: socket.socket, told: bool) -> None:
+        with one, other:
+            while got := one.recv(65536):
+                if not told and (at := got.find(b"K\x00\x00\x00\x0c")) >= 0:
+                    got, told = got[: at + 5] + b"\x00\x00\x00\x07" + got[at + 9 :], True
+                other.sendall(got)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        accepting = threading.Thread(target=serve, daemon=True)
+        accepting.start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+        accepting.join()
+
+
+def test_who_does_not_use_it_does_not_load_its_driver() -> None:
+    program = "import sys, lookout.cli; print('psycopg' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"

@@ -1,0 +1,146 @@
+"""What the SQLite file does besides what every store does."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lookout.store.protocol import Reader, StoreError, Writer
+from lookout.store.sqlite import SCHEMA_VERSION, SqliteReader, open_writer
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "lookout.db"
+
+
+@pytest.fixture
+def writer(path: Path, opened: Callable[[Writer | Reader], None]) -> Writer:
+    writer = open_writer(path)
+    opened(writer)
+    return writer
+
+
+@pytest.fixture
+def reader(path: Path, opened: Callable[[Writer | Reader], None]) -> Reader:
+    reader = SqliteReader(path)
+    opened(reader)
+    return reader
+
+
+def test_the_file_is_for_its_owner_alone(path: Path, writer: Writer) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    for file in path.parent.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+def test_a_reader_waits_for_a_file_that_is_not_there_yet(path: Path, reader: Reader) -> None:
+    assert (reader.changed(), reader.read("live")) == (False, None)
+    writer = open_writer(path)
+    writer.write({"live": LIVE}, NOTHING)
+    writer.close()
+    assert (reader.changed(), reader.read("live")) == (True, LIVE)
+
+
+def test_a_reader_notices_a_file_that_was_replaced_or_taken_away(path: Path, reader: Reader) -> None:
+    for name, document in (("lookout.db", LIVE), ("other.db", HISTORY)):
+        writer = open_writer(path.with_name(name))
+        writer.write({"live": document}, NOTHING)
+        writer.close()
+    assert (reader.changed(), reader.read("live")) == (True, LIVE)
+    path.with_name("other.db").replace(path)
+    assert (reader.changed(), reader.read("live")) == (True, HISTORY)
+    path.unlink()
+    assert (reader.changed(), reader.read("live")) == (False, None)
+
+
+def test_a_file_has_one_writer_whatever_it_is_called(path: Path, writer: Writer) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    other = path.with_name("other.db")
+    other.symlink_to(path)
+    with pytest.raises(StoreError, match="another monitor is writing to it"):
+        open_writer(other)
+
+
+def test_a_writer_notices_that_its_file_was_replaced_or_taken_away(path: Path, writer: Writer) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    path.rename(path.with_name("elsewhere.db"))
+    with pytest.raises(StoreError, match="was replaced or removed"):
+        writer.write({"live": LIVE}, NOTHING)
+    path.touch()
+    with pytest.raises(StoreError, match="was replaced or removed"):
+        writer.write({"live": LIVE}, NOTHING)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader: Reader) -> None:
+    path.write_bytes(b"my diary, not a database, and long enough to tell" * 100)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"lookout\.db: file is not a database"):
+        open_writer(path)
+    with pytest.raises(StoreError, match="file is not a database"):
+        reader.read("live")
+    assert path.read_bytes() == before
+
+
+def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.executescript("CREATE TABLE mine (x); INSERT INTO mine VALUES (7);")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"a database of another program; choose another file in store\.url"):
+        open_writer(path)
+    assert path.read_bytes() == before
+
+
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
+    open_writer(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 2, this one knows 1\)"):
+        open_writer(path)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="No such file or directory"):
+        open_writer(tmp_path / "no" / "such" / "lookout.db")
+
+
+FULL = """
+import sys
+from pathlib import Path
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.store.protocol import StoreError
+from lookout.store.sqlite import open_writer
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+writer = open_writer(Path(sys.argv[1]))
+writer.write({}, Pieces({"a": b"1"}, (), whole=False))
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+try:
+    writer.write({}, Pieces({"a": b"2" * 10_000_000}, (), whole=False))
+except StoreError as error:
+    print("refused", error)
+assert writer.load() == {"a": b"1"}
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+writer.write({}, Pieces({"a": b"3"}, (), whole=False))
+print(writer.load())
+"""
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room_again(path: Path) -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True, env=os.environ
+    )
+    refused, kept = outcome.stdout.splitlines()
+    assert refused.startswith(f"refused {path}: ")
+    assert kept == "{'a': b'3'}"

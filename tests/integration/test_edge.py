@@ -1,0 +1,258 @@
+"""Varnish with the configuration that Lookout prints: paths, the rate limit, callers (E1, E2, E6)."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.edged import START_WITHIN_S, Edge, a_varnish, an_edge, an_origin, caching, needs_varnish, says
+from tests.integration.fast import LOOKOUT
+from tests.integration.raw import RawServer, a_raw_server, a_request, parsed, store, until
+from tests.integration.served import HISTORY, LIVE, a_free_port
+
+pytestmark = needs_varnish
+
+BODY = b'{"live":' + b"1" * 2_000 + b"}"
+ADDED = {"age", "x-cache", "vary", "date", "server", "connection"}
+A_MINUTE_S = 60
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawServer]]:
+    """A real server with a live report and no history, and the edge that ``lookout edge-config`` makes for it."""
+    folder = tmp_path_factory.mktemp("edge")
+    store(folder, live=BODY)
+    with a_raw_server(folder) as server:
+        config = folder / "edge.toml"
+        config.write_text(f'[server]\nrate_limit_per_minute = 0\n[edge]\norigin = "127.0.0.1:{server.port}"\n')
+        printed = subprocess.run([LOOKOUT, "edge-config", "-c", config], check=True, capture_output=True, text=True)
+        with a_varnish(folder, printed.stdout) as edge:
+            until(lambda: server.ask().http_code == 200, "the server has the report")
+            yield edge, server
+
+
+@pytest.mark.clause("E5", "A1", "A3", "A4", "A5", "A6", "A7", "A8", "A12", "A15", "V3")
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(a_request("GET"), id="the live report"),
+        pytest.param(a_request("HEAD"), id="its headers"),
+        pytest.param(a_request("GET", LIVE + "?x=1"), id="a query string"),
+        pytest.param(a_request("GET", "/api/v1/protocol/%6Civene%73s?x"), id="a percent-encoded path"),
+        pytest.param(a_request("GET", LIVE, "Range: bytes=0-9"), id="a part"),
+        pytest.param(a_request("GET", LIVE, "If-None-Match: *"), id="whatever there is"),
+        pytest.param(a_request("OPTIONS", LIVE, "Origin: https://a.example"), id="a preflight"),
+        pytest.param(a_request("POST", LIVE, "Content-Length: 5") + b"hello", id="a method with a body"),
+        pytest.param(a_request("DELETE", HISTORY), id="another method"),
+        pytest.param(a_request("PURGE", LIVE), id="a method of caches"),
+        pytest.param(a_request("GET", HISTORY), id="no history yet"),
+        pytest.param(a_request("HEAD", HISTORY), id="its headers too"),
+        pytest.param(a_request("GET", "/openapi.json"), id="the description"),
+        pytest.param(a_request("GET", "/schemas/history.json"), id="a schema"),
+        pytest.param(a_request("GET", "/schemas/nothing.json"), id="no schema"),
+        pytest.param(a_request("GET", "/assets/nothing.js"), id="no asset"),
+        pytest.param(a_request("GET", "/?x=1"), id="the status page"),
+        pytest.param(b"GET /api/v1/protocol/liveness HTTP/1.0\r\n\r\n", id="no host"),
+    ],
+)
+def test_the_edge_answers_as_the_server_does(both: tuple[Edge, RawServer], request_: bytes) -> None:
+    edge, server = both
+    ours, theirs = parsed(edge.exchange(request_)), parsed(server.exchange(request_))
+    assert (ours.http_code, ours.body) == (theirs.http_code, theirs.body)
+    added = {"content-type"} if ours.http_code == 304 else set()  # of what the cached 200 has
+    assert {name: text for name, text in ours.headers if name not in ADDED | added} == {
+        name: text for name, text in theirs.headers if name not in ADDED
+    }
+    assert dict(ours.headers).get("vary", "Accept-Encoding") == "Accept-Encoding"
+
+
+def test_the_tool_runs_it_and_ends_in_order() -> None:
+    edge = Edge(a_free_port())
+    command = [sys.executable, "-m", "tools.edge", "--listen", f"127.0.0.1:{edge.port}", "--origin", "127.0.0.1:1"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+
+        def answers() -> bool:
+            assert process.poll() is None
+            try:
+                return edge.ask("GET", "/nowhere").http_code == 404
+            except OSError:
+                return False
+
+        until(answers, "the edge answers", START_WITHIN_S)
+        refused = edge.ask()
+        assert refused.http_code == 503
+        assert isinstance(json.loads(refused.body)["message"], str)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        with pytest.raises(ConnectionRefusedError):
+            edge.ask()
+    finally:
+        process.terminate()  # and varnishd with it
+        process.wait()
+
+
+@pytest.mark.clause("E1")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nowhere",
+        "/api",
+        "/api/v1/other/liveness",
+        LIVE + "/",
+        LIVE + "/history/",
+        LIVE + "%",
+        LIVE + "%2",
+        LIVE + "%00",
+        LIVE + "%0d%0aX:1",
+        LIVE + "%3Fx",
+        "/api/v1/protocol/%256civeness",
+        "//api/v1/protocol/liveness",
+        "/assets",
+        "/%61ssets/page.js",
+        "/schemas",
+        "/openapi.json/",
+        "/metrics",
+        "*",
+    ],
+)
+def test_any_other_path_is_answered_by_the_edge_itself(both: tuple[Edge, RawServer], path: str) -> None:
+    edge, _ = both
+    answer = edge.ask("GET", path)
+    assert answer.http_code == 404
+    assert isinstance(json.loads(answer.body)["message"], str)
+    headers = dict(answer.headers)
+    assert headers["content-type"] == "application/json; charset=utf-8"
+    assert headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in headers
+    assert edge.ask("HEAD", path).body == b""
+
+
+@pytest.mark.clause("E1", "A1")
+def test_no_error_of_the_edge_and_no_document_says_what_software_it_is(both: tuple[Edge, RawServer]) -> None:
+    edge, _ = both
+    for path in (LIVE, "/nowhere"):
+        headers = dict(edge.ask("GET", path).headers)
+        assert not {"via", "x-varnish", "x-edge-grace", "accept-ranges"} & set(headers)
+        assert "varnish" not in str(headers).lower()
+
+
+@pytest.mark.clause("E2")
+def test_of_one_caller_120_requests_in_a_minute_pass_and_the_121st_is_refused_path_by_path(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port, limit=120) as edge:
+        origin.script = says("first", cache_control=caching(fresh=600))
+        into_s = time.time() % A_MINUTE_S  # the edge counts by the minutes of the clock
+        if into_s > A_MINUTE_S - 10:
+            time.sleep(A_MINUTE_S - into_s)
+        assert edge.codes(60) == [200] * 60
+        assert edge.codes(20, "HEAD", LIVE + "?x=1") == [200] * 20
+        assert edge.codes(20, "GET", "/api/v1/protocol/%6civeness") == [200] * 20
+        assert edge.codes(10, "OPTIONS") == [200] * 10
+        assert edge.codes(10, "POST") == [200] * 10
+        refused = edge.ask()
+        assert refused.http_code == 429
+        headers = dict(refused.headers)
+        assert headers["retry-after"] == "60"
+        assert headers["content-type"] == "text/plain; charset=utf-8"
+        assert headers["cache-control"] == "no-store"
+        assert "access-control-allow-origin" not in headers
+        assert b"1015" in refused.body
+        assert {edge.ask(method).http_code for method in ("GET", "HEAD", "OPTIONS", "POST")} == {429}
+        assert edge.ask("GET", HISTORY).http_code == 200
+        assert edge.ask("GET", LIVE, peer="127.0.0.2").http_code == 200
+        assert edge.ask("GET", "/openapi.json").http_code == 200
+
+
+@pytest.mark.clause("E2")
+def test_requests_at_the_same_time_are_counted_too(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port, limit=50, minute_s=3600) as edge:
+        origin.script = says("first", cache_control=caching(fresh=600))
+        assert sorted(answer.http_code for answer in edge.at_once(60)) == [200] * 50 + [429] * 10
+
+
+@pytest.mark.clause("E2")
+def test_a_ban_is_not_prolonged_by_asking_and_ends(tmp_path: Path) -> None:
+    with (
+        an_origin() as origin,
+        an_edge(tmp_path, origin.port, limit=2, ban_s=2, minute_s=1) as edge,  # so a new minute has begun by its end
+    ):
+        origin.script = says("first", cache_control=caching(fresh=600))
+        until(lambda: edge.ask().http_code == 429, "a ban")
+        began = time.monotonic()
+        refusals: list[str] = []
+        while (answer := edge.ask()).http_code == 429:
+            refusals.append(dict(answer.headers)["retry-after"])
+            time.sleep(0.05)
+        assert 1.8 < time.monotonic() - began < 4
+        assert refusals[0] == "2"
+        assert refusals[-1] == "1"
+
+
+@pytest.mark.clause("E2")
+def test_without_a_limit_the_edge_counts_nobody(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port, limit=0) as edge:
+        origin.script = says("first", cache_control=caching(fresh=600))
+        assert edge.codes(150) == [200] * 150
+
+
+def forwarded(*lists: str) -> tuple[str, ...]:
+    return tuple(f"X-Forwarded-For: {text}" for text in lists)
+
+
+@pytest.mark.clause("E6", "E2")
+def test_callers_behind_a_trusted_proxy_are_counted_apart_and_others_by_their_own_address(tmp_path: Path) -> None:
+    with (
+        an_origin() as origin,
+        an_edge(tmp_path, origin.port, limit=1, trusted=("127.0.0.1", "10.1.2.3/8"), minute_s=3600) as edge,
+    ):
+        origin.script = says("first", cache_control=caching(fresh=600))
+
+        def code(*headers: str, peer: str = "127.0.0.1") -> int:
+            return edge.ask("GET", LIVE, *headers, peer=peer).http_code
+
+        assert [code(*forwarded("192.0.2.1")) for _ in range(2)] == [200, 429]
+        assert code(*forwarded("192.0.2.2")) == 200
+        # Each of these is one of the two above, however it is written and whatever stands before it.
+        for text in ("9.9.9.9, 192.0.2.1", "192.0.2.2:4711", " 192.0.2.1 ,, 10.0.0.1 ,10.0.0.2,", "::ffff:192.0.2.1"):
+            assert code(*forwarded(text)) == 429, text
+        assert code(*forwarded("9.9.9.9", "192.0.2.1")) == 429
+        # A /64 is one caller.
+        assert code(*forwarded("2001:db8::1")) == 200
+        for text in ("2001:db8::2", "[2001:db8:0:0:1::]:443", "2001:DB8:0:0:1:2:3:4", "2001:db8::1:2:3:4%eth0"):
+            assert code(*forwarded(text)) == 429, text
+        for text, same in (
+            ("1:0:0:2:3:4:5:6", "1:0:0:2::"),
+            ("::1:2:3:4:5", "0:0:0:1::9"),
+            ("::1:2:3:4:5:6", "0:0:1:2::9"),
+            ("::5:6:7:8", "::1"),
+            ("1:2:3:4:5:6:7:8", "1:2:3:4::"),
+            ("1:2:3::", "1:2:3:0:8::"),
+            ("7::", "7::1:2:3:4"),
+        ):
+            assert [code(*forwarded(each)) for each in (text, same)] == [200, 429], text
+        # What cannot be read ends the list: the proxy that wrote it is counted.
+        assert [code(*forwarded("nonsense, 10.0.0.1")) for _ in range(2)] == [200, 429]
+        assert code(*forwarded("localhost,10.0.0.1")) == 429
+        # Nobody else is believed.
+        assert code(*forwarded("192.0.2.77"), peer="127.0.0.2") == 200
+        assert code(*forwarded("192.0.2.78"), peer="127.0.0.2") == 429
+
+
+@pytest.mark.clause("E6")
+def test_the_server_hears_of_the_caller_alone_and_of_no_body(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port, trusted=("127.0.0.1",)) as edge:
+        spoofed = ("X-Edge-Caller: 8.8.8.8", "X-Edge-Try: 1", "X-Edge-Network: 8.8.8.8")
+        for peer, caller in (("127.0.0.1", "192.0.2.1"), ("127.0.0.2", "127.0.0.2")):
+            edge.ask("OPTIONS", LIVE, *forwarded("9.9.9.9, 192.0.2.1"), *spoofed, peer=peer)
+            heard = origin.asked[-1].lower().split("\r\n")
+            assert [line for line in heard if line.startswith("x-forwarded-for")] == [f"x-forwarded-for: {caller}"]
+            assert not [line for line in heard if line.startswith("x-edge")]
+        edge.exchange(a_request("POST", LIVE, "Content-Length: 5") + b"hello")
+        assert "hello" not in origin.asked[-1]
+        assert "content-length: 5" not in origin.asked[-1].lower()

@@ -1,0 +1,277 @@
+"""The shared cache of the reference edge: freshness, staleness, copies (E3, E4), in seconds instead of minutes."""
+
+import gzip
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.edged import (
+    Origin,
+    Script,
+    an_edge,
+    an_origin,
+    babbles,
+    caching,
+    fails,
+    hangs,
+    needs_varnish,
+    says,
+)
+from tests.integration.raw import Answer, until
+from tests.integration.served import HISTORY, LIVE
+
+pytestmark = needs_varnish
+
+STALE_S = 1.2  # when a copy that is fresh for one second is not any more
+LONG = caching(fresh=60)
+SOON_STALE = caching(fresh=1, while_revalidate=0, if_error=60)
+
+
+def header(answer: Answer, name: str) -> str:
+    return dict(answer.headers)[name]
+
+
+@pytest.mark.clause("E3")
+def test_a_fresh_copy_is_served_without_asking_the_origin_and_tells_its_age(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", "Age: 10", cache_control=LONG)
+        assert edge.ask().body == b"first"
+        time.sleep(1.1)
+        answers = [edge.ask(method, LIVE) for method in ("GET", "HEAD", "GET")]
+        assert [answer.body for answer in answers] == [b"first", b"", b"first"]
+        assert all(11 <= int(header(answer, "age")) < 20 for answer in answers)
+        assert all(header(answer, "cache-control") == LONG for answer in answers)
+        assert len(origin.asked) == 1
+
+
+@pytest.mark.clause("E3")
+def test_a_copy_just_past_its_freshness_is_served_at_once_while_one_request_fetches_another(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=caching(fresh=1, while_revalidate=30, if_error=60))
+        edge.ask()
+        time.sleep(STALE_S)
+        origin.script = says("second", cache_control=LONG, after_s=2)
+        asked_at = time.monotonic()
+        assert {answer.body for answer in edge.at_once(20)} == {b"first"}
+        assert time.monotonic() - asked_at < 2
+        until(lambda: edge.ask().body == b"second", "the new copy is there")
+        assert len(origin.asked) == 2
+
+
+@pytest.mark.clause("E3")
+def test_an_older_copy_is_not_served_while_the_origin_answers_and_all_wait_for_the_same_new_one(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=SOON_STALE)
+        edge.ask()
+        time.sleep(STALE_S)
+        origin.script = says("second", cache_control=LONG, after_s=0.5)
+        assert {answer.body for answer in edge.at_once(30)} == {b"second"}
+        assert len(origin.asked) == 2
+
+
+@pytest.mark.clause("E3")
+def test_many_who_come_to_an_empty_cache_cause_one_request(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=LONG, after_s=0.5)
+        assert {answer.body for answer in edge.at_once(30)} == {b"first"}
+        assert len(origin.asked) == 1
+
+
+@pytest.mark.clause("E3")
+@pytest.mark.parametrize(
+    ("script", "while_revalidate"),
+    [
+        pytest.param(fails(500), 0, id="500"),
+        pytest.param(fails(503), 0, id="503"),
+        pytest.param(fails(503), 30, id="503 in the background"),
+        pytest.param(fails(429), 0, id="429"),
+        pytest.param(says("lost", http_code=404), 30, id="404 that may be kept"),
+        pytest.param(says("other", cache_control="max-age=60"), 0, id="200 of somebody else's"),
+        pytest.param(says("second", cut=3), 0, id="a body that breaks off"),
+        pytest.param(says("second", cut=3), 30, id="a body that breaks off in the background"),
+        pytest.param(babbles, 0, id="no HTTP"),
+        pytest.param(babbles, 30, id="no HTTP in the background"),
+    ],
+)
+def test_nothing_but_a_whole_document_replaces_the_last_good_copy(
+    tmp_path: Path, script: Script, while_revalidate: int
+) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=caching(1, while_revalidate, if_error=60))
+        edge.ask()
+        time.sleep(STALE_S)
+        origin.script = script
+        answers = [edge.ask() for _ in range(3)]
+        until(lambda: len(origin.asked) > 1, "the origin was tried")
+        time.sleep(0.1)
+        answers.append(edge.ask())
+        assert [(answer.http_code, answer.body) for answer in answers] == [(200, b"first")] * 4
+        assert all(int(header(answer, "age")) >= 1 for answer in answers)
+
+
+@pytest.mark.clause("E3")
+def test_an_origin_that_hangs_keeps_all_readers_waiting_once_and_then_nobody(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=SOON_STALE)
+        edge.ask()
+        time.sleep(STALE_S)
+        origin.script = hangs
+        asked_at = time.monotonic()
+        assert {answer.body for answer in edge.at_once(30)} == {b"first"}
+        assert time.monotonic() - asked_at < 5
+        again_at = time.monotonic()
+        assert {answer.body for answer in edge.at_once(30)} == {b"first"}
+        assert time.monotonic() - again_at < 2
+        assert len(origin.asked) <= 4
+
+
+def kill(origin: Origin) -> None:
+    origin.die()
+
+
+def break_down(origin: Origin) -> None:
+    origin.script = fails(503)
+
+
+@pytest.mark.clause("E3")
+@pytest.mark.parametrize(("trouble", "while_revalidate"), [(kill, 1), (break_down, 0)], ids=["killed", "answers 503"])
+def test_after_a_failure_the_last_good_copy_is_served_until_stale_if_error_is_over_and_no_longer(
+    tmp_path: Path, trouble: Callable[[Origin], None], while_revalidate: int
+) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=caching(1, while_revalidate, if_error=2))
+        before = time.monotonic()
+        edge.ask()
+        after = time.monotonic()
+        trouble(origin)
+        served: list[float] = []
+        while True:
+            asked_at = time.monotonic()
+            answer = edge.ask()
+            if answer.http_code != 200:
+                break
+            assert answer.body == b"first"
+            served.append(asked_at)
+            time.sleep(0.05)
+        assert time.monotonic() - before >= 3
+        assert served[-1] - after <= 3.05
+        assert answer.http_code == 503
+        assert header(answer, "cache-control") == "no-store"
+        if trouble is kill:
+            assert isinstance(json.loads(answer.body)["message"], str)
+        else:
+            origin.script = says("second")
+            assert edge.ask().body == b"second"
+
+
+@pytest.mark.clause("E3")
+def test_the_origin_is_tried_again_some_seconds_after_a_failure_while_readers_have_the_copy(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=SOON_STALE)
+        edge.ask()
+        time.sleep(STALE_S)
+        origin.script = fails(503)
+        edge.ask()
+        origin.script = says("second", cache_control=LONG)
+        assert edge.ask().body == b"first"
+        until(lambda: edge.ask().body == b"second", "the new copy is there", within_s=8)
+        assert len(origin.asked) == 3
+
+
+@pytest.mark.clause("E3", "A11")
+def test_an_error_before_the_first_document_is_passed_on_and_never_kept(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = fails(503)
+        refused = edge.ask()
+        assert (refused.http_code, refused.body) == (503, b'{"error":"no"}')
+        assert header(refused, "access-control-allow-origin") == "*"
+        origin.script = says("first", cache_control=LONG)
+        assert [edge.ask().body for _ in range(3)] == [b"first"] * 3
+        assert len(origin.asked) == 2
+        time.sleep(1.2)  # what remembers the error for a second is gone
+        assert edge.ask().body == b"first"
+        assert len(origin.asked) == 2
+
+
+@pytest.mark.clause("E3")
+def test_those_who_come_to_an_empty_cache_while_the_origin_hangs_do_not_queue(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = hangs
+        asked_at = time.monotonic()
+        assert {answer.http_code for answer in edge.at_once(4)} == {503}
+        assert time.monotonic() - asked_at < 8
+        origin.script = says("first", cache_control=LONG)
+        assert edge.ask().body == b"first"
+
+
+@pytest.mark.clause("E3")
+def test_a_304_of_the_origin_makes_the_copy_fresh_again(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=SOON_STALE)
+        edge.ask()
+        time.sleep(STALE_S)
+        origin.script = lambda connection: connection.sendall(
+            b'HTTP/1.1 304 Not Modified\r\nETag: "first"\r\nConnection: close\r\n'
+            b"Cache-Control: " + LONG.encode() + b"\r\n\r\n"
+        )
+        plain, packed = edge.ask(), edge.ask("GET", LIVE, "Accept-Encoding: gzip")
+        assert (plain.http_code, plain.body, header(plain, "etag")) == (200, b"first", '"first"')
+        assert (gzip.decompress(packed.body), header(packed, "etag")) == (b"first", 'W/"first"')
+        assert header(plain, "age") == "0"
+        assert header(plain, "cache-control") == LONG
+        assert len(origin.asked) == 2
+        assert 'If-None-Match: W/"first"' in origin.asked[1] or 'If-None-Match: "first"' in origin.asked[1]
+
+
+@pytest.mark.clause("E4", "A6")
+def test_there_is_a_copy_for_each_origin_and_none_for_a_query_string(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        bodies = {}
+        for name in ("https://a.example", "https://b.example", "null"):
+            origin.script = says(name, cache_control=LONG)
+            bodies[name] = edge.ask("GET", LIVE, f"Origin: {name}").body.decode()
+        origin.script = says("nobody", cache_control=LONG)
+        nobody = edge.ask()
+        assert all(name == body for name, body in bodies.items())
+        assert nobody.body == b"nobody"
+        origin.script = says("another", cache_control=LONG)
+        for query in ("?", "?x=1", "?%00", "?a=1&b=2/../x"):
+            for name in bodies:
+                answer = edge.ask("GET", LIVE + query, f"Origin: {name}")
+                assert answer.body == name.encode()
+                assert header(answer, "vary") == "Accept-Encoding"
+        assert edge.ask("GET", HISTORY).body == b"another"
+        assert len(origin.asked) == 5
+
+
+@pytest.mark.clause("E4", "A14")
+def test_nothing_else_that_a_reader_says_makes_another_copy(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=LONG)
+        for said in ("Cookie: a=1", "Authorization: Basic eDp5", "Cache-Control: no-cache", "Range: bytes=0-1"):
+            for more in ((said,), (), (said, "Accept: text/html")):
+                answer = edge.ask("GET", LIVE, *more)
+                assert (answer.http_code, answer.body) == (200, b"first"), said
+        assert len(origin.asked) == 1
+
+
+@pytest.mark.clause("A5", "E5")
+def test_a_reader_that_has_the_copy_gets_304_however_it_names_it(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=LONG)
+        for coding in ((), ("Accept-Encoding: gzip",)):
+            for named in ('"first"', 'W/"first"', '"other", W/"first"', '"a","first" , "b"', "*", " * "):
+                for method in ("GET", "HEAD"):
+                    answer = edge.ask(method, LIVE, f"If-None-Match: {named}", *coding)
+                    assert (answer.http_code, answer.body) == (304, b""), named
+                    assert header(answer, "etag").removeprefix("W/") == '"first"'
+                    assert header(answer, "cache-control") == LONG
+                    assert header(answer, "access-control-allow-origin") == "*"
+            two_lines = edge.ask("GET", LIVE, 'If-None-Match: "other"', 'If-None-Match: "first"', *coding)
+            assert two_lines.http_code == 304
+            for named in ('"other"', "first", '"firs"', 'W/"other", "more"', ""):
+                assert edge.ask("GET", LIVE, f"If-None-Match: {named}", *coding).http_code == 200, named
+        assert len(origin.asked) == 1

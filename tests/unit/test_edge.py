@@ -1,0 +1,124 @@
+"""The configuration of Varnish: settings in, text out."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lookout.cli import main
+from lookout.config import ConfigError, read_config
+from lookout.edge.varnish import configuration
+from lookout.settings import Edge, Server, Settings
+from tests.integration.edged import VARNISHD, needs_varnish
+
+
+def test_the_origin_and_the_paths_are_those_of_the_settings() -> None:
+    vcl = configuration(Settings(protocol="rail-gun.v2~x", edge=Edge(origin="lookout.internal:8081")))
+    assert '.host = "lookout.internal";' in vcl
+    assert '.port = "8081";' in vcl
+    assert '"/api/v1/rail-gun.v2~x/liveness"' in vcl
+    assert '"/api/v1/rail-gun.v2~x/liveness/history"' in vcl
+    assert "@" not in vcl
+
+
+def test_an_origin_in_brackets_is_an_address_without_them() -> None:
+    vcl = configuration(Settings(edge=Edge(origin="[2001:db8::5]:80")))
+    assert '.host = "2001:db8::5";' in vcl
+
+
+@pytest.mark.clause("E1")
+@pytest.mark.parametrize("protocol", ['a"b', "a/b", "a b", "a%62", "", "..", "a\nb", "ä", "a$b", "a@b"])
+def test_a_segment_that_would_need_escaping_never_gets_as_far(tmp_path: Path, protocol: str) -> None:
+    file = tmp_path / "lookout.toml"
+    file.write_text(f"protocol = {protocol!a}\n".replace("\\xe4", "\\u00e4"))
+    with pytest.raises(ConfigError, match="protocol"):
+        read_config(file)
+
+
+@pytest.mark.clause("E1", "A1")
+def test_a_segment_is_compared_as_text_and_not_as_a_pattern() -> None:
+    vcl = configuration(Settings(protocol="a.b"))
+    assert not re.search(r'~ "[^"]*a\.b', vcl)
+
+
+@pytest.mark.clause("E2")
+@pytest.mark.parametrize("limit", [1, 11, 12, 13, 120, 121, 1000, 2**53 - 1])
+def test_the_buckets_of_a_minute_hold_the_limit_between_them(limit: int) -> None:
+    vcl = configuration(Settings(server=Server(rate_limit_per_minute=limit)))
+    buckets = re.findall(r'is_denied\("\d+ " \+ req.http.X-Edge-Minute, (\d+), (\d+)s\)', vcl)
+    assert sum(int(size) for size, _ in buckets) == min(limit, 10**9)
+    assert len(buckets) <= 12
+    # None regains a token within the minute.
+    assert all(60 / int(period_s) * int(size) < 1 for size, period_s in buckets)
+
+
+@pytest.mark.clause("E2")
+def test_without_a_limit_there_is_no_limiter() -> None:
+    assert "1015" in configuration(Settings())
+    assert "1015" not in configuration(Settings(server=Server(rate_limit_per_minute=0)))
+
+
+@pytest.mark.clause("E2")
+def test_a_ban_lasts_as_long_as_the_settings_say() -> None:
+    assert "120.000s, 60.000s) > 0s" in configuration(Settings())
+    assert "31.000s, 15.500s) > 0s" in configuration(Settings(server=Server(ban_s=15.5)))
+
+
+@pytest.mark.clause("E6")
+def test_nobody_is_believed_unless_the_settings_name_them() -> None:
+    assert "acl" not in configuration(Settings())
+    proxies = ("10.0.0.0/8", "192.0.2.7", "2001:db8::/32")
+    vcl = configuration(Settings(server=Server(trusted_proxies=proxies)))
+    assert '"10.0.0.0"/8;\n    "192.0.2.7"/32;\n    "2001:db8::"/32;' in vcl
+
+
+def test_the_command_prints_it(tmp_path: Path) -> None:
+    file = tmp_path / "lookout.toml"
+    file.write_text('[edge]\norigin = "127.0.0.1:81"\n')
+    answer = CliRunner().invoke(main, ["edge-config", "-c", str(file)])
+    assert answer.exit_code == 0
+    assert answer.output == configuration(Settings(edge=Edge(origin="127.0.0.1:81")))
+
+
+def test_the_command_says_what_is_wrong_with_the_settings(tmp_path: Path) -> None:
+    file = tmp_path / "lookout.toml"
+    file.write_text('[edge]\norigin = "nowhere"\n')
+    answer = CliRunner().invoke(main, ["edge-config", "-c", str(file)])
+    assert answer.exit_code == 2
+    assert "edge.origin: has to be HOST:PORT" in answer.output
+
+
+@needs_varnish
+@pytest.mark.clause("E5")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(Settings(), id="the launch's"),
+        pytest.param(Settings(server=Server(rate_limit_per_minute=0)), id="no limit"),
+        pytest.param(
+            Settings(
+                protocol="a.b_c~d-e",
+                server=Server(
+                    rate_limit_per_minute=2**53 - 1,
+                    ban_s=0.001,
+                    trusted_proxies=("0.0.0.0/0", "::/0", "::1", "10.0.0.0/8"),
+                ),
+                edge=Edge(origin="[::1]:1"),
+            ),
+            id="extremes",
+        ),
+        pytest.param(Settings(server=Server(ban_s=31_536_000, rate_limit_per_minute=1)), id="other extremes"),
+    ],
+)
+def test_varnish_understands_it(tmp_path: Path, settings: Settings) -> None:
+    file = tmp_path / "edge.vcl"
+    file.write_text(configuration(settings))
+    compiled = subprocess.run(
+        [VARNISHD, "-j", "none", "-n", tmp_path / "varnish", "-C", "-f", file],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert compiled.returncode == 0, compiled.stderr
