@@ -9,6 +9,6 @@ _TAG: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[^"]*")(?=[ \t]*(?:,|\Z))')
 
 def matches(if_none_match: str, etag: str) -> bool:
     """Whether the header names this ETag, weakly compared: ``W/`` makes no difference. ``*`` names every one."""
-    if etag in if_none_match:
-        return if_none_match == etag or etag in _TAG.findall(if_none_match)
-    return if_none_match.strip(" \t") == "*"
+    if if_none_match == etag:
+        return True
+    return etag in _TAG.findall(if_none_match) if etag in if_none_match else if_none_match.strip(" \t") == "*"

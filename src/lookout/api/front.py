@@ -18,7 +18,8 @@ class Front:
         self, mirror: Mirror, callers: Callers, limiter: Limiter | None, counts: OwnCounts, clock: Clock
     ) -> None:
         self.mirror = mirror
-        self.believes_headers = limiter is not None and callers.trusts_some
+        self.limits = limiter is not None
+        self.believes_headers = self.limits and callers.trusts_some
         self._callers = callers
         self._limiter = limiter
         self._counts = counts
@@ -28,7 +29,8 @@ class Front:
         self._too_many = lru_cache(too_many_requests)
 
     def reply(self, method: str, path: str, if_none_match: str | None, peer: str, forwarded: str | None) -> Reply:
-        """``forwarded`` is X-Forwarded-For, which is looked at only if ``believes_headers``."""
+        """``peer`` is looked at only if this ``limits``, and ``forwarded``, X-Forwarded-For, if it
+        ``believes_headers``."""
         route = self._route.get(path, "other")
         reply = None
         if self._limiter is not None and route != "other":

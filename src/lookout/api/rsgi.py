@@ -41,7 +41,8 @@ class RsgiApplication:
     async def __rsgi__(self, scope: Scope, protocol: HttpProtocol) -> None:
         front, method, headers = self._front, scope.method, scope.headers
         forwarded = _whole(headers, "x-forwarded-for") if front.believes_headers else None
-        reply = front.reply(method, scope.path, _whole(headers, "if-none-match"), scope.client, forwarded)
+        peer = scope.client if front.limits else ""
+        reply = front.reply(method, scope.path, _whole(headers, "if-none-match"), peer, forwarded)
         if reply.body and method != "HEAD":
             protocol.response_bytes(reply.http_code, reply.headers, reply.body)
         else:
@@ -51,4 +52,6 @@ class RsgiApplication:
 def _whole(headers: Headers, name: str) -> str | None:
     """A header that may stand on several lines; Granian leaves out lines that are not ASCII."""
     lines = headers.get_all(name)
+    if len(lines) == 1:
+        return lines[0]
     return ", ".join(lines) if lines else None
