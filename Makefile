@@ -18,7 +18,7 @@ run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes o
 	@$(BIN)/lookout demo $(ARGS)
 
 test: .venv/installed-dev .venv/packages ## all tests; ARGS= passes options to pytest
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: .venv/installed-dev .venv/packages ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
