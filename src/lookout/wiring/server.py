@@ -73,8 +73,11 @@ def serve(settings: Settings, folder: Path) -> None:
         loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts)
         try:
             server.serve(target_loader=loader, wrap_loader=False)
-        except RuntimeError as error:  # the admin port, or somebody who came between
-            raise ListenError(f"server.listen: {settings.server.listen}: {error}") from error
+        except RuntimeError as error:  # so Granian tells that somebody came between; any other is a bug
+            why, _, _ = str(error).partition("\n")  # and below it a backtrace
+            if "os error" not in why:
+                raise
+            raise ListenError(f"server.listen: {settings.server.listen}: {why}") from error
         log.info("stopped")
 
 
