@@ -7,7 +7,7 @@ ARGS ?=
 # Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there.
 PIP := python -m pip --quiet --disable-pip-version-check install
 
-.PHONY: help setup run test check coverage format clauses schemas bench edge mutants pins clean
+.PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants pins clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -43,6 +43,9 @@ schemas: .venv/installed ## write docs/schemas/ and docs/openapi.json from the c
 
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS= names some
 	$(BIN)/python -m bench $(ARGS)
+
+campaign: .venv/installed-dev .venv/packages ## everything that can go wrong, for up to an hour; ARGS= names parts, ARGS=--help lists them
+	@$(BIN)/python -m campaign $(ARGS)
 
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
 	@$(BIN)/python -m tools.edge $(ARGS)
@@ -82,7 +85,7 @@ clean: ## remove what the targets above made
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
 .venv/packages: Makefile | .venv/python
 	@wanted=; \
-	for pair in chromium=chromium curl=curl node=nodejs varnishd=varnish,varnish-modules wrk=wrk; do \
+	for pair in chromium=chromium curl=curl node=nodejs strace=strace varnishd=varnish,varnish-modules wrk=wrk; do \
 	  PATH="$$PATH:/usr/sbin" command -v $${pair%%=*} >/dev/null || wanted="$$wanted $$(echo $${pair#*=} | tr , ' ')"; \
 	done; \
 	if [ -n "$$wanted" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

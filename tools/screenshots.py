@@ -13,7 +13,6 @@ from random import Random
 from typing import Final
 
 from playwright.sync_api import Page, Route, sync_playwright
-from tests.integration.served import HISTORY, LIVE, a_server
 
 from lookout.config import read_config
 from lookout.core.instants import parse_instant
@@ -23,6 +22,7 @@ from lookout.sim.episodes import Episode, draw_episodes
 from lookout.sim.layout import LAUNCH
 from lookout.sim.world import World
 from lookout.store.sqlite import open_writer
+from tests.integration.served import HISTORY, LIVE, a_server
 
 ROOT: Final = Path(__file__).parent.parent
 IMAGES: Final = ROOT / "docs" / "images"

@@ -115,17 +115,22 @@ def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event]
         yield number, event
 
 
-def run_log(events: Iterable[tuple[int, Event]], replay: Replay, until_at: int | None = None) -> None:
-    """Feed a log's events up to ``until_at``, or all of them; LogError if there is nothing to tell."""
+def run_log(events: Iterable[tuple[int, Event]], *replays: Replay, until_at: int | None = None) -> None:
+    """Feed a log's events up to ``until_at``, or all of them, to one replay or to several at the same time; LogError
+    if there is nothing to tell."""
+    is_empty = True
     for number, event in events:
         if until_at is not None and event.at > until_at:
-            if replay.ledger.published_at is None:
+            if is_empty:
                 raise LogError(f"line {number}: the log begins at {format_instant(event.at)}, later than asked for")
             break
+        is_empty = False
         try:
-            replay.feed(event)
+            for replay in replays:
+                replay.feed(event)
         except LineError as error:
             raise LogError(f"line {number}: {error}") from None
-    if replay.ledger.published_at is None:
+    if is_empty:
         raise LogError("the log is empty: it has to begin with a start")
-    replay.finish(until_at)
+    for replay in replays:
+        replay.finish(until_at)

@@ -85,7 +85,7 @@ def _agree(plan: Plan, name: str, until_at: int, noted: list[Publication], so_fa
     expected = expected_history(publications, plan.span)
     replay = Replay(plan)
     with (VECTORS / f"{name}.jsonl").open("rb") as lines:
-        run_log(read_log(lines, []), replay, until_at)
+        run_log(read_log(lines, []), replay, until_at=until_at)
     view = replay.ledger.view()
     assert {row.check: row.buckets for row in view.rows} == expected.buckets
     assert view.published_at == publications[-1].at

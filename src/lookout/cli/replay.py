@@ -2,17 +2,23 @@
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from stat import S_IMODE
 from typing import Any, BinaryIO
 
 import click
+import msgspec
 import rich.console
 import rich.progress
 
 from lookout.cli.arguments import config_option, fail, settings_of
+from lookout.cli.comparison import show
+from lookout.comparing import ComparisonError, check_comparable, compare
 from lookout.core.instants import parse_instant
+from lookout.core.plan import Plan
 from lookout.replay import LogError, Replay, read_log, run_log
 
 
@@ -33,32 +39,52 @@ class _Instant(click.ParamType[int]):
 @click.option("--until", type=_Instant(), help="Stop at this instant (UTC); without it, at the log's end.")
 @click.option("--live", type=click.Path(path_type=Path), help="Write the live report here.")
 @click.option("--history", type=click.Path(path_type=Path), help="Write the history here.")
-def replay(log: Path, config: Path, until: int | None, live: Path | None, history: Path | None) -> None:
+@click.option(
+    "--compare",
+    "other",
+    metavar="OTHER",
+    type=click.Path(path_type=Path),
+    help="Show which buckets and uptimes this configuration would have changed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Show the comparison as JSON, every bucket of it.")
+def replay(
+    log: Path,
+    config: Path,
+    until: int | None,
+    live: Path | None,
+    history: Path | None,
+    other: Path | None,
+    as_json: bool,
+) -> None:
     """Run a recorded observation LOG through the policy and write the documents it leads to.
 
-    The thresholds are those of the configuration, so that a log recorded under some can be tried under others.
-    LOG may be - for standard input.
+    The thresholds are those of the configuration, so that a log recorded under some can be tried under others:
+    --compare tells what those would have changed. LOG may be - for standard input.
     """
-    if live is None and history is None:
-        fail("nothing to write: give --live FILE, --history FILE or both")
+    if live is None and history is None and other is None:
+        fail("nothing to do: give --live FILE, --history FILE or --compare FILE")
+    if as_json and other is None:
+        fail("--json is for --compare")
     for output in (live, history):
-        for other in (log, config, live if output is history else None):
-            if output is not None and other is not None and _is_same(output, other):
-                fail(f"{output} would be overwritten: it is also {'--live' if other is live else 'read from'}")
-    told = Replay(settings_of(config).plan())
+        for used in (log, config, other, live if output is history else None):
+            if output is not None and used is not None and _is_same(output, used):
+                fail(f"{output} would be overwritten: it is also {'--live' if used is live else 'read from'}")
+    plan = settings_of(config).plan()
+    told, compared = Replay(plan), None if other is None else _comparable(plan, other)
     warnings: list[str] = []
     try:
         with _opened(log) as lines:
-            run_log(read_log(lines, warnings), told, until)
+            run_log(read_log(lines, warnings), told, *(() if compared is None else (compared,)), until_at=until)
     except OSError as error:
         fail(f"{log}: {error.strerror}")
     except LogError as error:
         fail(f"{log}: {error}")
-    if told.skipped:
-        warnings.append(
-            f"{told.skipped} lines skipped: the configuration does not have their check or chain"
-            f" (the first: {told.first_skipped})"
-        )
+    for file, of in ((config, told), (other, compared)):
+        if of is not None and of.skipped:
+            warnings.append(
+                f"{of.skipped} lines skipped: {'the configuration' if compared is None else file} does not have their"
+                f" check or chain (the first: {of.first_skipped})"
+            )
     for warning in warnings:
         click.echo(f"lookout: warning: {log}: {warning}", err=True)
     documents: dict[Path, bytes] = {}
@@ -67,6 +93,21 @@ def replay(log: Path, config: Path, until: int | None, live: Path | None, histor
     if history is not None:
         documents[history] = told.ledger.history().body
     _write_all(documents)
+    if compared is not None:
+        comparison = compare(told.ledger.view(), compared.ledger.view())
+        if as_json:
+            click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
+        else:
+            show(comparison, f"{config} → {other}", rich.console.Console())
+
+
+def _comparable(plan: Plan, other: Path) -> Replay:
+    compared = settings_of(other).plan()
+    try:
+        check_comparable(plan, compared)
+    except ComparisonError as error:
+        fail(str(error))
+    return Replay(compared)
 
 
 @contextmanager
@@ -96,15 +137,20 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _write_all(documents: dict[Path, bytes]) -> None:
-    """Write every file or, if one cannot be written, none. Pipes and devices come last, and are never replaced."""
+    """Write every file or, if one cannot be written, none. Pipes and devices come last, and are never replaced. A new
+    file is for its owner alone; one that was there stays for whom it was."""
     made: dict[Path, Path] = {}
     try:
         for path, body in documents.items():
             if not _is_device(path):
                 with _naming(path):
                     target = path.resolve()
-                    made[path] = target.with_name(f".lookout-{os.getpid()}-{len(made)}")
-                    made[path].write_bytes(body)
+                    file, name = tempfile.mkstemp(prefix=".lookout-", dir=target.parent)
+                    made[path] = Path(name)
+                    with os.fdopen(file, "wb") as opened:
+                        if target.exists():
+                            os.fchmod(file, S_IMODE(target.stat().st_mode))
+                        opened.write(body)
         for path, beside in made.items():
             with _naming(path):
                 beside.replace(path.resolve())

@@ -1,0 +1,57 @@
+"""Runs the campaign's parts one after the other, and tells at the end what was tried and what failed."""
+
+import sys
+import time
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from campaign import soak, waits
+from campaign.part import Outcome, Part
+
+PARTS: dict[str, Part] = {"soak": soak.PART, "waits": waits.PART}
+
+
+def _listed() -> str:
+    width = max(map(len, PARTS), default=0)
+    return "\n".join(f"  {name:{width}}  {part.what} ({part.minutes:g} min)" for name, part in PARTS.items())
+
+
+@click.command(epilog="\b\nParts:\n" + _listed(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", metavar="[PART]...", nargs=-1, type=click.Choice(list(PARTS)))
+@click.option(
+    "--minutes", type=click.FloatRange(0, min_open=True), help="For each part that can be cut short; its own otherwise."
+)
+def main(names: tuple[str, ...], minutes: float | None) -> None:
+    """Try everything at once that can go wrong, for long: all parts, or those that are named.
+
+    Exit code 1 if anything failed.
+    """
+    console = Console(stderr=True)
+    table = Table("part", "took", "tried", "", title="The campaign")
+    outcomes: list[tuple[str, Outcome]] = []
+    for name in names or tuple(PARTS):
+        part, began = PARTS[name], time.monotonic()
+        console.print(f"[bold]{name}[/bold]: {escape(part.what)}")
+        outcome = part.run(60 * (minutes or part.minutes), lambda line: console.print(f"  {escape(line)}"))
+        outcomes.append((name, outcome))
+        took = f"{(time.monotonic() - began) / 60:.1f} min"
+        tried = ", ".join(f"{number:,} {what}" for what, number in outcome.tried.items())
+        table.add_row(name, took, tried, _verdict(outcome))
+    Console().print(table)
+    for name, outcome in outcomes:
+        for failure in outcome.failures:
+            click.echo(f"\n{name}: {failure}", err=True)
+    sys.exit(1 if any(outcome.failures for _, outcome in outcomes) else 0)
+
+
+def _verdict(outcome: Outcome) -> str:
+    if outcome.failures:
+        return f"[bold red]{len(outcome.failures)} failed[/bold red]"
+    return f"left out: {escape(outcome.left_out)}" if outcome.left_out else "held"
+
+
+if __name__ == "__main__":
+    main(prog_name="campaign")

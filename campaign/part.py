@@ -1,0 +1,25 @@
+"""What every part of the campaign is: it tries as much as its time allows, and tells how much, and what failed."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+Tell = Callable[[str], None]
+"""Progress, in a line."""
+
+
+class Outcome(NamedTuple):
+    tried: Mapping[str, int]
+    """How many of what: {"worlds": 4000, "publications": 12345678}."""
+    failures: tuple[str, ...] = ()
+    """What went wrong, each with how to see it again."""
+    left_out: str = ""
+    """Why it could not be tried here, and what would be needed; empty if it was."""
+
+
+class Part(NamedTuple):
+    what: str
+    """In a line, for the list of parts."""
+    minutes: float
+    """How long it takes if nothing else is asked for."""
+    run: Callable[[float, Tell], Outcome]
+    """Takes the seconds that it may last. One whose work is fixed may take longer, but leaves none of it out."""

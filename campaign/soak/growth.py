@@ -1,0 +1,29 @@
+"""When something has grown: samples over time, of which the later ones are held against the earlier ones."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+Sample = Mapping[str, float]
+
+# How much more the last third of the samples may show than the middle one: a share of it, and so much on top.
+ALLOWED: Final = {
+    "MB": (0.05, 4.0),
+    "objects": (0.02, 2_000),
+    "files": (0.02, 10),  # connections come and go
+    "threads": (0.0, 0),
+    "kB stored": (0.05, 256),  # in pages
+    "pieces": (0.06, 0),  # a day more or less
+}
+
+
+def grown(samples: Sequence[Sample]) -> list[str]:
+    """What of these kept growing, in words. The first third is for filling up, and is not looked at."""
+    third = len(samples) // 3
+    middle, last = samples[third : 2 * third], samples[2 * third :]
+    found = []
+    for what in samples[-1]:
+        share, more = ALLOWED[what]
+        before, after = (max(sample[what] for sample in part) for part in (middle, last))
+        if after > before * (1 + share) + more:
+            found.append(f"{what}: from {before:,.0f} to {after:,.0f}")
+    return found

@@ -1,0 +1,110 @@
+"""A simulated year in a process of its own: the rules, the cadence and the SQLite store, with faults throughout."""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+from bench.processes import memory_mb
+from campaign.part import Outcome, Tell
+from campaign.soak.growth import grown
+from lookout.core.ledger import Ledger
+from lookout.core.pieces import encode_changes
+from lookout.monitor.rehearsal import Life, Listeners, rehearse
+from lookout.settings import Policy
+from lookout.sim.layout import ChainLayout
+from lookout.sim.world import drawn_world
+from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
+from tests.builders import DAY, HOUR, NOON
+from tests.simulation.worlds import plan_of
+
+_SAMPLE_EVERY: Final = 5 * DAY
+
+
+class Size(NamedTuple):
+    chains: int
+    recheck_s: int
+    """Longer than the launch's, so that a year takes minutes; nothing that is kept depends on it."""
+
+    @property
+    def rows(self) -> int:
+        return 4 * self.chains + 1
+
+
+SIZES: Final = (Size(5, 120), Size(525, 7_200))
+
+
+def lived(size: Size, days: int, tell: Tell) -> Outcome:
+    command = [sys.executable, "-m", "campaign.soak", *map(str, (size.chains, size.recheck_s, days))]
+    samples = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            samples.append(json.loads(line))
+            if len(samples) % 10 == 0:
+                tell(f"{size.rows:,} rows, day {5 * len(samples)}: " + _told(samples[-1]))
+    what = f"days of {size.rows:,} rows"
+    if process.returncode:
+        return Outcome({what: 5 * len(samples)}, (f"the year of {size.rows:,} rows broke off; see above",))
+    failures = tuple(f"over a year of {size.rows:,} rows these grew: {each}" for each in grown(samples))
+    return Outcome({what: days}, failures)
+
+
+def _told(sample: dict[str, float]) -> str:
+    return ", ".join(f"{number:,.0f} {what}" for what, number in sample.items())
+
+
+class _Storing:
+    """Stores what changed once a simulated hour, and samples."""
+
+    def __init__(self, path: Path, writer: SqliteWriter) -> None:
+        self._path = path
+        self._writer = writer
+        self._stored_at = self._sampled_at = NOON
+
+    def published(self, ledger: Ledger) -> None:
+        at = ledger.published_at
+        if at is None or at < self._stored_at + HOUR:
+            return
+        self._stored_at = at
+        self._writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
+        if at >= self._sampled_at + _SAMPLE_EVERY:
+            self._sampled_at = at
+            gc.collect()
+            sample = {
+                "MB": memory_mb(os.getpid()),
+                "objects": len(gc.get_objects()),
+                "kB stored": sum(file.stat().st_size for file in self._path.parent.iterdir()) / 1_000,
+                "pieces": len(self._writer.load()),
+            }
+            sys.stdout.write(json.dumps(sample) + "\n")
+            sys.stdout.flush()
+
+
+def live(size: Size, days: int) -> None:
+    """Live through it here and now; what it takes is printed, a line of JSON for every five days."""
+    layout = tuple(ChainLayout(1 + number, 12_000, 25_700_000) for number in range(size.chains))
+    world = drawn_world(layout, 1, NOON, NOON + days * DAY, intensity=0.3)
+    policy = Policy(recheck_s=size.recheck_s, heartbeat_s=120, row_lifetime_s=size.recheck_s + 200)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lookout.db"
+        writer = open_writer(path)
+        storing = _Storing(path, writer)
+        rehearse(
+            plan_of(layout, policy),
+            world,
+            (Life(NOON, NOON + days * DAY),),
+            Random(1),
+            listeners=Listeners(published=storing.published),
+        )
+        reader = SqliteReader(path)
+        history = reader.read("history")
+        assert history is not None
+        assert {len(row["buckets"]) for row in json.loads(history.body)["rows"]} == {4_033}
+        reader.close()
+        writer.close()
