@@ -20,6 +20,9 @@ from lookout.settings import Edge, Settings
 # Where `make run` can be tried without being root.
 _TRIAL: Final = Settings(edge=Edge(listen="127.0.0.1:8081", origin="127.0.0.1:8080"))
 
+# Varnish's log is a file: it is to hold nothing about callers (A14).
+_UNLOGGED: Final = "-SessOpen,-Proxy,-ReqStart,-ReqHeader,-ReqUnset,-BereqHeader,-BereqUnset"
+
 
 def _address(_context: click.Context, option: click.Parameter, address: str | None) -> str | None:
     if address is not None and not is_host_port(address):
@@ -56,6 +59,8 @@ def main(config: Path | None, listen: str | None, origin: str | None, memory: st
             str(vcl),
             "-s",
             f"malloc,{memory}",
+            "-p",
+            f"vsl_mask={_UNLOGGED}",
         ]
         click.echo(f"http://{edge.listen} in front of http://{edge.origin}; Ctrl-C ends it", err=True)
         sys.exit(_run(command))

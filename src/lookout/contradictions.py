@@ -163,8 +163,9 @@ def is_host_port(address: str) -> bool:
 
 
 def _is_network(text: str) -> bool:
+    """An address with a zone is refused: a zone may hold any character, also a quotation mark."""
     try:
         ip_network(text)
     except ValueError:
         return False
-    return True
+    return "%" not in text

@@ -120,12 +120,18 @@ def caching(fresh: int = 1, while_revalidate: int = 1, if_error: int = 4) -> str
 
 
 def says(
-    body: str, *headers: str, http_code: int = 200, cache_control: str | None = None, after_s: float = 0, cut: int = 0
+    body: str,
+    *headers: str,
+    http_code: int = 200,
+    content_type: str = "application/json; charset=utf-8",
+    cache_control: str | None = None,
+    after_s: float = 0,
+    cut: int = 0,
 ) -> Script:
     """The script of an answer, whose last ``cut`` bytes are never sent."""
     lines = [
         f"HTTP/1.1 {http_code} So",
-        "Content-Type: application/json; charset=utf-8",
+        f"Content-Type: {content_type}",
         f"Cache-Control: {caching() if cache_control is None else cache_control}",
         f'ETag: "{body}"',
         "Access-Control-Allow-Origin: *",

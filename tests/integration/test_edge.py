@@ -57,7 +57,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawSe
         pytest.param(a_request("GET", "/schemas/history.json"), id="a schema"),
         pytest.param(a_request("GET", "/schemas/nothing.json"), id="no schema"),
         pytest.param(a_request("GET", "/assets/nothing.js"), id="no asset"),
+        pytest.param(a_request("GET", "/assets/" + "a" * 5_000), id="an asset of a long name"),
         pytest.param(a_request("GET", "/?x=1"), id="the status page"),
+        pytest.param(a_request("GET", "http://lookout" + LIVE), id="a whole address"),
         pytest.param(b"GET /api/v1/protocol/liveness HTTP/1.0\r\n\r\n", id="no host"),
     ],
 )
@@ -120,6 +122,9 @@ def test_the_tool_runs_it_and_ends_in_order() -> None:
         "/openapi.json/",
         "/metrics",
         "*",
+        "/" + "a" * 7_000,
+        "/" + "%41" * 2_000,
+        LIVE + "%20" * 2_000,
     ],
 )
 def test_any_other_path_is_answered_by_the_edge_itself(both: tuple[Edge, RawServer], path: str) -> None:
@@ -132,6 +137,14 @@ def test_any_other_path_is_answered_by_the_edge_itself(both: tuple[Edge, RawServ
     assert headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in headers
     assert edge.ask("HEAD", path).body == b""
+
+
+@pytest.mark.clause("A1")
+def test_a_whole_address_is_taken_by_its_path_whatever_the_scheme(both: tuple[Edge, RawServer]) -> None:
+    edge, _ = both
+    for scheme in ("http", "https", "HTTPS"):
+        assert edge.ask("GET", f"{scheme}://lookout{LIVE}?x").body == BODY
+    assert edge.ask("GET", "https://lookout/nowhere").http_code == 404
 
 
 @pytest.mark.clause("E1", "A1")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,8 @@ def test_many_who_come_to_an_empty_cache_cause_one_request(tmp_path: Path) -> No
         pytest.param(fails(429), 0, id="429"),
         pytest.param(says("lost", http_code=404), 30, id="404 that may be kept"),
         pytest.param(says("other", cache_control="max-age=60"), 0, id="200 of somebody else's"),
+        pytest.param(says(""), 0, id="an empty 200"),
+        pytest.param(says("<html>", content_type="text/html"), 0, id="a web page"),
         pytest.param(says("second", cut=3), 0, id="a body that breaks off"),
         pytest.param(says("second", cut=3), 30, id="a body that breaks off in the background"),
         pytest.param(babbles, 0, id="no HTTP"),
@@ -110,6 +113,36 @@ def test_nothing_but_a_whole_document_replaces_the_last_good_copy(
         answers.append(edge.ask())
         assert [(answer.http_code, answer.body) for answer in answers] == [(200, b"first")] * 4
         assert all(int(header(answer, "age")) >= 1 for answer in answers)
+
+
+@pytest.mark.clause("E3", "E2")
+def test_what_the_server_refuses_one_reader_keeps_no_copy_of_others_from_being_replaced(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        answers = says("first", cache_control=caching(1, 1, 60))
+        refuses = fails(429)
+
+        def by_reader(connection: socket.socket) -> None:
+            (refuses if "https://banned.example" in origin.asked[-1] else answers)(connection)
+
+        origin.script = by_reader
+        edge.ask()
+        answers = says("second", cache_control=caching(1, 1, 60))
+        until(
+            lambda: (
+                edge.ask("GET", LIVE, "Origin: https://banned.example").http_code == 429
+                and edge.ask().body == b"second"
+            ),
+            "the others' copy is replaced",
+            within_s=4,
+        )
+
+
+@pytest.mark.clause("E3", "E4")
+def test_whatever_host_a_reader_names_the_server_hears_of_one(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        edge.exchange(b"GET " + LIVE.encode() + b" HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+        assert f"\r\nHost: 127.0.0.1:{origin.port}\r\n" in origin.asked[-1]
+        assert "evil" not in origin.asked[-1]
 
 
 @pytest.mark.clause("E3")
@@ -217,7 +250,7 @@ def test_a_304_of_the_origin_makes_the_copy_fresh_again(tmp_path: Path) -> None:
             b'HTTP/1.1 304 Not Modified\r\nETag: "first"\r\nConnection: close\r\n'
             b"Cache-Control: " + LONG.encode() + b"\r\n\r\n"
         )
-        plain, packed = edge.ask(), edge.ask("GET", LIVE, "Accept-Encoding: gzip")
+        plain, packed = edge.ask(), edge.ask("GET", LIVE, "Accept-Encoding: GZip")
         assert (plain.http_code, plain.body, header(plain, "etag")) == (200, b"first", '"first"')
         assert (gzip.decompress(packed.body), header(packed, "etag")) == (b"first", 'W/"first"')
         assert header(plain, "age") == "0"

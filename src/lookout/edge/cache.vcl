@@ -31,6 +31,12 @@ sub vcl_hash {
 }
 
 sub vcl_hit {
+    # The clock was set back since it came, and it would be fresh for as long. (Whoever waited for a copy is a few
+    # seconds older than it.)
+    if (obj.age < -60s) {
+        purge.hard();
+        return (restart);
+    }
     if (!req.http.X-Edge-Try && obj.ttl + std.duration(obj.http.X-Edge-Grace, 0s) < 0s
         && vsthrottle.blocked("failing " + req.url, 1, 30s, 15s) == 0s) {
         set req.http.X-Edge-Try = "1";
@@ -70,7 +76,8 @@ sub vcl_backend_response {
     if (bereq.uncacheable) {
         return (deliver);
     }
-    if (beresp.status == 200 && beresp.ttl > 0s && beresp.http.Cache-Control ~ "(?i)\bs-maxage="
+    if (beresp.status == 200 && beresp.ttl > 0s && beresp.http.ETag && beresp.http.Content-Length != "0"
+        && beresp.http.Content-Type ~ "(?i)^application/json\b" && beresp.http.Cache-Control ~ "(?i)\bs-maxage="
         && beresp.http.Cache-Control !~ "(?i)\b(?:no-store|no-cache|private)\b") {
         unset beresp.http.Set-Cookie;
         set beresp.http.X-Edge-Grace = "0s";
@@ -89,7 +96,12 @@ sub vcl_backend_response {
         set beresp.do_gzip = true;
         return (deliver);
     }
-    call failed;
+    # What it refuses one reader says nothing about the server: nobody can make it count as failing for all.
+    if (beresp.status != 400 && beresp.status != 429 && beresp.status != 431) {
+        call failed;
+    } elseif (bereq.is_bgfetch || bereq.http.X-Edge-Try == "1") {
+        return (abandon);
+    }
     # Delivered, and not kept; those who come within the second ask for themselves and do not queue.
     set beresp.uncacheable = true;
     set beresp.ttl = 1s;
@@ -142,7 +154,7 @@ sub vcl_deliver {
         if (req.http.If-None-Match ~ "^[ \t]*\*[ \t]*$" || std.strstr(req.http.If-None-Match, resp.http.ETag)) {
             set req.http.If-None-Match = resp.http.ETag;
         }
-        if (resp.http.Content-Encoding == "gzip" && req.http.Accept-Encoding ~ "gzip") {
+        if (resp.http.Content-Encoding == "gzip" && req.http.Accept-Encoding ~ "(?i)gzip") {
             set resp.http.ETag = "W/" + resp.http.ETag;
         }
     }

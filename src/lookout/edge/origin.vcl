@@ -3,6 +3,7 @@
 vcl 4.1;
 
 import blob;
+import purge;
 import std;
 import vsthrottle;
 
@@ -24,8 +25,9 @@ sub vcl_recv {
     }
 }
 
-# The server hears of one caller, and of no body: no method here has one.
+# The server hears of one caller, of one host whatever the reader called it, and of no body: no method here has one.
 sub vcl_backend_fetch {
+    set bereq.http.Host = "@authority";
     set bereq.http.X-Forwarded-For = bereq.http.X-Edge-Caller;
     unset bereq.http.X-Edge-Caller;
     unset bereq.http.X-Edge-Grace;

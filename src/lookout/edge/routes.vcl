@@ -3,7 +3,10 @@
 # goes on from here has the one plain path, so no spelling has a copy or a limit of its own.
 sub vcl_recv {
     if (req.restarts == 0) {
-        if (req.url ~ "^(?:[^%?]|%(?!00)[0-9A-Fa-f]{2})+(?:\?|$)") {
+        # Some send the whole address; Varnish has dealt with http alone.
+        set req.url = regsub(req.url, "^(?i)https://[^/?]+(?=/)", "");
+        # Possessive, since Varnish gives up on a pattern that could go back too often: then a long path would be a 503.
+        if (req.url ~ "^(?:[^%?]++|%(?!00)[0-9A-Fa-f]{2})++(?:\?|$)") {
             if (blob.transcode(decoding = URL, encoded = regsub(req.url, "\?.*$", "")) == "@live") {
                 set req.url = "@live";
             } elseif (blob.transcode(decoding = URL, encoded = regsub(req.url, "\?.*$", "")) == "@history") {

@@ -23,7 +23,7 @@ def configuration(settings: Settings, minute_s: int = _MINUTE_S) -> str:
     server = settings.server
     host, _, port = settings.edge.origin.rpartition(":")
     live = f"/api/v1/{settings.protocol}/liveness"
-    pieces = [_piece("origin", host=host.strip("[]"), port=port)]
+    pieces = [_piece("origin", host=host.strip("[]"), port=port, authority=settings.edge.origin)]
     if server.trusted_proxies:
         pieces.append(_piece("proxies", networks=_networks(server.trusted_proxies)))
     pieces.append(_piece("routes", live=live, history=f"{live}/history"))
