@@ -1,0 +1,217 @@
+"""The deployment kit: the units and the container file, held against systemd, the commands and the pages about them."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.integration.edged import Edge, needs_varnish
+from tests.integration.fast import LOOKOUT
+from tests.integration.raw import until
+from tests.integration.served import a_free_port
+
+ROOT: Final = Path(__file__).parent.parent.parent
+UNITS: Final = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
+PAGE: Final = ROOT / "docs" / "deployment.md"
+INSTALLED: Final = "/opt/lookout/bin/lookout"
+RELOAD: Final = Path("/usr/share/varnish/varnishreload")
+TIME_S: Final = 60
+# The greatest exposure, as systemd-analyze reckons it: from 0 (none) to 100.
+EXPOSURE: Final = {
+    "lookout": 11,
+    "lookout-monitor": 11,
+    "lookout-server": 11,
+    "lookout-edge": 14,
+}
+LEFT_TO_THE_PROGRAM: Final = 7  # what the monitor takes to end if its store hangs, in seconds
+
+needs_systemd: Final = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="needs systemd-analyze; on Debian: systemd"
+)
+of_each_unit: Final = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+
+
+def said(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIME_S, check=False)
+
+
+def values(unit: Path, key: str) -> list[str]:
+    """What a unit says of a key, each time that it does."""
+    text = unit.read_text().replace("\\\n", "")
+    return [line.partition("=")[2] for line in text.splitlines() if line.partition("=")[0] == key]
+
+
+def commands(unit: Path) -> list[list[str]]:
+    """Every command of Lookout's that a unit runs, as words."""
+    found = []
+    for key in ("ExecStartPre", "ExecStart", "ExecReload"):
+        for line in values(unit, key):
+            words = shlex.split(line)
+            script = words[2] if words[:2] == ["/bin/sh", "-c"] else line
+            for part in re.split(r"&&|\|\||;", script):
+                words = shlex.split(part)
+                if words[0] == INSTALLED:
+                    found.append(words[1 : words.index(">")] if ">" in words else words[1:])
+    return found
+
+
+def script_of(unit: Path, key: str, config: Path) -> str:
+    """What a unit runs, as a shell would be told it, with the command of this repository and another configuration."""
+    (line,) = values(unit, key)
+    script = shlex.split(line)[2] if line.startswith("/bin/sh -c ") else line
+    return re.sub(r"/etc/lookout/\w+\.toml", str(config), script).replace(INSTALLED, str(LOOKOUT))
+
+
+def test_there_is_a_unit_for_each_part_and_for_all_of_them_together() -> None:
+    assert {unit.stem for unit in UNITS} == set(EXPOSURE)
+
+
+@needs_systemd
+def test_systemd_finds_nothing_to_say_about_the_units(tmp_path: Path) -> None:
+    copies = []
+    for unit in UNITS:
+        copy = tmp_path / unit.name
+        copy.write_text(unit.read_text().replace(INSTALLED, str(LOOKOUT)))  # it looks whether the program is there
+        copies.append(copy)
+    told = said("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *copies)
+    assert (told.stdout + told.stderr, told.returncode) == ("", 0)
+
+
+@needs_systemd
+@of_each_unit
+def test_a_unit_is_allowed_no_more_than_it_needs(unit: Path) -> None:
+    threshold = f"--threshold={EXPOSURE[unit.stem]}"
+    told = said("systemd-analyze", "security", "--no-pager", "--offline=true", threshold, unit)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+@of_each_unit
+def test_a_unit_runs_commands_that_there_are_on_a_configuration_that_is_right(unit: Path, tmp_path: Path) -> None:
+    config = tmp_path / "lookout.toml"
+    shutil.copy(ROOT / "lookout.example.toml", config)
+    ran = commands(unit)
+    assert ran
+    for command, option, path in ran:
+        assert path.startswith("/etc/lookout/")
+        name = command if command == "edge-config" else "check-config"  # the others would go on for ever
+        assert said(LOOKOUT, command, "--help").returncode == 0
+        told = said(LOOKOUT, name, option, config)
+        assert (told.stderr, told.returncode) == ("", 0)
+
+
+@needs_varnish
+@pytest.mark.skipif(not RELOAD.exists(), reason=f"needs {RELOAD}, where Debian's varnish has it")
+def test_the_edges_unit_starts_varnish_and_lets_it_take_over_another_configuration(tmp_path: Path) -> None:
+    unit = next(unit for unit in UNITS if unit.stem == "lookout-edge")
+    config = tmp_path / "edge.toml"
+    config.write_text('[edge]\norigin = "127.0.0.1:1"\n')
+    edge = Edge(a_free_port())
+    defaults = dict(pair.split("=", 1) for line in values(unit, "Environment") for pair in line.split())
+    settings = os.environ | defaults | {"LISTEN": f"127.0.0.1:{edge.port}"}
+    start, reload = (
+        script_of(unit, key, config).replace("%C/lookout-edge", str(tmp_path)) for key in ("ExecStart", "ExecReload")
+    )
+    process = subprocess.Popen(["/bin/sh", "-c", start], cwd=tmp_path, env=settings, stderr=subprocess.DEVNULL)
+    try:
+
+        def code(path: str) -> int:
+            assert process.poll() is None
+            try:
+                return edge.ask("GET", path).http_code
+            except OSError:
+                return 0
+
+        until(lambda: code("/api/v1/other/liveness") == 404, "the edge answers", TIME_S)
+        assert code("/api/v1/protocol/liveness") == 503  # nobody is behind it
+        config.write_text('protocol = "other"\n[edge]\norigin = "127.0.0.1:1"\n')
+        subprocess.run(["/bin/sh", "-c", reload], cwd=tmp_path, check=True, capture_output=True, timeout=TIME_S)
+        until(lambda: code("/api/v1/other/liveness") == 503, "the new configuration is used", TIME_S)
+    finally:
+        process.terminate()
+        process.wait(TIME_S)
+
+
+@of_each_unit
+def test_a_wrong_configuration_is_not_tried_again_for_ever(unit: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("nonsense = 1\n")
+    script = script_of(unit, "ExecStart", wrong)
+    told = subprocess.run(
+        ["/bin/sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=TIME_S, check=False
+    )
+    assert "nonsense" in told.stderr
+    assert values(unit, "RestartPreventExitStatus") == [str(told.returncode)]
+    # It would not count for another command before it.
+    assert values(unit, "ExecStartPre") == []
+
+
+@of_each_unit
+def test_a_unit_that_is_stopped_has_the_time_to_end_by_itself(unit: Path) -> None:
+    (stop_s,) = values(unit, "TimeoutStopSec")
+    assert int(stop_s) > LEFT_TO_THE_PROGRAM
+
+
+@of_each_unit
+def test_the_user_of_a_unit_is_made_by_the_file_for_sysusers(unit: Path) -> None:
+    made = {line.split()[1] for line in (ROOT / "deploy/systemd/lookout.sysusers.conf").read_text().splitlines()}
+    assert set(values(unit, "User")) | set(values(unit, "Group")) <= made
+    assert values(unit, "User")
+
+
+def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned() -> None:
+    text = (ROOT / "deploy" / "Containerfile").read_text().replace("\\\n", "")
+    copied = [
+        words[1:-1] for words in map(str.split, text.splitlines()) if words[:1] == ["COPY"] and "--from" not in words[1]
+    ]
+    sources = [source for words in copied for source in words]
+    assert {"requirements/run.txt", "requirements/build.txt", "pyproject.toml", "src"} <= set(sources)
+    assert [source for source in sources if not (ROOT / source).exists()] == []
+    for install in re.findall(r"pip install .*", text):
+        assert "--require-hashes -r requirements/" in install or "--no-deps dist/lookout-" in install
+    for pinned in ("run", "build"):
+        assert "--hash=sha256:" in (ROOT / "requirements" / f"{pinned}.txt").read_text()
+    # What these two name is copied as well, or the wheel would lack it.
+    for name in re.findall(r'(?:readme = |license-files = \[)"([^"]+)"', (ROOT / "pyproject.toml").read_text()):
+        assert name in sources
+    page = ROOT / "src" / "lookout" / "page"
+    links = [link.resolve().relative_to(ROOT) for link in page.iterdir() if link.is_symlink()]
+    assert links
+    assert all(any(link.is_relative_to(source) for source in sources) for link in links)
+
+
+def test_the_container_runs_a_command_and_asks_a_port_that_there_are() -> None:
+    text = (ROOT / "deploy" / "Containerfile").read_text()
+    (command,) = re.findall(r'^CMD \["(\S+)", "-c"', text, re.MULTILINE)
+    assert said(LOOKOUT, command, "--help").returncode == 0
+    (admin,) = re.findall(r"ADMIN=(\S+)", text)
+    assert f'# monitor = "{admin}"' in (ROOT / "lookout.example.toml").read_text()
+
+
+def test_the_page_speaks_of_units_and_files_that_there_are() -> None:
+    page = PAGE.read_text()
+    named = set(re.findall(r"\b(lookout(?:-[a-z]+)?)\.service\b", page))
+    assert named == set(EXPOSURE)
+    for path in set(re.findall(r"\b(deploy/[\w./-]+\w)", page)):
+        assert (ROOT / path).exists(), path
+    for unit, exposure in EXPOSURE.items():
+        assert re.search(rf"`{unit}\.service` .*\| {exposure / 10} \|", page), unit
+
+
+def test_the_commands_of_the_page_make_a_configuration_that_is_right(tmp_path: Path) -> None:
+    page = PAGE.read_text()
+    (expression,) = re.findall(r"sed '(.*)' lookout\.example\.toml", page)
+    made = said("sed", expression, ROOT / "lookout.example.toml").stdout
+    assert tomllib.loads(made)["store"]["url"] == "sqlite:/var/lib/lookout/lookout.db"
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert blocks
+    for number, block in enumerate([made, *blocks]):
+        config = tmp_path / f"{number}.toml"
+        config.write_text(block)
+        told = said(LOOKOUT, "check-config", "-c", config)
+        assert (told.stderr, told.returncode) == ("", 0), block
