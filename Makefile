@@ -4,10 +4,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
+# Tests wait for processes more than they compute: half as many again as there are cores.
+JOBS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores + cores / 2)))
 # Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there.
 PIP := python -m pip --quiet --disable-pip-version-check install
 
-.PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants pins clean
+.PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants audit pins clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -18,7 +20,7 @@ run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes o
 	@$(BIN)/lookout demo $(ARGS)
 
 test: .venv/installed-dev .venv/packages ## all tests; ARGS= passes options to pytest
-	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: .venv/installed-dev .venv/packages ## format, lint, types, import rules, clauses, the core's coverage, then all tests
 	$(BIN)/ruff format --check .
@@ -54,13 +56,15 @@ mutants: .venv-mutants/installed ## change the rules in every small way and see 
 	.venv-mutants/bin/mutmut run $(ARGS)
 	.venv-mutants/bin/mutmut results
 
-pins: .venv/installed-dev ## compile requirements/*.in anew, for every platform
-	@$(BIN)/$(PIP) uv
-	for set in run build dev mutants; do $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --no-header requirements/$$set.in -o requirements/$$set.txt || exit 1; done
+audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known vulnerability; needs the internet
+	@.venv-audit/bin/python -m tools.audit
+
+pins: .venv-audit/installed ## compile requirements/*.in anew, for every platform
+	for set in run build dev mutants audit; do .venv-audit/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements/$$set.in -o requirements/$$set.txt || exit 1; done
 
 clean: ## remove what the targets above made
-	rm -rf .venv .venv-mutants .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants build dist
+	rm -rf .venv .venv-audit .venv-mutants .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants build dist
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -85,9 +89,10 @@ clean: ## remove what the targets above made
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
 .venv/packages: Makefile | .venv/python
 	@wanted=; \
-	for pair in chromium=chromium curl=curl node=nodejs strace=strace varnishd=varnish,varnish-modules wrk=wrk; do \
+	for pair in chromium=chromium curl=curl node=nodejs promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk; do \
 	  PATH="$$PATH:/usr/sbin" command -v $${pair%%=*} >/dev/null || wanted="$$wanted $$(echo $${pair#*=} | tr , ' ')"; \
 	done; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$$wanted postgresql"; \
 	if [ -n "$$wanted" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "installing$$wanted (once)"; \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$wanted >/dev/null; } \
@@ -100,4 +105,10 @@ clean: ## remove what the targets above made
 	@$(PYTHON) -m venv --clear .venv-mutants
 	@.venv-mutants/bin/$(PIP) --require-hashes -r requirements/mutants.txt
 	@.venv-mutants/bin/$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# An environment of its own: what looks after the pins is no part of what they are for.
+.venv-audit/installed: .venv/python requirements/audit.txt
+	@$(PYTHON) -m venv --clear .venv-audit
+	@.venv-audit/bin/$(PIP) --require-hashes -r requirements/audit.txt
 	@touch $@

@@ -1,11 +1,12 @@
 """Runs every measurement and prints one table. Give names to run only those: python -m bench replay"""
 
+import signal
 import sys
 
 from rich.console import Console
 from rich.table import Table
 
-from bench import probing, publishing, replaying, serving, watching
+from bench import crowding, edging, fleet, probing, publishing, reaching, replaying, serving, watching
 
 MEASUREMENTS = {
     "replay": replaying.measure,
@@ -13,6 +14,10 @@ MEASUREMENTS = {
     "probe": probing.measure,
     "serve": serving.measure,
     "watch": watching.measure,
+    "reach": reaching.measure,
+    "fleet": fleet.measure,
+    "edge": edging.measure,
+    "crowd": crowding.measure,
 }
 
 
@@ -32,4 +37,5 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(1))  # what was started is ended, as after Ctrl-C
     sys.exit(main(sys.argv[1:]))

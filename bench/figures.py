@@ -1,7 +1,7 @@
 """What a measurement gives: a figure, what it is held against, and the target if there is one."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -28,3 +28,14 @@ def seconds(work: Callable[[], object], times: int = 3) -> float:
         work()
         shortest = min(shortest, time.perf_counter() - began)
     return shortest
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """What so many percent of the values stay under; without values there is no saying how much it would be."""
+    ordered = sorted(values)
+    return ordered[len(ordered) * percent // 100] if ordered else float("inf")
+
+
+def spread(values_s: Sequence[float]) -> str:
+    """Durations as a reader wants them: the usual one, and the one that few are above."""
+    return f"median {percentile(values_s, 50):.2f} s, p99 {percentile(values_s, 99):.2f} s"

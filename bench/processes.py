@@ -5,8 +5,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 LOOKOUT = Path(sys.executable).parent / "lookout"
@@ -20,10 +21,19 @@ def cpu_s(pid: int) -> float:
 
 
 def memory_mb(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+    return _told_mb(Path(f"/proc/{pid}/status"), "VmRSS:")
+
+
+def available_mb() -> float:
+    """Memory that new processes could take."""
+    return _told_mb(Path("/proc/meminfo"), "MemAvailable:")
+
+
+def _told_mb(file: Path, name: str) -> float:
+    for line in file.read_text().splitlines():
+        if line.startswith(name):
             return int(line.split()[1]) / 1000
-    raise RuntimeError("this system does not tell the memory of a process")
+    raise RuntimeError(f"{file} does not tell {name}")
 
 
 def only_on(core: int) -> None:
@@ -31,16 +41,20 @@ def only_on(core: int) -> None:
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[core]})
 
 
+def kept_to(core: int | None) -> Callable[[], None] | None:
+    """What a new process is to do first, to be kept to one core if told."""
+    return None if core is None else partial(only_on, core)
+
+
 @contextmanager
 def an_upstream(chains: int = 5) -> Iterator[str]:
     """The base address of a bare upstream, on a core of its own if there are two."""
-    core = -1
     with subprocess.Popen(
         [sys.executable, "-m", "bench.upstream", str(chains)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: only_on(core),
+        preexec_fn=kept_to(-1),
     ) as process:
         if process.stdout is None:
             raise RuntimeError("the upstream has no output")
@@ -58,7 +72,7 @@ def a_process(folder: Path, *arguments: str, core: int | None = None) -> Iterato
             [LOOKOUT, *arguments],
             cwd=folder,
             stderr=log,
-            preexec_fn=None if core is None else lambda: only_on(core),
+            preexec_fn=kept_to(core),
         )
         try:
             yield process

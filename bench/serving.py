@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bench.figures import Figure
 from bench.plans import a_plan
-from bench.processes import a_folder, a_free_port, a_process, children, memory_mb
+from bench.processes import a_folder, a_free_port, a_process, children, kept_to, memory_mb
 from bench.publishing import a_full_fortnight
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
@@ -37,6 +37,7 @@ events {{ worker_connections 4096; }}
 http {{
   access_log off;
   sendfile on;
+  gzip_static on;
   tcp_nopush on;
   keepalive_requests 1000000000;
   default_type "application/json; charset=utf-8";
@@ -99,7 +100,7 @@ def starts(folder: Path) -> Iterator[Figure]:
     for _ in range(STARTS):
         began = time.monotonic()
         with a_server(folder, 120) as (process, port):
-            _first_answer(port)
+            first_answer(port)
             took_s.append(time.monotonic() - began)
             memories.append(max(memory_mb(child) for child in children(process.pid)))
     longest = max(took_s)
@@ -117,18 +118,18 @@ def starts(folder: Path) -> Iterator[Figure]:
 def throughput(folder: Path) -> Iterator[Figure]:
     with a_server(folder, 0) as (_, free), a_server(folder, NO_LIMIT) as (_, limited), an_nginx(folder) as nginx:
         for port in (free, limited):
-            _first_answer(port)
+            first_answer(port)
         for question in QUESTIONS:
             ours, limited_ones, theirs = [], [], []
             for _ in range(ROUNDS):  # by turns, so that what else the machine does falls on each of them
-                theirs.append(_per_second(nginx, _nginx_path(question.path), question.conditional))
-                ours.append(_per_second(free, question.path, question.conditional))
-                limited_ones.append(_per_second(limited, question.path, question.conditional))
-            yield _compared(question.name, ours, theirs, question.target)
-            yield _compared(f"{question.name}, with the rate limit", limited_ones, theirs)
+                theirs.append(per_second(nginx, nginx_path(question.path), question.conditional))
+                ours.append(per_second(free, question.path, question.conditional))
+                limited_ones.append(per_second(limited, question.path, question.conditional))
+            yield compared(question.name, ours, theirs, question.target)
+            yield compared(f"{question.name}, with the rate limit", limited_ones, theirs)
 
 
-def _compared(name: str, ours: list[float], theirs: list[float], target: float | None = None) -> Figure:
+def compared(name: str, ours: list[float], theirs: list[float], target: float | None = None) -> Figure:
     """The middle one of the rounds' ratios."""
     ratio = median(one / other for one, other in zip(ours, theirs, strict=True))
     return Figure(
@@ -142,37 +143,38 @@ def _compared(name: str, ours: list[float], theirs: list[float], target: float |
 
 
 @contextmanager
-def a_server(folder: Path, limit: int) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def a_server(folder: Path, limit: int, admin: str = "") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     port = a_free_port()
     name = f"serve-{limit}.toml"
     (folder / name).write_text(
-        f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = {limit}\n[admin]\nserver = ""\n'
+        f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = {limit}\n[admin]\nserver = "{admin}"\n'
     )
     with a_process(folder, "serve", "-c", name) as process:
         yield process, port
 
 
 @contextmanager
-def an_nginx(folder: Path) -> Iterator[int]:
+def an_nginx(folder: Path, core: int | None = None) -> Iterator[int]:
+    """One worker, on one core if told."""
     port = a_free_port()
     folder.chmod(0o755)  # its worker is another user
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
     command = [shutil.which("nginx") or "nginx", "-c", str(folder / "nginx.conf")]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=kept_to(core)) as process:
         try:
-            _first_answer(port, _nginx_path(LIVE))
+            first_answer(port, nginx_path(LIVE))
             yield port
         finally:
             process.terminate()
 
 
-def _nginx_path(path: str) -> str:
+def nginx_path(path: str) -> str:
     return f"{path}.json" if path == LIVE else path
 
 
-def _first_answer(port: int, path: str = LIVE) -> str:
+def first_answer(port: int, path: str = LIVE, within_s: float = 20) -> str:
     """Wait for a 200; its ETag."""
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + within_s
     while time.monotonic() < give_up:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         try:
@@ -189,9 +191,10 @@ def _first_answer(port: int, path: str = LIVE) -> str:
     raise RuntimeError(f"port {port} did not answer {path} with 200")
 
 
-def _per_second(port: int, path: str, conditional: bool) -> float:
-    headers = ["-H", f"If-None-Match: {_first_answer(port, path)}"] if conditional else []
-    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{RUN_S}s", *headers, f"http://127.0.0.1:{port}{path}"]
+def per_second(port: int, path: str, conditional: bool, *headers: str) -> float:
+    sent = [*headers, f"If-None-Match: {first_answer(port, path)}"] if conditional else headers
+    options = [f"-H{header}" for header in sent]
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{RUN_S}s", *options, f"http://127.0.0.1:{port}{path}"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     if "Non-2xx" in said and not conditional:
         raise RuntimeError(f"not every answer was a 200:\n{said}")

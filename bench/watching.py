@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
-from bench.figures import Figure
+from bench.figures import Figure, percentile
 from bench.processes import a_folder, a_free_port, a_process, an_upstream, cpu_s, memory_mb
 from bench.upstream import LIST
 from lookout.core.instants import parse_instant
@@ -35,8 +35,8 @@ def watch(chains: int) -> Iterator[Figure]:
         with a_process(folder, "serve", "-c", "lookout.toml", core=-1), a_process(folder, *MONITOR, core=0) as monitor:
             stored, served = Delays(), Delays()
             threads = [
-                Thread(target=_observe, args=(_from_store(folder / "lookout.db"), stored, WATCH_S)),
-                Thread(target=_observe, args=(_from_server(port), served, WATCH_S)),
+                Thread(target=observe, args=(_from_store(folder / "lookout.db"), stored, WATCH_S)),
+                Thread(target=observe, args=(from_server(port), served, WATCH_S)),
             ]
             for thread in threads:
                 thread.start()
@@ -54,7 +54,7 @@ def watch(chains: int) -> Iterator[Figure]:
         promised and oldest > OLDEST_S,
     )
     for name, delays in (("stored", stored), ("served", served)):
-        late = delays.late_s()
+        late = percentile(delays.delays_s, 99)
         yield Figure(
             f"observed to {name}, 99th percentile, {rows:,} rows",
             f"{late:.2f} s",
@@ -68,27 +68,26 @@ def watch(chains: int) -> Iterator[Figure]:
 
 @dataclass
 class Delays:
-    """How old answering rows were in each report, and how long each observation took to be there."""
+    """How old answering rows were in each report, and how long each observation and each report took to be there."""
 
     ages_s: list[float] = field(default_factory=list)
     delays_s: list[float] = field(default_factory=list)
-
-    def late_s(self) -> float:
-        ordered = sorted(self.delays_s)
-        return ordered[int(len(ordered) * 0.99)] if ordered else float("inf")
+    reports_s: list[float] = field(default_factory=list)
 
 
-def _observe(look: Callable[[], bytes | None], into: Delays, for_s: float) -> None:
+def observe(look: Callable[[], bytes | None], into: Delays, for_s: float, every_s: float = 0.05) -> None:
     seen: dict[str, str] = {}
     until = time.monotonic() + for_s
     while time.monotonic() < until:
-        time.sleep(0.05)
+        time.sleep(every_s)
         body = look()
         now_s = time.time()
         if body is None:
             continue
         report = json.loads(body)
         generated_s = parse_instant(report["generatedAt"]) / 1000
+        if seen:  # the first one may have been there before
+            into.reports_s.append(now_s - generated_s)
         for row in report["checks"]:
             if row["observedAt"] is None:
                 continue
@@ -111,21 +110,20 @@ def _from_store(path: Path) -> Callable[[], bytes | None]:
     return look
 
 
-def _from_server(port: int) -> Callable[[], bytes | None]:
+def from_server(port: int) -> Callable[[], bytes | None]:
     """The live report whenever the server has a new one."""
     etag = ""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
 
     def look() -> bytes | None:
         nonlocal etag
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         try:
             connection.request("GET", "/api/v1/protocol/liveness", headers={"If-None-Match": etag})
             answer = connection.getresponse()
             body = answer.read()
         except OSError:
-            return None  # it does not listen yet
-        finally:
             connection.close()
+            return None  # it does not listen yet
         if answer.status != 200:
             return None
         etag = answer.headers["ETag"]
@@ -134,9 +132,10 @@ def _from_server(port: int) -> Callable[[], bytes | None]:
     return look
 
 
-def a_config(base: str, chains: int) -> str:
+def a_config(base: str, chains: int, store: str = "sqlite:lookout.db") -> str:
+    """All but the [server] table's first lines."""
     ids = list(range(1, chains + 1))
-    text = 'rate_limit_per_minute = 0\n[store]\nurl = "sqlite:lookout.db"\n[log]\nlevel = "error"\nformat = "json"\n'
+    text = f'rate_limit_per_minute = 0\n[store]\nurl = "{store}"\n[log]\nlevel = "error"\nformat = "json"\n'
     text += '[admin]\nmonitor = ""\nserver = ""\n'
     for n in ids:
         rpc = ", ".join(f'"{base}/rpc/{n}/{letter}"' for letter in "abc")

@@ -8,10 +8,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from campaign import soak, waits
+from campaign import crashes, hostile, soak, suite, waits, worlds
 from campaign.part import Outcome, Part
 
-PARTS: dict[str, Part] = {"soak": soak.PART, "waits": waits.PART}
+PARTS: dict[str, Part] = {
+    "tests": suite.PART,
+    "worlds": worlds.PART,
+    "hostile": hostile.PART,
+    "crashes": crashes.PART,
+    "soak": soak.PART,
+    "waits": waits.PART,
+}
 
 
 def _listed() -> str:

@@ -4,6 +4,7 @@ readers come and go meanwhile."""
 import itertools
 import json
 import random
+import re
 import tempfile
 import threading
 import time
@@ -38,8 +39,11 @@ def lived(size: Size, seconds: float, tell: Tell) -> Outcome:
     """What grew while it lived, and whether it still answered at the end."""
     with tempfile.TemporaryDirectory() as name, _upstreams(size, Path(name)) as config:
         folder, port = Path(name), a_free_port()
+        admin = a_free_port()
+        config = config.replace("rate_limit_per_minute = 0\n", "", 1)
+        config = config.replace('[admin]\nmonitor = ""', f'[admin]\nmonitor = "127.0.0.1:{admin}"', 1)
         server = f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = 0\n'
-        (folder / "lookout.toml").write_text(config.replace("rate_limit_per_minute = 0\n", "") + server)
+        (folder / "lookout.toml").write_text(config + server)
         stopped = threading.Event()
         with a_process(folder, "run", "-c", "lookout.toml") as process:
             _until_it_answers(port)
@@ -50,7 +54,7 @@ def lived(size: Size, seconds: float, tell: Tell) -> Outcome:
             samples = []
             for number in range(_SAMPLES):
                 time.sleep(seconds / _SAMPLES)
-                samples.append(_sample(process.pid, folder))
+                samples.append(_sample(process.pid, admin, folder))
                 if number % 12 == 11:
                     told = ", ".join(f"{count:,.0f} {what}" for what, count in samples[-1].items())
                     tell(f"{size.rows:,} rows, {(number + 1) * seconds / _SAMPLES / 60:.0f} min: {told}")
@@ -64,13 +68,19 @@ def lived(size: Size, seconds: float, tell: Tell) -> Outcome:
     return Outcome({f"answers read beside {size.rows:,} rows": next(answered)}, tuple(failures))
 
 
-def _sample(pid: int, folder: Path) -> Sample:
+def _sample(pid: int, admin: int, folder: Path) -> Sample:
     """Of the monitor, its server and all its workers together."""
     pids = [pid, *children(pid)]
+    connection = HTTPConnection("127.0.0.1", admin, timeout=10)
+    connection.request("GET", "/metrics")
+    metrics = connection.getresponse().read().decode()
+    connection.close()
+    (tasks,) = re.findall(r"^lookout_tasks (\S+)$", metrics, flags=re.MULTILINE)
     return {
         "MB": sum(map(memory_mb, pids)),
         "files": sum(len(list(Path(f"/proc/{each}/fd").iterdir())) for each in pids),
         "threads": sum(len(list(Path(f"/proc/{each}/task").iterdir())) for each in pids),
+        "tasks": float(tasks),
         "kB stored": sum(file.stat().st_size for file in folder.glob("lookout.db*")) / 1_000,
     }
 

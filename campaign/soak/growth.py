@@ -11,6 +11,7 @@ ALLOWED: Final = {
     "objects": (0.02, 2_000),
     "files": (0.02, 10),  # connections come and go
     "threads": (0.0, 0),
+    "tasks": (0.01, 10),  # one more for each that is under way
     "kB stored": (0.05, 256),  # in pages
     "pieces": (0.06, 0),  # a day more or less
 }

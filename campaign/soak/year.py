@@ -15,10 +15,12 @@ from campaign.part import Outcome, Tell
 from campaign.soak.growth import grown
 from lookout.core.ledger import Ledger
 from lookout.core.pieces import encode_changes
+from lookout.core.wire import Document
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
 from lookout.settings import Policy
 from lookout.sim.layout import ChainLayout
 from lookout.sim.world import drawn_world
+from lookout.store.protocol import DocumentName
 from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 from tests.builders import DAY, HOUR, NOON
 from tests.simulation.worlds import plan_of
@@ -36,7 +38,7 @@ class Size(NamedTuple):
         return 4 * self.chains + 1
 
 
-SIZES: Final = (Size(5, 120), Size(525, 7_200))
+SIZES: Final = (Size(5, 120), Size(525, 14_400))
 
 
 def lived(size: Size, days: int, tell: Tell) -> Outcome:
@@ -60,19 +62,24 @@ def _told(sample: dict[str, float]) -> str:
 
 
 class _Storing:
-    """Stores what changed once a simulated hour, and samples."""
+    """Stores what changed once a simulated hour, with the history once a day, and samples."""
 
     def __init__(self, path: Path, writer: SqliteWriter) -> None:
         self._path = path
         self._writer = writer
         self._stored_at = self._sampled_at = NOON
+        self._history_at = 0
 
     def published(self, ledger: Ledger) -> None:
         at = ledger.published_at
         if at is None or at < self._stored_at + HOUR:
             return
         self._stored_at = at
-        self._writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
+        documents: dict[DocumentName, Document] = {"live": ledger.live()}
+        if at >= self._history_at + DAY:
+            self._history_at = at
+            documents["history"] = ledger.history()
+        self._writer.write(documents, encode_changes(ledger.changes()))
         if at >= self._sampled_at + _SAMPLE_EVERY:
             self._sampled_at = at
             gc.collect()
@@ -90,7 +97,7 @@ def live(size: Size, days: int) -> None:
     """Live through it here and now; what it takes is printed, a line of JSON for every five days."""
     layout = tuple(ChainLayout(1 + number, 12_000, 25_700_000) for number in range(size.chains))
     world = drawn_world(layout, 1, NOON, NOON + days * DAY, intensity=0.3)
-    policy = Policy(recheck_s=size.recheck_s, heartbeat_s=120, row_lifetime_s=size.recheck_s + 200)
+    policy = Policy(recheck_s=size.recheck_s, heartbeat_s=240, row_lifetime_s=size.recheck_s + 200)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lookout.db"
         writer = open_writer(path)

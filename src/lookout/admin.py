@@ -1,6 +1,8 @@
-"""A small private HTTP server for those who run Lookout: ``/metrics``, ``/healthz`` and ``/readyz``.
+"""A small private HTTP server for those who run Lookout: ``/metrics``, ``/healthz`` and ``/readyz``; the monitor's has
+``/reload`` too.
 
-What is measured and what ready means come from outside: the monitor and the server each bring their own.
+What is measured, what ready means and what a reload does come from outside: the monitor and the server each bring
+their own.
 """
 
 import re
@@ -23,6 +25,7 @@ _JSON: Final = "application/json"
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SILENCE_S: Final = 5.0  # a connection that says nothing for this long is closed
 _LOOK_EVERY_S: Final = 0.2  # whether the server is to end
+RELOAD_HEADER: Final = "Lookout-Reload"
 _SECONDS: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
 log = structlog.get_logger("admin")
@@ -51,6 +54,7 @@ class Reply(NamedTuple):
 
 
 Answer = Callable[[str, str], Reply]  # to a path and a query
+Reload = Callable[[], Reply]  # reads the configuration again; called from a thread of its own
 
 
 def process_registry() -> CollectorRegistry:
@@ -107,8 +111,11 @@ def _json(http_code: HTTPStatus, document: dict[str, Any]) -> Reply:
 class AdminPort:
     """The server, on ``HOST:PORT`` for as long as it is entered; port 0 is one that is free."""
 
-    def __init__(self, address: str, registry: CollectorRegistry, readiness: AskReadiness) -> None:
+    def __init__(
+        self, address: str, registry: CollectorRegistry, readiness: AskReadiness, reload: Reload | None = None
+    ) -> None:
         self._wanted = address
+        self._reload = reload
         self._answer: Answer = lambda path, query: reply_to(path, query, registry, readiness)
         self._server: _Server | None = None
         self._thread: Thread | None = None
@@ -125,7 +132,7 @@ class AdminPort:
         """AdminError if the address cannot be listened on."""
         host, _, port = self._wanted.rpartition(":")
         try:
-            self._server = _Server(host.strip("[]"), int(port), self._answer)
+            self._server = _Server(host.strip("[]"), int(port), self._answer, self._reload)
         except socket.gaierror:
             raise AdminError(f"{self._wanted}: there is no such host") from None
         except OSError as error:
@@ -144,8 +151,9 @@ class AdminPort:
 
 
 class _Server(ThreadingHTTPServer):
-    def __init__(self, host: str, port: int, answer: Answer) -> None:
+    def __init__(self, host: str, port: int, answer: Answer, reload: Reload | None) -> None:
         self.answer = answer
+        self.reload = reload
         (family, _, _, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         self.address_family = family
         super().__init__(address[:2], _Handler)  # type: ignore[arg-type]  # a host is text unless IPv6 is left out
@@ -169,6 +177,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_HEAD(self) -> None:
         self._send(self._reply(), with_body=False)
+
+    def do_POST(self) -> None:
+        reload = self.server.reload
+        if reload is None or self.path != "/reload":
+            self.send_error(HTTPStatus.NOT_IMPLEMENTED)
+        elif self.headers.get(RELOAD_HEADER) != "1" or "Origin" in self.headers:
+            # A page in a browser on this machine could send it, but not with this header, nor without that one.
+            self._send(_error(HTTPStatus.FORBIDDEN, f"needs the header {RELOAD_HEADER}: 1, and is not for browsers"))
+        else:
+            self._send(reload())
 
     def _reply(self) -> Reply:
         path, _, query = self.path.partition("?")

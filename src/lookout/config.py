@@ -16,6 +16,7 @@ from msgspec import Struct
 from lookout.contradictions import contradictions
 from lookout.settings import Settings
 
+_DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -31,6 +32,7 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Sett
     """The settings of a file; ConfigError says all that is wrong with it."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        _check_depth(tables)
     except OSError as error:
         raise ConfigError(path, [f"cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
@@ -105,7 +107,7 @@ class _Reader:
         try:
             return msgspec.convert(filled, kind)
         except msgspec.ValidationError as error:
-            if variables or re.search(r"\b(url|rpc|headers)\b", key):  # it may hold a secret
+            if variables or re.search(r"\b(url|rpc|headers|alerts\.targets)\b", key):  # it may hold a secret
                 self._wrong(key, "its value is not allowed here")
             else:
                 self._wrong(key, f"{_shown(value)} is not allowed: {_expected(kind, error)}")
@@ -124,6 +126,17 @@ class _Reader:
     def _wrong(self, key: str, what: str) -> None:
         self.problems.append(f"{key}: {what}")
         self.broken.add(re.split(r"[.\[]", key)[0])
+
+
+def _check_depth(tables: dict[str, Any]) -> None:
+    """RecursionError if a key like a.b.c… goes on for longer than anything here could follow it."""
+    level: list[Any] = [tables]
+    for _ in range(_DEEPEST):
+        entries = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [entry for inner in entries for entry in inner if isinstance(entry, list | dict)]
+        if not level:
+            return
+    raise RecursionError
 
 
 def _variables(value: Any) -> Iterable[str]:
@@ -148,7 +161,8 @@ def _row_type(kind: Any) -> type[Struct] | None:
 
 
 def _expected(kind: Any, error: msgspec.ValidationError) -> str:
-    choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+    each = typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind
+    choices = typing.get_args(each) if typing.get_origin(each) is Literal else ()
     return f"Expected one of {', '.join(choices)}" if choices else str(error)
 
 

@@ -10,7 +10,8 @@ from ipaddress import ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
-from lookout.settings import PPOI_NETWORKS, Broadcasters, Indexer, Messaging, Ppoi, Settings
+from lookout.alerts.sending import is_installed, is_understood
+from lookout.settings import PPOI_NETWORKS, Alerts, Broadcasters, Indexer, Messaging, Ppoi, Settings
 
 Source = Indexer | Ppoi | Messaging | Broadcasters
 
@@ -18,6 +19,7 @@ _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
 _ADDRESS: Final = re.compile(r"0zk1[ac-hj-np-z02-9]{123}|0ZK1[AC-HJ-NP-Z02-9]{123}")  # bech32m, never in mixed case
+_TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
 def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
@@ -60,6 +62,9 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
         yield from _of_broadcasters(settings.broadcasters)
     if not re.match(r"(sqlite:.|postgres(ql)?://)", settings.store.url):
         yield "store.url: has to begin with sqlite: and a path, or be a postgresql:// address"
+    if "alerts" not in broken:
+        yield from _of_targets(settings.alerts)
+        yield from _of_rules(settings, broken)
 
 
 def _chains_named(settings: Settings) -> Iterable[tuple[str, list[int]]]:
@@ -71,12 +76,15 @@ def _chains_named(settings: Settings) -> Iterable[tuple[str, list[int]]]:
     if settings.broadcasters is not None:
         yield "broadcasters.chains", list(settings.broadcasters.chains)
         yield "broadcasters.members", _chain_ids(settings.broadcasters.members)
+    yield from ((f"alerts.rules[{n}].chains", list(rule.chains)) for n, rule in enumerate(settings.alerts.rules))
 
 
 def _urls(settings: Settings) -> Iterable[tuple[str, str]]:
     for n, chain in enumerate(settings.chains):
         yield from ((f"chains[{n}].rpc[{m}]", url) for m, url in enumerate(chain.rpc))
     yield from ((key, source.url) for key, source in _sources(settings, ".url"))
+    if settings.ping.url:
+        yield "ping.url", settings.ping.url
 
 
 def _headers(settings: Settings) -> Iterable[tuple[str, dict[str, str]]]:
@@ -124,6 +132,40 @@ def _of_broadcasters(broadcasters: Broadcasters) -> Iterable[str]:
         for n, address in enumerate(addresses):
             if not _ADDRESS.fullmatch(address):
                 yield f"broadcasters.members.{chain}[{n}]: has to be a 0zk1 address of 127 characters"
+
+
+def _of_targets(alerts: Alerts) -> Iterable[str]:
+    for name in alerts.targets:
+        if not _TARGET_NAME.fullmatch(name):
+            yield f"alerts.targets: {name[:60]!r} is no name; up to 60 letters, digits, '_' and '-' are allowed"
+    if alerts.targets and not is_installed():
+        yield "alerts.targets: Apprise, which sends to them, is not installed; pip install 'lookout[alerts]'"
+    elif alerts.targets:
+        for name, address in alerts.targets.items():
+            if not is_understood(address):
+                yield f"alerts.targets.{name[:60]}: Apprise does not understand this address"
+    if alerts.targets and not alerts.rules:
+        yield "alerts.rules: there is none, and so nothing to tell; add [[alerts.rules]]"
+    if alerts.rules and not alerts.targets:
+        yield "alerts.targets: there is none, and so nobody to tell; add [alerts.targets]"
+
+
+def _of_rules(settings: Settings, broken: Set[str]) -> Iterable[str]:
+    first: dict[str, int] = {}
+    is_read_whole = broken.isdisjoint(("chains", "ppoi", "indexer", "hosted-indexer", "messaging", "broadcasters"))
+    monitored = settings.plan().monitored
+    for n, rule in enumerate(settings.alerts.rules):
+        key = f"alerts.rules[{n}]"
+        for m, target in enumerate(rule.targets):
+            if settings.alerts.targets and target not in settings.alerts.targets:
+                yield f"{key}.targets[{m}]: no target in [alerts.targets] has this name"
+        if is_read_whole and not any(map(rule.matches, monitored)):
+            yield f"{key}: matches no monitored check; widen its services and chains, or configure a source for them"
+        before = first.setdefault(rule.key(), n)
+        if before != n and rule.name:
+            yield f"{key}.name: is that of alerts.rules[{before}] as well; give it another one"
+        elif before != n:
+            yield f"{key}: says the same as alerts.rules[{before}]; leave one out, or give it a name"
 
 
 def _repeated(values: list[int]) -> list[int]:

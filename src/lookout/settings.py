@@ -6,8 +6,9 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 
+from lookout.core.alerting import Rule, Rules
 from lookout.core.heads import Pace
-from lookout.core.model import Check, Service
+from lookout.core.model import Check, Service, Status
 from lookout.core.plan import Limits, Plan, Span
 
 _YEAR_S = 31_536_000
@@ -26,6 +27,9 @@ PPOI_NETWORKS: Final[Mapping[int, str]] = {
     42161: "Arbitrum",
     11155111: "Ethereum_Sepolia",
 }
+
+
+_SEVERITY: Final[tuple[Status, ...]] = ("catching-up", "degraded", "unavailable")
 
 
 class Server(Struct, frozen=True):
@@ -128,6 +132,41 @@ class History(Struct, frozen=True):
     write_every_s: Duration = 60
 
 
+class AlertRule(Struct, frozen=True):
+    name: str = ""
+    services: tuple[Service, ...] = ()
+    chains: tuple[Positive, ...] = ()
+    from_: Literal["catching-up", "degraded", "unavailable"] = field(default="unavailable", name="from")
+    unknown: bool = False
+    for_s: DurationOrZero = 300
+    remind_s: DurationOrZero = 3600
+    targets: tuple[Text, ...] = ()
+
+    def key(self) -> str:
+        """What its episodes are found by, also after it was changed: its name, or what it says."""
+        if self.name:
+            return self.name
+        where = f"{','.join(sorted(self.services))}/{','.join(map(str, sorted(self.chains)))}"
+        return f"{where}/{self.from_}/{self.unknown}/{float(self.for_s)}"
+
+    def matches(self, check: Check) -> bool:
+        return (not self.services or check.service in self.services) and (
+            not self.chains or check.chain_id in self.chains
+        )
+
+
+class Alerts(Struct, frozen=True):
+    targets: dict[str, Text] = {}
+    group_s: Annotated[float, Meta(ge=0, le=3600)] = 30
+    give_up_s: Duration = 3600
+    rules: tuple[AlertRule, ...] = ()
+
+
+class Ping(Struct, frozen=True):
+    url: str = ""
+    every_s: Duration = 60
+
+
 class Edge(Struct, frozen=True):
     listen: str = "0.0.0.0:80"
     origin: str = "127.0.0.1:8080"
@@ -151,6 +190,8 @@ class Settings(Struct, frozen=True):
     policy: Policy = Policy()
     history: History = History()
     edge: Edge = Edge()
+    alerts: Alerts = Alerts()
+    ping: Ping = Ping()
 
     def plan(self) -> Plan:
         """The settings as the rules need them."""
@@ -173,6 +214,22 @@ class Settings(Struct, frozen=True):
             limits(self.policy),
             span(self.history),
         )
+
+    def alert_rules(self) -> Rules:
+        """Who is told what, as the rules of telling need it."""
+        plan = self.plan()
+        rules = tuple(
+            Rule(
+                rule.key(),
+                frozenset(check for check in plan.monitored if rule.matches(check)),
+                frozenset(_SEVERITY[_SEVERITY.index(rule.from_) :]) | ({"unknown"} if rule.unknown else set()),
+                _ms(rule.for_s),
+                _ms(rule.remind_s),
+                rule.targets or tuple(self.alerts.targets),
+            )
+            for rule in self.alerts.rules
+        )
+        return Rules(rules, _ms(self.alerts.group_s), plan.span.hold_ms)
 
 
 def limits(policy: Policy) -> Limits:

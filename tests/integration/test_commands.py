@@ -20,10 +20,12 @@ from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.together import Service, a_group, a_service, answer, living, until
 
 COMMANDS = (
+    "init",
     "demo",
     "run",
     "monitor",
     "serve",
+    "reload",
     "probe",
     "check-config",
     "replay",
@@ -31,6 +33,10 @@ COMMANDS = (
     "edge-config",
     "watch",
     "verify",
+    "alerts",
+    "backup",
+    "restore",
+    "completion",
 )
 ROWS = 21
 
@@ -79,7 +85,7 @@ def test_run_serves_every_row_and_answers_on_both_admin_ports(tmp_path: Path) ->
     run(scenario())
 
 
-@pytest.mark.parametrize("way", ["SIGINT to the group", "SIGHUP to the group", "SIGTERM to the parent"])
+@pytest.mark.parametrize("way", ["SIGINT to the group", "SIGTERM to the parent"])
 def test_run_ends_whole_and_leaves_the_store_intact(tmp_path: Path, way: str) -> None:
     async def scenario() -> None:
         async with a_running_service(tmp_path) as (world, service, process):

@@ -12,6 +12,7 @@ from tests.integration.served import HISTORY, LIVE, Server, a_ledger, a_server, 
 
 # The contract says `public` (A9, A10), although a max-age says as much.
 TOLERATED: Final = "STORE_PUBLIC_UNNECESSARY"
+FEEDS: Final = ("/feed.atom", "/summary.json", "/status.json", "/badge.svg", "/badge/indexer/1.json")
 PREFLIGHT: Final = {
     "Origin": "https://wallet.example",
     "Access-Control-Request-Method": "GET",
@@ -54,7 +55,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.parametrize("path", [LIVE, HISTORY, "/openapi.json", "/schemas/liveness.json"])
+@pytest.mark.parametrize("path", [LIVE, HISTORY, "/openapi.json", "/schemas/liveness.json", *FEEDS])
 @pytest.mark.parametrize("headers", [{}, {"Origin": "https://wallet.example"}], ids=["a program", "a script"])
 def test_documents_are_faultless_whole_and_unchanged(loaded: Server, path: str, headers: dict[str, str]) -> None:
     etag = loaded.ask("GET", path).header("etag") or ""

@@ -1,4 +1,4 @@
-"""``lookout run`` and its relatives as real processes, in a process group of their own."""
+"""``lookout run`` and its relatives as real processes, in a process group of their own; and a whole deployment."""
 
 import asyncio
 import json
@@ -6,16 +6,22 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psycopg
 
 from tests.integration.fast import LOOKOUT, a_config
-from tests.integration.served import a_free_port
+from tests.integration.served import HISTORY, LIVE, a_free_port
+from tests.postgres import Postgres
+
+PLANTED = "xyzzy-planted"
+TAKEN_OVER_WITHIN_S = 20  # 10 are promised, of a machine that is not busy
+BUCKET_S = 2
 
 
 @dataclass
@@ -99,3 +105,158 @@ async def answer(http: aiohttp.ClientSession, url: str) -> Any:
             return json.loads(await got.read()) if got.status == 200 else None
     except aiohttp.ClientConnectionError:
         return None
+
+
+@dataclass
+class Readers:
+    """What those who ask all servers all the time have seen; what must never be is in ``wrong``."""
+
+    ports: list[int]
+    http: aiohttp.ClientSession
+    wrong: list[str] = field(default_factory=list)
+    bodies: dict[str, bytes] = field(default_factory=dict)  # by ETag
+    reports: dict[int, Any] = field(default_factory=dict)  # the last of each server
+    buckets: dict[tuple[str, int | None, int], str] = field(default_factory=dict)  # those that ended
+    first: str = ""
+    success: dict[tuple[int, str, int | None], str] = field(default_factory=dict)
+
+    async def ask_all_the_time(self) -> None:
+        while True:
+            for port in self.ports:
+                await self._ask(port)
+            await asyncio.sleep(0.1)
+
+    async def _ask(self, port: int) -> None:
+        for path in (LIVE, HISTORY):
+            try:
+                async with self.http.get(f"http://127.0.0.1:{port}{path}") as got:
+                    code, etag, body = got.status, got.headers.get("ETag", ""), await got.read()
+            except aiohttp.ClientConnectionError:
+                if port in self.reports:
+                    self.wrong.append(f"{port} does not answer")
+                continue
+            if code != 200:
+                if path == LIVE and port in self.reports:
+                    self.wrong.append(f"{port} answered {code}")
+                continue
+            if self.bodies.setdefault(etag, body) != body:
+                self.wrong.append(f"two bodies with the ETag {etag}")
+            document = json.loads(body)
+            if path == LIVE:
+                self._see_live(port, document)
+            else:
+                self._see_history(document)
+
+    def _see_live(self, port: int, document: Any) -> None:
+        before = self.reports.get(port)
+        if before is not None and document["generatedAt"] < before["generatedAt"]:
+            self.wrong.append(f"generatedAt went back from {before['generatedAt']} to {document['generatedAt']}")
+        self.reports[port] = document
+        for row in document["checks"]:
+            check, at = (port, row["service"], row["chainId"]), row["lastSuccessAt"]
+            if check in self.success and (at is None or at < self.success[check]):
+                self.wrong.append(f"{check} had the lastSuccessAt {self.success[check]} and has {at}")
+            if at is not None:
+                self.success[check] = at
+
+    def _see_history(self, document: Any) -> None:
+        self.first = self.first or document["from"]
+        if document["from"] != self.first:
+            self.wrong.append(f"the history begins at {document['from']} now")
+        for row in document["rows"]:
+            for n, character in enumerate(row["buckets"][:-1]):
+                bucket = (row["service"], row["chainId"], n)
+                if self.buckets.setdefault(bucket, character) != character:
+                    self.wrong.append(f"{bucket} was {self.buckets[bucket]} and is {character}")
+
+    @property
+    def newest(self) -> str:
+        return max((str(report["generatedAt"]) for report in self.reports.values()), default="")
+
+
+@dataclass
+class Deployment:
+    """Two monitors, the servers' readers, and the database that they meet in."""
+
+    server: Postgres
+    database: str
+    monitors: dict[str, subprocess.Popen[bytes]]
+    readers: Readers
+    start: Callable[[str], None]
+
+    def epoch(self) -> int:
+        ((epoch,),) = self.server.ask(self.database, "SELECT epoch FROM lookout.writer")
+        return int(epoch)
+
+    def writing(self) -> str:
+        """Which monitor holds the store."""
+        ((holder,),) = self.server.ask(self.database, "SELECT holder FROM lookout.writer")
+        (name,) = (name for name, process in self.monitors.items() if str(process.pid) == holder.split()[-1])
+        return str(name)
+
+    async def until_published(self, after: str, what: str) -> float:
+        """Wait until all servers tell of a publication made after this instant; how long it took."""
+        begun = time.monotonic()
+        while any(report["generatedAt"] <= after for report in self.readers.reports.values()):
+            assert time.monotonic() - begun < TAKEN_OVER_WITHIN_S, f"no takeover: {what}"
+            await asyncio.sleep(0.05)
+        return time.monotonic() - begun
+
+    async def until_epoch(self, after: int, what: str) -> float:
+        """Wait until a later epoch has written; how long it took."""
+        begun = time.monotonic()
+        while True:
+            with suppress(psycopg.OperationalError):  # while it is restarted it does not answer
+                if self.server.ask(self.database, "SELECT FROM lookout.writer WHERE epoch > %s AND writes > 0", after):
+                    return time.monotonic() - begun
+            assert time.monotonic() - begun < TAKEN_OVER_WITHIN_S, f"no takeover: {what}"
+            await asyncio.sleep(0.05)
+
+    async def until_standing_by(self, name: str, folder: Path) -> None:
+        begun, said = time.monotonic(), folder / name / "said.log"
+        while "waiting for the other monitor to end" not in said.read_text().rpartition('"stopped"')[2]:
+            assert time.monotonic() - begun < TAKEN_OVER_WITHIN_S, said.read_text()
+            await asyncio.sleep(0.05)
+
+
+def a_place(folder: Path, upstreams: str, url: str, port: int) -> Path:
+    """Make a folder with the configuration of a monitor, or of a server on this port, that uses a database."""
+    folder.mkdir()
+    config = a_config(upstreams).replace("sqlite:lookout.db", url)
+    config = config.replace("[admin]", f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = 0\n[admin]')
+    config += f"bucket_s = {BUCKET_S}\nretention_days = 1\ncounts_from_s = 0.5\nhold_s = 5\n"
+    (folder / "lookout.toml").write_text(config)
+    return folder
+
+
+@asynccontextmanager
+async def deployed(server: Postgres, folder: Path, upstreams: str) -> AsyncIterator[Deployment]:
+    database = server.a_database()
+    url = server.url(database, password=PLANTED)
+    ports = [a_free_port() for _ in range(3)]
+    with ExitStack() as processes:
+        monitors: dict[str, subprocess.Popen[bytes]] = {}
+
+        def start(name: str) -> None:
+            where = folder / name if (folder / name).exists() else a_place(folder / name, upstreams, url, 0)
+            monitors[name] = processes.enter_context(a_group(where, "monitor", "-c", "lookout.toml"))
+
+        start("a")
+        for n, port in enumerate(ports):
+            where = a_place(folder / f"server{n}", upstreams, url, port)
+            processes.enter_context(a_group(where, "serve", "-c", "lookout.toml"))
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
+            readers = Readers(ports, http)
+            asking = asyncio.create_task(readers.ask_all_the_time())
+            try:
+                deployment = Deployment(server, database, monitors, readers, start)
+                until = time.monotonic() + 40
+                while len(readers.reports) < 3 or not readers.success:
+                    assert not asking.done(), asking.exception()
+                    assert time.monotonic() < until, "no report from every server"
+                    await asyncio.sleep(0.1)
+                yield deployment
+            finally:
+                asking.cancel()
+                with suppress(asyncio.CancelledError):
+                    await asking

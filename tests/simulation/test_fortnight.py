@@ -40,6 +40,7 @@ def witnessed(world: World, lives: Sequence[Life], seed: int) -> tuple[Witness, 
 
 
 @WITNESSED
+@pytest.mark.long
 @pytest.mark.clause("M10", "M14", "H7", "H13", "S14")
 def test_fifteen_days_of_faults_stops_and_crashes_are_reported_as_they_truly_were() -> None:
     lives = (

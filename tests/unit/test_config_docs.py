@@ -10,10 +10,11 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lookout.config import read_config
 from lookout.core.model import Check
-from lookout.settings import Duration, DurationOrZero, Natural, Positive, Settings
+from lookout.settings import AlertRule, Alerts, Duration, DurationOrZero, Natural, Positive, Settings
 
 ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = ROOT / "lookout.example.toml"
@@ -57,7 +58,7 @@ def documented() -> Iterator[tuple[str, str, str, str]]:
     tables: list[str] = []
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
-            tables = [""] if line == "## Top of the file" else re.findall(r"`\[+([a-z-]+)\]+`", line)
+            tables = [""] if line == "## Top of the file" else re.findall(r"`\[+([a-z.-]+)\]+`", line)
         row = re.fullmatch(r"\| `(\w+)` \| (.+?) \| (.+?) \| (?:.+ )?\|", line)
         if row is not None:
             yield from ((table, row[1], row[2], row[3]) for table in tables)
@@ -98,13 +99,17 @@ def test_the_example_has_21_rows_of_which_one_is_unmonitored() -> None:
 
 
 def uncommented() -> str:
-    """The example with every key that is commented out, ``# key = value``, put into force."""
-    return re.sub(r"^# (?=\w+ = )", "", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    """The example with all that is commented out, ``# key = value`` and ``# [[table]]``, put into force."""
+    return re.sub(r"^# (?=\w+ = |\[\[)", "", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> None:
-    (tmp_path / "lookout.toml").write_text(uncommented(), encoding="utf-8")
-    assert read_config(tmp_path / "lookout.toml", {}) == read_config(EXAMPLE, {})
+    # A rule is of no use, and an error, where there is nobody to tell.
+    text = uncommented().replace("targets = {}", 'targets = {ops = "json://127.0.0.1"}')
+    (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
+    read = read_config(tmp_path / "lookout.toml", {})
+    assert read.alerts == Alerts({"ops": "json://127.0.0.1"}, rules=(AlertRule(),))
+    assert replace(read, alerts=Alerts()) == read_config(EXAMPLE, {})
 
 
 def test_the_example_has_every_key_and_in_force_only_those_that_are_required() -> None:
@@ -114,16 +119,20 @@ def test_the_example_has_every_key_and_in_force_only_those_that_are_required() -
 
 
 def written_in(text: str) -> set[tuple[str, str]]:
-    found = set()
-    for name, value in tomllib.loads(text).items():
+    return set(written_under("", tomllib.loads(text)))
+
+
+def written_under(table: str, keys: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in keys.items():
+        inner = f"{table}.{name}" if table else name
         match value:
-            case dict():
-                found |= {(name, key) for key in value}
+            case dict() if (table, name) not in KEYS:
+                yield from written_under(inner, value)
             case [dict(), *_]:
-                found |= {(name, key) for row in value for key in row}
+                for row in value:
+                    yield from written_under(inner, row)
             case _:
-                found.add(("", name))
-    return found
+                yield table, name
 
 
 def test_every_public_address_in_the_example_says_that_it_was_not_tried() -> None:

@@ -88,6 +88,21 @@ def test_a_check_that_is_gone_for_good_ages_out() -> None:
     assert len(state.strips[0].days) == 5  # what is shown, at most two days, and three to spare
 
 
+@pytest.mark.clause("H15", "M7")
+def test_a_check_may_leave_and_age_out_in_one_publication() -> None:
+    history = History(replace(LAUNCH_SPAN, retention_days=1))
+    history.publish(NOON, [a_row("current"), a_row("current", check=INDEXER)])
+    history.publish(NOON + BUCKET, [], gone=[INDEXER])
+    kept = []
+    for day in range(1, 6):
+        history.publish(NOON + day * DAY, [])
+        resumed = History(replace(LAUNCH_SPAN, retention_days=1), history.state())
+        resumed.publish(NOON + (day + 1) * DAY, [], gone=[INDEXER])
+        kept.append(INDEXER in resumed.checks)
+    assert kept[0]
+    assert not kept[-1]
+
+
 @pytest.mark.clause("H16", "H13")
 def test_what_an_hour_into_the_future_dropped_is_back_when_the_clock_is() -> None:
     history = History(LAUNCH_SPAN)

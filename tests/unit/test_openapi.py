@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from lookout.api.examples import history_example, live_example
+from lookout.api.examples import feeds_example, history_example, live_example
 from lookout.api.mirror import paths
 from lookout.api.openapi import description
 from lookout.api.replies import (
@@ -18,31 +18,53 @@ from lookout.api.replies import (
     NO_HISTORY,
     NO_LIVE,
     Reply,
+    Table,
     endpoint,
+    passing,
     too_many_requests,
 )
 from lookout.api.responding import respond
 from lookout.api.site import site
 from lookout.core.buckets import uptime
 from lookout.core.wire import schemas
+from lookout.feeds.making import make
 from lookout.settings import History
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 LIVE, HISTORY = paths("protocol")
 OWN: Final = site("protocol")
-LOADED: Final = {
+FEEDS: Final = passing(feeds_example())
+LOADED: Final = Table(
+    {
+        **OWN,
+        **FEEDS.ready,
+        LIVE: endpoint(live_example(), LIVE_CACHING),
+        HISTORY: endpoint(history_example(), HISTORY_CACHING),
+    },
+    FEEDS.later,
+)
+EMPTY: Final = {
     **OWN,
-    LIVE: endpoint(live_example(), LIVE_CACHING),
-    HISTORY: endpoint(history_example(), HISTORY_CACHING),
+    **passing(make(feeds_example().names, None, None, 0, 0)).ready,
+    LIVE: NO_LIVE,
+    HISTORY: NO_HISTORY,
 }
-EMPTY: Final = {**OWN, LIVE: NO_LIVE, HISTORY: NO_HISTORY}
+ROW_BADGES: Final = ("/badge/indexer/1.svg", "/badge/indexer/1.json")
 METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "QUERY", "get")
 DESCRIBED_METHODS: Final = ("get", "head", "options")
 DESCRIPTION: Final = description("protocol")
 
 
+def described_path(path: str) -> str:
+    """The path that describes this one."""
+    if not path.startswith("/badge/"):
+        return path
+    stem, _, ending = path.rpartition(".")
+    return f"/badge/{{service}}{'/{chainId}' if stem.count('/') > 2 else ''}.{ending}"
+
+
 class Exchange(NamedTuple):
-    """A request and its reply, with the place in the description that speaks about it."""
+    """A request and its reply, with the place in the description that speaks about it: a path and a method."""
 
     path: str
     method: str
@@ -52,17 +74,24 @@ class Exchange(NamedTuple):
 
 def exchanges() -> Iterator[Exchange]:
     for resources in (LOADED, EMPTY):
-        for path, resource in resources.items():
+        for path, resource in [
+            *resources.items(),
+            *((path, LOADED[path]) for path in ROW_BADGES if resources is LOADED),
+        ]:
             for method in METHODS:
                 described_at = method.lower() if method in ("GET", "HEAD", "OPTIONS") else "get"
                 for if_none_match in (None, "*", '"another"', resource.etag or '"none"'):
-                    yield Exchange(path, method, described_at, respond(resources, method, path, if_none_match))
+                    reply = respond(resources, method, path, if_none_match)
+                    yield Exchange(described_path(path), method, described_at, reply)
     for path in (LIVE, HISTORY):
         for described_at in DESCRIBED_METHODS:
             for seconds in (1, 60):
                 yield Exchange(path, described_at.upper(), described_at, too_many_requests(seconds))
     for path in LOADED:
-        yield Exchange(path, "GET", "get", respond(LOADED, "GET", f"{path}/", None))
+        yield Exchange(described_path(path), "GET", "get", respond(LOADED, "GET", f"{path}/", None))
+    for path in ("/badge/nothing.svg", "/badge/nothing.json", "/badge/nothing/1.svg", "/badge/nothing/1.json"):
+        for method in DESCRIBED_METHODS:
+            yield Exchange(described_path(path), method.upper(), method, respond(LOADED, method.upper(), path, None))
 
 
 EXCHANGES: Final = list(exchanges())
@@ -105,16 +134,16 @@ def test_every_reply_is_described_to_the_letter_of_its_headers() -> None:
             assert described[name]["required"]
             conforms(as_described(text, described[name]["schema"]), described[name]["schema"])
         if media_type is not None:
-            body_conforms(method, reply, response["content"][media_type])
+            body_conforms(method, reply, media_type, response["content"][media_type])
 
 
-def body_conforms(method: str, reply: Reply, content: dict[str, Any]) -> None:
+def body_conforms(method: str, reply: Reply, media_type: str, content: dict[str, Any]) -> None:
     if method == "HEAD":
         assert content == {}
-    elif reply.http_code == 429:
-        conforms(reply.body.decode(), content["schema"])
-    else:
+    elif media_type.startswith("application/json"):
         conforms(json.loads(reply.body), content["schema"])
+    else:
+        conforms(reply.body.decode(), content["schema"])
 
 
 @pytest.mark.clause("V2")
@@ -140,6 +169,7 @@ def test_nothing_is_described_that_the_code_does_not_do() -> None:
     assert described == {(path, at, str(reply.http_code)) for path, _, at, reply in EXCHANGES}
     assert {method for operations in DESCRIPTION["paths"].values() for method in operations} == {
         "description",
+        "parameters",
         *DESCRIBED_METHODS,
     }
 

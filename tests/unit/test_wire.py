@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
-from tools.schemas import schema_files
 
 from lookout.core.ledger import Ledger
 from lookout.core.log import Started
@@ -16,6 +15,7 @@ from lookout.core.model import Blocks, Failed, Members, Observation, Peers
 from lookout.core.wire import Document, schemas
 from lookout.replay import Replay
 from tests.builders import BROADCASTERS, HOSTED_INDEXER, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tools.schemas import schema_files
 
 PLAN = a_plan(MESSAGING, INDEXER, BROADCASTERS, PPOI, chains=(1, 137))
 

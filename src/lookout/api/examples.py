@@ -6,6 +6,8 @@ from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.instants import parse_instant
 from lookout.core.model import Check, Metrics, Reason, Row, Status, unmonitored
 from lookout.core.wire import Document, history_document, live_document, live_row
+from lookout.feeds.making import Made, make
+from lookout.feeds.picture import Names
 from lookout.settings import History, span
 
 _PUBLISHED_AT: Final = parse_instant("2026-11-05T14:02:11.480Z")
@@ -41,6 +43,11 @@ def history_example() -> Document:
         HistoryRow(_HOSTED, "." * 25, Uptime(None, None, None)),
     )
     return history_document(HistoryView(_PUBLISHED_AT, span(History()), _FROM_AT, _TO_AT, rows))
+
+
+def feeds_example() -> Made:
+    names = Names("protocol", {1: "Ethereum", 11155111: "Ethereum Sepolia"})
+    return make(names, live_example().body, history_example().body, _PUBLISHED_AT, 0)
 
 
 def _answered(check: Check, status: Status, reason: Reason, metrics: Metrics) -> Row:

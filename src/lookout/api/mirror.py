@@ -6,14 +6,28 @@ from typing import Final
 
 import structlog
 
-from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING, NO_HISTORY, NO_LIVE, Resource, endpoint
+from lookout.api.replies import (
+    HISTORY_CACHING,
+    LIVE_CACHING,
+    NO_HISTORY,
+    NO_LIVE,
+    NOTHING_PASSING,
+    Passing,
+    Resource,
+    Table,
+    endpoint,
+)
 from lookout.clock import Clock
 from lookout.core.wire import Document, etag
 from lookout.store.protocol import DocumentName, Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
 _OVERDUE_MS: Final = 5_000  # a look that takes so long is no short one any more
+_CLOCK_SET_MS: Final = 1_000  # by so much two clocks do not differ unless one was set
 _TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
+
+# What is made of both documents' bytes, at an instant, so long after the live report arrived.
+Feeds = Callable[[bytes | None, bytes | None, int, int], Passing]
 
 log = structlog.get_logger("server")
 
@@ -33,14 +47,17 @@ class Mirror:
         history_unreadable_ms: int,
         others: Mapping[str, Resource],
         page: Callable[[bytes | None], Resource] | None = None,
+        feeds: Feeds = lambda *_: NOTHING_PASSING,
     ) -> None:
-        """``page`` makes the status page of a live report, or of none; it is called once per report."""
+        """``page`` makes the status page of a live report, or of none; it is called once per report. ``feeds`` makes
+        what time makes untrue; it is called after each publication, and whenever that is over."""
         self._reader = reader
         self._clock = clock
         self.paths = paths(protocol)
         self._history_unreadable_ms = history_unreadable_ms
         self._others = others
         self._page = page
+        self._feeds = feeds
         # Often enough that an unreadable history is noticed well before its time is over.
         self._read_again_ms = min(_READ_AGAIN_MS, history_unreadable_ms // 4)
         self._read_ms: int | None = None
@@ -52,9 +69,14 @@ class Mirror:
         self._failing = False
         self._live: Document | None = None
         self._history: Document | None = None
+        self._arrived_ms = 0  # the live report
         self.store_errors = 0
         self._pages = self._made_pages()
-        self.resources: Mapping[str, Resource] = self._assembled(None, None)
+        self._passing = NOTHING_PASSING
+        self._passing_of: tuple[Document | None, Document | None] = (None, None)
+        self._passing_at = (0, 0)  # by both clocks
+        self.resources: Mapping[str, Resource] = {}
+        self._make_passing()
 
     @property
     def generated_at(self) -> int | None:
@@ -69,13 +91,20 @@ class Mirror:
                 self._read(now_ms)
         finally:
             self._began_ms = None
+        if self._passing_of[0] is None and self._live is not None:  # the first is there at once
+            self._make_passing()
         if self._is_overdue:
             self._is_overdue = False
             log.info("the store answers again")
 
     def look_at_the_time(self) -> None:
         """To be called by another thread than the one that looks, which a store may keep waiting for ever: what was
-        read last is then as old as if reading failed."""
+        read last is then as old as if reading failed. And what says how things are must not say it for too long."""
+        self._notice_a_store_that_hangs()
+        if not self._is_passing_true():
+            self._make_passing()
+
+    def _notice_a_store_that_hangs(self) -> None:
         began_ms, now_ms = self._began_ms, self._clock.elapsed_ms()
         if began_ms is None or now_ms - began_ms < _OVERDUE_MS:
             return
@@ -85,10 +114,32 @@ class Mirror:
             log.error("the store does not answer; serving what was read last", for_s=(now_ms - began_ms) / 1000)
         with self._taking:
             is_still_under_way = self._began_ms == began_ms
-            too_long = now_ms - began_ms > self._history_unreadable_ms
+            since_ms = self._history_unreadable_since_ms  # it may have been unreadable before this look
+            too_long = now_ms - (began_ms if since_ms is None else since_ms) > self._history_unreadable_ms
             if is_still_under_way and too_long and self._history is not None:
                 log.error(_TOO_LONG)
                 self._take(self._live, None)
+
+    def _is_passing_true(self) -> bool:
+        if self._passing_of != (self._live, self._history):
+            return False
+        now, elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
+        made_at, made_ms = self._passing_at
+        age_ms = elapsed_ms - made_ms
+        was_clock_set = abs(now - made_at - age_ms) > _CLOCK_SET_MS
+        return not was_clock_set and (self._passing.holds_ms is None or age_ms < self._passing.holds_ms)
+
+    def _make_passing(self) -> None:
+        with self._taking:
+            live, history, arrived_ms = self._live, self._history, self._arrived_ms
+        now, elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
+        made = NOTHING_PASSING  # what is left if there is a bug in what follows: what is old would be a lie
+        try:
+            made = self._feeds(_body(live), _body(history), now, elapsed_ms - arrived_ms)
+        finally:
+            with self._taking:
+                self._passing, self._passing_of, self._passing_at = made, (live, history), (now, elapsed_ms)
+                self.resources = self._assembled(self._live, self._history)
 
     def _is_due(self, now_ms: int) -> bool:
         try:
@@ -119,6 +170,7 @@ class Mirror:
         is_new_report = live != self._live
         self._live, self._history = live, history
         if is_new_report:  # after the API: nothing that befalls the page keeps a document back
+            self._arrived_ms = self._clock.elapsed_ms()
             self._pages = self._made_pages()
             self.resources = self._assembled(live, history)
 
@@ -130,7 +182,7 @@ class Mirror:
             return last, str(error)
         if document is None:
             return last, None if last is None else "the store holds no documents any more"
-        if etag(document.body) != document.etag:
+        if not _is_whole(document):
             return last, f"the stored {name} document is damaged"
         return document, None
 
@@ -150,17 +202,31 @@ class Mirror:
             log.info("the first report was loaded")
         self._failing = error is not None
 
-    def _assembled(self, live: Document | None, history: Document | None) -> dict[str, Resource]:
+    def _assembled(self, live: Document | None, history: Document | None) -> Table:
         replies = (
             NO_LIVE if live is None else endpoint(live, LIVE_CACHING),
             NO_HISTORY if history is None else endpoint(history, HISTORY_CACHING),
         )
-        return {**self._others, **self._pages, **dict(zip(self.paths, replies, strict=True))}
+        endpoints = dict(zip(self.paths, replies, strict=True))
+        return Table({**self._others, **self._pages, **self._passing.ready, **endpoints}, self._passing.later)
 
     def _made_pages(self) -> dict[str, Resource]:
         if self._page is None:
             return {}
-        return {"/": self._page(None if self._live is None else self._live.body)}
+        return {"/": self._page(_body(self._live))}
+
+
+def _body(document: Document | None) -> bytes | None:
+    return None if document is None else document.body
+
+
+def _is_whole(stored: object) -> bool:
+    """Whether it is as a monitor wrote it: a flipped bit on a disk can make a text of bytes, or a number none."""
+    match stored:
+        case Document(bytes(body), tag, int(generated_at)):
+            return etag(body) == tag and generated_at > 0
+        case _:
+            return False
 
 
 def paths(protocol: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lookout.api.examples import history_example, live_example
+from lookout.api.examples import feeds_example, history_example, live_example
 from lookout.api.mirror import paths
 from lookout.api.replies import (
     ALLOWED_METHODS,
@@ -20,9 +20,13 @@ from lookout.api.replies import (
     Resource,
     endpoint,
     operators_own,
+    passing,
     too_many_requests,
 )
 from lookout.core.wire import SCHEMA_VERSION, schemas
+from lookout.feeds.badges import Shield
+from lookout.feeds.making import BADGE, FEED, STATUS, SUMMARY
+from lookout.feeds.summary import StatusReport, Summary
 
 Json = dict[str, Any]
 
@@ -34,7 +38,7 @@ _ABOUT: Final = (
 )
 _LIVE_MISSING: Final = "This server has not loaded its first report yet. Ask again, less and less often."
 _HISTORY_MISSING: Final = "No history was written yet, or it could not be read for more than five minutes."
-_OTHER_PATH: Final = "Any path that is not listed here; from the gateway."
+_OTHER_PATH: Final = "Any path that is not listed here, and a row that is not there; from the gateway."
 _OTHER_METHOD: Final = f"Any method but {ALLOWED_METHODS}."
 _NOUNS: Final = {"liveness": "the live report", "history": "the history"}
 _TAGS: Final = {
@@ -54,6 +58,10 @@ _VARYING: Final[Mapping[str, Json]] = {
     "etag": {"type": "string", "pattern": '^"[^"]{16}"$'},
     "content-length": {"type": "integer", "minimum": 0},
 }
+_PASSING: Final[Mapping[str, Json]] = {
+    **_VARYING,
+    "cache-control": {"type": "string", "pattern": "^public, max-age=[0-9]+, must-revalidate$"},
+}
 _SECONDS: Final[Json] = {"type": "integer", "minimum": 1}
 _TOO_MANY: Final = too_many_requests(60)
 # Names that are not written with one capital at the start of each word.
@@ -68,6 +76,28 @@ _IF_NONE_MATCH: Final[Json] = {
         "some copies": {"value": f"W/{live_example().etag}, {history_example().etag}"},
         "any copy": {"value": "*"},
     },
+}
+_TEXT: Final[Json] = {"schema": {"type": "string"}}
+_SERVICE: Final[Json] = {
+    "name": "service",
+    "in": "path",
+    "required": True,
+    "description": "A service of the live report.",
+    "schema": {"type": "string", "minLength": 1},
+    "example": "indexer",
+}
+_CHAIN: Final[Json] = {
+    "name": "chainId",
+    "in": "path",
+    "required": True,
+    "description": "A chain of the live report.",
+    "schema": {"type": "integer", "minimum": 1},
+    "example": 1,
+}
+_BADGES: Final = {
+    BADGE: ("badge", "how the mainnets' services are", ()),
+    f"{BADGE}/{{service}}": ("service-badge", "how a service is on the mainnets", (_SERVICE,)),
+    f"{BADGE}/{{service}}/{{chainId}}": ("row-badge", "how a row is", (_SERVICE, _CHAIN)),
 }
 
 
@@ -88,16 +118,18 @@ def description(protocol: str) -> Json:
                 for name in schemas()
             },
             "/openapi.json": _own_path("openapi", "this description"),
+            **_feed_paths(),
         },
         "components": {
             "parameters": {"IfNoneMatch": _IF_NONE_MATCH},
             "responses": {
                 "NotFound": _response(_OTHER_PATH, NOT_FOUND, _json_of(NOT_FOUND, _object_of("message"))),
+                "NotFoundNoBody": _response(_OTHER_PATH, NOT_FOUND),
                 "NotAllowed": _response(_OTHER_METHOD, NOT_ALLOWED, _json_of(NOT_ALLOWED, _ref("schemas", "Error"))),
                 "TooManyRequests": _too_many({"schema": {"type": "string"}, "example": _TOO_MANY.body.decode()}),
                 "TooManyRequestsNoBody": _too_many({}),
             },
-            "schemas": {**_document_schemas(), "Error": _object_of("error")},
+            "schemas": {**_document_schemas(), **_feed_schemas(), "Error": _object_of("error")},
         },
     }
 
@@ -106,21 +138,54 @@ def _api_path(name: str, found: Resource, missing: Resource, why_missing: str) -
     """One endpoint: its replies with a document, and the one without."""
     schema = _ref("schemas", schemas()[name]["$ref"].rpartition("/")[2])
     path = _path(name, _NOUNS[name], "api", found, _json_of(found.found, schema))
-    error = _json_of(missing.found, _ref("schemas", "Error"))
     path["get"]["responses"]["429"] = _ref("responses", "TooManyRequests")
-    path["get"]["responses"]["503"] = _response(why_missing, missing.found, error)
     path["head"]["responses"]["429"] = _ref("responses", "TooManyRequestsNoBody")
-    path["head"]["responses"]["503"] = _response(why_missing, missing.found)
     path["options"]["responses"]["429"] = _ref("responses", "TooManyRequests")
+    return _or_missing(path, missing, why_missing)
+
+
+def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
+    error = _json_of(missing.found, _ref("schemas", "Error"))
+    path["get"]["responses"]["503"] = _response(why_missing, missing.found, error)
+    path["head"]["responses"]["503"] = _response(why_missing, missing.found)
     return path
 
 
 def _own_path(name: str, noun: str) -> Json:
-    path = _path(name, noun, "convenience", operators_own(JSON, b"{}"), {"schema": {"type": "object"}})
+    return _convenience(_path(name, noun, "convenience", operators_own(JSON, b"{}"), {"schema": {"type": "object"}}))
+
+
+def _convenience(path: Json) -> Json:
     return {"description": "A convenience of the operator, no part of the public API.", **path}
 
 
-def _path(name: str, noun: str, tag: str, resource: Resource, body: Json) -> Json:
+def _feed_paths() -> Json:
+    """What is made of both documents, as it is made of the examples."""
+    table = passing(feeds_example()).ready
+    documents = {
+        FEED: ("feed", "the incidents, as an Atom feed", _TEXT),
+        SUMMARY: ("summary", "the summary", _ref_body("Summary")),
+        STATUS: ("status", "the status", _ref_body("StatusReport")),
+    }
+    found = {}
+    for at, (name, noun, body) in documents.items():
+        path = _path(name, noun, "convenience", table[at], body, _PASSING)
+        found[at] = _convenience(_or_missing(path, NO_LIVE, _LIVE_MISSING))
+    for at, (name, noun, parameters) in _BADGES.items():
+        for ending, kind, body in ((".svg", "a picture", _TEXT), (".json", "JSON for shields.io", _ref_body("Shield"))):
+            resource = table[f"{BADGE}{ending}"]
+            path = _path(f"{name}-{ending[1:]}", f"{noun}, as {kind}", "convenience", resource, body, _PASSING)
+            if parameters:  # there may be no such row
+                path["head"]["responses"]["404"] = _ref("responses", "NotFoundNoBody")
+                path["options"]["responses"]["404"] = _ref("responses", "NotFound")
+                path["parameters"] = list(parameters)
+            found[f"{at}{ending}"] = _convenience(path)
+    return found
+
+
+def _path(
+    name: str, noun: str, tag: str, resource: Resource, body: Json, varying: Mapping[str, Json] = _VARYING
+) -> Json:
     """What every path answers. 404 and 405 stand with GET, since no operation of the path leads to them."""
     found, not_modified = f"{noun.capitalize()}, always whole.", "The client's copy is still the newest one."
     if resource.not_modified is None:
@@ -132,8 +197,8 @@ def _path(name: str, noun: str, tag: str, resource: Resource, body: Json) -> Jso
             "tags": [tag],
             "parameters": [_ref("parameters", "IfNoneMatch")],
             "responses": {
-                "200": _response(found, resource.found, body),
-                "304": _response(not_modified, resource.not_modified),
+                "200": _response(found, resource.found, body, varying),
+                "304": _response(not_modified, resource.not_modified, None, varying),
                 "404": _ref("responses", "NotFound"),
                 "405": _ref("responses", "NotAllowed"),
             },
@@ -144,8 +209,8 @@ def _path(name: str, noun: str, tag: str, resource: Resource, body: Json) -> Jso
             "tags": [tag],
             "parameters": [_ref("parameters", "IfNoneMatch")],
             "responses": {
-                "200": _response("The headers that GET would get.", resource.found),
-                "304": _response(not_modified, resource.not_modified),
+                "200": _response("The headers that GET would get.", resource.found, None, varying),
+                "304": _response(not_modified, resource.not_modified, None, varying),
             },
         },
         "options": {
@@ -188,6 +253,16 @@ def _object_of(text: str) -> Json:
 
 def _ref(kind: str, name: str) -> Json:
     return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def _ref_body(name: str) -> Json:
+    return {"schema": _ref("schemas", name)}
+
+
+def _feed_schemas() -> Json:
+    of = (Summary, StatusReport, Shield)
+    _, parts = msgspec.json.schema_components(of, ref_template="#/components/schemas/{name}")
+    return parts
 
 
 def _document_schemas() -> Json:

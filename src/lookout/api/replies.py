@@ -1,10 +1,12 @@
 """Every reply there is, ready to be sent: made once per publication, never per request."""
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
 from lookout.core.wire import Document, etag
+from lookout.feeds.making import File, Made
 
 ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
 JSON: Final = "application/json; charset=utf-8"
@@ -18,6 +20,9 @@ Headers = tuple[tuple[str, str], ...]
 
 # On every answer of the API (A6), so that a script of any origin can read it, and the ETag with it.
 CORS: Final[Headers] = (("access-control-allow-origin", "*"), ("access-control-expose-headers", "ETag"))
+
+# A picture or a feed that is opened by itself runs nothing, loads nothing and is taken for nothing else.
+_SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"), ("x-content-type-options", "nosniff"))
 
 
 class Reply(NamedTuple):
@@ -37,6 +42,41 @@ class Resource(NamedTuple):
     not_allowed: Reply
     etag: str = ""
     not_modified: Reply | None = None
+
+
+class Passing(NamedTuple):
+    """Replies that time makes untrue: to be made anew after ``holds_ms``, unless that is None. ``later`` makes those
+    that few ask for."""
+
+    ready: Mapping[str, Resource]
+    later: Callable[[str], Resource | None]
+    holds_ms: int | None
+
+
+NOTHING_PASSING: Final = Passing({}, lambda _: None, None)
+
+
+class Table(Mapping[str, Resource]):
+    """Replies by path. What ``later`` makes is made once, and kept for as long as the table."""
+
+    def __init__(self, ready: dict[str, Resource], later: Callable[[str], Resource | None]) -> None:
+        self._ready = ready
+        self._later = later
+
+    def __getitem__(self, path: str) -> Resource:
+        found = self._ready.get(path)
+        if found is None:
+            found = self._later(path)
+            if found is None:
+                raise KeyError(path)
+            self._ready[path] = found
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ready)
+
+    def __len__(self) -> int:
+        return len(self._ready)
 
 
 def reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
@@ -100,6 +140,21 @@ def operators_own(content_type: str, body: bytes, *headers: tuple[str, str], cac
         etag=tag,
         not_modified=reply(304, validators),
     )
+
+
+def passing(made: Made) -> Passing:
+    """What other tools read of how things are: no copy of it is used for longer than it may be true."""
+
+    def resource(file: File) -> Resource:
+        caching = f"public, max-age={made.max_age_s}, must-revalidate"
+        return operators_own(file.media_type, file.body, *_SEALED, caching=caching)
+
+    def later(path: str) -> Resource | None:
+        badge = made.badge_of_row(path)
+        return None if badge is None else resource(badge)
+
+    ready = {path: NO_LIVE if file is None else resource(file) for path, file in made.files.items()}
+    return Passing(ready, later, made.holds_ms)
 
 
 def too_many_requests(retry_after_s: int) -> Reply:

@@ -1,13 +1,17 @@
 """The server as an RSGI application, which Granian runs fastest."""
 
 from asyncio import AbstractEventLoop
-from typing import Protocol
+from typing import Final, Protocol
 
 from lookout.api.following import Follower
 from lookout.api.front import Front
 
+_LAST: Final = ("connection", "close")
+
 
 class Headers(Protocol):
+    def __contains__(self, key: str, /) -> bool: ...
+
     def get_all(self, key: str, /) -> list[str]: ...
 
 
@@ -43,10 +47,13 @@ class RsgiApplication:
         forwarded = _whole(headers, "x-forwarded-for") if front.believes_headers else None
         peer = scope.client if front.limits else ""
         reply = front.reply(method, scope.path, _whole(headers, "if-none-match"), peer, forwarded)
+        # Nobody needs to send a body here, and of a chunked one Granian reads some ends otherwise than others do: on
+        # the same connection an answer could follow that nobody asked for.
+        told = [*reply.headers, _LAST] if "transfer-encoding" in headers else reply.headers
         if reply.body and method != "HEAD":
-            protocol.response_bytes(reply.http_code, reply.headers, reply.body)
+            protocol.response_bytes(reply.http_code, told, reply.body)
         else:
-            protocol.response_empty(reply.http_code, reply.headers)
+            protocol.response_empty(reply.http_code, told)
 
 
 def _whole(headers: Headers, name: str) -> str | None:

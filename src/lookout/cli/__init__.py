@@ -5,15 +5,18 @@ from importlib import import_module
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem
 
 import lookout
 
 # By the module that has them, which is read when one of its commands is asked for: a server need not know how to probe.
 _COMMANDS: Final = {
+    "init": "init",
     "demo": "demo",
     "run": "run",
     "monitor": "monitor",
     "serve": "serve",
+    "reload": "reload",
     "probe": "monitor",
     "check-config": "monitor",
     "replay": "replay",
@@ -21,6 +24,10 @@ _COMMANDS: Final = {
     "edge-config": "edge",
     "watch": "watch",
     "verify": "verify",
+    "alerts": "alerts",
+    "backup": "backup",
+    "restore": "backup",
+    "completion": "completion",
 }
 
 
@@ -33,6 +40,11 @@ class _Commands(click.Group):
             return None
         command = getattr(import_module(f"lookout.cli.{_COMMANDS[name]}"), name.replace("-", "_"))
         return command if isinstance(command, click.Command) else None
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Without reading every command's module for its help: somebody waits at a prompt."""
+        commands = [CompletionItem(name) for name in _COMMANDS if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, context, incomplete)]
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

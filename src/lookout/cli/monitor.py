@@ -15,7 +15,8 @@ from lookout.monitor.probing import Probed, probe_once
 from lookout.store.protocol import StoreError
 from lookout.wiring.log import configure_log
 from lookout.wiring.monitor import monitor as run_monitor
-from lookout.wiring.process import run, run_until_stopped
+from lookout.wiring.process import hold_reloads_back, run, run_until_stopped
+from lookout.wiring.reloading import Reloader
 
 
 @click.command("check-config")
@@ -30,10 +31,12 @@ def check_config(config: Path) -> None:
 @config_option
 def monitor(config: Path) -> None:
     """Probe every source about every 30 seconds and store what was seen, until stopped."""
+    hold_reloads_back()
     settings = settings_of(config)
     configure_log(settings.log)
+    reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
-        run_until_stopped(run_monitor(settings, config.absolute().parent))
+        run_until_stopped(run_monitor(settings, config.absolute().parent, reloader), reloader.ask)
     except (StoreError, StateError, AdminError) as error:
         fail(str(error))
 

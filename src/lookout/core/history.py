@@ -130,7 +130,9 @@ class History:
         for row in changed:
             self._take(row, at)
         for check in gone:
-            strip = self._strips[check]
+            strip = self._strips.get(check)
+            if strip is None:  # it aged out just now
+                continue
             strip.published, strip.expires_at = NO_DATA, None
             self._count(strip, at)
             if self._newest > filling:  # its last status reaches into a bucket in which it was never published

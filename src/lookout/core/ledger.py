@@ -4,7 +4,7 @@ Everything the monitor knows is here, and all of it follows from the events alon
 the same documents and a stored state resumes where it stopped.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -46,33 +46,48 @@ class Ledger:
     """What the monitor knows, under one plan."""
 
     def __init__(self, plan: Plan, state: State | None = None) -> None:
-        carried = {} if state is None else {entry.row.check: entry for entry in state.checks}
-        readings: Mapping[int, tuple[Reading, ...]] = {} if state is None else state.heads
+        self._history = History(plan.span, None if state is None else state.history)
+        self._last_answer_at = None if state is None else state.last_answer_at
+        self._rows: dict[Check, Row] = {}  # as published last
+        self._live_rows: dict[Check, tuple[Row, wire.LiveRow]] = {}
+        self._follow(plan, () if state is None else state.checks, {} if state is None else state.heads)
+        self._gone = [check for check in self._history.checks if check not in self._changed]
+        # Since the last call of changes(); at first, everything.
+        self._whole = True
+        self._new_checks = set(self._memories)
+        self._new_heads = set(self._heads)
+
+    def replan(self, plan: Plan) -> None:
+        """Go on under another plan. What is watched under both is as it was; what left leaves with the next
+        publication, and only its buckets are kept (H15). ValueError if the buckets are to be of another length."""
+        left = (*self._gone, *self._checks)
+        memories, heads = set(self._memories), set(self._heads)
+        if plan.span != self._span:
+            self._history = History(plan.span, self._history.state())
+        self._follow(plan, self._judged(), {chain_id: heads.readings for chain_id, heads in self._heads.items()})
+        self._gone = [check for check in left if check not in self._changed and check in self._history.checks]
+        self._new_checks |= memories ^ set(self._memories)
+        self._new_heads |= heads ^ set(self._heads)
+
+    def _follow(self, plan: Plan, carried: Iterable[CheckState], readings: Mapping[int, tuple[Reading, ...]]) -> None:
+        judged = {entry.row.check: entry for entry in carried}
         self._limits = plan.limits
+        self._span = plan.span
         self._checks = plan.checks()
         self._monitored = plan.monitored
         self._confirmations = plan.confirmations
         self._heads = {
             chain_id: Heads(block_time, readings.get(chain_id, ())) for chain_id, block_time in plan.chains.items()
         }
-        self._history = History(plan.span, None if state is None else state.history)
-        self._last_answer_at = None if state is None else state.last_answer_at
         self._memories: dict[Check, Memory] = {}
-        self._rows: dict[Check, Row] = {}  # as published last
-        self._changed: dict[Check, Row] = {}  # since then; before the first publication, all of them
+        self._changed: dict[Check, Row] = {}  # since the last publication; before the first, all of them
         for check in self._checks:
             if check not in plan.monitored:
                 self._changed[check] = unmonitored(check)
-            elif check in carried:
-                self._memories[check], self._changed[check] = carried[check].memory, carried[check].row
+            elif check in judged:
+                self._memories[check], self._changed[check] = judged[check].memory, judged[check].row
             else:
                 self._memories[check], self._changed[check] = Memory(), unobserved(check)
-        self._gone = [check for check in self._history.checks if check not in self._changed]
-        self._live_rows: dict[Check, tuple[Row, wire.LiveRow]] = {}
-        # Since the last call of changes(); at first, everything.
-        self._whole = True
-        self._new_checks = set(self._memories)
-        self._new_heads = set(self._heads)
 
     @property
     def published_at(self) -> int | None:
@@ -154,21 +169,30 @@ class Ledger:
         return wire.history_document(self.view())
 
     def state(self) -> State:
-        rows = self._rows | self._changed
-        checks = tuple(CheckState(memory, rows[check]) for check, memory in self._memories.items())
         heads = {chain_id: heads.readings for chain_id, heads in self._heads.items()}
-        return State(self._last_answer_at, checks, heads, self._history.state())
+        return State(self._last_answer_at, self._judged(), heads, self._history.state())
 
     def changes(self) -> Changes:
         """What is new in the state since the last call, as of the last publication."""
         history = self._history.changes()
-        checks = tuple(CheckState(self._memories[check], self._rows[check]) for check in self._new_checks)
-        heads = {chain_id: self._heads[chain_id].readings for chain_id in self._new_heads}
+        checks = tuple(map(self._stored, self._new_checks))
+        heads = {
+            chain_id: self._heads[chain_id].readings if chain_id in self._heads else () for chain_id in self._new_heads
+        }
         changes = Changes(self._whole, self._last_answer_at, checks, heads, history)
         self._whole = False
         self._new_checks.clear()
         self._new_heads.clear()
         return changes
+
+    def _judged(self) -> tuple[CheckState, ...]:
+        return tuple(CheckState(memory, self.row(check)) for check, memory in self._memories.items())
+
+    def _stored(self, check: Check) -> CheckState:
+        """As of the last publication. Who left begins anew if it returns."""
+        if check in self._memories:
+            return CheckState(self._memories[check], self._rows[check])
+        return CheckState(Memory(), unobserved(check))
 
     def _live_row(self, row: Row) -> wire.LiveRow:
         """The row as JSON has it, made once for each row."""

@@ -155,7 +155,7 @@ def _refusal(line: bytes, error: Exception) -> LineError:
     if isinstance(error, msgspec.ValidationError):
         try:
             msgspec.json.decode(line)
-        except (UnicodeDecodeError, msgspec.DecodeError) as deeper:
+        except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as deeper:
             error = deeper
     if isinstance(error, RecursionError):
         return LineError("nested too deeply")

@@ -5,19 +5,26 @@ of its own, and so are its tally, its memory with its row, and a chain's heads.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.heads import Reading
-from lookout.core.history import HistoryState, Reached
+from lookout.core.history import DAY_MS, HistoryState, Reached
 from lookout.core.ledger import Changes, CheckState, State
-from lookout.core.model import Check
+from lookout.core.model import LARGEST_METRIC, Check
 from lookout.core.strip import StripState, Tally
 
 _PROGRESS: Final = "progress"
+_STATUSES: Final = frozenset((*CHARACTERS.values(), NO_DATA))
+_END_AT: Final = 253_370_764_800_000  # of the year 9998, the last that can be written
+_INSTANTS: Final = range(_END_AT)
+_WAITED_SINCE: Final = range(-_END_AT, _END_AT)  # a clock that is set back to 1970 takes them along
+_COUNTS: Final = range(LARGEST_METRIC + 1)
 
 
 class Pieces(Struct, frozen=True):
@@ -65,29 +72,76 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     """The state that stored pieces make, None if there are none; pieces of other kinds are somebody else's."""
     if _PROGRESS not in pieces:
         return None
+    with _naming(_PROGRESS):
+        progress = msgspec.json.decode(pieces[_PROGRESS], type=_Progress)
+        _check_progress(progress)
+    bucket_ms = progress.reached.bucket_ms
     checks: list[CheckState] = []
     tallies: list[Tally] = []
     heads: dict[int, tuple[Reading, ...]] = {}
     days: dict[str, dict[int, str]] = defaultdict(dict)
     for name, piece in pieces.items():
-        try:
+        with _naming(name):
             match name.split("/", 2):
                 case ["check", *_]:
                     checks.append(msgspec.json.decode(piece, type=CheckState))
+                    _check_judgement(checks[-1])
                 case ["tally", *_]:
                     tallies.append(msgspec.json.decode(piece, type=Tally))
+                    _check_tally(tallies[-1])
                 case ["heads", chain_id]:
-                    heads[int(chain_id)] = msgspec.json.decode(piece, type=tuple[Reading, ...])
+                    heads[int(chain_id)] = readings = msgspec.json.decode(piece, type=tuple[Reading, ...])
+                    _check_all(_WAITED_SINCE, *(reading.at for reading in readings))
+                    _check_all(_INSTANTS, *(reading.block_at for reading in readings))
+                    _check_all(_COUNTS, *(reading.height for reading in readings))
                 case ["day", day, check]:
                     days[check][int(day)] = piece.decode("ascii")
-        except ValueError as error:
-            raise StateError(f"the stored piece {name} cannot be read: {error}") from None
-    try:
-        progress = msgspec.json.decode(pieces[_PROGRESS], type=_Progress)
-    except ValueError as error:
-        raise StateError(f"the stored piece {_PROGRESS} cannot be read: {error}") from None
+                    _check_day(int(day), days[check][int(day)], bucket_ms)
     strips = tuple(StripState(tally, days[_id(tally.check)]) for tally in tallies)
     return State(progress.last_answer_at, tuple(checks), heads, HistoryState(progress.reached, strips))
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, RecursionError) as error:
+        raise StateError(f"the stored piece {name} cannot be read: {error}") from None
+
+
+# A damaged disk may leave what is of the right type and still no state: going on with it would end later, in a bug.
+def _check_progress(progress: _Progress) -> None:
+    reached = progress.reached
+    _check_all(_INSTANTS, reached.published_at)
+    _check_all(range(1, DAY_MS + 1), reached.bucket_ms)
+    _check_all(range(_END_AT // reached.bucket_ms), reached.first, reached.newest)
+    _check_all(_INSTANTS, reached.watched_ms)  # longer than a bucket, where the clock was set back in it
+    _check_all(_WAITED_SINCE, progress.last_answer_at)
+
+
+def _check_judgement(entry: CheckState) -> None:
+    memory, row = entry.memory, entry.row
+    _check_all(_INSTANTS, row.observed_at, row.last_success_at, row.expires_at, memory.last_success_at)
+    _check_all(_WAITED_SINCE, memory.trailing_since_at, *(at for at, _ in memory.heads_seen))
+    _check_all(_COUNTS, memory.failures, memory.far_behind, *(head for _, head in memory.heads_seen))
+
+
+def _check_tally(tally: Tally) -> None:
+    _check_all(_STATUSES, tally.counted, *tally.lasted_ms)
+    _check_all(_INSTANTS, tally.since_ms, *tally.lasted_ms.values())
+
+
+def _check_day(day: int, characters: str, bucket_ms: int) -> None:
+    _check_all(range(_END_AT // DAY_MS), day)
+    _check_all(range(DAY_MS // bucket_ms + 1), len(characters))
+    _check_all(_STATUSES, *characters)
+
+
+def _check_all(allowed: Container[object], *values: object) -> None:
+    """ValueError if one of the values that are there is none of these."""
+    for value in values:
+        if value is not None and value not in allowed:
+            raise ValueError(f"{str(value)[:40]} cannot be")
 
 
 def _id(check: Check) -> str:

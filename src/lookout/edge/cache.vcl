@@ -13,7 +13,6 @@ sub vcl_recv {
     }
     unset req.http.Authorization;
     unset req.http.Cookie;
-    unset req.http.Range;
     std.collect(req.http.If-None-Match);
     # A restart keeps the grace that was set before it.
     if (req.http.X-Edge-Try == "1") {

@@ -21,6 +21,7 @@ sub vcl_recv {
         unset req.http.X-Edge-Grace;
         unset req.http.X-Edge-Network;
         unset req.http.X-Edge-Try;
+        unset req.http.Range;  # nobody gets a part (A15), and an empty one would make Varnish fail
         set req.http.X-Edge-Caller = client.ip;
     }
 }

@@ -5,15 +5,17 @@ sub vcl_recv {
     if (req.restarts == 0) {
         # Some send the whole address; Varnish has dealt with http alone.
         set req.url = regsub(req.url, "^(?i)https://[^/?]+(?=/)", "");
-        # Possessive, since Varnish gives up on a pattern that could go back too often: then a long path would be a 503.
-        if (req.url ~ "^(?:[^%?]++|%(?!00)[0-9A-Fa-f]{2})++(?:\?|$)") {
+        # Bounded and possessive, since Varnish gives up on what is too long, or could go back too often: then a long path
+        # would be a 503.
+        if (req.url ~ "^(?:[^%?]|%(?!00)[0-9A-Fa-f]{2}){1,@longest}+(?:\?|$)") {
             if (blob.transcode(decoding = URL, encoded = regsub(req.url, "\?.*$", "")) == "@live") {
                 set req.url = "@live";
             } elseif (blob.transcode(decoding = URL, encoded = regsub(req.url, "\?.*$", "")) == "@history") {
                 set req.url = "@history";
             }
         }
-        if (req.url ~ "^/(?:\?|$)|^/(?:assets|schemas)/|^/openapi\.json(?:\?|$)") {
+        if (req.url ~ "^/(?:\?|$)|^/(?:assets|badge|schemas)/|^/badge\.svg(?:\?|$)"
+            || req.url ~ "^/(?:feed\.atom|(?:badge|openapi|status|summary)\.json)(?:\?|$)") {
             return (pass);
         }
         if (req.url != "@live" && req.url != "@history") {

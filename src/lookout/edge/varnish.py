@@ -26,7 +26,8 @@ def configuration(settings: Settings, minute_s: int = _MINUTE_S) -> str:
     pieces = [_piece("origin", host=host.strip("[]"), port=port, authority=settings.edge.origin)]
     if server.trusted_proxies:
         pieces.append(_piece("proxies", networks=_networks(server.trusted_proxies)))
-    pieces.append(_piece("routes", live=live, history=f"{live}/history"))
+    history = f"{live}/history"
+    pieces.append(_piece("routes", live=live, history=history, longest=str(len(history))))
     if server.rate_limit_per_minute:
         pieces.append(_limit(server.rate_limit_per_minute, server.ban_s, minute_s))
     pieces.append(_piece("cache"))

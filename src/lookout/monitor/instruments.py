@@ -3,11 +3,12 @@
 Labels are the contract's words and chain ids: an address or a header is never among them.
 """
 
+import asyncio
 from collections import Counter as Tally
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -18,6 +19,9 @@ from lookout.core.model import SERVICES, Check, Found, Row, Service, Status
 
 _PROBE_S: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15)  # a probe that is given up takes 10 s (M3)
 _DELAY_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
+PingOutcome = Literal["answered", "failed"]
+ReloadOutcome = Literal["applied", "refused"]
 _WRITE_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -58,6 +62,7 @@ class Instruments(Collector):
             registry=registry,
         )
         self._bugs = Counter("lookout_probe_bugs_total", "Probes and readings that died of a bug", registry=registry)
+        self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
         self._publications = Counter("lookout_publications_total", "Publications made", registry=registry)
         self._store_errors = Counter("lookout_store_errors_total", "Publications not stored", registry=registry)
         self._write_duration = Histogram(
@@ -66,7 +71,28 @@ class Instruments(Collector):
             buckets=_WRITE_S,
             registry=registry,
         )
+        self._alert_messages = Counter(
+            "lookout_alert_messages_total",
+            "Messages to a target, by what became of them; a retried one is counted each time",
+            ["target", "outcome"],
+            registry=registry,
+        )
+        self._firing = 0
+        self._waiting: Mapping[str, int] = {}
+        self._pings = Counter(
+            "lookout_pings_total", "Pings that say that the monitor lives", ["outcome"], registry=registry
+        )
+        self._reloads = Counter(
+            "lookout_reloads_total", "Times the configuration was read again", ["outcome"], registry=registry
+        )
+        for reload_outcome in get_args(ReloadOutcome):
+            self._reloads.labels(reload_outcome)
+        self._config_loaded_at: int | None = None
         registry.register(self)
+
+    def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Whenever they are asked for."""
+        self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
     def probed(self, service: Service, took_ms: int, found: Mapping[Check, Found]) -> None:
         self._probe_duration.labels(service).observe(took_ms / 1000)
@@ -95,6 +121,27 @@ class Instruments(Collector):
     def not_stored(self, took_ms: int) -> None:
         self._write_duration.observe(took_ms / 1000)
         self._store_errors.inc()
+
+    def alert_message(self, target: str, outcome: MessageOutcome) -> None:
+        self._alert_messages.labels(target, outcome).inc()
+
+    def alerts_stand(self, firing: int, waiting: Mapping[str, int]) -> None:
+        """So many episodes were told and go on, and so many messages wait for each target."""
+        for target in waiting.keys() - self._waiting.keys():
+            for outcome in get_args(MessageOutcome):  # all are there from the first on
+                self._alert_messages.labels(target, outcome)
+        self._firing, self._waiting = firing, waiting
+
+    def pinged(self, outcome: PingOutcome) -> None:
+        for each in get_args(PingOutcome):
+            self._pings.labels(each).inc(1 if each == outcome else 0)
+
+    def reloaded(self, outcome: ReloadOutcome) -> None:
+        self._reloads.labels(outcome).inc()
+
+    def config_loaded(self, at: int) -> None:
+        """The settings in force were read then."""
+        self._config_loaded_at = at
 
     def readiness(self, max_age_s: float | None) -> Readiness:
         """Whether this process stored a publication, and lately enough."""
@@ -132,6 +179,17 @@ class Instruments(Collector):
             None if stored is None else stored.at / 1000,
         )
         yield _gauge("lookout_publication_age_seconds", "How old the last stored publication is", age_s)
+        loaded_at = self._config_loaded_at
+        yield _gauge(
+            "lookout_config_loaded_timestamp_seconds",
+            "When the configuration in force was read",
+            None if loaded_at is None else loaded_at / 1000,
+        )
+        yield _gauge("lookout_alerts_firing", "Episodes that were told and go on", self._firing)
+        waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
+        for target, count in self._waiting.items():
+            waiting.add_metric([target], count)
+        yield waiting
 
     def _age_s(self) -> float | None:
         stored = self._stored

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final
 
@@ -14,17 +15,19 @@ from lookout.core.ledger import Ledger
 from lookout.core.log import Event, HeadRead, Started, Stopped
 from lookout.core.model import Observation, Row
 from lookout.core.pieces import Pieces, encode_changes, merge
-from lookout.core.plan import Limits
+from lookout.core.plan import Limits, Plan
 from lookout.core.wire import Document
+from lookout.monitor.alerting import NOBODY, Alerts
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.recording import Recorder
-from lookout.monitor.thread import DaemonThread
+from lookout.monitor.thread import Caller, DaemonThread
 from lookout.store.protocol import DocumentName, LostStoreError, StoreError, Writer
 
 GATHER_MS: Final = 500  # at most two publications a second (M5)
 STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
 LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
 _NO_PIECES: Final = Pieces({}, (), whole=False)
+_store_thread = partial(DaemonThread, "store")
 
 log = structlog.get_logger("monitor")
 
@@ -42,16 +45,20 @@ class Publisher:
         sources_pieces: Callable[[], dict[str, bytes]] = dict,
         recorder: Recorder | None = None,
         instruments: Instruments | None = None,
+        open_thread: Callable[[], AbstractContextManager[Caller]] = _store_thread,
+        alerts: Alerts | None = None,
     ) -> None:
+        """The store is written to by what ``open_thread`` gives."""
         self._ledger = ledger
         self._writer = writer
         self._clock = clock
-        # A publication that is due on the second may begin a little late: generatedAt is not to show it.
-        self._heartbeat_ms = limits.heartbeat_ms - min(1_000, limits.heartbeat_ms // 10)
+        self._heartbeat_ms = _heartbeat_ms(limits)
         self._write_history_every_ms = write_history_every_ms
         self._sources_pieces = sources_pieces
         self._recorder = recorder
         self._instruments = instruments or Instruments(CollectorRegistry(), clock)
+        self._open_thread = open_thread
+        self._alerts = alerts or Alerts(NOBODY, {}, clock, self._instruments)
         self._changed = asyncio.Event()
         self._unwritten = _NO_PIECES
         self._last_at = self._wall_at = self._elapsed_ms = 0
@@ -80,6 +87,19 @@ class Publisher:
     def stop(self) -> None:
         self._record(Stopped(self._instant()))
 
+    def replan(self, plan: Plan, write_history_every_ms: int, recorder: Recorder | None) -> None:
+        """Go on under another plan, of which both documents tell with the next publication; and record with this one,
+        as far as it is another."""
+        self._ledger.replan(plan)
+        self._heartbeat_ms = _heartbeat_ms(plan.limits)
+        self._write_history_every_ms = write_history_every_ms
+        self._history_due_ms = self._clock.elapsed_ms()
+        self._changed.set()
+        if recorder is not self._recorder:
+            self._record(Stopped(self._instant()))
+            self._recorder = recorder
+            self._record(Started(self._instant()))
+
     def observe(self, found: Observation) -> Row:
         """A probe completed just now."""
         before = self._ledger.row(found.check)
@@ -94,6 +114,10 @@ class Publisher:
     def read_head(self, chain_id: int, head: Reading) -> None:
         """A chain's endpoints agreed on a head. It changes no row, and so asks for no publication."""
         self.look_at_the_clock()
+        if self.clock_was_set.is_set():
+            # A clock set forward makes every answer too old but this one, which might be the one that lies. All are
+            # about to be asked anew.
+            return
         # Not later than now: an answer from before the clock was set back would stop time until it is reached again.
         self._last_at = max(self._last_at, min(head.at, self._wall_at))
         reading = Reading(self._last_at, head.height, head.block_at)
@@ -103,16 +127,20 @@ class Publisher:
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
         is another monitor's now."""
-        with DaemonThread("store") as thread:
+        with self._open_thread() as thread:
             try:
-                while True:
-                    began_ms = self._clock.elapsed_ms()
-                    await self._publish(thread)
-                    await asyncio.sleep(max(0, began_ms + GATHER_MS - self._clock.elapsed_ms()) / 1000)
-                    await self._wait_for_change(began_ms + self._heartbeat_ms)
+                async with self._alerts.sending(self._changed.set):
+                    await self._publish_always(thread)
             finally:
                 if self._changed.is_set() or self._unwritten.put:  # a clean stop loses nothing
                     await self._publish_the_last(thread)
+
+    async def _publish_always(self, thread: Caller) -> None:
+        while True:
+            began_ms = self._clock.elapsed_ms()
+            await self._publish(thread)
+            await asyncio.sleep(max(0, began_ms + GATHER_MS - self._clock.elapsed_ms()) / 1000)
+            await self._wait_for_change(began_ms + self._heartbeat_ms)
 
     async def _wait_for_change(self, until_ms: int) -> None:
         try:
@@ -121,24 +149,29 @@ class Publisher:
         except TimeoutError:
             pass
 
-    async def _publish_the_last(self, thread: DaemonThread) -> None:
+    async def _publish_the_last(self, thread: Caller) -> None:
         """A disk that hangs is not waited for: the end would never come."""
         try:
             await asyncio.wait_for(self._publish(thread), LAST_WRITE_S)
         except TimeoutError:
             log.error("the last publication was not stored: the store hangs", waited_s=LAST_WRITE_S)
+        except LostStoreError as lost:  # who is to end does not stand by instead
+            log.warning("the last publication was not stored", why=str(lost))
 
-    async def _publish(self, thread: DaemonThread) -> None:
+    async def _publish(self, thread: Caller) -> None:
         self._changed.clear()
         at = self._instant()
         self._ledger.publish(at)
         self._instruments.published(at, self._ledger.rows)
+        self._alerts.published(at, self._ledger.rows)
         documents: dict[DocumentName, Document] = {"live": self._ledger.live()}
         with_history = self._clock.elapsed_ms() >= self._history_due_ms
         if with_history:
             documents["history"] = self._ledger.history()
+            self._history_due_ms = self._clock.elapsed_ms() + self._write_history_every_ms
         changes = encode_changes(self._ledger.changes())
         pieces = merge(self._unwritten, Pieces(changes.put | self._sources_pieces(), changes.delete, changes.whole))
+        pieces = merge(pieces, self._alerts.pieces(whole=changes.whole))
         self._unwritten = pieces
         began_ms = self._clock.elapsed_ms()
         try:
@@ -149,18 +182,19 @@ class Publisher:
             raise
         except StoreError as error:
             self._changed.set()  # so that it is tried again soon
+            if with_history:
+                self._history_due_ms = began_ms
             self._instruments.not_stored(self._clock.elapsed_ms() - began_ms)
             if not self._failing:
                 log.error("not stored; trying again with every publication", error=str(error))
             self._failing = True
             return
         self._instruments.stored(self._clock.elapsed_ms() - began_ms)
+        self._alerts.stored(began_ms)
         if self._failing:
             log.info("stored again")
         self._failing = False
         self._unwritten = _NO_PIECES
-        if with_history:
-            self._history_due_ms = self._clock.elapsed_ms() + self._write_history_every_ms
 
     def _instant(self) -> int:
         """Now, and never before the instant last used: a clock that is slowed down a little must not unorder events."""
@@ -171,6 +205,7 @@ class Publisher:
     def _start(self, at: int, last_at: int | None) -> None:
         self._last_at = at
         self._ledger.start(at, last_at)
+        self._alerts.start()
         self._changed.set()
         self._record(Started(at))
 
@@ -185,6 +220,11 @@ class Publisher:
             self._record_failing = True
         else:
             self._record_failing = False
+
+
+def _heartbeat_ms(limits: Limits) -> int:
+    """A publication that is due on the second may begin a little late: generatedAt is not to show it."""
+    return limits.heartbeat_ms - min(1_000, limits.heartbeat_ms // 10)
 
 
 def _name(row: Row) -> str:

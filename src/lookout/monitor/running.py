@@ -1,7 +1,8 @@
 """The whole monitor: started, watched for jumps of the clock, and stopped."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import Final
 
@@ -11,21 +12,27 @@ from prometheus_client import CollectorRegistry
 
 from lookout.clock import Clock
 from lookout.core.ledger import Ledger
+from lookout.core.model import Check
 from lookout.core.pieces import StateError, decode_state
 from lookout.core.plan import Plan
+from lookout.monitor.alerting import Alerts, Telling
 from lookout.monitor.instruments import Instruments
+from lookout.monitor.pinging import Pinger
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import Recorder
 from lookout.monitor.watching import Watcher
-from lookout.settings import Settings
-from lookout.sources.building import seen_by, sources_of
-from lookout.sources.fetching import open_session
+from lookout.settings import Broadcasters, Chain, Indexer, Messaging, Ppoi, Settings
+from lookout.sources.building import Built, seen_by, sources_of
+from lookout.sources.fetching import Session, open_session
 from lookout.sources.sightings import NOTHING_SEEN, Seen
 from lookout.sources.source import Source
 from lookout.store.protocol import LostStoreError, Writer
 
 _LOOK_EVERY_S: Final = 0.5
 _SEEN: Final = "source/broadcasters"
+
+# Gives the monitor other settings while it runs, and what to record with. Their store and buckets have to be the same.
+Apply = Callable[[Settings, Recorder | None], None]
 
 log = structlog.get_logger("monitor")
 
@@ -37,41 +44,118 @@ async def run_monitor(
     chance: Random,
     recorder: Recorder | None = None,
     instruments: Instruments | None = None,
+    offer: Callable[[Apply], AbstractContextManager[object]] = nullcontext,
 ) -> None:
     """Probe, judge, publish and store until cancelled. StateError if what is stored cannot be read, LostStoreError if
-    the store is another monitor's now."""
+    the store is another monitor's now. ``offer`` is entered, for as long as the monitor runs, with what gives it other
+    settings."""
     plan = settings.plan()
     instruments = instruments or Instruments(CollectorRegistry(), clock)
     stored = writer.load()
     ledger = _resumed(plan, stored)
     built = sources_of(settings, _seen(stored))
+    alerts = Alerts(telling(settings), stored, clock, instruments)
     publisher = Publisher(
         ledger,
         writer,
         clock,
         plan.limits,
-        round(settings.history.write_every_s * 1000),
-        _changed_pieces(built.sources),
+        _write_history_every_ms(settings),
+        _changed_pieces(lambda: built.sources),
         recorder,
         instruments,
+        alerts=alerts,
     )
+    pinger = Pinger(settings, instruments)
+    instruments.count_tasks_of(asyncio.get_running_loop())
     async with open_session(settings.policy.probe_timeout_s) as session:
         watcher = Watcher(built.sources, built.endpoints, publisher, session, clock, plan.limits, chance, instruments)
-        publisher.start()
+
+        def apply(new: Settings, recorder: Recorder | None) -> None:
+            nonlocal settings, built
+            plan, before = new.plan(), settings
+            settings, built = new, rebuilt(built, settings, new)
+            publisher.replan(plan, _write_history_every_ms(new), recorder)
+            now = Session(session.http, new.policy.probe_timeout_s)
+            watcher.replan(built.sources, built.endpoints, now, plan.limits)
+            if telling(new) != telling(before):
+                alerts.change(telling(new))
+            pinger.change(new)
+
+        async def heed() -> None:
+            with offer(apply):
+                await asyncio.Event().wait()
+
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=bool(stored))
-        lost: LostStoreError | None = None
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(publisher.run(), name="publish")
-                tasks.create_task(watcher.run(), name="watch")
-                tasks.create_task(_watch_the_clock(publisher, watcher), name="clock")
-        except* LostStoreError as losses:
-            lost = next(each for each in losses.exceptions if isinstance(each, LostStoreError))
-        finally:
-            publisher.stop()
-            log.info("stopped")
-        if lost is not None:
-            raise lost
+        await run_together(publisher, watcher, pinger.run, heed)
+
+
+def rebuilt(built: Built, old: Settings, new: Settings) -> Built:
+    """What other settings name. A source whose own settings are as they were is the very same, and so are the endpoints
+    of such a chain. Broadcasters that were seen stay seen; who listens elsewhere now asks for all of them anew."""
+    before, was, asked = {source.checks: source for source in built.sources}, asked_for(old), asked_for(new)
+    made = sources_of(new, Seen(seen_by(built.sources).sightings))
+    sources = (
+        before[source.checks] if was.get(source.checks[0]) == asked[source.checks[0]] else source
+        for source in made.sources
+    )
+    same = {_endpoints(chain) for chain in old.chains} & {_endpoints(chain) for chain in new.chains}
+    untouched = {chain_id for chain_id, _, _ in same}
+    kept = {(endpoint.chain_id, endpoint.name): endpoint for endpoint in built.endpoints}
+    endpoints = (
+        kept[endpoint.chain_id, endpoint.name] if endpoint.chain_id in untouched else endpoint
+        for endpoint in made.endpoints
+    )
+    return Built(tuple(sources), tuple(endpoints))
+
+
+def asked_for(settings: Settings) -> dict[Check, Messaging | Ppoi | Broadcasters | Indexer]:
+    """Every monitored check, with the settings of the source that answers for it."""
+    asked: dict[Check, Messaging | Ppoi | Broadcasters | Indexer] = {}
+    if settings.messaging is not None:
+        asked[Check("messaging", None)] = settings.messaging
+    if settings.ppoi is not None:
+        asked |= {Check("ppoi", chain_id): settings.ppoi for chain_id in settings.ppoi.chains}
+    if settings.broadcasters is not None:
+        asked |= {Check("broadcasters", chain_id): settings.broadcasters for chain_id in settings.broadcasters.chains}
+    asked |= {Check("indexer", indexer.chain): indexer for indexer in settings.indexer}
+    return asked | {Check("hosted-indexer", indexer.chain): indexer for indexer in settings.hosted_indexer}
+
+
+def _endpoints(chain: Chain) -> tuple[int, str, tuple[str, ...]]:
+    return chain.id, chain.name, chain.rpc
+
+
+def _write_history_every_ms(settings: Settings) -> int:
+    return round(settings.history.write_every_s * 1000)
+
+
+def telling(settings: Settings) -> Telling:
+    """Who is told what."""
+    return Telling(settings.alert_rules(), settings.alerts.targets, round(settings.alerts.give_up_s * 1000))
+
+
+async def run_together(
+    publisher: Publisher, watcher: Watcher, *beside: Callable[[], Coroutine[None, None, None]]
+) -> None:
+    """Watch and publish, and do what is to be done beside, until cancelled. LostStoreError if the store is another
+    monitor's now."""
+    publisher.start()
+    lost: LostStoreError | None = None
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(publisher.run(), name="publish")
+            tasks.create_task(watcher.run(), name="watch")
+            tasks.create_task(_watch_the_clock(publisher, watcher), name="clock")
+            for each in beside:
+                tasks.create_task(each())
+    except* LostStoreError as losses:
+        lost = next(each for each in losses.exceptions if isinstance(each, LostStoreError))
+    finally:
+        publisher.stop()
+        log.info("stopped")
+    if lost is not None:
+        raise lost
 
 
 async def _watch_the_clock(publisher: Publisher, watcher: Watcher) -> None:
@@ -97,17 +181,17 @@ def _resumed(plan: Plan, stored: dict[str, bytes]) -> Ledger:
 def _seen(stored: dict[str, bytes]) -> Seen:
     try:
         return msgspec.json.decode(stored[_SEEN], type=Seen) if _SEEN in stored else NOTHING_SEEN
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise StateError(f"the stored piece {_SEEN} cannot be read: {error}") from None
 
 
-def _changed_pieces(sources: Sequence[Source]) -> Callable[[], dict[str, bytes]]:
+def _changed_pieces(sources: Callable[[], Sequence[Source]]) -> Callable[[], dict[str, bytes]]:
     """What the sources have to remember (M7), whenever it is not what it was the last time."""
     last = b""
 
     def changed() -> dict[str, bytes]:
         nonlocal last
-        before, last = last, msgspec.json.encode(seen_by(sources))
+        before, last = last, msgspec.json.encode(seen_by(sources()))
         return {} if last == before else {_SEEN: last}
 
     return changed

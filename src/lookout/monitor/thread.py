@@ -6,7 +6,14 @@ from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
+
+
+class Caller(Protocol):
+    """Makes calls that may take long, one after the other, while the event loop goes on."""
+
+    async def call(self, work: Callable[[], None], /) -> None:
+        """Wait for a call, and for those before it. One who is cancelled no longer waits; the call is made anyway."""
 
 
 class DaemonThread:
@@ -27,8 +34,7 @@ class DaemonThread:
         """It ends after the calls it was given, whenever that is."""
         self._calls.put(None)
 
-    async def call(self, work: Callable[[], None]) -> None:
-        """Wait for a call, and for those before it. One who is cancelled no longer waits; the call is made anyway."""
+    async def call(self, work: Callable[[], None], /) -> None:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
 

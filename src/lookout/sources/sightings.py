@@ -48,7 +48,7 @@ class Sightings:
             for chain_id, addresses in settings.members.items()
         }
         self._newest: dict[int, dict[Identity, Announcement]] = {chain_id: {} for chain_id in settings.chains}
-        for sighting in seen:
+        for sighting in sorted(seen, key=lambda each: each.announcement.expires_at):
             self._keep(sighting.chain_id, sighting.announcement)
 
     def __iter__(self) -> Iterator[Sighting]:
@@ -60,7 +60,8 @@ class Sightings:
         """Take a verified announcement, unless it was sent in the future or too long ago."""
         if announcement.sent_at >= at - self._seen_ms and not is_from_the_future(announcement, at):
             self._forget_the_future(chain_id, at)
-            self._keep(chain_id, announcement)
+            if self._is_news(chain_id, announcement, at):
+                self._keep(chain_id, announcement)
 
     def members(self, chain_id: int, at: int) -> Members:
         """How many broadcasters are monitored on the chain, and how many of them answer at this instant."""
@@ -78,13 +79,25 @@ class Sightings:
         for identity in [identity for identity, each in newest.items() if is_from_the_future(each, at)]:
             del newest[identity]
 
+    def _is_news(self, chain_id: int, announcement: Announcement, at: int) -> bool:
+        """Whether it takes the place of what is known of its broadcaster.
+
+        The later expiry is the later announcement's. It is signed and the instant of sending is not: anybody could
+        send an earlier one again as if it were the newest. Only once the known one no longer counts as an answer, the
+        instant decides: a broadcaster may have been told to let its fees expire sooner.
+        """
+        identity = self._identity(chain_id, announcement)
+        known = None if identity is None else self._newest.get(chain_id, {}).get(identity)
+        if known is None or announcement.expires_at > known.expires_at:
+            return True
+        if announcement.expires_at < known.expires_at and is_answer(known, at, self._freshness):
+            return False
+        return announcement.sent_at >= known.sent_at
+
     def _keep(self, chain_id: int, announcement: Announcement) -> None:
         newest = self._newest.get(chain_id)
         identity = self._identity(chain_id, announcement)
         if newest is None or identity is None:
-            return
-        known = newest.get(identity)
-        if known is not None and known.sent_at > announcement.sent_at:
             return
         newest[identity] = announcement
         if not self._members_of(chain_id) and len(newest) > self._limit:

@@ -12,14 +12,15 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 import psycopg
-from psycopg.errors import InvalidSchemaName, UndefinedTable
+from psycopg.errors import CannotCoerce, DataError, InvalidSchemaName, UndefinedColumn, UndefinedTable
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.store.postgres_schema import check_version, migrate, transaction
+from lookout.core.wire import etag as etag_of
+from lookout.store.postgres_schema import check_version, migrate, not_ours, transaction
 from lookout.store.postgres_session import Address, Patience, Session, goes_through_a_pooler
 from lookout.store.protocol import (
     DocumentName,
@@ -36,8 +37,11 @@ _POLL_S: Final = 1.0
 _CLOSE_S: Final = 1.0
 _CHANNEL: Final = "lookout"
 _KEPT_FORMER_WRITERS: Final = 1_000
+_STUCK_S: Final = 9  # longer than a statement may take
+_NAMES: Final = frozenset(get_args(DocumentName))
 # In milliseconds. The session of a writer that is frozen ends, whatever it was doing.
 _SETTINGS: Final = {
+    "search_path": "pg_catalog",  # nobody's function is mistaken for the system's
     "idle_session_timeout": "5000",
     "idle_in_transaction_session_timeout": "5000",
     "statement_timeout": "8000",
@@ -48,6 +52,7 @@ _SETTINGS: Final = {
     "tcp_keepalives_count": "3",
 }
 _SETTINGS_SINCE_17: Final = {"transaction_timeout": "15000"}
+_OTHER_TABLES: Final = (UndefinedColumn, CannotCoerce, DataError)  # what those of another application lead to
 
 
 class _Position(NamedTuple):
@@ -97,6 +102,8 @@ class PostgresWriter:
             with self._address.told():
                 try:
                     self._write(session, documents, pieces)
+                except (InvalidSchemaName, UndefinedTable):
+                    raise self._give_up("its tables are gone") from None
                 except psycopg.Error:
                     if not session.closed:
                         self._possible = {at}  # rolled back
@@ -119,6 +126,8 @@ class PostgresWriter:
                 raise LostStoreError(self._lost)
             session = self._session
             if session is None or session.closed:
+                if self._closed.is_set():  # by one that did not wait for a write any longer
+                    raise StoreError(f"{self._address}: the store was closed")
                 with self._patience.attempt(), self._address.told():
                     session = self._begin()
             yield session
@@ -146,17 +155,26 @@ class PostgresWriter:
                 f"{self._address}: a connection pooler answers, but the monitor needs a session of its own; "
                 "give its store.url the server's own address"
             )
-        if session.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
+        if session.execute("SELECT pg_catalog.pg_is_in_recovery()").fetchone() == (True,):
             raise StoreUnreachableError(f"{self._address}: a read-only replica; the monitor needs the primary server")
         settings = _SETTINGS | (_SETTINGS_SINCE_17 if session.info.server_version >= 170_000 else {})
         for name, text in settings.items():
-            session.execute("SELECT set_config(%s, %s, false)", (name, text))
+            session.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, text))
 
     def _lock(self, session: Session) -> None:
         if session.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() == (True,):
             return
         if self._possible is not None and _position(session) not in self._possible:
             raise self._give_up("another monitor has taken over")
+        # No timeout ends the session of one that was frozen while it received an answer, nor, before PostgreSQL 17,
+        # while it sent a statement.
+        session.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE granted"
+            " AND locktype = 'advisory' AND objsubid = 1 AND classid::bigint << 32 | objid::bigint = %s"
+            " AND datname = current_database() AND usename = current_user"
+            " AND state_change < clock_timestamp() - make_interval(secs => %s)",
+            (_LOCK, _STUCK_S),
+        )
         raise StoreBusyError(f"{self._address}: another monitor is writing to it")
 
     def _take_over(self, session: Session) -> None:
@@ -164,7 +182,7 @@ class PostgresWriter:
         session.execute("SELECT FROM lookout.writer FOR UPDATE")
         found = _position(session)
         if found is None:
-            raise StoreError(f"{self._address}: the store is damaged, lookout.writer is empty")
+            raise not_ours(self._address, "lookout.writer has 0 rows")
         if self._possible is not None and found not in self._possible:
             raise self._give_up("it was written to by another monitor, or set back, meanwhile")
         epoch = found.epoch + 1
@@ -237,6 +255,7 @@ class PostgresReader:
         self._patience = Patience()
         self._session: Session | None = None
         self._etags: dict[str, str] | None = None  # None as long as there is no store
+        self._last: dict[DocumentName, Document] = {}
         self._poll_s = 0.0
 
     def changed(self) -> bool:
@@ -246,31 +265,47 @@ class PostgresReader:
             before = self._etags
             for heard in session.notifies(timeout=0):
                 name, _, etag = heard.payload.partition(" ")
-                self._etags = {**(self._etags or {}), name: etag}
+                if name in _NAMES:  # anybody may say anything
+                    self._etags = {**(self._etags or {}), name: etag}
             if self._etags == before and time.monotonic() >= self._poll_s:
                 self._poll_s = time.monotonic() + _POLL_S
                 self._etags = self._asked(session)
             return self._etags is not None and self._etags != before
 
     def read(self, name: DocumentName) -> Document | None:
+        """The body is not sent again for as long as its ETag is the same: the live report changes some thirty times as
+        often as the history, which is large."""
+        last = self._last.get(name)
         with self._address.told():
             try:
                 row = (
                     self._current()
                     .execute(
-                        "SELECT v.version, d.body, d.etag, d.generated_at FROM lookout.schema_version v"
-                        " LEFT JOIN lookout.documents d ON d.name = %s",
-                        (name,),
+                        "SELECT v.version::integer, d.etag::text, d.generated_at::bigint,"
+                        " CASE WHEN d.etag::text OPERATOR(pg_catalog.<>) %s THEN d.body::bytea END"
+                        " FROM lookout.schema_version v LEFT JOIN lookout.documents d"
+                        " ON d.name OPERATOR(pg_catalog.=) %s",
+                        ("" if last is None else last.etag, name),
                         binary=True,
                     )
                     .fetchone()
                 )
             except (InvalidSchemaName, UndefinedTable):
                 return None
+            except _OTHER_TABLES as error:
+                raise not_ours(self._address, str(error.diag.message_primary)) from None
         if row is None:
             return None
-        check_version(row[0], self._address)
-        return None if row[1] is None else Document(*row[1:])
+        version, etag, generated_at, body = row
+        check_version(version, self._address)
+        if etag is None:
+            return None
+        if body is None and last is not None:
+            return Document(last.body, etag, generated_at)
+        document = Document(body, etag, generated_at)
+        if etag_of(body) == etag:  # a damaged one may be mended
+            self._last[name] = document
+        return document
 
     def close(self) -> None:
         if self._session is not None:
@@ -281,10 +316,13 @@ class PostgresReader:
         """The documents' ETags."""
         try:
             rows = session.execute(
-                "SELECT v.version, d.name, d.etag FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true"
+                "SELECT v.version::integer, d.name::text, d.etag::text"
+                " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true"
             ).fetchall()
         except (InvalidSchemaName, UndefinedTable):
             return None
+        except _OTHER_TABLES as error:
+            raise not_ours(self._address, str(error.diag.message_primary)) from None
         for version, _, _ in rows:
             check_version(version, self._address)
         return {name: etag for _, name, etag in rows if name is not None}

@@ -1,6 +1,6 @@
 """The tables of the PostgreSQL store, made and brought up to date, forward only."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -27,29 +27,77 @@ _STEPS: Final = (
     """,
 )
 SCHEMA_VERSION: Final = len(_STEPS)
+_WRITER: Final = (
+    "epoch bigint, holder text, taken_at timestamp with time zone, writes bigint,"
+    " first_write_at timestamp with time zone, last_write_at timestamp with time zone"
+)
+# What the steps lead to, as the database tells it.
+_TABLES: Final = {
+    "schema_version": "version integer",
+    "documents": "name text, body bytea, etag text, generated_at bigint, epoch bigint",
+    "pieces": "name text, piece bytea",
+    "writer": _WRITER,
+    "former_writers": _WRITER,
+}
 
 
 def migrate(session: Session, address: Address) -> None:
-    """Bring the store up to date, all of it or nothing; one of a newer version is left alone."""
+    """Bring the store up to date, all of it or nothing. One of a newer version is left alone, and so is whatever is not
+    as Lookout makes it: StoreError."""
     with transaction(session):
         version = 0
-        if session.execute("SELECT to_regclass('lookout.schema_version')").fetchone() != (None,):
-            row = session.execute("SELECT version FROM lookout.schema_version").fetchone()
-            version = 0 if row is None else int(row[0])
+        if found := _found(session):
+            version = _version(session, found, address)
         elif session.execute("SELECT to_regnamespace('lookout')").fetchone() == (None,):
             session.execute("CREATE SCHEMA lookout")
-        check_version(version, address)
         if version < SCHEMA_VERSION:
             for step in _STEPS[version:]:
                 session.execute(step)
             session.execute("UPDATE lookout.schema_version SET version = %s", (SCHEMA_VERSION,))
+            found = _found(session)
+        for name, columns in _TABLES.items():
+            if name not in found:
+                raise not_ours(address, f"lookout.{name} is missing")
+            if found[name] != columns:
+                raise not_ours(address, f"lookout.{name} has other columns")
 
 
-def check_version(version: int, address: Address) -> None:
+def check_version(version: int | None, address: Address) -> None:
+    if version is None or version < 1:
+        raise not_ours(address, "lookout.schema_version holds no version")
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"{address}: written by a newer version of Lookout (schema {version}, this one knows {SCHEMA_VERSION})"
         )
+
+
+def not_ours(address: Address, why: str) -> StoreError:
+    return StoreError(
+        f"{address}: the schema lookout is another application's, or damaged: {why};"
+        " restore it from a backup, or give Lookout another database"
+    )
+
+
+def _found(session: Session) -> dict[str, str]:
+    """The columns of whatever has the name of one of the tables."""
+    rows = session.execute(
+        "SELECT c.relname, string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)"
+        " FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"
+        " WHERE c.relnamespace = to_regnamespace('lookout') AND c.relname = ANY(%s) GROUP BY c.relname",
+        (list(_TABLES),),
+    )
+    return dict(rows.fetchall())
+
+
+def _version(session: Session, found: Mapping[str, str], address: Address) -> int:
+    if found.get("schema_version") != _TABLES["schema_version"]:
+        what = "has other columns" if "schema_version" in found else f"is missing, and lookout.{min(found)} is there"
+        raise not_ours(address, f"lookout.schema_version {what}")
+    rows = session.execute("SELECT version FROM lookout.schema_version").fetchall()
+    if len(rows) != 1:
+        raise not_ours(address, f"lookout.schema_version has {len(rows)} rows")
+    check_version(rows[0][0], address)
+    return int(rows[0][0])
 
 
 @contextmanager

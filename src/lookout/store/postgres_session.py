@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Self
 import psycopg
 from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
@@ -69,7 +70,8 @@ class Address(NamedTuple):
         return str(self)  # the parameters hold the password
 
     def connect(self, who: str) -> Session:
-        parameters = {**_DEFAULTS, "application_name": who, **self.parameters}
+        # Text is UTF-8, also of a database that has no encoding: the driver would give bytes instead.
+        parameters = {**_DEFAULTS, "application_name": who, **self.parameters, "client_encoding": "utf8"}
         # Nothing is prepared: behind a pooler the next statement may be on another session.
         return Session.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
 
@@ -82,7 +84,10 @@ class Address(NamedTuple):
             text = " ".join((error.diag.message_primary or str(error)).split())
             if any(self.parameters[name] in text for name in _SECRETS if self.parameters.get(name)):
                 text = type(error).__name__  # rather too little
-            away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+            if isinstance(error, InsufficientPrivilege):
+                text += "; docs/operations.md says which rights are needed"
+            # A provider makes a database read-only when its disk is full.
+            away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | ReadOnlySqlTransaction)
             raise (StoreUnreachableError if away else StoreError)(f"{self}: {text}") from None
 
 
@@ -114,5 +119,5 @@ def goes_through_a_pooler(session: Session) -> bool:
 
     To compare two transactions' processes would prove nothing, since an idle pooler hands out the same one again.
     """
-    row = session.execute("SELECT pg_backend_pid()").fetchone()
+    row = session.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
     return row != (session.pgconn.backend_pid,)

@@ -9,7 +9,7 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISREG
@@ -19,69 +19,70 @@ from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 from lookout.store.protocol import DocumentName, StoreBusyError, StoreError
 
-SCHEMA_VERSION: Final = 1
 APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
 _BUSY_S: Final = 5.0
 _LARGEST_WAL_BYTES: Final = 16 * 1024 * 1024
 
-_SCHEMA: Final = f"""
-CREATE TABLE documents (
-    name TEXT PRIMARY KEY, body BLOB NOT NULL, etag TEXT NOT NULL, generated_at INTEGER NOT NULL
-) STRICT;
-CREATE TABLE pieces (name TEXT PRIMARY KEY, piece BLOB NOT NULL) STRICT, WITHOUT ROWID;
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
-"""
+# Each step brings a store from the version that is its place to the next. One that was released is never changed:
+# tests/data/stores has what it made.
+STEPS: Final = (
+    f"""
+    CREATE TABLE documents (
+        name TEXT PRIMARY KEY, body BLOB NOT NULL, etag TEXT NOT NULL, generated_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE pieces (name TEXT PRIMARY KEY, piece BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    PRAGMA application_id = {APPLICATION_ID};
+    """,
+)
+SCHEMA_VERSION: Final = len(STEPS)
 
 
 class SqliteWriter:
     """The monitor's side of the file. Made by ``open_writer``."""
 
     def __init__(self, connection: sqlite3.Connection, lock: int, path: Path) -> None:
-        self._connection = connection
+        self._connection: sqlite3.Connection | None = connection
         self._lock = lock
         self._path = path
-        self._identity = _identity(path)
+        self._identity = identity(path)
 
     def load(self) -> dict[str, bytes]:
-        with _told(self._path):
-            return dict(self._connection.execute("SELECT name, piece FROM pieces"))
+        with told(self._path), self._used() as connection:
+            return dict(connection.execute("SELECT name, piece FROM pieces"))
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        with _told(self._path):
+        with told(self._path):
             self._check_identity()
-            self._write(documents, pieces)
+            with self._used() as connection, _transaction(connection):
+                _write(connection, documents, pieces)
 
     def _check_identity(self) -> None:
-        if _identity(self._path) != self._identity:
+        if identity(self._path) != self._identity:
             raise StoreError(f"{self._path}: was replaced or removed; restart the monitor")
 
-    def _write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        with self._transaction() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
-                ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
-            )
-            if pieces.whole:
-                connection.execute("DELETE FROM pieces")
-            connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.put.items())
-            connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in pieces.delete))
-
     def close(self) -> None:
-        self._connection.close()
+        self._end()
         os.close(self._lock)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
+    def _used(self) -> Iterator[sqlite3.Connection]:
+        """The connection. One that failed is not used again: a lock that the system would not let go of is its own for
+        ever, and keeps it out."""
+        if self._connection is None:
+            self._connection, version = _connected(self._path)
+            if version == 0:  # a part of the state would be taken for all of it
+                self._end()
+                raise StoreError(f"{self._path}: was emptied; restart the monitor")
         try:
-            yield connection
-            connection.execute("COMMIT")
+            yield self._connection
         except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            self._end()
             raise
+
+    def _end(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 class SqliteReader:
@@ -94,7 +95,7 @@ class SqliteReader:
         self._version: int | None = None
 
     def changed(self) -> bool:
-        with _told(self._path):
+        with told(self._path):
             connection = self._current()
             if connection is None:
                 return False
@@ -103,7 +104,7 @@ class SqliteReader:
             return bool(version != before)
 
     def read(self, name: DocumentName) -> Document | None:
-        with _told(self._path):
+        with told(self._path):
             connection = self._current()
             if connection is None:
                 return None
@@ -119,7 +120,7 @@ class SqliteReader:
 
     def _current(self) -> sqlite3.Connection | None:
         """The connection to the file that is there now; None while there is none, or none with anything in it."""
-        there = _identity(self._path)
+        there = identity(self._path)
         if there is None:
             self.close()
             return None
@@ -139,10 +140,33 @@ class SqliteReader:
         return self._connection
 
 
+def _write(connection: sqlite3.Connection, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
+        ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
+    )
+    if pieces.whole:
+        connection.execute("DELETE FROM pieces")
+    connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.put.items())
+    connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in pieces.delete))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
 def open_writer(path: Path, wait_s: float = 0) -> SqliteWriter:
     """Open the file for writing, making it if it is not there; StoreError if another monitor holds it after
     ``wait_s``, or if it is not a store that this version can write."""
-    with _told(path):
+    with told(path):
         path = path.resolve()  # or two names of one file would have two locks
         lock = _lock(path, wait_s)
         try:
@@ -153,7 +177,10 @@ def open_writer(path: Path, wait_s: float = 0) -> SqliteWriter:
 
 
 def _lock(path: Path, wait_s: float) -> int:
-    lock = os.open(path.with_name(path.name + "-lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    beside = path.with_name(path.name + "-lock")
+    if beside.is_symlink():
+        raise StoreError(f"{beside}: is a link; remove it")
+    lock = _made(beside)
     until = time.monotonic() + wait_s
     while True:
         try:
@@ -167,21 +194,53 @@ def _lock(path: Path, wait_s: float) -> int:
             return lock
 
 
+def _made(path: Path) -> int:
+    """The file, open; if it was not there, for its owner alone from the first moment. A link is not followed: whoever
+    may write to the folder could have put it there."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
 def _prepared(path: Path) -> sqlite3.Connection:
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # SQLite would make it readable for all
-    # One thread at a time uses it; which one, the monitor decides.
-    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    os.close(_made(path))  # SQLite would make it readable for all, and gives what it keeps beside it the same mode
+    connection, version = _connected(path)
     try:
-        version = _version_of(connection, path)
-        _keep_a_log_ahead(connection, path)
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL_BYTES}")
-        if version == 0:
-            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+        bring_up_to_date(connection, version)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequence[str] = STEPS) -> None:
+    """Take the steps from this version on, all of them or none: whoever is killed meanwhile leaves the store as it
+    was."""
+    if version < len(steps):
+        script = "".join(steps[version:])
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(steps)}; COMMIT;")
+
+
+def _connected(path: Path) -> tuple[sqlite3.Connection, int]:
+    """A connection for writing, and the store's schema version, 0 for an empty file."""
+    # One thread at a time uses it; which one, the monitor decides.
+    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        version = _version_of(connection, path)
+        _check_whole(connection, path)
+        _keep_a_log_ahead(connection, path)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL_BYTES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection, version
+
+
+def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """StoreError if anything in the file is broken: going on would build on it, or stumble over it later."""
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        what = " ".join(found.split())
+        raise StoreError(f"{path}: is damaged ({what}); put a copy of it back, or move it away to begin a new store")
 
 
 def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
@@ -190,7 +249,7 @@ def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"{path}: this file system does not bear write-ahead logging")
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def identity(path: Path) -> tuple[int, int] | None:
     """Which file has this name now, by device and number."""
     try:
         found = path.stat()
@@ -208,19 +267,25 @@ def _version_of(connection: sqlite3.Connection, path: Path) -> int:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if application_id != APPLICATION_ID and (application_id or version or tables):
         raise StoreError(f"{path}: a database of another program; choose another file in store.url")
+    check_version(version, path)
+    return int(version)
+
+
+def check_version(version: int, path: Path) -> None:
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"{path}: written by a newer version of Lookout (schema {version}, this one knows {SCHEMA_VERSION})"
         )
-    return int(version)
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def told(path: Path) -> Iterator[None]:
     """Failures of the file or the disk, in one sentence."""
     try:
         yield
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error
+    except UnicodeDecodeError as error:  # what SQLite says of a damaged schema
+        raise StoreError(f"{path}: is damaged; even what is wrong with it is no text") from error
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error

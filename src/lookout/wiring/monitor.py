@@ -1,6 +1,9 @@
 """Builds a monitor out of settings."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from typing import Final
@@ -11,12 +14,13 @@ from lookout.admin import process_registry
 from lookout.clock import SystemClock
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.recording import Recorder
-from lookout.monitor.running import run_monitor
+from lookout.monitor.running import Apply, run_monitor
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Settings
 from lookout.store.protocol import LostStoreError, Writer
 from lookout.wiring.admin import admin_port
 from lookout.wiring.process import allow_many_connections
+from lookout.wiring.reloading import Reloader
 from lookout.wiring.stores import writer_of
 
 _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
@@ -24,34 +28,64 @@ _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once mor
 log = structlog.get_logger("monitor")
 
 
-async def monitor(settings: Settings, folder: Path) -> None:
+async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
-    relative to ``folder``. StoreError if the store cannot be used, AdminError if the admin port cannot."""
+    relative to ``folder``. With a reloader, whose settings these are, it goes by the settings in force. StoreError if
+    the store cannot be used, AdminError if the admin port cannot."""
     allow_many_connections()
-    while True:
-        writer = await writer_of(settings, folder)
-        try:
-            await monitor_into(writer, settings, folder)
-        except LostStoreError as lost:
-            log.warning("another monitor may have taken over; standing by", why=str(lost))
+    reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
+    try:
+        while True:
+            writer = await writer_of(settings, folder)
+            try:
+                await monitor_into(writer, settings if reloader is None else reloader.settings, folder, reloader)
+            except LostStoreError as lost:
+                log.warning("another monitor may have taken over; standing by", why=str(lost))
+    finally:
+        if reloading is not None:
+            reloading.cancel()
+            await asyncio.gather(reloading, return_exceptions=True)
 
 
-async def monitor_into(writer: Writer, settings: Settings, folder: Path) -> None:
+async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Run the monitor on a store that is open, and close it."""
     clock = SystemClock()
     registry = process_registry()
     instruments = Instruments(registry, clock)
-    recorder = None
-    if settings.monitor.record:
-        recorder = Recorder(folder / settings.monitor.record, settings.monitor.record_max_mb * 1_000_000)
+    recorder = _recorder(settings, folder)
+
+    @contextmanager
+    def told(apply: Apply, reloader: Reloader) -> Iterator[None]:
+        recorded = settings.monitor
+
+        def take(new: Settings) -> None:
+            nonlocal recorder, recorded
+            before = recorder
+            if new.monitor != recorded:
+                recorder, recorded = _recorder(new, folder), new.monitor
+            apply(new, recorder)
+            if before is not None and before is not recorder:
+                before.close()
+
+        with reloader.telling(take, settings, instruments):
+            yield
+
+    offer = nullcontext if reloader is None else partial(told, reloader=reloader)
+    reload = None if reloader is None else reloader.answer
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
-        with admin_port("admin.monitor", settings.admin.monitor, registry, instruments.readiness):
-            await run_monitor(settings, writer, clock, SystemRandom(), recorder, instruments)
+        with admin_port("admin.monitor", settings.admin.monitor, registry, instruments.readiness, reload):
+            await run_monitor(settings, writer, clock, SystemRandom(), recorder, instruments, offer)
     finally:
         await _close(writer)
         if recorder is not None:
             recorder.close()
+
+
+def _recorder(settings: Settings, folder: Path) -> Recorder | None:
+    if not settings.monitor.record:
+        return None
+    return Recorder(folder / settings.monitor.record, settings.monitor.record_max_mb * 1_000_000)
 
 
 async def _close(writer: Writer) -> None:

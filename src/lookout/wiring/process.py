@@ -7,7 +7,7 @@ import resource
 import signal
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 import uvloop
@@ -18,15 +18,25 @@ _LAST_WORDS_S: Final = 5.0
 T = TypeVar("T")
 
 
-def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    """Run until it is done, or until a signal asks it to end."""
+def hold_reloads_back() -> None:
+    """Let SIGHUP wait for ``run_until_stopped``: before that it would end the process, or come too early to matter."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
+
+
+def run_until_stopped(work: Coroutine[Any, Any, None], reload: Callable[[], None] | None = None) -> None:
+    """Run until it is done, or until a signal asks it to end. SIGHUP is no such signal if there is something to reload,
+    which it asks for then."""
 
     async def guarded() -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("this runs inside a task")
+        loop = asyncio.get_running_loop()
         for name in stopping_signals():
-            asyncio.get_running_loop().add_signal_handler(name, task.cancel)
+            loop.add_signal_handler(name, task.cancel)
+        if reload is not None:
+            loop.add_signal_handler(signal.SIGHUP, reload)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGHUP,))
         try:
             await work
         except asyncio.CancelledError:
@@ -56,7 +66,8 @@ def allow_many_connections() -> None:
 
 def end_with_parent() -> None:
     """Ask this process to end once its parent is gone: one that was killed cannot do it. A parent that is not of
-    multiprocessing holds the other end of the standard input."""
+    multiprocessing holds the other end of the standard input. The parent alone decides what a closed terminal means."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

@@ -40,7 +40,7 @@ async def writer_of(settings: Settings, folder: Path) -> Writer:
 def reader_of(settings: Settings, folder: Path) -> Reader:
     """A server's side. The store need not be there yet."""
     url = settings.store.url
-    if path := _sqlite_path(url, folder):
+    if path := sqlite_path(url, folder):
         return sqlite.SqliteReader(path)
     from lookout.store.postgres import PostgresReader  # only who uses it pays for loading it
 
@@ -49,14 +49,14 @@ def reader_of(settings: Settings, folder: Path) -> Reader:
 
 def _writers(settings: Settings, folder: Path) -> Callable[[], Writer]:
     url = settings.store.url
-    if path := _sqlite_path(url, folder):
+    if path := sqlite_path(url, folder):
         return lambda: sqlite.open_writer(path)
     from lookout.store import postgres
 
     return lambda: postgres.open_writer(url)
 
 
-def _sqlite_path(url: str, folder: Path) -> Path | None:
+def sqlite_path(url: str, folder: Path) -> Path | None:
     """None for the other kind of store: the configuration knows no third."""
     kind, _, path = url.partition(":")
     return folder / path if kind == "sqlite" else None

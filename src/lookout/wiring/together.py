@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ import structlog
 
 from lookout.settings import Settings
 from lookout.wiring.monitor import monitor
+from lookout.wiring.reloading import Reloader
 
 _TO_END_S: Final = 5.0
 _FIRST_WAIT_S: Final = 1.0
@@ -30,11 +31,13 @@ class ServerEndedError(Exception):
         self.exit_code = exit_code
 
 
-async def monitor_and_serve(settings: Settings, folder: Path) -> None:
+async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Both, until this is cancelled, the monitor ends or the server cannot be run. Paths in the settings are relative
-    to ``folder``. A server that dies is started again: that is nothing that the monitor should suffer from."""
-    monitoring = asyncio.create_task(monitor(settings, folder), name="monitor")
-    serving = asyncio.create_task(_keep_serving(settings, folder), name="serve")
+    to ``folder``. A server that dies is started again: that is nothing that the monitor should suffer from. With a
+    reloader, whose settings these are, the monitor goes by those in force, and so does a server started later."""
+    monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
+    in_force = (lambda: settings) if reloader is None else reloader.for_server
+    serving = asyncio.create_task(_keep_serving(in_force, folder), name="serve")
     try:
         done, _ = await asyncio.wait((monitoring, serving), return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -45,11 +48,11 @@ async def monitor_and_serve(settings: Settings, folder: Path) -> None:
         await asyncio.gather(monitoring, serving, return_exceptions=True)
 
 
-async def _keep_serving(settings: Settings, folder: Path) -> None:
+async def _keep_serving(in_force: Callable[[], Settings], folder: Path) -> None:
     wait_s = _FIRST_WAIT_S
     while True:
         began_s = asyncio.get_running_loop().time()
-        async with _a_server(settings, folder) as server:
+        async with _a_server(in_force(), folder) as server:
             code = await server.wait()
         if code == _WRONG_USE:
             raise ServerEndedError(code)

@@ -10,9 +10,12 @@ from lookout.api.following import Follower
 from lookout.api.front import Front
 from lookout.api.limiting import Limiter
 from lookout.api.mirror import Mirror, paths
+from lookout.api.replies import passing
 from lookout.api.rsgi import RsgiApplication
 from lookout.api.site import assets, site, status_page
 from lookout.clock import SystemClock
+from lookout.feeds.making import make
+from lookout.feeds.picture import Names
 from lookout.page import rendering
 from lookout.settings import Settings
 from lookout.wiring.log import configure_log
@@ -40,6 +43,7 @@ class _Worker(RsgiApplication):
 def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: Counts) -> Front:
     clock = SystemClock()
     live_path, history_path = paths(settings.protocol)
+    names = Names(settings.protocol, {chain.id: chain.name for chain in settings.chains})
     mirror = Mirror(
         reader_of(settings, folder),
         clock,
@@ -47,5 +51,6 @@ def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: 
         round(settings.server.history_unreadable_s * 1000),
         site(settings.protocol) | assets(rendering.assets()),
         lambda live: status_page(rendering.render(live, live_path, history_path)),
+        lambda *seen: passing(make(names, *seen)),
     )
     return Front(mirror, Callers(settings.server.trusted_proxies), limiter, counts.own(), clock)

@@ -1,6 +1,8 @@
 """The stores that every store's tests are run over."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from lookout.store import postgres, sqlite
 from lookout.store.protocol import Reader, Writer
 from tests.contract.store.stores import Store
-from tests.postgres import Postgres, a_postgres
+from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian
 
 HOLD = """
 import sys
@@ -20,10 +22,29 @@ sys.stdin.read()
 """
 
 
+POSTGRES = (from_a_wheel(), from_debian())
+
+
 @pytest.fixture(scope="session")
-def server() -> Iterator[Postgres]:
-    with a_postgres() as server:
-        yield server
+def servers() -> Iterator[Callable[[Programs], Postgres]]:
+    """Starts each server that a test asks for, once."""
+    with ExitStack() as running:
+        yield cache(lambda programs: running.enter_context(a_postgres(programs)))
+
+
+@pytest.fixture(params=POSTGRES)
+def server(request: pytest.FixtureRequest, servers: Callable[[Programs], Postgres]) -> Postgres:
+    return servers(request.param)
+
+
+@pytest.fixture
+def database(server: Postgres) -> str:
+    return server.a_database()
+
+
+@pytest.fixture
+def url(server: Postgres, database: str) -> str:
+    return server.url(database)
 
 
 @pytest.fixture
@@ -35,8 +56,8 @@ def opened() -> Iterator[Callable[[Writer | Reader], None]]:
         side.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+@pytest.fixture(params=["sqlite", *POSTGRES])
+def store(request: pytest.FixtureRequest, tmp_path: Path, servers: Callable[[Programs], Postgres]) -> Store:
     if request.param == "sqlite":
         path = tmp_path / "lookout.db"
         return Store(
@@ -45,7 +66,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
             0,
             (HOLD.format(module="sqlite", place="Path(sys.argv[1])"), str(path)),
         )
-    server: Postgres = request.getfixturevalue("server")
+    server = servers(request.param)
     url = server.url(server.a_database())
     return Store(
         lambda wait_s: postgres.open_writer(url, wait_s),

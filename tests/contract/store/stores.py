@@ -1,11 +1,12 @@
 """The stores that every store's tests are run over, and what is put into them."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.store.protocol import Reader, Writer
+from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 
 LIVE = Document(b'{"live":1}', '"0123456789abcdef"', 1_793_880_000_001)
 HISTORY = Document(b'{"history":1}', '"fedcba9876543210"', 1_793_880_000_000)
@@ -20,3 +21,16 @@ class Store:
     reader: Callable[[], Reader]
     told_within_s: float  # until a reader knows of a change
     holding: tuple[str, str]  # a program that holds the store, and its argument
+
+
+def written_again(writer: Writer, pieces: Pieces = NOTHING) -> None:
+    """Write as a monitor does: until it goes well."""
+    until = time.monotonic() + 10
+    while True:
+        try:
+            return writer.write({"live": HISTORY}, pieces)
+        except LostStoreError:
+            raise
+        except StoreError:
+            assert time.monotonic() < until
+            time.sleep(0.05)

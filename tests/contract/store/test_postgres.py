@@ -12,23 +12,14 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from lookout.core.pieces import Pieces
+from lookout.core.wire import Document, etag
 from lookout.store.postgres import PostgresReader, PostgresWriter, open_writer
 from lookout.store.postgres_schema import SCHEMA_VERSION
 from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, written_again
 from tests.postgres import Postgres
 
 Opened = Callable[[Writer | Reader], None]
-
-
-@pytest.fixture
-def database(server: Postgres) -> str:
-    return server.a_database()
-
-
-@pytest.fixture
-def url(server: Postgres, database: str) -> str:
-    return server.url(database)
 
 
 @pytest.fixture
@@ -43,19 +34,6 @@ def reader(url: str, opened: Opened) -> PostgresReader:
     reader = PostgresReader(url)
     opened(reader)
     return reader
-
-
-def written_again(writer: Writer, pieces: Pieces = NOTHING) -> None:
-    """Write as a monitor does: until it goes well."""
-    until = time.monotonic() + 10
-    while True:
-        try:
-            return writer.write({"live": HISTORY}, pieces)
-        except LostStoreError:
-            raise
-        except StoreError:
-            assert time.monotonic() < until
-            time.sleep(0.05)
 
 
 def until_told(reader: Reader) -> float:
@@ -209,6 +187,23 @@ def test_a_reader_goes_on_when_its_session_was_ended(
     assert min(took_s) < 0.5  # without notifications, each would take the second after which it asks by itself
 
 
+def test_a_body_is_read_once_for_each_etag_and_again_while_it_is_not_its_own(
+    server: Postgres, database: str, writer: Writer, reader: Reader
+) -> None:
+    whole = Document(b"whole", etag(b"whole"), 1)
+    torn = "UPDATE lookout.documents SET body = 'torn'"
+    writer.write({"live": whole}, NOTHING)
+    server.ask(database, torn)
+    assert reader.read("live") == Document(b"torn", whole.etag, 1)
+    writer.write({"live": whole}, NOTHING)
+    assert reader.read("live") == whole
+    server.ask(database, torn)
+    assert reader.read("live") == whole
+    other = Document(b"other", etag(b"other"), 2)
+    writer.write({"live": other}, NOTHING)
+    assert reader.read("live") == other
+
+
 def test_a_reader_waits_for_a_store_that_is_not_there_yet(url: str, reader: Reader, opened: Opened) -> None:
     assert (reader.changed(), reader.read("live")) == (False, None)
     writer = open_writer(url)
@@ -230,26 +225,6 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(
         with pytest.raises(StoreError, match=said):
             look()
     assert position(server, database) == (1, 0)
-
-
-def test_a_role_needs_no_more_rights_than_documented(server: Postgres, database: str, opened: Opened) -> None:
-    monitor, reading = f"{database}_monitor", f"{database}_server"
-    for role in (monitor, reading):
-        server.ask(database, f"CREATE ROLE {role} LOGIN")
-    with pytest.raises(StoreError, match="permission denied for database"):
-        open_writer(server.url(database, monitor))
-    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {monitor}")
-    writer = open_writer(server.url(database, monitor), wait_s=5)
-    opened(writer)
-    writer.write({"live": LIVE}, NOTHING)
-    reader = PostgresReader(server.url(database, reading))
-    opened(reader)
-    with pytest.raises(StoreError, match="permission denied for schema lookout"):
-        reader.read("live")
-    server.ask(database, f"GRANT USAGE ON SCHEMA lookout TO {reading}")
-    server.ask(database, f"GRANT SELECT ON lookout.schema_version, lookout.documents TO {reading}")
-    assert reader.read("live") == LIVE
-    assert reader.changed()
 
 
 PLANTED = "xyzzy-planted"
@@ -282,27 +257,10 @@ def test_no_failure_tells_the_password(url: str, said: str) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_a_wrong_password_is_told_without_it(server: Postgres, database: str) -> None:
-    (hba,) = (row[0] for row in server.ask(database, "SHOW hba_file"))
-    server.ask(database, f"CREATE ROLE {database}_guest LOGIN PASSWORD 'another'")
-    rule = server.folder.joinpath(hba)
-    before = rule.read_text()
-    rule.write_text(f"local all {database}_guest scram-sha-256\n{before}")
-    try:
-        server.ask(database, "SELECT pg_reload_conf()")
-        time.sleep(0.3)
-        with pytest.raises(StoreError, match="password authentication failed") as caught:
-            open_writer(server.url(database, f"{database}_guest", PLANTED))
-        assert PLANTED not in "".join(traceback.format_exception(caught.value))
-    finally:
-        rule.write_text(before)
-        server.ask(database, "SELECT pg_reload_conf()")
-
-
 def test_a_replica_is_read_and_never_written(server: Postgres, database: str, writer: Writer, opened: Opened) -> None:
     writer.write({"live": LIVE}, NOTHING)
-    with server.a_replica() as folder:
-        url = f"postgresql://postgres@/{database}?host={folder}"
+    with server.a_replica() as replica:
+        url = replica.url(database)
         with pytest.raises(StoreError, match="a read-only replica; the monitor needs the primary server"):
             open_writer(url)
         reader = PostgresReader(url)

@@ -1,0 +1,41 @@
+"""Every rule there is."""
+
+from campaign.worlds.rules import Rule
+from campaign.worlds.rules_history import EndedBucketsStay, HistoryIsTheCount
+from campaign.worlds.rules_monitor import (
+    AgreesOnHeads,
+    AsksOnTime,
+    KeepsWhatItPromised,
+    PublishesOnTime,
+    RemembersAll,
+    RightAgainSoon,
+    StoresTheHistory,
+    SurvivesBugs,
+)
+from campaign.worlds.rules_rows import ComparesWithHeads, LastSuccessIsKept, NothingUnseen, ReportIsRight, RowsFollow
+from campaign.worlds.rules_serving import GreenOnlyWhileItIs, OneTagOneBody, OneWriter, ServersHoldOn
+
+
+def all_rules() -> list[Rule]:
+    """New ones, for one world."""
+    return [
+        AsksOnTime(),
+        PublishesOnTime(),
+        StoresTheHistory(),
+        AgreesOnHeads(),
+        SurvivesBugs(),
+        RemembersAll(),
+        KeepsWhatItPromised(),
+        RightAgainSoon(),
+        RowsFollow(),
+        ComparesWithHeads(),
+        NothingUnseen(),
+        ReportIsRight(),
+        LastSuccessIsKept(),
+        EndedBucketsStay(),
+        HistoryIsTheCount(),
+        OneWriter(),
+        OneTagOneBody(),
+        ServersHoldOn(),
+        GreenOnlyWhileItIs(),
+    ]

@@ -1,0 +1,258 @@
+"""Rules about when the monitor asks and publishes, what it takes for a head, and what it remembers."""
+
+from collections import defaultdict
+from typing import Final, NamedTuple
+
+from campaign.worlds import scene as s
+from campaign.worlds.monitors import SIGHTINGS
+from campaign.worlds.rules import Rule
+from lookout.core.heads import Reading
+from lookout.core.ledger import State
+from lookout.core.model import Check
+from lookout.core.pieces import decode_state
+
+_JITTER_MS: Final = 3_000
+_TIMEOUT_MS: Final = 10_000
+_SLACK_MS: Final = 50
+_WAITS_MS: Final = (30_000, 30_000, 60_000, 120_000)  # after so many failures in a row
+
+
+class _Probe(NamedTuple):
+    asked_ms: int
+    ended_ms: int | None = None
+    failures: int = 0
+    bug: bool = False
+
+
+class AsksOnTime(Rule):
+    """Each source is asked again after its own wait and no other, whatever befalls the others."""
+
+    clauses = ("M1", "M2", "M3", "M6", "M11", "M12")
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, str], _Probe] = {}
+        self._asked_since_it_began: set[tuple[int, str]] = set()
+
+    def began_anew(self, event: s.BeganAnew) -> None:
+        self._asked_since_it_began = {key for key in self._asked_since_it_began if key[0] != event.life.serial}
+
+    def asked(self, event: s.Asked) -> None:
+        key, now_ms = (event.life.serial, event.source), self.scene.ms
+        began_ms, last = event.life.began_ms or 0, self._last.get(key)
+        is_first = key not in self._asked_since_it_began
+        self._asked_since_it_began.add(key)
+        if last is None or last.ended_ms is None or is_first:
+            ready_ms = began_ms if last is None or last.ended_ms is None else max(began_ms, last.ended_ms)
+            indexer = "indexer" in event.source
+            latest_ms = max(began_ms + _TIMEOUT_MS, ready_ms) if indexer else ready_ms + _JITTER_MS
+            if now_ms > latest_ms + _SLACK_MS:
+                self.broken(f"{event.source} was first asked {now_ms - began_ms} ms after the beginning")
+            failures = 0
+        else:
+            failures = last.failures
+            least_ms = _WAITS_MS[0] if last.bug else _WAITS_MS[min(failures, 3)]
+            waited_ms = now_ms - last.ended_ms
+            if not least_ms - 1 <= waited_ms <= least_ms + _JITTER_MS + _SLACK_MS:
+                self.broken(
+                    f"{event.source} was asked {waited_ms} ms after its last answer, {failures} failures in a row"
+                )
+        self._last[key] = _Probe(now_ms, None, failures)
+
+    def answered(self, event: s.Answered) -> None:
+        key, now_ms = (event.life.serial, event.source), self.scene.ms
+        asked_ms, _, failures, _ = self._last[key]
+        if now_ms - asked_ms > _TIMEOUT_MS + _SLACK_MS:
+            self.broken(f"a probe of {event.source} lasted {now_ms - asked_ms} ms")
+        bug = event.found is None or any(check not in event.checks for check in event.found)
+        failures = failures if bug else failures + 1 if event.failed else 0
+        self._last[key] = _Probe(asked_ms, now_ms, failures, bug)
+
+    def concluded(self, _event: s.Concluded) -> None:
+        for life in _living(self.scene):
+            for (serial, source), probe in self._last.items():
+                idle_ms = self.scene.ms - (probe.ended_ms or probe.asked_ms)
+                if serial == life.serial and idle_ms > _WAITS_MS[-1] + _JITTER_MS + _SLACK_MS:
+                    self.broken(f"{source} has not been asked for {idle_ms} ms")
+
+
+class PublishesOnTime(Rule):
+    """At most two publications a second, at least one in 30 s, and a changed row within a second."""
+
+    clauses = ("M5",)
+
+    def __init__(self) -> None:
+        self._last_ms: dict[int, int] = {}
+        self._unpublished_ms: dict[int, int] = {}
+
+    def judged(self, event: s.Judged) -> None:
+        self._unpublished_ms.setdefault(event.life.serial, self.scene.ms)
+
+    def published(self, event: s.Published) -> None:
+        life, now_ms = event.life, self.scene.ms
+        self._hold(life, now_ms)
+        last_ms = self._last_ms.get(life.serial)
+        if last_ms is not None and now_ms - last_ms < 499 and not life.stopping:
+            self.broken(f"published {now_ms - last_ms} ms after the last time")
+        self._last_ms[life.serial] = now_ms
+        self._unpublished_ms.pop(life.serial, None)
+
+    def concluded(self, _event: s.Concluded) -> None:
+        for life in _living(self.scene):
+            if life.writing_since_ms is None:
+                self._hold(life, self.scene.ms)
+
+    def _hold(self, life: s.Life, now_ms: int) -> None:
+        last_ms = self._last_ms.get(life.serial)
+        if last_ms is None or life.stopping:  # the last publication does not wait for the one that is being stored
+            return
+        if now_ms > max(last_ms + 30_000, life.wrote_ms + _SLACK_MS):
+            self.broken(f"nothing was published for {now_ms - last_ms} ms")
+        changed_ms = self._unpublished_ms.get(life.serial, now_ms)
+        if now_ms > max(changed_ms, life.wrote_ms) + 1_000:
+            self.broken(f"a changed row waited {now_ms - changed_ms} ms")
+
+
+class StoresTheHistory(Rule):
+    """A history a minute is stored, while the store works."""
+
+    clauses = ("H14",)
+
+    def __init__(self) -> None:
+        self._since_ms: dict[int, int] = {}  # when the last one's writer was told that it is stored
+        self._with_history = False
+
+    def written(self, event: s.Written) -> None:
+        since_ms = self._since_ms.get(event.life.serial, event.publication.ms)
+        self._with_history = "history" in event.documents
+        if not self._with_history and event.publication.ms - since_ms > 60_000 + 30_000:
+            self.broken(f"no history was published for {event.publication.ms - since_ms} ms")
+
+    def stored(self, event: s.Stored) -> None:
+        if self._with_history or not event.ok:
+            self._since_ms[event.life.serial] = self.scene.ms
+
+
+class AgreesOnHeads(Rule):
+    """The head is the second-highest of what the endpoints said in the last minute."""
+
+    clauses = ("M8",)
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[int, int], dict[int, tuple[int, Reading]]] = defaultdict(dict)
+
+    def head_answered(self, event: s.HeadAnswered) -> None:
+        reading = event.reading
+        if reading is None or reading.block_at - reading.at > 60_000 or event.asked_ms < (event.life.began_ms or 0):
+            return
+        self._answers[event.life.serial, event.chain_id][event.number] = self.scene.ms, reading
+
+    def began_anew(self, event: s.BeganAnew) -> None:
+        for key in [key for key in self._answers if key[0] == event.life.serial]:
+            del self._answers[key]
+
+    def agreed(self, event: s.Agreed) -> None:
+        answers = self._answers[event.life.serial, event.chain_id].values()
+        ages_ms = [self.scene.ms - ms for ms, _ in answers]
+        if any(54_000 < age_ms < 66_000 for age_ms in ages_ms):
+            return  # too near to a minute to say: a clock may be slewed
+        heights = sorted((r.height for ms, r in answers if self.scene.ms - ms <= 60_000), reverse=True)
+        expected = heights[1] if len(heights) > 1 else heights[0] if heights else None
+        if event.reading.height != expected:
+            self.broken(f"took {event.reading.height} for the head of {event.chain_id} when {heights} was said")
+
+
+class SurvivesBugs(Rule):
+    """Every probe that dies of a bug is counted, and nothing else dies."""
+
+    clauses = ("M11",)
+
+    def published(self, _event: s.Published) -> None:
+        if self.scene.bugs_counted != self.scene.bugs_made:
+            self.broken(f"{self.scene.bugs_made} bugs, of which {self.scene.bugs_counted} were counted")
+
+
+class RemembersAll(Rule):
+    """A monitor goes on from exactly what was known when the stored publication was made."""
+
+    clauses = ("M7",)
+
+    def resumed(self, event: s.Resumed) -> None:
+        publication, state = event.life.publication, decode_state(event.stored)
+        if publication is None:
+            if state is not None:
+                self.broken("there is a state, though nothing was ever stored")
+            return
+        if event.stored.get(SIGHTINGS, b"") != publication.sightings:
+            self.broken(f"the source's memory is {event.stored.get(SIGHTINGS)!r}, not {publication.sightings!r}")
+        if publication.state is not None and _sorted(state) != _sorted(publication.state):
+            self.broken(f"what is stored differs: {_difference(_sorted(state), _sorted(publication.state))}")
+
+
+class KeepsWhatItPromised(Rule):
+    """A publication that a monitor was told is stored is in the store."""
+
+    clauses = ("M7",)
+
+    def __init__(self) -> None:
+        self._stored: dict[s.Life, s.Publication] = {}
+
+    def written(self, event: s.Written) -> None:
+        self._stored[event.life] = event.publication
+
+    def stored(self, event: s.Stored) -> None:
+        if event.ok and self._stored.get(event.life) is not event.life.writing:
+            self.broken(f"{event.life.name} was told that something is stored which is not")
+
+
+class RightAgainSoon(Rule):
+    """Soon after a start, or after the clock was set, every row is of a new probe; later none is old."""
+
+    clauses = ("M12", "M15")
+
+    def __init__(self) -> None:
+        self._judged: dict[tuple[int, Check], tuple[int, bool]] = {}
+        self._excused_ms: dict[Check, int] = {}
+
+    def judged(self, event: s.Judged) -> None:
+        check = event.seen.row.check
+        self._judged[event.life.serial, check] = event.seen.ms, event.seen.row.reason == "unreachable"
+
+    def answered(self, event: s.Answered) -> None:
+        if event.found is None or set(event.found) not in ({*event.checks}, set()):
+            self._excused_ms.update(dict.fromkeys(event.checks, self.scene.ms + 45_000))
+
+    def published(self, event: s.Published) -> None:
+        life, now_ms = event.life, self.scene.ms
+        began_ms = life.began_ms or 0
+        for check in life.plan.monitored:
+            soon_ms = 20_500 if check.service.endswith("indexer") else 14_500
+            if now_ms - began_ms <= soon_ms or now_ms < self._excused_ms.get(check, 0):
+                continue
+            judged_ms, failed = self._judged.get((life.serial, check), (-1, False))
+            if judged_ms < began_ms:
+                self.broken(f"{check} has no new row {now_ms - began_ms} ms after the beginning")
+            if now_ms - judged_ms > (134_000 if failed else 44_000):
+                self.broken(f"the row of {check} is {now_ms - judged_ms} ms old")
+
+
+def _living(scene: s.Scene) -> list[s.Life]:
+    """The monitors that run and have begun; each process's last life."""
+    last = {life.process: life for life in scene.lives}
+    return [life for life in last.values() if not life.process.dead and not life.stopping and life.began_ms is not None]
+
+
+def _sorted(state: State | None) -> dict[str, object]:
+    if state is None or state.history is None:
+        return {}
+    return {
+        "last_answer_at": state.last_answer_at,
+        "heads": state.heads,
+        "reached": state.history.reached,
+        **{f"check {entry.row.check}": entry for entry in state.checks},
+        **{f"strip {strip.tally.check}": strip for strip in state.history.strips},
+    }
+
+
+def _difference(one: dict[str, object], other: dict[str, object]) -> str:
+    name = next(name for name in {**one, **other} if one.get(name) != other.get(name))
+    return f"{name}: {one.get(name)} instead of {other.get(name)}"

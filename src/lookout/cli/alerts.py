@@ -1,0 +1,46 @@
+"""``lookout alerts``: what concerns the messages to people."""
+
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from lookout.alerts.sending import NotAcceptedError, way_to
+from lookout.alerts.wording import sample
+from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
+
+
+@click.group(short_help="Try the messages to people.")
+def alerts() -> None:
+    """What concerns the messages to people."""
+
+
+@alerts.command(short_help="Send a sample to each target now.")
+@config_option
+@click.option("--target", metavar="NAME", help="Only this one of [alerts.targets].")
+def test(config: Path, target: str | None) -> None:
+    """Send a sample to each target now, and say whether it was accepted; exit code 1 if any was not."""
+    targets = settings_of(config).alerts.targets
+    if not targets:
+        fail(f"{config}: alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]")
+    if target is not None and target not in targets:
+        fail(f"--target: there is no {target!r} in [alerts.targets]; there is {', '.join(targets)}")
+    chosen = targets if target is None else {target: targets[target]}
+    accepted = [_accepts(name, address) for name, address in chosen.items()]
+    if not all(accepted):
+        raise SystemExit(NOT_FINE)
+
+
+def _accepts(name: str, address: str) -> bool:
+    began_s = time.monotonic()
+    with Console(stderr=True).status(Text(f"sending to {name}")):
+        try:
+            way_to(address)(sample())
+        except NotAcceptedError:
+            outcome, hint = "not accepted", "; apprise -v -b test ADDRESS tells why"
+        else:
+            outcome, hint = "accepted", ""
+    click.echo(f"{name}: {outcome} after {time.monotonic() - began_s:.1f} s{hint}")
+    return not hint

@@ -1,0 +1,66 @@
+"""``lookout backup`` and ``lookout restore``."""
+
+import signal
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from lookout.cli.arguments import config_option, fail, settings_of
+from lookout.store.backup import Contents
+from lookout.store.protocol import StoreError
+from lookout.wiring.backup import back_up
+from lookout.wiring.backup import restore as restore_from
+from lookout.wiring.process import stopping_signals
+
+
+@click.command(short_help="Copy the store into a file, while it is in use.")
+@config_option
+@click.argument("out", type=click.Path(path_type=Path))
+def backup(config: Path, out: Path) -> None:
+    """Copy the store into the new file OUT, also while a monitor and servers are using it.
+
+    The file is the same for every kind of store, and restores into any.
+    """
+    settings = settings_of(config)
+    _end_cleanly()
+    try:
+        with _console().status(f"backing up into {out.name}"):
+            contents, size = back_up(settings, config.absolute().parent, out)
+    except StoreError as error:
+        fail(str(error))
+    click.echo(f"{out}: {_told(contents)}; {size:,} bytes")
+
+
+@click.command(short_help="Make the store what a backup holds.")
+@config_option
+@click.option("--force", is_flag=True, help="Replace what is stored.")
+@click.argument("backup", metavar="IN", type=click.Path(path_type=Path))
+def restore(config: Path, backup: Path, force: bool) -> None:
+    """Make the store what the backup IN holds, all of it or nothing.
+
+    No monitor may be writing to the store. Servers may be running: they go on with what was restored.
+    """
+    settings = settings_of(config)
+    _end_cleanly()
+    try:
+        with _console().status(f"restoring {backup.name}"):
+            contents = restore_from(settings, config.absolute().parent, backup, force=force)
+    except StoreError as error:
+        fail(str(error))
+    click.echo(f"restored {backup}: {_told(contents)}")
+
+
+def _told(contents: Contents) -> str:
+    rows, from_, to, generated_at = contents
+    return f"{rows} rows, the history from {from_} to {to}, a report of {generated_at}"
+
+
+def _console() -> Console:
+    return Console(stderr=True)
+
+
+def _end_cleanly() -> None:
+    """Whatever asks for the end is met like Ctrl-C, so that no half file stays behind."""
+    for name in stopping_signals():
+        signal.signal(name, signal.default_int_handler)

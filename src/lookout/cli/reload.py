@@ -1,0 +1,105 @@
+"""``lookout reload``: tells a running monitor to read its configuration again."""
+
+import http.client
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final, NoReturn, TypeVar
+
+import click
+import msgspec
+from msgspec import Struct
+
+from lookout.admin import RELOAD_HEADER
+from lookout.cli.arguments import NOT_FINE, config_option, fail
+from lookout.config import ConfigError, read_config
+from lookout.settings import Settings
+from lookout.wiring.listening import host_and_port
+from lookout.wiring.reloading import ANSWER_WITHIN_S, Reloaded
+
+_WAIT_S: Final = ANSWER_WITHIN_S + 5
+
+T = TypeVar("T")
+
+
+class _Error(Struct, frozen=True):
+    error: str
+
+
+@click.command(short_help="Tell the running monitor to read its configuration again.")
+@config_option
+def reload(config: Path) -> None:
+    """Tell the running monitor to read its configuration again, without a gap, and show what that changed.
+
+    The file is checked first, and has to name the monitor's admin port. Exit code 1 if the monitor did not reload it.
+    """
+    address = _settings_of(config).admin.monitor
+    if address == "" or address.endswith(":0"):
+        fail(f"{config}: admin.monitor: names no port to ask; send the monitor SIGHUP instead")
+    reloaded = _asked(address)
+    if not _is_same(config, reloaded.config):
+        _not_reloaded(f"the monitor at {address} has another configuration, {reloaded.config}, and has read that again")
+    if reloaded.outcome == "refused":
+        _not_reloaded(*reloaded.problems)
+    _show(config, reloaded)
+
+
+def _settings_of(config: Path) -> Settings:
+    try:
+        return read_config(config)
+    except ConfigError as error:
+        unset = any("the environment variable" in problem for problem in error.problems)
+        hint = ("this command needs the environment of the monitor; or send the monitor SIGHUP",) if unset else ()
+        fail(*error.problems, *hint)
+
+
+def _asked(address: str) -> Reloaded:
+    host, port = host_and_port(address)
+    connection = http.client.HTTPConnection(host, port, timeout=_WAIT_S)
+    try:
+        connection.request("POST", "/reload", headers={RELOAD_HEADER: "1", "Content-Length": "0"})
+        response = connection.getresponse()
+        body = response.read()
+    except TimeoutError:
+        _not_reloaded(f"the monitor at {address} did not answer within {_WAIT_S:g} s")
+    except (OSError, http.client.HTTPException) as error:
+        _not_reloaded(f"no monitor answers at {address}, which admin.monitor names: {_why(error)}")
+    finally:
+        connection.close()
+    if response.status not in (HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY):
+        _not_reloaded(f"what answers at {address} did not reload: {_understood(address, body, _Error).error}")
+    return _understood(address, body, Reloaded)
+
+
+def _understood(address: str, body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        _not_reloaded(f"what answers at {address} is no monitor")
+
+
+def _is_same(config: Path, reloaded: str) -> bool:
+    try:
+        return config.samefile(reloaded)
+    except OSError:
+        return str(config.absolute()) == reloaded
+
+
+def _show(config: Path, reloaded: Reloaded) -> None:
+    lines = {
+        "added": reloaded.added,
+        "removed": reloaded.removed,
+        "changed": reloaded.changed,
+        "needs a restart": reloaded.needs_restart,
+    }
+    told = [f"  {what}: {', '.join(names)}" for what, names in lines.items() if names]
+    click.echo("\n".join([f"reloaded {config}" + ("" if told else ": nothing changed"), *told]))
+
+
+def _why(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else "it is no HTTP"
+
+
+def _not_reloaded(*sentences: str) -> NoReturn:
+    for sentence in sentences:
+        click.echo(f"lookout: {sentence}", err=True)
+    raise SystemExit(NOT_FINE)

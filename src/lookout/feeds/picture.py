@@ -1,0 +1,171 @@
+"""What both documents come to at an instant, read as every reader reads them."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import msgspec
+
+from lookout_reader.document import SCHEMA_VERSION, Check, Unreadable, UnreadableRow
+from lookout_reader.history import History, parse_history
+from lookout_reader.incidents import Incident, incidents_of
+from lookout_reader.instants import parse_instant
+from lookout_reader.report import LiveReport, Row, parse_report
+from lookout_reader.rollup import RollUp, roll_up
+from lookout_reader.status import EffectiveStatus, effective_status
+
+MOST_INCIDENTS: Final = 100
+SILENT_MS: Final = 300_000  # a monitor that lives publishes every 30 s (M5)
+BAD: Final[tuple[EffectiveStatus, ...]] = ("unavailable", "degraded", "catching-up")
+
+_FUTURE_MS: Final = 30_000  # C2
+_OLD_MS: Final = 300_000  # C3
+_DAY_S: Final = 86_400
+# What no XML may hold, escaped or not, and what is no text in UTF-8.
+_NO_TEXT: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Names(NamedTuple):
+    """What the operator calls things: the protocol, and the chains by their id."""
+
+    protocol: str
+    chains: Mapping[int, str]
+
+    def row(self, check: Check) -> str:
+        service, chain_id = check
+        chain = "" if chain_id is None else f" on {self.chains.get(chain_id, f'chain {chain_id}')}"
+        return printable(service + chain)
+
+
+class Seen(NamedTuple):
+    """A row, and what it is worth at the picture's instant."""
+
+    check: Check
+    status: EffectiveStatus
+    observed_at: int | None
+
+
+class Trouble(NamedTuple):
+    """An incident, and whose it is. One that is ``cut`` began before the history's window, nobody can tell when."""
+
+    check: Check
+    incident: Incident
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the history tells. Of more incidents than there is room for, those that last and then the newest."""
+
+    written_at: int | None
+    from_at: int
+    bucket_ms: int
+    troubles: tuple[Trouble, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Both documents at an instant. Time alone changes nothing in it for ``holds_ms``, or ever if that is None."""
+
+    generated_at: int
+    silent: bool
+    rows: tuple[Seen, ...]
+    roll_up: RollUp
+    past: Past | None
+    holds_ms: int | None
+
+
+def look_at(live: bytes, history: bytes | None, now: int, received_ago_ms: int) -> Picture | None:
+    """The picture at ``now``, of a report that arrived so long ago; None if it cannot be read."""
+    report = _report(live)
+    if isinstance(report, Unreadable) or report.generated_at is None:
+        return None
+    age_ms = max(now - report.generated_at, received_ago_ms)
+    edges = (SILENT_MS - age_ms, *_edges(report.rows, now, received_ago_ms))
+    return Picture(
+        generated_at=report.generated_at,
+        silent=age_ms >= SILENT_MS,
+        rows=tuple(_seen(report.rows, now, received_ago_ms)),
+        roll_up=roll_up(report, now, received_ago_ms),
+        past=None if history is None else _past(history),
+        holds_ms=min((edge for edge in edges if edge > 0), default=None),
+    )
+
+
+def printable(text: str) -> str:
+    return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _seen(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[Seen]:
+    for row in rows:
+        if row.check is not None:
+            observed_at = row.observed_at if isinstance(row, Row) else None
+            yield Seen(row.check, effective_status(row, now, received_ago_ms), observed_at)
+
+
+def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[int]:
+    """How far ahead the instants are at which ``effective_status`` may turn."""
+    for row in rows:
+        if isinstance(row, Row) and row.observed_at is not None and row.expires_at is not None:
+            age_ms = now - row.observed_at
+            yield -_FUTURE_MS - age_ms
+            lifetime_ms = min(row.expires_at - row.observed_at, _OLD_MS)
+            yield lifetime_ms - max(age_ms, received_ago_ms)
+
+
+class _Envelope(msgspec.Struct):
+    schema_version: int = msgspec.field(name="schemaVersion")
+    generated_at: str = msgspec.field(name="generatedAt")
+    checks: list[msgspec.Raw]
+
+
+@lru_cache(1)
+def _report(live: bytes) -> LiveReport | Unreadable:
+    """The same as ``parse_report``, which would read every row anew: from one report to the next few change."""
+    try:
+        envelope = msgspec.json.decode(live, type=_Envelope)
+    except msgspec.MsgspecError:
+        return parse_report(live)
+    rows = tuple(row for raw in envelope.checks for row in _row(bytes(raw)))
+    is_plain = len({row.check for row in rows}) == len(envelope.checks)  # each could be read, and none is there twice
+    if envelope.schema_version != SCHEMA_VERSION or not is_plain:
+        return parse_report(live)
+    return LiveReport(parse_instant(envelope.generated_at), rows)
+
+
+@lru_cache(4096)
+def _row(raw: bytes) -> tuple[Row | UnreadableRow, ...]:
+    """The one row of a report that has no other; nothing if it makes the report unreadable."""
+    report = parse_report(b'{"schemaVersion":%d,"checks":[%b]}' % (SCHEMA_VERSION, raw))
+    return () if isinstance(report, Unreadable) else report.rows
+
+
+@lru_cache(1)
+def _past(history: bytes) -> Past | None:
+    found = parse_history(history)
+    if isinstance(found, Unreadable):
+        return None
+    troubles = [
+        trouble
+        for trouble in _troubles(found)
+        # One that is over and whose beginning is gone would be another one every five minutes.
+        if not trouble.cut or trouble.incident.ends_at is None
+    ]
+    troubles.sort(key=lambda trouble: (trouble.incident.ends_at is None, trouble.incident.begins_at), reverse=True)
+    return Past(
+        written_at=found.generated_at,
+        from_at=found.from_at,
+        bucket_ms=found.bucket_seconds * 1000,
+        troubles=tuple(troubles[:MOST_INCIDENTS]),
+    )
+
+
+def _troubles(history: History) -> Iterator[Trouble]:
+    days = history.retention_days
+    is_full = days is None or history.length > days * _DAY_S // history.bucket_seconds
+    for row in history.rows:
+        if row.check is not None:
+            for incident in incidents_of(history, row):
+                yield Trouble(row.check, incident, is_full and incident.begins_at == history.from_at)

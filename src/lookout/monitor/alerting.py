@@ -1,0 +1,264 @@
+"""Tells people: what the rules find in publications becomes messages, which wait in the store until they are sent.
+
+A message is sent once the publication that made it is stored, and leaves the store with the next one after it was
+accepted. Whoever is killed, or taken over from, in between has lost none.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Literal
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from lookout.alerts.sending import NotAcceptedError, Way, way_to
+from lookout.alerts.wording import Words, message
+from lookout.clock import Clock
+from lookout.core.alerting import AlertState, Lasted, Rules, started, tell
+from lookout.core.model import Row
+from lookout.core.pieces import Pieces, StateError
+from lookout.monitor.instruments import Instruments
+from lookout.monitor.thread import DaemonThread
+
+MOST_WAITING: Final = 100  # messages to one target
+# PostgreSQL lets another monitor in when this one was silent for 5 s: what was stored a moment ago is still ours.
+FRESH_MS: Final = 4_000
+LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
+FIRST_WAIT_S: Final = 5.0  # after a message was not accepted
+_LONGEST_WAIT_S: Final = 300.0
+_STATE: Final = "alerts"
+_MESSAGE: Final = "alerts/"
+
+log = structlog.get_logger("alerts")
+
+
+class Telling(Struct, frozen=True):
+    """Who is told what: the rules, the targets' addresses by their names, and for how long a message is tried."""
+
+    rules: Rules
+    targets: dict[str, str]
+    give_up_ms: int
+
+
+NOBODY: Final = Telling(Rules((), 0, 0), {}, 0)
+
+
+class _Message(Struct, frozen=True):
+    target: str
+    title: str
+    body: str
+    made_ms: Lasted  # on the state's clock: only time that was seen makes it old
+
+
+class _Kept(Struct, frozen=True):
+    state: AlertState
+    next_id: Lasted
+
+
+class _StaleError(Exception):
+    """The store may be another monitor's by now, and so the message."""
+
+
+class Alerts:
+    """The episodes, and the messages that are not sent yet. All that it is told happens on the event loop; each target
+    has a thread of its own to send."""
+
+    def __init__(
+        self,
+        telling: Telling,
+        stored: Mapping[str, bytes],
+        clock: Clock,
+        instruments: Instruments,
+        open_way: Callable[[str], Way] = way_to,
+        first_wait_s: float = FIRST_WAIT_S,
+    ) -> None:
+        """Go on with what is stored. StateError if that cannot be read."""
+        kept, self._outbox = _decoded(stored)
+        self._state, self._next_id = kept.state, kept.next_id
+        self._put = {name: stored[name] for name in stored if name == _STATE or name.startswith(_MESSAGE)}
+        self._clock = clock
+        self._instruments = instruments
+        self._storing: frozenset[int] = frozenset()
+        self._sendable: frozenset[int] = frozenset()
+        self._stored_ms: int | None = None
+        self._stored_again = asyncio.Event()
+        self._ask: Callable[[], None] | None = None  # for a publication; None while nothing is sent
+        self._senders: dict[str, asyncio.Task[None]] = {}
+        self._open_way = open_way
+        self._first_wait_s = first_wait_s
+        self._changed = asyncio.Event()
+        self._telling = NOBODY
+        self.change(telling)
+
+    def change(self, telling: Telling) -> None:
+        """Go by these rules and targets from the next publication on. Episodes are found again by their rules' keys,
+        and messages by the names of their targets."""
+        self._telling = telling
+        self._changed.set()
+        self._changed = asyncio.Event()
+        for name in self._senders.keys() - telling.targets.keys():
+            self._senders.pop(name).cancel()
+        for number, waiting in list(self._outbox.items()):
+            if waiting.target not in telling.targets:
+                self._drop(number, "dropped", "its target is not configured any more")
+        self._start_senders()
+        self._show()
+
+    def start(self) -> None:
+        """The monitor begins to run, or its clock was set."""
+        self._state = started(self._state)
+
+    def published(self, at: int, rows: Iterable[Row]) -> None:
+        """A publication was made, and is about to be stored."""
+        self._state, news = tell(self._state, at, rows, self._telling.rules)
+        for target in self._telling.targets:
+            if mine := [each for each in news if target in each.targets]:
+                self._outbox[self._next_id] = _Message(target, *message(mine), self._state.clock_ms)
+                self._next_id += 1
+                self._keep_few(target)
+        for number, waiting in list(self._outbox.items()):
+            if self._state.clock_ms - waiting.made_ms >= self._telling.give_up_ms:
+                self._drop(number, "given-up", "it was not accepted in time")
+        self._show()
+
+    def pieces(self, *, whole: bool) -> Pieces:
+        """What of this is to be stored with the publication; if ``whole``, all of it."""
+        now = self._encoded()
+        put = {name: piece for name, piece in now.items() if whole or self._put.get(name) != piece}
+        delete = tuple(name for name in self._put if name not in now)
+        self._put = now
+        self._storing = frozenset(self._outbox)
+        return Pieces(put, delete, whole=False)
+
+    def stored(self, began_ms: int) -> None:
+        """The publication is stored: it was ours to write when that began."""
+        self._stored_ms = began_ms
+        self._sendable = self._storing
+        self._stored_again.set()
+        self._stored_again = asyncio.Event()
+
+    @asynccontextmanager
+    async def sending(self, ask: Callable[[], None]) -> AsyncIterator[None]:
+        """Send meanwhile; ``ask`` asks for a publication. At the end, wait a little for what is being sent."""
+        self._ask = ask
+        self._start_senders()
+        try:
+            yield
+        finally:
+            self._ask = None
+            for sender in self._senders.values():
+                sender.cancel()
+            await asyncio.gather(*self._senders.values(), return_exceptions=True)
+            self._senders.clear()
+
+    def _start_senders(self) -> None:
+        if self._ask is not None:
+            for name in self._telling.targets.keys() - self._senders.keys():
+                self._senders[name] = asyncio.create_task(self._send_to(name, self._ask), name=f"tell {name}")
+
+    async def _send_to(self, name: str, ask: Callable[[], None]) -> None:
+        """Send what there is for a target, in order, until cancelled."""
+        wait_s = self._first_wait_s
+        with DaemonThread(f"tell {name}") as thread:
+            while True:
+                number = await self._next_for(name, ask)
+                changed = self._changed
+                try:
+                    await self._attempt(thread, self._telling.targets[name], number)
+                except _StaleError:
+                    continue
+                except NotAcceptedError:
+                    self._instruments.alert_message(name, "retried")
+                    log.warning("a message was not accepted; trying again", target=name, message=number, wait_s=wait_s)
+                except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
+                    self._instruments.alert_message(name, "retried")
+                    log.exception("sending died of a bug; trying again", target=name, message=number, wait_s=wait_s)
+                else:
+                    wait_s = self._first_wait_s
+                    ask()
+                    continue
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await changed.wait()  # a new address is tried at once
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    async def _next_for(self, name: str, ask: Callable[[], None]) -> int:
+        """The oldest message for a target, once it is stored and the store is known to be ours."""
+        while True:
+            stored_again = self._stored_again
+            waiting = [number for number, each in self._outbox.items() if each.target == name]
+            if waiting and min(waiting) in self._sendable:
+                if self._is_ours():
+                    return min(waiting)
+                ask()
+            await stored_again.wait()
+
+    async def _attempt(self, thread: DaemonThread, address: str, number: int) -> None:
+        waiting = self._outbox[number]
+
+        def send() -> None:
+            if not self._is_ours():  # the process may have been frozen since it was looked at
+                raise _StaleError
+            self._open_way(address)(Words(waiting.title, waiting.body))
+
+        attempt = asyncio.ensure_future(thread.call(send))
+        try:
+            await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            with suppress(TimeoutError, NotAcceptedError, _StaleError):
+                await asyncio.wait_for(attempt, LAST_SEND_S)
+                self._accepted(number, waiting.target)
+            raise
+        self._accepted(number, waiting.target)
+
+    def _accepted(self, number: int, target: str) -> None:
+        self._outbox.pop(number, None)  # it may have been given up meanwhile
+        self._instruments.alert_message(target, "sent")
+        log.info("a message was sent", target=target, message=number)
+        self._show()
+
+    def _is_ours(self) -> bool:
+        return self._stored_ms is not None and self._clock.elapsed_ms() - self._stored_ms < FRESH_MS
+
+    def _keep_few(self, target: str) -> None:
+        waiting = [number for number, each in self._outbox.items() if each.target == target]
+        for number in waiting[:-MOST_WAITING]:
+            self._drop(number, "dropped", f"more than {MOST_WAITING} are waiting")
+
+    def _drop(self, number: int, outcome: Literal["given-up", "dropped"], why: str) -> None:
+        dropped = self._outbox.pop(number)
+        self._instruments.alert_message(dropped.target, outcome)
+        log.error("a message was given up", target=dropped.target, message=number, title=dropped.title, why=why)
+
+    def _encoded(self) -> dict[str, bytes]:
+        state = self._state
+        if not (state.episodes or state.gathered or self._outbox):
+            state = AlertState()  # nothing is under way that the time matters to: a quiet night writes nothing
+        if state == AlertState() and self._next_id == 0:
+            return {}
+        return {
+            _STATE: msgspec.json.encode(_Kept(state, self._next_id)),
+            **{f"{_MESSAGE}{number}": msgspec.json.encode(waiting) for number, waiting in self._outbox.items()},
+        }
+
+    def _show(self) -> None:
+        firing = sum(bool(episode.told_to) for episode in self._state.episodes)
+        waiting = dict.fromkeys(self._telling.targets, 0)
+        for each in self._outbox.values():
+            waiting[each.target] += 1
+        self._instruments.alerts_stand(firing, waiting)
+
+
+def _decoded(stored: Mapping[str, bytes]) -> tuple[_Kept, dict[int, _Message]]:
+    kept, outbox = _Kept(AlertState(), 0), {}
+    for name, piece in stored.items():
+        try:
+            if name == _STATE:
+                kept = msgspec.json.decode(piece, type=_Kept)
+            elif name.startswith(_MESSAGE):
+                outbox[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=_Message)
+        except ValueError as error:
+            raise StateError(f"the stored piece {name} cannot be read: {error}") from None
+    return kept, dict(sorted(outbox.items()))

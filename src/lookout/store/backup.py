@@ -1,0 +1,141 @@
+"""A whole store in one file, which is a SQLite store itself: a backup of either kind of store restores into either."""
+
+import os
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple, get_args
+
+import msgspec
+
+from lookout.core.pieces import StateError, decode_state
+from lookout.core.wire import Document, HistoryReport, LiveReport, etag
+from lookout.store.protocol import DocumentName, StoreError
+from lookout.store.sqlite import APPLICATION_ID, bring_up_to_date, check_version, identity, told
+
+_BUSY_S: Final = 5.0
+_NAMES: Final[tuple[DocumentName, ...]] = get_args(DocumentName)
+
+
+class Snapshot(NamedTuple):
+    """All that a store holds at one moment."""
+
+    documents: dict[DocumentName, Document]
+    pieces: dict[str, bytes]
+
+
+class Contents(NamedTuple):
+    """What people want to know of a snapshot, as its documents say it."""
+
+    rows: int
+    from_: str
+    to: str
+    generated_at: str
+
+
+def contents_of(snapshot: Snapshot, name: object) -> Contents:
+    """StoreError, with this name, if the snapshot is not whole: a document that is missing or is not what its ETag was
+    made of, or pieces that make no state."""
+    for which in _NAMES:
+        document = snapshot.documents.get(which)
+        if document is None:
+            raise StoreError(f"{name}: holds no {which} document: no monitor has published into it yet")
+        if etag(document.body) != document.etag:
+            raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
+    try:
+        if decode_state(snapshot.pieces) is None:
+            raise StoreError(f"{name}: holds no state that a monitor could go on from")
+        live = msgspec.json.decode(snapshot.documents["live"].body, type=LiveReport)
+        history = msgspec.json.decode(snapshot.documents["history"].body, type=HistoryReport)
+    except (StateError, msgspec.DecodeError) as error:
+        raise StoreError(f"{name}: is damaged: {error}") from None
+    return Contents(len(live.checks), history.from_, history.to, live.generated_at)
+
+
+def read_file(path: Path) -> Snapshot:
+    """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
+    date on the way. StoreError if it is neither, or damaged, or of a newer version."""
+    with told(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+        if identity(path) is None:
+            raise StoreError(f"{path}: there is no such file")
+        # In memory, so that the file is left as it is, and held for as long as copying it takes.
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as file:
+            _copy(file, copy, path)
+        bring_up_to_date(copy, _checked_version(copy, path))
+        documents = {row[0]: Document(*row[1:]) for row in copy.execute("SELECT * FROM documents")}
+        return Snapshot(documents, dict(copy.execute("SELECT name, piece FROM pieces")))
+
+
+def write_file(snapshot: Snapshot, path: Path) -> int:
+    """Make a backup, for its owner alone, and say its size. It has its name only once it is whole, and was read again;
+    a file of that name that is there is left alone: StoreError."""
+    body = _as_file(snapshot)
+    beside: Path | None = None
+    with told(path):
+        try:
+            file, name = tempfile.mkstemp(prefix=".lookout-", dir=path.absolute().parent)
+            beside = Path(name)
+            with os.fdopen(file, "wb") as opened:
+                opened.write(body)
+                opened.flush()
+                os.fsync(file)
+            if read_file(beside) != snapshot:
+                raise StoreError(f"{path}: the disk gave back other bytes than were written")
+            _refuse_existing(path)
+            beside.rename(path)
+            _keep_the_name(path.absolute().parent)
+        finally:
+            if beside is not None:
+                beside.unlink(missing_ok=True)
+    return len(body)
+
+
+def _copy(file: sqlite3.Connection, copy: sqlite3.Connection, path: Path) -> None:
+    try:
+        file.backup(copy)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise _not_ours(path) from None
+        raise
+
+
+def _checked_version(copy: sqlite3.Connection, path: Path) -> int:
+    (application_id,) = copy.execute("PRAGMA application_id").fetchone()
+    (version,) = copy.execute("PRAGMA user_version").fetchone()
+    if application_id != APPLICATION_ID or version < 1:
+        raise _not_ours(path)
+    check_version(version, path)
+    (found,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise StoreError(f"{path}: is damaged ({' '.join(found.split())})")
+    return int(version)
+
+
+def _not_ours(path: Path) -> StoreError:
+    return StoreError(f"{path}: is neither a backup nor a store of Lookout's")
+
+
+def _as_file(snapshot: Snapshot) -> bytes:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        bring_up_to_date(made, 0)
+        made.executemany(
+            "INSERT INTO documents VALUES (?, ?, ?, ?)",
+            ((name, d.body, d.etag, d.generated_at) for name, d in snapshot.documents.items()),
+        )
+        made.executemany("INSERT INTO pieces VALUES (?, ?)", snapshot.pieces.items())
+        return made.serialize()
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.is_symlink() or path.exists():
+        raise StoreError(f"{path}: is there already; choose another name, or remove it")
+
+
+def _keep_the_name(folder: Path) -> None:
+    """A power cut takes a new name away again unless its folder was written, too."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

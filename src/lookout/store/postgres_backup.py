@@ -1,0 +1,27 @@
+"""What a PostgreSQL store holds, for a backup."""
+
+from contextlib import closing
+
+from psycopg.errors import InvalidSchemaName, UndefinedTable
+
+from lookout.core.wire import Document
+from lookout.store.backup import Snapshot
+from lookout.store.postgres_schema import check_version
+from lookout.store.postgres_session import Address
+from lookout.store.protocol import StoreError
+
+
+def read_database(url: str) -> Snapshot:
+    """All of one moment, also from a replica and while it is written to: nobody waits for it. StoreError if there is no
+    store, or one of a newer version."""
+    address = Address.of(url)
+    with address.told(), closing(address.connect("lookout backup")) as session:
+        session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            versions = session.execute("SELECT version FROM lookout.schema_version").fetchall()
+        except (InvalidSchemaName, UndefinedTable):
+            raise StoreError(f"{address}: there is no store in it") from None
+        check_version(versions[0][0] if versions else None, address)
+        documents = session.execute("SELECT name, body, etag, generated_at FROM lookout.documents", binary=True)
+        pieces = session.execute("SELECT name, piece FROM lookout.pieces", binary=True)
+        return Snapshot({row[0]: Document(*row[1:]) for row in documents.fetchall()}, dict(pieces.fetchall()))

@@ -1,0 +1,166 @@
+"""Small bugs, planted where a world is put together, to see that its rules find them."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from campaign.worlds.scene import Life, Scene
+from campaign.worlds.told import Told
+from lookout.api.mirror import Mirror
+from lookout.core.heads import Reading
+from lookout.core.ledger import State
+from lookout.core.model import Failed, Observation, Row
+from lookout.core.pieces import Pieces
+from lookout.core.plan import Plan
+from lookout.core.policy import Memory
+from lookout.core.wire import Document, etag
+from lookout.monitor.publishing import Publisher
+from lookout.monitor.thread import Caller
+from lookout.store.protocol import DocumentName, StoreError, Writer
+
+
+class ForgetsWhatFailed(Publisher):
+    """What could not be written is not written with the next publication."""
+
+    async def _publish(self, thread: Caller) -> None:
+        await super()._publish(thread)
+        self._unwritten = Pieces({}, (), whole=False)
+
+
+class StartsByItsOwnClock(Publisher):
+    """A monitor whose clock is a little behind takes over as if nobody had been before it."""
+
+    def start(self) -> None:
+        self._wall_at, self._elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
+        self._start(self._wall_at, None)
+
+
+class NoticesNoJump(Publisher):
+    """A clock that is set is taken for time that passed."""
+
+    def look_at_the_clock(self) -> None:
+        self._wall_at, self._elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
+
+
+class TrustsWhoAnswersFirst(Publisher):
+    """A head that a single endpoint gave, the others' answers being too old by a clock that was just set."""
+
+    def read_head(self, chain_id: int, head: Reading) -> None:
+        self.look_at_the_clock()
+        was_set = self.clock_was_set.is_set()
+        self.clock_was_set.clear()
+        super().read_head(chain_id, head)
+        if was_set:
+            self.clock_was_set.set()
+
+
+class PublishesTwice(Publisher):
+    """A publication is not gathered with the one before it."""
+
+    async def _publish(self, thread: Caller) -> None:
+        await super()._publish(thread)
+        if self._changed.is_set():
+            await super()._publish(thread)
+
+
+class ForgetsFailures(Told):
+    """A restart excuses every failure before it."""
+
+    def __init__(self, plan: Plan, state: State | None, scene: Scene, life: Life) -> None:
+        super().__init__(plan, state, scene, life)
+        self._memories = {check: replace(memory, failures=0) for check, memory in self._memories.items()}
+
+
+class ForgetsSuccess(Told):
+    """After a restart a check has never succeeded, until it does again."""
+
+    def __init__(self, plan: Plan, state: State | None, scene: Scene, life: Life) -> None:
+        super().__init__(plan, state, scene, life)
+        self._memories = {check: Memory(memory.failures) for check, memory in self._memories.items()}
+
+
+class KeepsRowsGreen(Told):
+    """A row is renewed with every publication, as if it had been probed."""
+
+    def publish(self, at: int) -> None:
+        for check, row in self._rows.items():
+            if row.status == "current" and row.expires_at is not None and check not in self._changed:
+                self._changed[check] = replace(row, expires_at=at + 150_000)
+        super().publish(at)
+
+
+class ExcusesOneFailure(Told):
+    """The first failure leaves a row as it was."""
+
+    def observe(self, seen: Observation) -> Row:
+        before = self.row(seen.check)
+        if isinstance(seen.found, Failed) and before.status == "current":
+            return before
+        return super().observe(seen)
+
+
+class RewritesBuckets(Told):
+    """The oldest bucket is told as it suits, from the tenth minute on."""
+
+    def history(self) -> Document:
+        document = super().history()
+        history = msgspec.json.decode(document.body)
+        if len(history["rows"][0]["buckets"]) > 2:
+            for row in history["rows"]:
+                row["buckets"] = "d" + row["buckets"][1:]
+        body = msgspec.json.encode(history)
+        return Document(body, etag(body), document.generated_at)
+
+
+class DropsOnError(Mirror):
+    """A report that cannot be read is no report."""
+
+    def _document(self, name: DocumentName, last: Document | None) -> tuple[Document | None, str | None]:
+        document, error = super()._document(name, last)
+        return (None, error) if error is not None else (document, None)
+
+
+class ServesDamage(Mirror):
+    """Whatever the store gives is served."""
+
+    def _document(self, name: DocumentName, last: Document | None) -> tuple[Document | None, str | None]:
+        try:
+            return self._reader.read(name) or last, None
+        except StoreError as error:
+            return last, str(error)
+
+
+class KeepsHistoryForEver(Mirror):
+    """A history that cannot be read is served for ever."""
+
+    def _take(self, live: Document | None, history: Document | None) -> None:
+        super()._take(live, history or self._history)
+
+
+class Loses:
+    """Every fifth write is acknowledged, and lost."""
+
+    def __init__(self, real: Writer) -> None:
+        self._real = real
+        self._times = 0
+
+    def load(self) -> dict[str, bytes]:
+        return self._real.load()
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        self._times += 1
+        if self._times % 5:
+            self._real.write(documents, pieces)
+
+    def close(self) -> None:
+        self._real.close()
+
+
+class LosesPieces(Loses):
+    """Every write loses one of its pieces."""
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        lost = min(pieces.put)
+        kept = {name: piece for name, piece in pieces.put.items() if name != lost or len(pieces.put) < 3}
+        self._real.write(documents, Pieces(kept, pieces.delete, pieces.whole))

@@ -1,0 +1,215 @@
+"""Stores of every released version, opened by today's code; and tomorrow's steps, tried on them."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from lookout.core.ledger import Ledger
+from lookout.core.model import Check
+from lookout.core.pieces import decode_state
+from lookout.core.wire import Document, etag
+from lookout.store import postgres, postgres_schema, sqlite
+from lookout.store.protocol import DocumentName, Reader, StoreError, Writer
+from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
+from tests.contract.store import kept
+from tests.postgres import Postgres
+
+Opened = Callable[[Writer | Reader], None]
+FILES: Final = kept.versions("sqlite")
+DUMPS: Final = kept.versions("sql")
+WATCHED: Final = (MESSAGING, PPOI, BROADCASTERS, INDEXER, *(Check(n, 137) for n in ("indexer", "ppoi", "broadcasters")))
+TIME_S: Final = 60
+# What a version after today's might do.
+STEP: Final = "ALTER TABLE documents ADD COLUMN note TEXT; UPDATE documents SET note = 'kept';"
+POSTGRES_STEP: Final = "ALTER TABLE lookout.documents ADD note text; UPDATE lookout.documents SET note = 'kept';"
+KILLED: Final = f"""
+import os, signal, sqlite3, sys
+from lookout.store.sqlite import STEPS, bring_up_to_date
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
+bring_up_to_date(connection, len(STEPS), (*STEPS, "{STEP} SELECT die();"))
+"""
+
+
+def a_copy(folder: Path, version: int) -> Path:
+    return Path(shutil.copy(FILES[version], folder / "lookout.db"))
+
+
+def is_whole(documents: Mapping[DocumentName, Document | None], pieces: Mapping[str, bytes]) -> None:
+    """Hold the documents against their ETags, and go on from the pieces: nothing that was told is told otherwise."""
+    live, history = told(documents["live"]), told(documents["history"])
+    ledger = Ledger(a_plan(*WATCHED, chains=(1, 137)), decode_state(pieces))
+    ledger.start(NOON + 20 * MINUTE)
+    ledger.publish(NOON + 20 * MINUTE)
+    now_live, now_history = told(ledger.live()), told(ledger.history())
+    assert len(history["rows"][0]["buckets"]) > 300  # it was filled
+    assert now_history["from"] == history["from"]
+    for old, new in zip(history["rows"], now_history["rows"], strict=True):
+        assert new["buckets"].startswith(old["buckets"][:-1])
+        assert new["buckets"][len(old["buckets"]) :].startswith("---")
+    assert {row["lastSuccessAt"] for row in live["checks"]} != {None}
+    assert now_live["checks"] == live["checks"]
+
+
+def documents_of(reader: Reader) -> dict[DocumentName, Document | None]:
+    return {"live": reader.read("live"), "history": reader.read("history")}
+
+
+def told(document: Document | None) -> Any:
+    assert document is not None
+    assert document.etag == etag(document.body)
+    return json.loads(document.body)
+
+
+def schema_of(path: Path) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    return [(kind, name, " ".join(sql.split())) for kind, name, sql in found if sql is not None]
+
+
+def version_of(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@pytest.mark.parametrize("version", FILES)
+def test_a_file_of_every_version_is_read_and_goes_on(version: int, tmp_path: Path, opened: Opened) -> None:
+    path = a_copy(tmp_path, version)
+    reader = sqlite.SqliteReader(path)  # a server is upgraded before the monitor is
+    opened(reader)
+    before = documents_of(reader)
+    writer = sqlite.open_writer(path)
+    opened(writer)
+    assert documents_of(reader) == before
+    is_whole(before, writer.load())
+    assert version_of(path) == sqlite.SCHEMA_VERSION
+
+
+@pytest.mark.parametrize("version", DUMPS)
+def test_a_database_of_every_version_is_read_and_goes_on(version: int, server: Postgres, opened: Opened) -> None:
+    database = kept.load(server, DUMPS[version])
+    reader = postgres.PostgresReader(server.url(database))
+    opened(reader)
+    before = documents_of(reader)
+    writer = postgres.open_writer(server.url(database))
+    opened(writer)
+    assert documents_of(reader) == before
+    is_whole(before, writer.load())
+    assert server.ask(database, "SELECT version FROM lookout.schema_version") == [(postgres_schema.SCHEMA_VERSION,)]
+
+
+def test_a_changed_schema_has_a_step_and_a_kept_store(tmp_path: Path) -> None:
+    """If this fails, a released step was changed (add one instead), or a step's store was not kept (see kept.py)."""
+    assert set(FILES) == set(range(1, sqlite.SCHEMA_VERSION + 1))
+    sqlite.open_writer(tmp_path / "new.db").close()
+    newest = FILES[sqlite.SCHEMA_VERSION]
+    assert schema_of(tmp_path / "new.db") == schema_of(newest)
+    assert version_of(newest) == sqlite.SCHEMA_VERSION
+
+
+def test_a_changed_schema_of_the_database_has_a_step_and_a_kept_store(server: Postgres) -> None:
+    """The same."""
+    assert set(DUMPS) == set(range(1, postgres_schema.SCHEMA_VERSION + 1))
+    new, newest = server.a_database(), kept.load(server, DUMPS[postgres_schema.SCHEMA_VERSION])
+    postgres.open_writer(server.url(new)).close()
+    assert columns(server, new) == columns(server, newest)
+    assert constraints(server, new) == constraints(server, newest)
+
+
+def columns(server: Postgres, database: str) -> list[tuple[str, ...]]:
+    return server.ask(
+        database,
+        "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage FROM pg_class c"
+        " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"
+        " WHERE c.relnamespace = 'lookout'::regnamespace AND c.relkind = 'r' ORDER BY c.relname, a.attnum",
+    )
+
+
+def constraints(server: Postgres, database: str) -> list[tuple[str, ...]]:
+    return server.ask(
+        database,
+        "SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint"
+        " WHERE connamespace = 'lookout'::regnamespace AND contype <> 'n' ORDER BY 1, 2",
+    )
+
+
+def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Path) -> None:
+    path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        sqlite.bring_up_to_date(connection, sqlite.SCHEMA_VERSION, (*sqlite.STEPS, STEP))
+        rows = connection.execute("SELECT name, body, etag, generated_at, note FROM documents").fetchall()
+        pieces = dict(connection.execute("SELECT name, piece FROM pieces"))
+    assert {note for *_, note in rows} == {"kept"}
+    is_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
+    assert version_of(path) == sqlite.SCHEMA_VERSION + 1
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=re.escape("lookout.db: written by a newer version of Lookout (schema 2,")):
+        sqlite.open_writer(path)
+    assert path.read_bytes() == before
+
+
+def test_whoever_is_killed_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, opened: Opened) -> None:
+    path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
+    killed = subprocess.run([sys.executable, "-c", KILLED, path], timeout=TIME_S, check=False, env=os.environ)
+    assert killed.returncode == -signal.SIGKILL
+    writer = sqlite.open_writer(path)
+    opened(writer)
+    assert schema_of(path) == schema_of(FILES[sqlite.SCHEMA_VERSION])
+    reader = sqlite.SqliteReader(path)
+    opened(reader)
+    is_whole(documents_of(reader), writer.load())
+
+
+def tomorrow(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Make this the version after today's: it differs in nothing but its steps and what they lead to."""
+    tables = postgres_schema._TABLES
+    monkeypatch.setattr(postgres_schema, "_STEPS", (*postgres_schema._STEPS, step))
+    monkeypatch.setattr(postgres_schema, "SCHEMA_VERSION", postgres_schema.SCHEMA_VERSION + 1)
+    monkeypatch.setattr(postgres_schema, "_TABLES", {**tables, "documents": f"{tables['documents']}, note text"})
+
+
+def test_a_later_step_of_the_database_keeps_everything(
+    server: Postgres, monkeypatch: pytest.MonkeyPatch, opened: Opened
+) -> None:
+    database = kept.load(server, DUMPS[postgres_schema.SCHEMA_VERSION])
+    with monkeypatch.context() as later:
+        tomorrow(later, POSTGRES_STEP)
+        writer = postgres.open_writer(server.url(database))
+        opened(writer)
+        reader = postgres.PostgresReader(server.url(database))
+        opened(reader)
+        is_whole(documents_of(reader), writer.load())
+        writer.close()
+    assert server.ask(database, "SELECT DISTINCT note FROM lookout.documents") == [("kept",)]
+    before = server.ask(database, "SELECT * FROM lookout.writer")
+    with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 2, this one knows 1\)"):
+        postgres.open_writer(server.url(database), wait_s=10)
+    assert server.ask(database, "SELECT * FROM lookout.writer") == before
+
+
+def test_a_session_that_ends_in_a_step_leaves_the_database_as_it_was(
+    server: Postgres, monkeypatch: pytest.MonkeyPatch, opened: Opened
+) -> None:
+    database = kept.load(server, DUMPS[postgres_schema.SCHEMA_VERSION])
+    before = columns(server, database)
+    with monkeypatch.context() as later:
+        tomorrow(later, f"{POSTGRES_STEP} SELECT pg_terminate_backend(pg_backend_pid());")
+        with pytest.raises(StoreError):
+            postgres.open_writer(server.url(database), wait_s=10)
+    assert columns(server, database) == before
+    writer = postgres.open_writer(server.url(database), wait_s=10)
+    opened(writer)
+    reader = postgres.PostgresReader(server.url(database))
+    opened(reader)
+    is_whole(documents_of(reader), writer.load())

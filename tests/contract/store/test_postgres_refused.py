@@ -1,0 +1,263 @@
+"""Databases of no use to Lookout, or not now: the sentence that says so, and that nothing in them is changed."""
+
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+
+from lookout.core.pieces import Pieces
+from lookout.store.postgres import PostgresReader, open_writer
+from lookout.store.protocol import Reader, StoreError, StoreUnreachableError, Writer
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, written_again
+from tests.postgres import Postgres, from_a_wheel
+
+Opened = Callable[[Writer | Reader], None]
+
+PLANTED = "xyzzy-planted"
+RIGHTS = "; docs/operations.md says which rights are needed"
+
+
+def everything(server: Postgres, database: str) -> dict[str, Any]:
+    """All tables with their columns and rows."""
+    columns = server.ask(
+        database,
+        "SELECT table_schema || '.' || table_name, array_agg(column_name || ' ' || data_type ORDER BY ordinal_position)"
+        " FROM information_schema.columns WHERE table_schema IN ('lookout', 'public') GROUP BY 1",
+    )
+    return {name: (of, server.ask(database, f"TABLE {name}")) for name, of in columns}
+
+
+THEIRS = {
+    "CREATE TABLE lookout.documents AS SELECT 1 AS id, 'mine' AS text": (
+        "lookout.schema_version is missing, and lookout.documents is there"
+    ),
+    "CREATE TABLE lookout.writer AS SELECT 'Jane Austen' AS name": (
+        "lookout.schema_version is missing, and lookout.writer is there"
+    ),
+    "CREATE TABLE lookout.schema_version AS SELECT '3.1' AS version, now() AS at": (
+        "lookout.schema_version has other columns"
+    ),
+    """
+    CREATE TABLE lookout.schema_version AS SELECT 1 AS version;
+    CREATE TABLE lookout.documents AS SELECT 'live' AS name, 'a' AS body, 'b' AS etag, 'c' AS generated_at;
+    """: "lookout.documents has other columns",
+    "CREATE TABLE lookout.schema_version AS SELECT 1 AS version": "lookout.documents is missing",
+    "CREATE TABLE lookout.schema_version (version integer)": "lookout.schema_version has 0 rows",
+    "CREATE TABLE lookout.schema_version AS VALUES (1), (1)": "lookout.schema_version has other columns",
+    "CREATE TABLE lookout.schema_version AS SELECT n AS version FROM (VALUES (1), (1)) t (n)": (
+        "lookout.schema_version has 2 rows"
+    ),
+    "CREATE TABLE lookout.schema_version AS SELECT 0 AS version": "lookout.schema_version holds no version",
+    "CREATE TABLE lookout.schema_version AS SELECT NULL::integer AS version": "lookout.schema_version holds no version",
+}
+
+
+@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
+@pytest.mark.parametrize(("theirs", "why"), THEIRS.items(), ids=range(len(THEIRS)))
+def test_a_schema_that_lookout_did_not_make_is_refused_and_left_alone(
+    theirs: str, why: str, server: Postgres, database: str, url: str, opened: Opened
+) -> None:
+    server.ask(database, "CREATE SCHEMA lookout")
+    server.ask(database, theirs)
+    before = everything(server, database)
+    assert before
+    with pytest.raises(StoreError) as caught:
+        open_writer(url)
+    assert str(caught.value) == (
+        f"PostgreSQL {database} on {server.folder}: the schema lookout is another application's, or damaged: {why};"
+        " restore it from a backup, or give Lookout another database"
+    )
+    assert everything(server, database) == before
+    reader = PostgresReader(url)
+    opened(reader)
+    with suppress(StoreError):  # one that has the names of the columns is told so; otherwise there is no store yet
+        assert reader.read("live") is None
+    assert everything(server, database) == before
+
+
+def test_a_server_tells_of_tables_that_lookout_did_not_make(
+    server: Postgres, database: str, url: str, opened: Opened
+) -> None:
+    server.ask(database, "CREATE SCHEMA lookout")
+    server.ask(database, "CREATE TABLE lookout.schema_version AS SELECT 'x' AS version")
+    server.ask(database, "CREATE TABLE lookout.documents AS SELECT 1 AS name")
+    for columns, why in (("ADD x text", "column"), ("ADD etag text, ADD body text, ADD generated_at text", "invalid")):
+        server.ask(database, f"ALTER TABLE lookout.documents {columns}")
+        reader = PostgresReader(url)
+        opened(reader)
+        for look in (reader.changed, lambda reader=reader: reader.read("live")):
+            with pytest.raises(StoreError, match=f"the schema lookout is another application's, or damaged: {why}"):
+                look()
+
+
+@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
+@pytest.mark.parametrize("table", ["documents", "former_writers", "pieces", "schema_version", "writer"])
+def test_a_store_that_lost_a_table_is_refused_and_left_alone(
+    table: str, server: Postgres, database: str, url: str
+) -> None:
+    writer = open_writer(url)
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.close()
+    server.ask(database, f"DROP TABLE lookout.{table}")
+    before = everything(server, database)
+    with pytest.raises(StoreError, match=f"another application's, or damaged: lookout.{table} is missing"):
+        open_writer(url, wait_s=5)
+    assert everything(server, database) == before
+
+
+def test_an_empty_schema_is_used_and_other_tables_in_it_are_let_be(
+    server: Postgres, database: str, url: str, opened: Opened
+) -> None:
+    server.ask(database, "CREATE SCHEMA lookout")
+    server.ask(database, "CREATE TABLE lookout.notes AS SELECT 'mine' AS note")
+    writer = open_writer(url)
+    opened(writer)
+    writer.write({"live": LIVE}, NOTHING)
+    assert server.ask(database, "SELECT note FROM lookout.notes") == [("mine",)]
+
+
+def test_a_role_needs_no_more_rights_than_documented(server: Postgres, database: str, opened: Opened) -> None:
+    monitor, reading = f"{database}_monitor", f"{database}_server"
+    for role in (monitor, reading):
+        server.ask(database, f"CREATE ROLE {role} LOGIN")
+    place = f"PostgreSQL {database} on {server.folder}"
+    with pytest.raises(StoreError) as caught:
+        open_writer(server.url(database, monitor))
+    assert str(caught.value) == f"{place}: permission denied for database {database}{RIGHTS}"
+    assert everything(server, database) == {}
+    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {monitor}")
+    writer = open_writer(server.url(database, monitor), wait_s=5)
+    opened(writer)
+    writer.write({"live": LIVE}, NOTHING)
+    reader = PostgresReader(server.url(database, reading))
+    opened(reader)
+    with pytest.raises(StoreError) as caught:
+        reader.read("live")
+    assert str(caught.value) == f"{place}: permission denied for schema lookout{RIGHTS}"
+    server.ask(database, f"GRANT USAGE ON SCHEMA lookout TO {reading}")
+    with pytest.raises(StoreError) as caught:
+        reader.read("live")
+    assert str(caught.value) == f"{place}: permission denied for table schema_version{RIGHTS}"
+    server.ask(database, f"GRANT SELECT ON lookout.schema_version, lookout.documents TO {reading}")
+    assert reader.read("live") == LIVE
+    assert reader.changed()
+
+
+def test_a_monitor_without_rights_in_anothers_store_is_refused(server: Postgres, database: str, url: str) -> None:
+    open_writer(url).close()
+    server.ask(database, f"CREATE ROLE {database}_guest LOGIN")
+    before = everything(server, database)
+    with pytest.raises(StoreError, match=f"permission denied for schema lookout{RIGHTS}"):
+        open_writer(server.url(database, f"{database}_guest"), wait_s=5)
+    server.ask(database, f"GRANT USAGE ON SCHEMA lookout TO {database}_guest")
+    server.ask(database, f"GRANT SELECT ON ALL TABLES IN SCHEMA lookout TO {database}_guest")
+    with pytest.raises(StoreError, match=f"permission denied for table writer{RIGHTS}"):
+        open_writer(server.url(database, f"{database}_guest"), wait_s=5)
+    assert everything(server, database) == before
+
+
+def test_an_unknown_database_or_role_may_come_yet(server: Postgres, database: str) -> None:
+    for url, what in (
+        (server.url("nowhere"), 'database "nowhere" does not exist'),
+        (server.url(database, "nobody"), 'role "nobody" does not exist'),
+    ):
+        for attempt in (lambda url=url: open_writer(url), lambda url=url: PostgresReader(url).read("live")):
+            with pytest.raises(StoreUnreachableError) as caught:
+                attempt()
+            assert str(caught.value).endswith(f"failed: FATAL: {what}")
+
+
+@contextmanager
+def asking_for_a_password(server: Postgres, role: str) -> Iterator[None]:
+    rules = server.folder / "pg_hba.conf"
+    before = rules.read_text()
+    rules.write_text(f"local all {role} scram-sha-256\n{before}")
+    try:
+        server.ask("postgres", "SELECT pg_reload_conf()")
+        until = time.monotonic() + 10
+        while not server.ask("postgres", "SELECT true FROM pg_hba_file_rules WHERE user_name = ARRAY[%s]", role):
+            assert time.monotonic() < until
+        yield
+    finally:
+        rules.write_text(before)
+        server.ask("postgres", "SELECT pg_reload_conf()")
+
+
+def refused(url: str) -> str:
+    """What is told of a password that does not do. The server may take a moment to know its new rules."""
+    until = time.monotonic() + 10
+    while True:
+        try:
+            open_writer(url, wait_s=5).close()
+        except StoreUnreachableError as error:
+            return "".join(traceback.format_exception(error)).strip()
+        assert time.monotonic() < until
+
+
+def test_a_password_that_is_wrong_or_expires_is_told_without_it_and_may_be_right_later(
+    server: Postgres, database: str, opened: Opened
+) -> None:
+    role = f"{database}_role"
+    server.ask(database, f"CREATE ROLE {role} LOGIN PASSWORD '{PLANTED}'")
+    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+    said = f'FATAL: password authentication failed for user "{role}"'
+    with asking_for_a_password(server, role):
+        told = refused(server.url(database, role, f"not-{PLANTED}"))
+        assert told.endswith(said)
+        assert PLANTED not in told
+        writer = open_writer(server.url(database, role, PLANTED), wait_s=5)
+        opened(writer)
+        server.ask(database, f"ALTER ROLE {role} VALID UNTIL '2020-01-01'")
+        writer.write({"live": LIVE}, NOTHING)  # a session that there is goes on
+        server.end_session(database)
+        with pytest.raises(StoreUnreachableError):
+            writer.write({"live": LIVE}, NOTHING)
+        with pytest.raises(StoreUnreachableError) as caught:
+            writer.write({"live": LIVE}, NOTHING)
+        assert str(caught.value).endswith(said)
+        server.ask(database, f"ALTER ROLE {role} VALID UNTIL 'infinity'")
+        written_again(writer)
+
+
+def test_a_database_that_is_read_only_for_a_while_is_waited_for(
+    server: Postgres, database: str, url: str, opened: Opened
+) -> None:
+    """As a provider makes it when its disk is full."""
+
+    def make(read_only: str) -> None:
+        server.ask("postgres", f"ALTER DATABASE {database} SET default_transaction_read_only = {read_only}")
+        server.end_session(database)
+
+    make("on")
+    with pytest.raises(StoreUnreachableError, match="cannot execute CREATE SCHEMA in a read-only transaction"):
+        open_writer(url)
+    make("off")
+    writer = open_writer(url, wait_s=5)
+    opened(writer)
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    make("on")
+    for _ in range(3):
+        with pytest.raises(StoreUnreachableError):
+            writer.write({"live": HISTORY}, NOTHING)
+    make("off")
+    written_again(writer)
+    assert writer.load() == {"a": b"1"}
+
+
+def test_a_role_with_no_connection_left_is_waited_for(server: Postgres, database: str, opened: Opened) -> None:
+    role = f"{database}_role"
+    server.ask(database, f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1")
+    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+    writer = open_writer(server.url(database, role))
+    opened(writer)
+    reader = PostgresReader(server.url(database, role))
+    opened(reader)
+    with pytest.raises(StoreUnreachableError, match="FATAL: too many connections for role"):
+        reader.read("live")
+    writer.write({"live": LIVE}, NOTHING)
+    server.ask(database, f"ALTER ROLE {role} CONNECTION LIMIT 2")
+    time.sleep(0.3)  # its patience
+    assert reader.read("live") == LIVE

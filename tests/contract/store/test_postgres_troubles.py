@@ -1,0 +1,196 @@
+"""What befalls a PostgreSQL store in use: dropped tables, strangers' functions, a client frozen in the act."""
+
+import os
+import struct
+import time
+from collections.abc import Callable
+
+import pytest
+
+from lookout.core.pieces import Pieces
+from lookout.store.postgres import PostgresReader, PostgresWriter, open_writer
+from lookout.store.postgres_session import Session
+from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING
+from tests.postgres import Postgres, from_debian
+
+Opened = Callable[[Writer | Reader], None]
+
+
+@pytest.fixture
+def writer(url: str, opened: Opened) -> PostgresWriter:
+    writer = open_writer(url)
+    opened(writer)
+    return writer
+
+
+@pytest.fixture
+def reader(url: str, opened: Opened) -> PostgresReader:
+    reader = PostgresReader(url)
+    opened(reader)
+    return reader
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_may_have_any_encoding(encoding: str, server: Postgres, opened: Opened) -> None:
+    url = server.url(server.a_database(f"ENCODING {encoding} TEMPLATE template0"))
+    writer = open_writer(url)
+    opened(writer)
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    reader = PostgresReader(url)
+    opened(reader)
+    assert (reader.changed(), reader.read("live")) == (True, LIVE)
+    assert writer.load() == {"a": b"1"}
+
+
+def test_a_store_that_is_dropped_is_begun_anew(
+    server: Postgres, database: str, url: str, writer: Writer, reader: Reader, opened: Opened
+) -> None:
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    assert reader.changed()
+    server.ask(database, "DROP SCHEMA lookout CASCADE")
+    with pytest.raises(LostStoreError) as caught:
+        writer.write({"live": LIVE}, NOTHING)
+    assert str(caught.value) == f"PostgreSQL {database} on {server.folder}: its tables are gone"
+    assert (reader.changed(), reader.read("live")) == (False, None)
+    another = open_writer(url, wait_s=5)
+    opened(another)
+    assert another.load() == {}
+    another.write({"live": HISTORY}, NOTHING)
+    assert reader.read("live") == HISTORY
+
+
+def test_a_store_whose_writer_was_deleted_is_refused(server: Postgres, database: str, url: str, writer: Writer) -> None:
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    server.ask(database, "TRUNCATE lookout.writer")
+    with pytest.raises(LostStoreError):
+        writer.write({"live": HISTORY}, NOTHING)
+    with pytest.raises(StoreError, match=r"or damaged: lookout.writer has 0 rows; restore it from a backup, or give"):
+        open_writer(url, wait_s=5)
+    assert server.ask(database, "SELECT name FROM lookout.pieces") == [("a",)]
+
+
+def test_documents_that_were_deleted_are_there_again_with_the_next_publication(
+    server: Postgres, database: str, writer: Writer, reader: Reader
+) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    server.ask(database, "TRUNCATE lookout.documents")
+    assert reader.read("live") is None
+    writer.write({"live": HISTORY}, NOTHING)
+    assert reader.read("live") == HISTORY
+
+
+def test_a_writer_that_was_closed_does_not_come_back(server: Postgres, database: str, writer: Writer) -> None:
+    """A write may still wait for its turn when the end does not wait for it any longer."""
+    writer.close()
+    with pytest.raises(StoreError, match="the store was closed"):
+        writer.write({"live": LIVE}, NOTHING)
+    assert server.ask(database, "SELECT writes FROM lookout.writer") == [(0,)]
+
+
+def test_what_strangers_notify_is_not_believed(server: Postgres, database: str, writer: Writer, reader: Reader) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    assert reader.changed()
+    server.ask(database, "SELECT pg_notify('lookout', n || ' ' || repeat('x', 1000)) FROM generate_series(1, 20000) n")
+    for _ in range(5):
+        assert not reader.changed()
+    server.ask(database, "SELECT pg_notify('lookout', 'live ' || n) FROM generate_series(1, 20000) n")
+    until_changed(reader)
+    assert reader.read("live") == LIVE
+    writer.write({"live": HISTORY}, NOTHING)
+    until_changed(reader)
+    assert reader.read("live") == HISTORY
+
+
+def until_changed(reader: Reader) -> None:
+    until = time.monotonic() + 10
+    while not reader.changed():
+        assert time.monotonic() < until
+
+
+SHADOWS = """
+CREATE SCHEMA shadows;
+CREATE TABLE shadows.caught (what text);
+CREATE FUNCTION shadows.caught(what text) RETURNS void LANGUAGE plpgsql
+    AS 'BEGIN RAISE EXCEPTION ''% was called'', what; END';
+CREATE FUNCTION shadows.pg_backend_pid() RETURNS integer LANGUAGE sql
+    AS $$ SELECT shadows.caught('pid'); SELECT 1 $$;
+CREATE FUNCTION shadows.pg_is_in_recovery() RETURNS boolean LANGUAGE sql
+    AS $$ SELECT shadows.caught('recovery'); SELECT false $$;
+CREATE FUNCTION shadows.set_config(text, text, boolean) RETURNS text LANGUAGE sql
+    AS $$ SELECT shadows.caught('set_config'); SELECT '' $$;
+CREATE FUNCTION shadows.pg_try_advisory_lock(bigint) RETURNS boolean LANGUAGE sql
+    AS $$ SELECT shadows.caught('lock'); SELECT true $$;
+CREATE FUNCTION shadows.pg_notify(text, text) RETURNS void LANGUAGE sql
+    AS $$ SELECT shadows.caught('notify') $$;
+CREATE FUNCTION shadows.is_same(text, text) RETURNS boolean LANGUAGE plpgsql
+    AS $$ BEGIN PERFORM shadows.caught('='); RETURN true; END $$;
+CREATE OPERATOR shadows.= (FUNCTION = shadows.is_same, LEFTARG = text, RIGHTARG = text);
+"""
+
+
+def test_nobodys_functions_are_mistaken_for_the_systems(server: Postgres, database: str, opened: Opened) -> None:
+    role = f"{database}_role"
+    server.ask(database, f"CREATE ROLE {role} LOGIN")
+    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+    server.ask(database, SHADOWS)
+    server.ask(database, f"GRANT USAGE ON SCHEMA shadows TO {role}")
+    server.ask(database, f"ALTER ROLE {role} SET search_path = shadows, pg_catalog")
+    writer = open_writer(server.url(database, role))
+    opened(writer)
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=True))
+    reader = PostgresReader(server.url(database, role))
+    opened(reader)
+    assert (reader.changed(), reader.read("live")) == (True, LIVE)
+
+
+def test_settings_of_a_role_change_nothing(server: Postgres, database: str, opened: Opened) -> None:
+    role = f"{database}_role"
+    server.ask(database, f"CREATE ROLE {role} LOGIN")
+    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+    for setting in (
+        "default_transaction_isolation = 'serializable'",
+        "bytea_output = 'escape'",
+        "client_encoding = 'LATIN1'",
+        "standard_conforming_strings = off",
+        "DateStyle = 'German'",
+    ):
+        server.ask(database, f"ALTER ROLE {role} SET {setting}")
+    writer = open_writer(server.url(database, role))
+    opened(writer)
+    reader = PostgresReader(server.url(database, role))
+    opened(reader)
+    for document in (LIVE, HISTORY):
+        writer.write({"live": document}, Pieces({"a": b"\\x00'"}, (), whole=True))
+        until_changed(reader)
+        assert reader.read("live") == document
+    assert writer.load() == {"a": b"\\x00'"}
+
+
+def frozen_while_sending(connection: Session) -> None:
+    """It has sent a statement, and half of what belongs to it."""
+    connection.execute("BEGIN")
+    statement = b"\0INSERT INTO lookout.pieces VALUES ($1, $2)\0\0\0"
+    os.write(connection.pgconn.socket, b"P" + struct.pack("!i", len(statement) + 4) + statement)
+    os.write(connection.pgconn.socket, b"B" + struct.pack("!i", 100_000) + bytes(50_000))
+
+
+def frozen_while_receiving(connection: Session) -> None:
+    """It has asked for more than fits into the socket, and reads nothing of it."""
+    connection.pgconn.send_query(b"SELECT repeat('x', 1000000) FROM generate_series(1, 10)")
+    connection.pgconn.flush()
+
+
+# On Debian's server, since one from 17 on ends the first of the two by itself.
+@pytest.mark.parametrize("server", [from_debian()], indirect=True)
+def test_a_writer_that_was_frozen_in_the_act_is_replaced(server: Postgres) -> None:
+    holders: dict[str, Session] = {}
+    for freeze in (frozen_while_sending, frozen_while_receiving):
+        url = server.url(server.a_database())
+        writer = open_writer(url)
+        with writer._used() as holders[url]:
+            writer._closed.set()  # so that nobody else speaks
+            freeze(holders[url])
+    for url, holder in holders.items():
+        open_writer(url, wait_s=30).close()
+        holder.close()

@@ -1,0 +1,127 @@
+"""Those who are told: a real SMTP server, and HTTP receivers that can be told to be ill."""
+
+import email
+import email.policy
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal, NamedTuple
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from tests.integration.served import a_free_port
+
+WITHIN_S = 40  # of a machine that is busy with other tests
+Mood = Literal["accept", "500", "hang"]
+
+
+class Message(NamedTuple):
+    title: str
+    body: str
+
+
+class Receiver:
+    """What arrived, and where."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.accepted: list[Message] = []
+        self.asked: list[str] = []  # paths, also of what was not accepted
+        self.mood: Mood = "accept"
+
+    @property
+    def titles(self) -> list[str]:
+        return [message.title for message in self.accepted]
+
+    def told(self) -> Counter[tuple[str, str]]:
+        """How many times each check was listed under each heading, in all messages."""
+        found: Counter[tuple[str, str]] = Counter()
+        for message in self.accepted:
+            heading = ""
+            for line in message.body.splitlines():
+                if line.endswith(":") and not line.startswith("- "):
+                    heading = line.removesuffix(":")
+                elif line.startswith("- "):
+                    found[heading, line[2:].partition(":")[0]] += 1
+        return found
+
+    def until(self, holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> None:
+        give_up = time.monotonic() + within_s
+        while not holds():
+            assert time.monotonic() < give_up, f"not within {within_s} s: {what}; {self.titles}"
+            time.sleep(0.05)
+
+
+@contextmanager
+def a_mailbox() -> Iterator[Receiver]:
+    """An SMTP server meanwhile; its address is as Apprise has it."""
+    port = a_free_port()
+    box = Receiver(f"mailto://127.0.0.1:{port}?from=lookout@example.org&to=ops@example.org&mode=insecure")
+
+    class Keeping:
+        async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
+            assert isinstance(envelope.content, bytes)
+            mail = email.message_from_bytes(envelope.content, policy=email.policy.default)
+            text = mail.get_body(("plain",))
+            assert text is not None
+            box.accepted.append(Message(mail["Subject"], text.get_content().replace("\r\n", "\n").strip()))
+            return "250 OK"
+
+    server = Controller(Keeping(), hostname="127.0.0.1", port=port)
+    server.start()
+    try:
+        yield box
+    finally:
+        server.stop()
+
+
+@contextmanager
+def a_hook(secret: str = "") -> Iterator[Receiver]:
+    """An HTTP receiver meanwhile: of what Apprise posts to ``json://``, and of anything that is asked by GET."""
+    ended = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.answer(Message(sent["title"], sent["message"]))
+
+        def do_GET(self) -> None:
+            self.answer(None)
+
+        def answer(self, message: Message | None) -> None:
+            mood = hook.mood  # before anybody may see that it was asked, and change it
+            hook.asked.append(self.path)
+            if mood == "hang":
+                ended.wait(60)
+                return
+            if mood == "accept" and message is not None:
+                hook.accepted.append(message)
+            self.send_response(200 if mood == "accept" else 500)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    hook = Receiver(f"json://127.0.0.1:{server.server_port}/{secret}")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield hook
+    finally:
+        ended.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def samples(metrics: str, name: str) -> dict[str, float]:
+    """The samples of a metric, by their labels as they are written."""
+    return {labels: float(value) for labels, value in re.findall(rf"^{name}(\{{.*\}})? (\S+)$", metrics, re.MULTILINE)}

@@ -1,0 +1,112 @@
+"""A service that is told to reload, as real processes."""
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from lookout.cli import main
+from lookout.wiring import process
+from tests.integration.fast import World, a_world
+from tests.integration.served import HISTORY
+from tests.integration.test_admin import Samples, scrape
+from tests.integration.together import Service, a_group, a_service, answer, until
+
+EVERY_CHAIN = "chains = [1, 42161, 137, 56, 11155111]"
+PATIENT = {"recheck_s = 0.3": "recheck_s = 3600", "backoff_cap_s = 0.6": "backoff_cap_s = 3600"}
+
+
+@dataclass
+class Running:
+    """A service whose chain 56 has indexers only, so that it can go without touching anybody else."""
+
+    world: World
+    service: Service
+    process: "subprocess.Popen[bytes]"
+    whole: str  # the configuration that it began with
+
+    def write(self, text: str) -> None:
+        """As an editor does: the file is never there in part."""
+        (self.service.folder / "new.toml").write_text(text)
+        (self.service.folder / "new.toml").replace(self.service.folder / "lookout.toml")
+
+    async def samples(self) -> Samples:
+        return await scrape(self.world.http, self.service.monitor_admin)
+
+    async def count(self, outcome: str) -> float:
+        return (await self.samples())["lookout_reloads_total", outcome]
+
+    async def hang_up(self, outcome: str = "applied") -> None:
+        """Send SIGHUP, and wait until it was heeded."""
+        before = await self.count(outcome)
+        self.process.send_signal(signal.SIGHUP)
+
+        async def heeded() -> bool:
+            assert self.process.poll() is None, self.service.said
+            return await self.count(outcome) > before
+
+        await until(heeded, f"a reload is {outcome}")
+
+    async def command(self) -> Result:
+        return await asyncio.to_thread(reload, self.service.folder / "lookout.toml")
+
+    def events(self, event: str) -> list[Any]:
+        lines = (json.loads(line) for line in self.service.said.splitlines() if line.startswith("{"))
+        return [line for line in lines if line["event"] == event]
+
+
+def reload(config: Path) -> Result:
+    return CliRunner().invoke(main, ["reload", "-c", str(config)])
+
+
+def without(text: str, chain_id: int) -> str:
+    """The configuration without a chain and its indexers."""
+    tables = re.split(r"(?m)^(?=\[)", text)
+    return "".join(each for each in tables if not re.search(rf"(?m)^(id|chain) = {chain_id}$", each))
+
+
+def patient(text: str) -> str:
+    """The configuration in which everybody is asked once an hour."""
+    for often, rarely in PATIENT.items():
+        assert often in text
+        text = text.replace(often, rarely)
+    return text.replace("[policy]\n", "[policy]\nrow_lifetime_s = 20000\n")
+
+
+@asynccontextmanager
+async def running(folder: Path, command: str = "run", history: str = "") -> AsyncIterator[Running]:
+    async with a_world(folder) as world:
+        service = a_service(folder, world.base)
+        path = folder / "lookout.toml"
+        text = path.read_text().replace(EVERY_CHAIN, EVERY_CHAIN.replace("56, ", ""))
+        text = text.replace("probe_timeout_s = 1.5", "probe_timeout_s = 20")  # so that nobody fails who is only slow
+        text = text.replace("[history]\n", f"[history]\n{history}")
+        path.write_text(text)
+        with a_group(folder, command, "-c", "lookout.toml") as process:
+            running = Running(world, service, process, text)
+
+            async def answers() -> bool:
+                assert process.poll() is None, service.said
+                if command == "run" and not await answer(world.http, service.base + HISTORY):
+                    return False
+                rows = [] if world.document() is None else world.document()["checks"]
+                return bool(rows) and all(row["status"] in ("current", "unmonitored") for row in rows)
+
+            await until(answers, "all is current", 90)
+            yield running
+
+
+def run(scenario: Coroutine[Any, Any, None]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(280):
+            await scenario
+
+    process.run(bounded())

@@ -1,0 +1,217 @@
+"""The rules for Prometheus and the dashboard for Grafana, held against promtool and a running service's own metrics."""
+
+import itertools
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import aiohttp
+import pytest
+import yaml  # type: ignore[import-untyped]  # it has no types of its own
+from prometheus_client.parser import text_string_to_metric_families
+
+from lookout.core.model import Status
+from tests.integration.fast import a_world, run
+from tests.integration.served import HISTORY, LIVE
+from tests.integration.together import a_group, a_service, answer, until
+
+ROOT: Final = Path(__file__).parent.parent.parent
+PROMETHEUS: Final = ROOT / "deploy" / "prometheus"
+RULES: Final = PROMETHEUS / "lookout.rules.yml"
+RULES_TESTS: Final = PROMETHEUS / "lookout.rules.test.yml"
+SCRAPING: Final = PROMETHEUS / "prometheus.yml"
+DASHBOARD: Final = ROOT / "deploy" / "grafana" / "lookout.json"
+RUNBOOKS: Final = ROOT / "docs" / "upkeep.md"
+TIME_S: Final = 60
+COLUMNS: Final = 24
+STATUSES: Final = set(get_args(Status))  # none is told of a row that has another one
+OF_SCRAPES: Final = {"job", "instance"}  # labels that Prometheus adds
+SELECTED: Final = re.compile(r"\b((?:lookout|process)_\w+)(?:\{([^}]*)\})?")
+LABEL: Final = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
+GROUPED: Final = re.compile(r"\b(?:by|on) \(([^)]*)\)")
+COUNTED: Final = re.compile(r"\b(?:rate|increase)\(((?:lookout|process)_\w+)")
+
+needs_promtool: Final = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="needs promtool; on Debian: apt-get install prometheus"
+)
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def alerts() -> dict[str, dict[str, Any]]:
+    return {rule["alert"]: rule for rule in rules() if "alert" in rule}
+
+
+def panels() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(DASHBOARD.read_text())["panels"]
+    return found
+
+
+def asked() -> dict[str, str]:
+    """Every expression of the dashboard, with a time in the place of what Grafana puts in; by its panel and letter."""
+    return {
+        f"{panel['title']} {target['refId']}": target["expr"].replace("$__rate_interval", "1m")
+        for panel in panels()
+        for target in panel.get("targets", [])
+    }
+
+
+def promtool(*arguments: str | Path) -> None:
+    told = subprocess.run(
+        ["promtool", *arguments],  # noqa: S607  wherever it is installed
+        capture_output=True,
+        text=True,
+        timeout=TIME_S,
+        check=False,
+        cwd=PROMETHEUS,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+@needs_promtool
+def test_prometheus_understands_the_rules_and_the_configuration(tmp_path: Path) -> None:
+    shutil.copy(RULES, tmp_path)
+    promtool("check", "rules", RULES)
+    promtool("check", "config", shutil.copy(SCRAPING, tmp_path))
+
+
+@needs_promtool
+def test_every_alert_fires_when_it_should_and_not_otherwise() -> None:
+    promtool("test", "rules", RULES_TESTS)
+
+
+def test_every_alert_is_tried_both_ways_and_every_recorded_value_is_held_against_a_number() -> None:
+    tried: dict[str, set[bool]] = {}
+    recorded = set()
+    for test in yaml.safe_load(RULES_TESTS.read_text())["tests"]:
+        for each in test.get("alert_rule_test", []):
+            tried.setdefault(each["alertname"], set()).add(bool(each["exp_alerts"]))
+        recorded |= {each["expr"].partition("{")[0] for each in test.get("promql_expr_test", [])}
+    assert tried == {name: {True, False} for name in alerts()}
+    assert recorded == {rule["record"] for rule in rules() if "record" in rule}
+
+
+def test_every_alert_says_how_bad_it_is_and_where_to_read_on() -> None:
+    headings = {
+        line.removeprefix("### ") for line in RUNBOOKS.read_text().splitlines() if line.startswith("### Lookout")
+    }
+    assert headings == set(alerts())
+    for name, rule in alerts().items():
+        assert rule["labels"]["severity"] in ("critical", "warning")
+        notes = rule["annotations"]
+        assert notes["summary"]
+        assert notes["description"]
+        assert notes["runbook_url"] == f"docs/upkeep.md#{name.lower()}"
+
+
+def test_the_dashboard_can_be_imported() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    assert (dashboard["uid"], dashboard["schemaVersion"]) == ("lookout", 38)
+    assert "id" not in dashboard  # or another dashboard of that number would be overwritten
+    (source,) = dashboard["templating"]["list"]
+    assert (source["name"], source["type"], source["query"]) == ("datasource", "datasource", "prometheus")
+    for panel in panels():
+        if panel["type"] != "row":
+            assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+            assert panel["targets"]
+            assert panel["description"]
+            letters = [target["refId"] for target in panel["targets"]]
+            assert len(set(letters)) == len(letters)
+
+
+def test_no_two_panels_share_a_number_a_title_or_a_place() -> None:
+    for key in ("id", "title"):
+        assert len({panel[key] for panel in panels()}) == len(panels())
+    places = {panel["id"]: panel["gridPos"] for panel in panels()}
+    assert all(at["x"] >= 0 and at["x"] + at["w"] <= COLUMNS and at["w"] > 0 and at["h"] > 0 for at in places.values())
+    for (one, a), (other, b) in itertools.combinations(places.items(), 2):
+        beside = a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"]
+        below = a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"]
+        assert beside or below, f"{one} and {other} overlap"
+
+
+@needs_promtool
+def test_prometheus_understands_every_expression_of_the_dashboard(tmp_path: Path) -> None:
+    recorded = [{"record": f"panel:{n}", "expr": expr} for n, expr in enumerate(asked().values())]
+    assert len(recorded) > len(panels()) / 2
+    file = tmp_path / "dashboard.yml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": recorded}]}))
+    promtool("check", "rules", file)
+
+
+def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_path: Path) -> None:
+    types: dict[str, str] = {}
+    labels: dict[str, dict[str, set[str]]] = {}
+
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            service = a_service(tmp_path, world.base)
+            with a_group(tmp_path, "run", "-c", "lookout.toml"):
+
+                async def both_answer() -> bool:
+                    return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
+
+                await until(both_answer, f"both endpoints answer: {service.said}", TIME_S)
+                await world.until_healthy()
+                for admin in (service.monitor_admin, service.server_admin):
+                    note(await metrics(world.http, admin))
+
+    async def metrics(http: aiohttp.ClientSession, admin: str) -> str:
+        async with http.get(f"http://{admin}/metrics") as got:
+            return await got.text()
+
+    def note(text: str) -> None:
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                types[sample.name] = family.type
+                for label, value in sample.labels.items():
+                    labels.setdefault(sample.name, {}).setdefault(label, set()).add(value)
+
+    run(scenario())
+    expressions = {str(rule.get("alert", rule.get("record"))): str(rule["expr"]) for rule in rules()} | asked()
+    for name, expression in expressions.items():
+        for problem in problems(expression, types, labels):
+            pytest.fail(f"{name}: {problem} in {expression}")
+
+
+def problems(expression: str, types: dict[str, str], labels: dict[str, dict[str, set[str]]]) -> Iterator[str]:
+    """What an expression asks for that no process tells."""
+    grouped = {label.strip() for group in GROUPED.findall(expression) for label in group.split(",")} - {""}
+    counted = COUNTED.findall(expression)
+    for metric, selectors in SELECTED.findall(expression):
+        if metric not in types:
+            yield f"no {metric}"
+            continue
+        known = labels.get(metric, {})
+        for label, value in LABEL.findall(selectors):
+            if label not in OF_SCRAPES | known.keys():
+                yield f"no label {label} of {metric}"
+            elif label in known and not set(value.split("|")) <= known[label] | STATUSES:
+                yield f"no {metric} with {label} {value}"
+        if not grouped <= OF_SCRAPES | known.keys():
+            yield f"{metric} has not all of {grouped}"
+        if (metric in counted) != (types[metric] in ("counter", "histogram")):
+            yield f"{metric} is a {types[metric]}"
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("lookout_gone > 1", "no lookout_gone"),
+        ('lookout_rows{colour="red"}', "no label colour of lookout_rows"),
+        ('rate(lookout_requests_total{code="999"}[5m])', "no lookout_requests_total with code 999"),
+        ("sum by (colour) (lookout_rows)", "lookout_rows has not all of {'colour'}"),
+        ("rate(lookout_rows[5m])", "lookout_rows is a gauge"),
+        ("lookout_requests_total > 1", "lookout_requests_total is a counter"),
+    ],
+)
+def test_what_no_process_tells_is_noticed(expression: str, told: str) -> None:
+    types = {"lookout_rows": "gauge", "lookout_requests_total": "counter"}
+    labels = {"lookout_rows": {"status": {"current"}}, "lookout_requests_total": {"code": {"200"}}}
+    assert told in list(problems(expression, types, labels))

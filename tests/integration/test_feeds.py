@@ -1,0 +1,154 @@
+"""What other tools read of a real server, directly and through the edge."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import feedparser  # type: ignore[import-untyped]
+import pytest
+
+from lookout.clock import SystemClock
+from lookout.core.instants import parse_instant
+from tests.builders import SECOND
+from tests.integration.edged import Edge, an_edge, needs_varnish
+from tests.integration.planted import ledger
+from tests.integration.raw import Answer, RawServer, a_raw_server, store, until
+from tests.integration.served import publish
+from tests.integration.verifying import clauses, found
+from tests.unit.feeds import BUCKET, a_check, a_history, a_report, all_current
+
+TYPES: Final = {
+    "/feed.atom": "application/atom+xml; charset=utf-8",
+    "/summary.json": "application/json; charset=utf-8",
+    "/status.json": "application/json; charset=utf-8",
+    "/badge.svg": "image/svg+xml; charset=utf-8",
+    "/badge.json": "application/json; charset=utf-8",
+    "/badge/indexer.svg": "image/svg+xml; charset=utf-8",
+    "/badge/messaging.json": "application/json; charset=utf-8",
+    "/badge/indexer/1.svg": "image/svg+xml; charset=utf-8",
+    "/badge/indexer/1.json": "application/json; charset=utf-8",
+}
+SHORT: Final = 10 * SECOND
+NO_ROW: Final = ("/badge/", "/badge/nothing.svg", "/badge/indexer/2.svg", "/badge/indexer/1.png", "/badge/indexer/1")
+CHAINS: Final = """
+[[chains]]
+id = 1
+name = "<Ether> & \\"eum\\""
+block_time_s = 12
+rpc = ["http://127.0.0.1:1"]
+"""
+
+
+def current_for(lifetime: int) -> bytes:
+    """All rows of the mainnets, seen now and to expire so much later."""
+    now = SystemClock().now()
+    checks = (a_check("current", c["service"], c["chainId"], seen_at=now, lifetime=lifetime) for c in all_current())
+    return a_report(*checks, at=now)
+
+
+def message(asked: Edge | RawServer, stem: str = "/badge") -> str:
+    answer = asked.ask("GET", f"{stem}.json")
+    return str(json.loads(answer.body)["message"]) if answer.http_code == 200 else f"{answer.http_code}"
+
+
+def max_age_s(answer: Answer) -> int:
+    return int(dict(answer.headers)["cache-control"].removeprefix("public, max-age=").removesuffix(", must-revalidate"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
+    folder = tmp_path_factory.mktemp("feeds")
+    to_at = SystemClock().now() // BUCKET * BUCKET
+    history = a_history({("indexer", 1): "cuucc"}, to_at)
+    store(folder, at=SystemClock().now(), live=current_for(280 * SECOND), history=history)
+    with a_raw_server(folder, more=CHAINS) as served:
+        until(lambda: message(served) == "current", "the report was loaded")
+        yield served
+
+
+@pytest.mark.clause("E1")
+@pytest.mark.parametrize("path", TYPES)
+def test_they_are_answered_as_the_endpoints_are(server: RawServer, path: str) -> None:
+    got = server.ask("GET", path, "Origin: https://a.example")
+    assert (got.http_code, got.ours["content-type"]) == (200, TYPES[path])
+    assert got.ours["access-control-allow-origin"] == "*"
+    assert got.ours["access-control-expose-headers"] == "ETag"
+    assert got.ours["content-security-policy"] == "default-src 'none'"
+    assert got.ours["x-content-type-options"] == "nosniff"
+    assert 1 <= max_age_s(got) <= 30
+    head = server.ask("HEAD", f"{path}?a=query")
+    assert (head.http_code, head.body, head.ours) == (200, b"", got.ours)
+    unchanged = server.ask("GET", path, f"If-None-Match: W/{got.ours['etag']}")
+    assert (unchanged.http_code, unchanged.body) == (304, b"")
+    assert unchanged.ours["etag"] == got.ours["etag"]
+    assert unchanged.ours["cache-control"] == got.ours["cache-control"]
+    assert server.ask("GET", path, 'If-None-Match: "another"').body == got.body
+    options = server.ask("OPTIONS", path)
+    assert (options.http_code, options.ours["access-control-allow-methods"]) == (204, "GET, HEAD, OPTIONS")
+    refused = server.ask("POST", path)
+    assert (refused.http_code, refused.ours["allow"]) == (405, "GET, HEAD, OPTIONS")
+
+
+@pytest.mark.clause("E1")
+@pytest.mark.parametrize("path", NO_ROW)
+def test_a_badge_of_a_row_that_is_not_there_is_not_found(server: RawServer, path: str) -> None:
+    answer = server.ask("GET", path)
+    assert (answer.http_code, answer.ours["cache-control"]) == (404, "no-store")
+    assert isinstance(json.loads(answer.body)["message"], str)
+
+
+def test_a_chain_of_any_name_is_named_as_it_is_configured(server: RawServer) -> None:
+    parsed = feedparser.parse(server.ask("GET", "/feed.atom").body)
+    assert not parsed.bozo
+    assert [entry.title for entry in parsed.entries] == ['indexer on <Ether> & "eum": unavailable']
+    components: list[Any] = json.loads(server.ask("GET", "/summary.json").body)["components"]
+    names = {component["id"]: component["name"] for component in components}
+    assert (names["indexer-1"], names["indexer-137"]) == ('indexer on <Ether> & "eum"', "indexer on chain 137")
+    assert json.loads(server.ask("GET", "/badge/indexer/1.json").body)["label"] == names["indexer-1"]
+
+
+@pytest.mark.clause("C3", "C4", "M14")
+def test_a_badge_turns_grey_by_itself_and_no_copy_of_it_lives_longer(tmp_path: Path) -> None:
+    with a_raw_server(tmp_path) as server:
+        store(tmp_path, live=(live := current_for(SHORT)))
+        expires_s = parse_instant(json.loads(live)["checks"][0]["expiresAt"]) / 1000
+        until(lambda: message(server) == "current", "the report was loaded", 20)
+        while (asked_s := time.time()) < expires_s:
+            answer = server.ask("GET", "/badge.svg")
+            assert b">current</text>" not in answer.body or asked_s + max_age_s(answer) < expires_s
+            time.sleep(0.05)
+        until(lambda: message(server) == "unknown", "the rows have expired", 20)
+        assert message(server, "/badge/indexer/1") == "unknown"
+        assert json.loads(server.ask("GET", "/status.json").body)["status"]["indicator"] == "minor"
+        summary = json.loads(server.ask("GET", "/summary.json").body)
+        assert {component["status"] for component in summary["components"]} == {"degraded_performance"}
+        assert server.ask("GET").body == live  # the report itself stays as it was
+        store(tmp_path, live=current_for(200 * SECOND))
+        until(lambda: message(server) == "current", "rows that are fresh again", 20)
+
+
+@needs_varnish
+@pytest.mark.clause("E1", "C4")
+def test_through_the_edge_no_badge_is_served_past_its_truth(tmp_path: Path) -> None:
+    with a_raw_server(tmp_path) as server, an_edge(tmp_path, server.port) as edge:
+        store(tmp_path, live=current_for(SHORT))
+        until(lambda: message(edge) == message(server) == "current", "both say so", 20)
+        until(lambda: message(server) == "unknown", "the server says so", 20)
+        assert message(edge) == message(edge, "/badge/indexer/1") == "unknown"
+        for path in (*TYPES, *NO_ROW):
+            ours, theirs = edge.ask("GET", path), server.ask("GET", path)
+            assert (ours.http_code, ours.body) == (theirs.http_code, theirs.body), path
+            assert dict(ours.headers)["cache-control"] == theirs.ours["cache-control"]
+            if ours.http_code == 200:
+                assert edge.ask("GET", path, f"If-None-Match: {theirs.ours['etag']}").http_code == 304
+        assert edge.ask("GET", "/badge").http_code == edge.ask("GET", "/feed.atom/").http_code == 404
+
+
+def test_a_server_with_these_routes_keeps_the_contract(tmp_path: Path) -> None:
+    publish(tmp_path, ledger())
+    with a_raw_server(tmp_path) as server:
+        findings = found(f"http://127.0.0.1:{server.port}")
+        assert clauses(findings, "fail") == set()
+        assert {"E1", "A1", "V2", "V3"} <= clauses(findings, "pass")

@@ -1,0 +1,171 @@
+"""``lookout init`` and ``lookout completion``, as people meet them."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import stat
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from lookout.cli import init
+from lookout.config import read_config
+from lookout.settings import Settings
+from tests.integration.fast import LOOKOUT
+
+ROOT: Final = Path(__file__).parent.parent.parent
+EXAMPLE: Final = ROOT / "lookout.example.toml"
+TIME_S: Final = 60
+TO_FILL_IN: Final = [
+    "chains[0].rpc[0]",
+    "chains[0].rpc[1]",
+    "chains[0].rpc[2]",
+    "indexer[0].url",
+    "hosted-indexer[0].url",
+    "ppoi.url",
+    "messaging.url",
+    "broadcasters.url",
+]
+
+
+def said(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LOOKOUT, *arguments], cwd=folder, capture_output=True, text=True, timeout=TIME_S, check=False
+    )
+
+
+def test_what_init_writes_says_what_to_fill_in_and_is_fine_once_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    done = said(tmp_path, "init")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == 'lookout.toml: put your addresses in the place of each "FILL IN"\n'
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    checked = said(tmp_path, "check-config", "-c", "lookout.toml")
+    assert checked.returncode == 2
+    assert [line.split(": ")[2] for line in checked.stderr.splitlines()] == TO_FILL_IN
+    text = path.read_text()
+    assert text.count('"FILL IN"') == len(TO_FILL_IN) + 1  # and once in what it says of itself
+    path.write_text(text.replace('"FILL IN"', '"https://service.example/"'))
+    assert said(tmp_path, "check-config", "-c", "lookout.toml").stdout == "ok\n"
+    settings = read_config(path)
+    assert [chain.id for chain in settings.chains] == [1]
+    assert len(settings.plan().monitored) == 5  # every service, once
+    launch = read_config(EXAMPLE)
+    for table in ("server", "admin", "log", "store", "monitor", "policy", "history", "edge"):
+        assert getattr(settings, table) == getattr(launch, table) == getattr(Settings(), table)
+
+
+def test_every_table_and_every_setting_of_the_example_is_in_it() -> None:
+    def settings(text: str) -> set[str]:
+        return set(re.findall(r"^(?:\[+[a-z.-]+\]+|(?:# )?\w+ =)", text, re.MULTILINE))
+
+    begun = init.beginning()
+    assert settings(begun) == settings(EXAMPLE.read_text())
+    assert tomllib.loads(begun).keys() == tomllib.loads(EXAMPLE.read_text()).keys()
+    assert "127.0.0.1:43" not in begun
+
+
+def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("precious")
+    path.chmod(0o644)
+    done = said(tmp_path, "init", "mine.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "lookout: mine.toml: is there already; choose another name, or replace it with --force\n"
+    assert path.read_text() == "precious"
+    assert said(tmp_path, "init", "--force", "mine.toml").returncode == 0
+    assert path.read_text() == init.beginning()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_init_writes_to_the_standard_output_if_asked_to(tmp_path: Path) -> None:
+    done = said(tmp_path, "init", "-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, init.beginning(), "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
+    done = said(tmp_path, "init", "no/such/lookout.toml")
+    assert (done.returncode, done.stderr) == (2, "lookout: no/such/lookout.toml: No such file or directory\n")
+
+
+@contextmanager
+def a_bash(folder: Path) -> Iterator[Callable[[str, str], str]]:
+    """A bash at a terminal, with the completion in it. What is called types something, and reads on until something
+    is there."""
+    ours, its = pty.openpty()
+    os.set_blocking(ours, False)
+    path = f"{LOOKOUT.parent}:{os.environ['PATH']}"
+    bash = subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"],  # noqa: S607  wherever it is installed
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        cwd=folder,
+        start_new_session=True,
+        env={**os.environ, "PATH": path, "TERM": "dumb", "PS1": "ready$ ", "INPUTRC": os.devnull},
+    )
+    os.close(its)
+
+    def typed(keys: str, wanted: str) -> str:
+        os.write(ours, keys.encode())
+        heard, give_up = "", time.monotonic() + TIME_S
+        while wanted not in heard:
+            assert time.monotonic() < give_up, f"{wanted!r} is not in {heard!r}"
+            if select.select([ours], [], [], 0.1)[0]:
+                heard += os.read(ours, 65_536).decode()
+        return heard
+
+    try:
+        typed("", "ready$ ")
+        typed('eval "$(lookout completion bash)"; echo do"ne"\n', "done\r\nready$ ")
+        yield typed
+    finally:
+        bash.kill()
+        bash.wait()
+        os.close(ours)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_commands_options_and_file_names(tmp_path: Path) -> None:
+    (tmp_path / "my-watch.toml").touch()
+    clear = "\x15"
+    with a_bash(tmp_path) as typed:
+        typed("lookout check-co\t", "check-config ")
+        typed(f"{clear}lookout restore --fo\t", "--force ")
+        typed(f"{clear}lookout completion ba\t", "completion bash ")
+        typed(f"{clear}lookout check-config -c my-\t", "-c my-watch.toml ")
+        typed(f"{clear}lookout init my-\t", "init my-watch.toml ")
+        typed(f"{clear}lookout \t\t", "edge-config")
+
+
+def test_completing_a_command_reads_none_of_their_modules() -> None:
+    program = "import sys; from lookout.cli import main; main(prog_name='lookout', complete_var='_LOOKOUT_COMPLETE')"
+    watched = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {program}"
+    environment = {**os.environ, "_LOOKOUT_COMPLETE": "bash_complete", "COMP_WORDS": "lookout ", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", watched], capture_output=True, text=True, timeout=TIME_S, check=True, env=environment
+    )
+    assert "plain,monitor\nplain,serve\n" in done.stdout
+    loaded = set(done.stderr.split())
+    assert "lookout.cli" in loaded
+    assert not loaded & {"lookout.cli.monitor", "lookout.settings", "msgspec", "aiohttp", "granian"}
+
+
+@pytest.mark.parametrize(
+    ("shell", "word"), [("bash", "complete -"), ("zsh", "#compdef lookout"), ("fish", "complete ")]
+)
+def test_there_is_a_completion_for_each_shell(shell: str, word: str, tmp_path: Path) -> None:
+    done = said(tmp_path, "completion", shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert word in done.stdout
+    assert "_LOOKOUT_COMPLETE" in done.stdout

@@ -1,0 +1,254 @@
+"""The configuration read again by a real service: without a gap under load, and from files that are bad."""
+
+import asyncio
+import http.client
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lookout.core.instants import parse_instant
+from tests.integration.reloads import Running, patient, reload, run, running, without
+from tests.integration.served import HISTORY, LIVE, a_free_port
+from tests.integration.together import answer, until
+
+RELOADS = 20
+GAP_MS = 8_000  # a heartbeat is a second; the machine may be busy with other tests
+
+
+@dataclass
+class Load:
+    """What readers saw who ask as fast as they can; what must never be is in ``wrong``."""
+
+    port: int
+    answers: int = 0
+    wrong: list[str] = field(default_factory=list)
+    bodies: dict[str, bytes] = field(default_factory=dict)  # by path and ETag
+
+    def read(self, path: str, over: threading.Event) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        while not over.is_set():
+            connection.request("GET", path)
+            got = connection.getresponse()
+            body, etag = got.read(), got.headers["ETag"]
+            self.answers += 1
+            if got.status != 200:
+                self.wrong.append(f"{path}: {got.status}")
+            elif self.bodies.setdefault(f"{path} {etag}", body) != body:
+                self.wrong.append(f"{path}: two bodies with the ETag {etag}")
+        connection.close()
+
+    def documents(self, path: str) -> list[Any]:
+        found = [json.loads(body) for key, body in self.bodies.items() if key.startswith(f"{path} ")]
+        return sorted(found, key=lambda each: str(each["generatedAt"]))
+
+
+@contextmanager
+def reading(port: int) -> Iterator[Load]:
+    """Readers at full speed meanwhile."""
+    load, over = Load(port), threading.Event()
+    threads = [threading.Thread(target=load.read, args=(path, over)) for path in (LIVE, LIVE, HISTORY)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield load
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def rows_of(document: Any) -> dict[tuple[str, int | None], bytes]:
+    """Every row's bytes but for chain 56's."""
+    return {
+        (row["service"], row["chainId"]): json.dumps(row).encode() for row in document["checks"] if row["chainId"] != 56
+    }
+
+
+def longest_gap_ms(documents: list[Any]) -> int:
+    instants = [parse_instant(each["generatedAt"]) for each in documents]
+    return max(later - earlier for earlier, later in pairwise(instants))
+
+
+@pytest.mark.clause("M1", "M5", "M7", "A4", "A11", "H15")
+def test_twenty_reloads_under_load_leave_untouched_rows_as_they_are_to_the_byte(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as service:
+            wide = patient(service.whole)
+            narrow = without(wide, 56).replace("[policy]\n", "[policy]\ndegraded_evaluations = 3\n")
+            service.write(wide)
+            await service.hang_up()
+            await until_nobody_is_asked(service)
+            with reading(service.service.port) as load:
+                for number in range(RELOADS):
+                    service.write(wide if number % 2 else narrow)
+                    if number % 4 == 3:
+                        done = await service.command()
+                        assert (done.exit_code, "added: hosted-indexer 56" in done.output) == (0, True), done.output
+                    else:
+                        await service.hang_up()
+                    await until_chain_is(service, there=number % 2 == 1)
+            assert load.wrong == []
+            live, history = load.documents(LIVE), load.documents(HISTORY)
+            first = rows_of(live[0])
+            assert len(first) == 17
+            for document in live:
+                assert rows_of(document) == first
+            assert longest_gap_ms(live) < GAP_MS
+            assert {len(each["checks"]) for each in live} == {len(each["rows"]) for each in history} == {17, 21}
+            assert service.events("a probe died of a bug") == []
+            assert "Traceback" not in service.service.said
+
+    run(scenario())
+
+
+async def until_nobody_is_asked(service: Running) -> None:
+    """Everybody has begun to wait for an hour."""
+    last: dict[tuple[str, ...], float] = {}
+    still = 0
+
+    async def nobody_was_asked() -> bool:
+        nonlocal last, still
+        now = {key: count for key, count in (await service.samples()).items() if key[0] == "lookout_probes_total"}
+        still, last = (still + 1 if now == last else 0), now
+        await asyncio.sleep(0.1)
+        return still > 20
+
+    await until(nobody_was_asked, "nobody is asked any more", 60)
+
+
+async def until_chain_is(service: Running, *, there: bool) -> None:
+    """Both documents have chain 56, or have it no longer."""
+
+    async def told() -> bool:
+        both = [await answer(service.world.http, service.service.base + path) for path in (LIVE, HISTORY)]
+        return all(
+            any(row["chainId"] == 56 for row in document[rows]) == there
+            for document, rows in zip(both, ("checks", "rows"), strict=True)
+        )
+
+    await until(told, f"chain 56 {'returns' if there else 'leaves'}")
+
+
+@pytest.mark.clause("M1", "M5", "M6", "M7", "H15", "H16")
+def test_reloads_delay_no_probe_and_lose_no_bucket(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as service:
+            narrow = without(service.whole, 56)
+            with reading(service.service.port) as load:
+                for number in range(RELOADS):
+                    service.write(service.whole if number % 2 else narrow)
+                    if number % 5 == 0:  # two at once
+                        service.process.send_signal(signal.SIGHUP)
+                        done = await service.command()
+                        assert done.exit_code == 0, done.output
+                    else:
+                        await service.hang_up()
+                await until_chain_is(service, there=True)
+            samples = await service.samples()
+            delays = "lookout_scheduler_delay_seconds"
+            assert samples[f"{delays}_bucket", "5.0"] == samples[f"{delays}_count",] > 100
+            assert samples["lookout_probe_bugs_total",] == 0
+            assert load.wrong == []
+            live = load.documents(LIVE)
+            assert longest_gap_ms(live) < GAP_MS
+            succeeded: dict[tuple[str, int], str] = {}
+            for document in live:
+                for row in document["checks"]:
+                    if row["chainId"] != 56 and row["status"] != "unmonitored":
+                        assert row["status"] == "current"
+                        assert row["lastSuccessAt"] >= succeeded.get((row["service"], row["chainId"]), "")
+                        succeeded[row["service"], row["chainId"]] = row["lastSuccessAt"]
+            for document in load.documents(HISTORY):
+                if document["generatedAt"] < live[0]["generatedAt"]:
+                    continue  # from before every row was current
+                assert len({len(row["buckets"]) for row in document["rows"]}) == 1
+                for row in document["rows"]:
+                    assert row["chainId"] == 56 or row["buckets"].strip("c.") == "", row
+
+    run(scenario())
+
+
+BAD: dict[str, tuple[bytes, int, str]] = {
+    "broken TOML": (b"[policy\n", 2, "not TOML"),
+    "an unknown key": (b"[policy]\nrecheck = 30\n", 2, "policy.recheck: unknown key"),
+    "two problems": (b"[policy]\nrecheck = 30\njitter_s = -1\n", 2, "policy.jitter_s"),
+    "no UTF-8": (b"\xff\xfe", 2, "not valid UTF-8"),
+    "half written": (b"", 2, "lookout.toml"),
+    "no file": (b"", 2, "cannot be read: No such file or directory"),
+    "not readable": (b"", 2, "cannot be read: Is a directory"),
+    "other buckets": (b"", 1, "history.bucket_s: the stored history has buckets of 300 s"),
+}
+
+
+def test_a_bad_file_changes_nothing_and_everything_wrong_with_it_is_said(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as service:
+            path = tmp_path / "lookout.toml"
+            refused = 0.0
+            for what, (text, exit_code, said) in BAD.items():
+                path.unlink()
+                match what:
+                    case "no file":
+                        pass
+                    case "not readable":
+                        path.mkdir()
+                    case "other buckets":
+                        path.write_text(service.whole.replace("[history]\n", "[history]\nbucket_s = 60\n"))
+                    case "half written":
+                        path.write_text(service.whole[: len(service.whole) // 2 - 3])
+                    case _:
+                        path.write_bytes(text)
+                done = await service.command()
+                assert (done.exit_code, said in done.stderr) == (exit_code, True), (what, done.output)
+                assert all(line.startswith("lookout: ") for line in done.stderr.splitlines())
+                await service.hang_up("refused")
+                refused += 2 if exit_code == 1 else 1  # the command asks no monitor to read what it cannot read itself
+                assert await service.count("refused") == refused, what
+                problems = [line["problem"] for line in service.events("not reloaded; everything is as it was")]
+                assert any(said in problem for problem in problems), what
+                if path.is_dir():
+                    path.rmdir()
+                path.touch()
+            assert await service.count("applied") == 0
+            live = await answer(service.world.http, service.service.base + LIVE)
+            assert {row["status"] for row in live["checks"]} == {"current", "unmonitored"}
+            service.write(service.whole)
+            done = await service.command()
+            assert (done.exit_code, done.output) == (0, f"reloaded {path}: nothing changed\n")
+
+    run(scenario())
+
+
+def test_the_command_says_why_it_cannot_ask_and_when_another_monitor_answers(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path) as service:
+            admin, port = service.service.monitor_admin, a_free_port()
+            other = tmp_path / "other.toml"
+            cases = {
+                '"127.0.0.1:0"': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
+                '""': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
+                f'"127.0.0.1:{port}"': (1, f"no monitor answers at 127.0.0.1:{port}, which admin.monitor names"),
+                f'"{service.service.server_admin}"': (1, "did not reload: there are GET and HEAD"),
+                f'"127.0.0.1:{service.service.port}"': (1, "is no monitor"),
+                f'"{admin}"': (1, f"has another configuration, {tmp_path}/lookout.toml, and has read that again"),
+            }
+            for address, (exit_code, said) in cases.items():
+                text = service.whole.replace(f'monitor = "{admin}"', f"monitor = {address}")
+                other.write_text(text.replace(f'server = "{service.service.server_admin}"', 'server = ""'))
+                done = await asyncio.to_thread(reload, other)
+                assert (done.exit_code, said in done.stderr) == (exit_code, True), (address, done.output)
+                assert "Traceback" not in done.output
+            assert await service.count("applied") == 1
+            other.write_text(service.whole.replace('monitor = "', 'monitor = "${LOOKOUT_TEST_UNSET}'))
+            done = await asyncio.to_thread(reload, other)
+            assert (done.exit_code, "needs the environment of the monitor" in done.stderr) == (2, True)
+
+    run(scenario())

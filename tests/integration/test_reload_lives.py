@@ -1,0 +1,292 @@
+"""The configuration read again at bad moments: at the start, on standby, before a crash, while the store hangs."""
+
+import asyncio
+import fcntl
+import os
+import signal
+import subprocess
+import termios
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lookout.clock import SystemClock
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.monitor.instruments import Instruments
+from lookout.monitor.running import Apply, run_monitor
+from lookout.settings import Alerts, Chain, Ping, Policy, Settings
+from lookout.store.protocol import DocumentName
+from tests.integration.fast import LOOKOUT, World, a_world
+from tests.integration.reloads import run, running, without
+from tests.integration.served import LIVE
+from tests.integration.test_admin import scrape
+from tests.integration.together import a_group, a_service, answer, living, until
+
+
+def chains_of(world: World, document: DocumentName = "live") -> set[int | None]:
+    rows = world.document(document)["checks" if document == "live" else "rows"]
+    return {row["chainId"] for row in rows}
+
+
+def buckets_of(world: World, chain_id: int) -> str:
+    """Of a chain's indexer, those that have ended."""
+    (buckets,) = (
+        row["buckets"][:-1]
+        for row in world.document("history")["rows"]
+        if (row["service"], row["chainId"]) == ("indexer", chain_id)
+    )
+    return str(buckets)
+
+
+@pytest.mark.clause("H15", "H16", "M7")
+@pytest.mark.parametrize("after_s", [0, 0.3, 0.6])
+def test_a_monitor_killed_right_after_a_reload_has_stored_one_state_or_the_other(
+    tmp_path: Path, after_s: float
+) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, "monitor", "bucket_s = 1\n") as service:
+            world = service.world
+            await world.until(lambda: buckets_of(world, 56).count("c") > 2, "some buckets ended")
+            before = world.document("history")["from"], buckets_of(world, 56)
+            succeeded = {(row["service"], row["chainId"]): row["lastSuccessAt"] for row in world.document()["checks"]}
+            service.write(without(service.whole, 56))
+            await service.hang_up()
+            await asyncio.sleep(after_s)
+            service.process.kill()
+            service.process.wait()
+            assert chains_of(world) in ({None, 1, 42161, 137, 11155111}, {None, 1, 42161, 137, 56, 11155111})
+            killed_at = world.document()["generatedAt"]
+            with a_group(tmp_path, "monitor", "-c", "lookout.toml") as process:
+                await world.until(lambda: world.document()["generatedAt"] > killed_at, "it runs again")
+                await world.until(lambda: 56 not in chains_of(world) | chains_of(world, "history"), "it is gone")
+                for row in world.document()["checks"]:
+                    assert (row["lastSuccessAt"] or "") >= (succeeded[row["service"], row["chainId"]] or "")
+                await world.until(lambda: "-" not in buckets_of(world, 1)[-2:], "time passes")
+                service.write(service.whole)
+                process.send_signal(signal.SIGHUP)
+                await world.until(
+                    lambda: 56 in chains_of(world) and world.told("indexer", 56) == "current/synced", "it is back"
+                )
+                await world.until(lambda: 56 in chains_of(world, "history"), "there too")
+            assert world.document("history")["from"] == before[0]
+            assert buckets_of(world, 56).startswith(before[1])
+            assert "-" in buckets_of(world, 56)[len(before[1]) :]
+
+    run(scenario())
+
+
+def test_a_standby_that_is_told_takes_over_with_the_new_file(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running(tmp_path, "monitor") as service:
+            with a_group(tmp_path, "monitor", "-c", "lookout.toml") as standby:
+
+                async def stands_by() -> bool:
+                    return bool(service.events("waiting for the other monitor to end"))
+
+                await until(stands_by, "the other one stands by")
+                service.write(without(service.whole, 56))
+                standby.send_signal(signal.SIGHUP)
+
+                async def has_read() -> bool:
+                    return bool(service.events("reloaded"))
+
+                await until(has_read, "it has read the file")
+                service.write(service.whole)  # which nobody has told it of
+                assert 56 in chains_of(service.world)
+                service.process.kill()
+                service.process.wait()
+                await service.world.until(lambda: 56 not in chains_of(service.world), "it took over")
+
+    run(scenario())
+
+
+def hang_ups_are(pid: int, *kinds: str) -> bool:
+    """Whether SIGHUP is blocked, caught or ignored by a process."""
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return any(int(status[kind], 16) & 1 for kind in kinds)
+
+
+def test_hang_ups_while_it_starts_end_nothing_and_the_last_file_counts(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            service = a_service(tmp_path, world.base)
+            path = tmp_path / "lookout.toml"
+            whole = path.read_text().replace("chains = [1, 42161, 137, 56, 11155111]", "chains = [1]")
+            path.unlink()
+            os.mkfifo(path)
+            with a_group(tmp_path, "run", "-c", "lookout.toml") as process:
+
+                async def heeds() -> bool:
+                    return hang_ups_are(process.pid, "SigBlk", "SigCgt")
+
+                await until(heeds, "SIGHUP can come")
+                process.send_signal(signal.SIGHUP)
+                await asyncio.to_thread(path.write_text, whole)  # which it waits for
+                path.unlink()
+                for number in range(200):
+                    path.write_text(without(whole, 137) if number % 2 else whole)
+                    process.send_signal(signal.SIGHUP)
+                    if world.document() is not None:
+                        break
+                    await asyncio.sleep(0.02)
+                path.write_text(without(whole, 56))
+                process.send_signal(signal.SIGHUP)
+                await world.until(lambda: chains_of(world) == {None, 1, 42161, 137, 11155111}, "the last file counts")
+                assert process.poll() is None
+                assert "Traceback" not in service.said
+
+    run(scenario())
+
+
+@contextmanager
+def in_a_terminal(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """``lookout run`` as the first process of a terminal, and the terminal's other end."""
+    outer, inner = os.openpty()
+    process = subprocess.Popen(
+        [LOOKOUT, "run", "-c", "lookout.toml"],
+        cwd=folder,
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(inner)
+    try:
+        yield process, outer
+    finally:
+        for pid in living(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_run_outlives_its_terminal_and_so_does_its_server(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            service = a_service(tmp_path, world.base)
+            with in_a_terminal(tmp_path) as (process, terminal):
+
+                async def answers() -> bool:
+                    return await answer(world.http, service.base + LIVE) is not None
+
+                await until(answers, "it answers", 60)
+                os.set_blocking(terminal, False)
+                before = living(process.pid)
+                path = tmp_path / "lookout.toml"
+                path.write_text(path.read_text().replace("[messaging]", '[messaging]\nheaders = {a = "b"}'))
+                os.close(terminal)
+
+                async def reloaded() -> bool:
+                    samples = await scrape(world.http, service.monitor_admin)
+                    return samples["lookout_reloads_total", "applied"] >= 1
+
+                await until(reloaded, "the closed terminal is a reload")
+                os.killpg(process.pid, signal.SIGHUP)  # as a shell tells its jobs
+                assert [pid for pid in before if pid != process.pid and not hang_ups_are(pid, "SigIgn")] == []
+                report = await answer(world.http, service.base + LIVE)
+                await world.until(lambda: world.document()["generatedAt"] > report["generatedAt"], "it goes on")
+                assert await answers()
+                assert living(process.pid) == before
+                process.send_signal(signal.SIGTERM)
+                assert await asyncio.to_thread(process.wait, 30) == 0
+
+    run(scenario())
+
+
+class Stuck:
+    """A writer that waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.began, self.may_go_on = threading.Event(), threading.Event()
+        self.documents: list[Mapping[DocumentName, Document]] = []
+
+    def load(self) -> dict[str, bytes]:
+        return {}
+
+    def write(self, documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+        self.began.set()
+        self.may_go_on.wait(60)
+        self.documents.append(documents)
+
+    def close(self) -> None: ...
+
+
+def test_a_reload_while_the_store_hangs_is_told_once_it_works_again() -> None:
+    writer = Stuck()
+    offered: list[Apply] = []
+
+    @contextmanager
+    def offer(apply: Apply) -> Iterator[None]:
+        offered.append(apply)
+        yield
+
+    async def scenario() -> None:
+        nowhere = Chain(1, "Ethereum", 12, ("http://127.0.0.1:9",))
+        settings = Settings(chains=(nowhere,), policy=Policy(heartbeat_s=0.5))
+        wide = Settings(chains=(nowhere, Chain(137, "Polygon", 2, ("http://127.0.0.1:9",))), policy=settings.policy)
+        monitor = asyncio.create_task(run_monitor(settings, writer, SystemClock(), Random(1), offer=offer))
+        await asyncio.to_thread(writer.began.wait, 60)
+        for each in (wide, settings, wide):
+            offered[0](each, None)
+            await asyncio.sleep(0)
+        assert writer.documents == []
+        writer.may_go_on.set()
+
+        async def two_were_stored() -> bool:
+            return len(writer.documents) > 1
+
+        await until(two_were_stored, "the store works again")
+        monitor.cancel()
+        await asyncio.gather(monitor, return_exceptions=True)
+        for name in ("live", "history"):
+            assert [b'"chainId":137' in documents[name].body for documents in writer.documents[:2]] == [False, True]
+
+    run(scenario())
+
+
+def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
+    writer, registry = Stuck(), CollectorRegistry()
+    writer.may_go_on.set()
+    offered: list[Apply] = []
+
+    @contextmanager
+    def offer(apply: Apply) -> Iterator[None]:
+        offered.append(apply)
+        yield
+
+    async def answer_ok(reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        out.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        out.close()
+
+    async def scenario() -> None:
+        pinged = await asyncio.start_server(answer_ok, "127.0.0.1", 0)
+        host, port = pinged.sockets[0].getsockname()
+        settings = Settings(policy=Policy(heartbeat_s=0.5))
+        instruments = Instruments(registry, SystemClock())
+        monitor = asyncio.create_task(run_monitor(settings, writer, SystemClock(), Random(1), None, instruments, offer))
+
+        async def reaches(name: str, **labels: str) -> bool:
+            return registry.get_sample_value(name, labels) is not None
+
+        await until(lambda: reaches("lookout_publication_age_seconds"), "it runs")
+        assert not await reaches("lookout_alert_queue", target="desk")
+        ping = Ping(f"http://{host}:{port}/", every_s=0.1)
+        alerted = Settings(policy=settings.policy, alerts=Alerts(targets={"desk": "json://127.0.0.1:9"}))
+        offered[0](alerted, None)
+        await until(lambda: reaches("lookout_alert_queue", target="desk"), "there is another target")
+        offered[0](Settings(policy=settings.policy, ping=ping), None)
+        assert not await reaches("lookout_alert_queue", target="desk")
+        await until(lambda: reaches("lookout_pings_total", outcome="answered"), "it pings")
+        assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
+        monitor.cancel()
+        await asyncio.gather(monitor, return_exceptions=True)
+        pinged.close()
+
+    run(scenario())

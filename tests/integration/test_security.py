@@ -1,0 +1,290 @@
+"""Who may read the files that Lookout makes, and whom it asks: the real commands, on a hostile machine and network."""
+
+import asyncio
+import json
+import os
+import shlex
+import ssl
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from lookout.core.log import Started
+from lookout.core.pieces import Pieces
+from lookout.monitor.recording import Recorder
+from lookout.sources.fetching import Request, fetch, open_session
+from lookout.store.protocol import StoreError
+from lookout.store.sqlite import SqliteReader, open_writer
+from tests.builders import NOON
+from tests.integration.fast import LOOKOUT, a_world, run
+from tests.integration.planted import a_listener
+from tests.integration.served import HISTORY, LIVE
+from tests.integration.together import a_group, a_service, answer, until
+
+OWNERS_ALONE = 0o600
+NOTHING = Pieces({}, (), whole=False)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()}
+
+
+@contextmanager
+def laxest_umask() -> Iterator[None]:
+    """Whatever asks for more rights than it should gets them."""
+    before = os.umask(0)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def test_every_file_that_a_running_service_makes_is_its_owners_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            service = a_service(tmp_path, world.base)
+            config = tmp_path / "lookout.toml"
+            config.write_text(config.read_text() + '[monitor]\nrecord = "seen.jsonl"\n')
+            brought = {"lookout.toml", "said.log"}
+            with laxest_umask(), a_group(tmp_path, "run", "-c", "lookout.toml"):
+
+                async def both_answer() -> bool:
+                    return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
+
+                await until(both_answer, "both endpoints answer", 60)
+                made = {name: mode for name, mode in modes(tmp_path).items() if name not in brought}
+        expected = {f"lookout.db{ending}" for ending in ("", "-lock", "-shm", "-wal")} | {"seen.jsonl"}
+        assert made == dict.fromkeys(expected, OWNERS_ALONE)
+
+    run(scenario())
+
+
+def test_a_record_that_was_renamed_and_the_one_that_began_after_it_are_their_owners_alone(tmp_path: Path) -> None:
+    with laxest_umask(), closing(Recorder(tmp_path / "seen.jsonl", max_bytes=1)) as recorder:
+        for second in range(3):
+            recorder.record(Started(NOON + second))
+    assert modes(tmp_path) == {"seen.jsonl": OWNERS_ALONE, "seen.jsonl.1": OWNERS_ALONE}
+
+
+def replay(folder: Path) -> None:
+    (folder / "log.jsonl").write_text('{"at":"2026-11-05T12:00:00.000Z","kind":"start"}\n')
+    (folder / "lookout.toml").write_text("")
+    command = [str(LOOKOUT), "replay", "log.jsonl", "-c", "lookout.toml", "--live", "live.json", "--history", "h.json"]
+    subprocess.run(["/bin/sh", "-c", f"umask 0; exec {shlex.join(command)}"], cwd=folder, check=True, timeout=60)
+
+
+def test_a_replays_new_documents_are_their_owners_alone_and_a_replaced_one_stays_for_whom_it_was(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "live.json").touch()
+    (tmp_path / "live.json").chmod(0o640)
+    replay(tmp_path)
+    made = modes(tmp_path)
+    assert (made["live.json"], made["h.json"]) == (0o640, OWNERS_ALONE)
+    assert json.loads((tmp_path / "live.json").read_bytes())["schemaVersion"] == 1
+
+
+def test_a_store_made_beforehand_for_a_group_stays_so_with_what_sqlite_keeps_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.db"
+    path.touch()
+    path.chmod(0o660)
+    with laxest_umask(), closing(open_writer(path)) as writer, closing(SqliteReader(path)) as reader:
+        writer.write({}, NOTHING)
+        reader.changed()
+        assert modes(tmp_path) == {
+            "lookout.db": 0o660,
+            "lookout.db-shm": 0o660,
+            "lookout.db-wal": 0o660,
+            "lookout.db-lock": OWNERS_ALONE,
+        }
+
+
+@pytest.mark.parametrize("there_before", [False, True], ids=["a new store", "a store"])
+@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+def test_a_link_that_somebody_put_beside_the_store_leads_nowhere(
+    ending: str, there_before: bool, tmp_path: Path
+) -> None:
+    path, victim = tmp_path / "lookout.db", tmp_path / "victim"
+    if there_before:
+        open_writer(path).close()
+    victim.write_text("not to be touched")
+    linked = tmp_path / f"lookout.db{ending}"
+    linked.unlink(missing_ok=True)
+    linked.symlink_to(victim)
+    with suppress(StoreError), closing(open_writer(path)) as writer:  # SQLite replaces some links, and refuses others
+        writer.write({}, NOTHING)
+    assert victim.read_text() == "not to be touched"
+
+
+def test_a_link_in_the_place_of_the_lock_is_told_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "lookout.db-lock").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(StoreError, match=r"lookout\.db-lock: is a link; remove it"):
+        open_writer(tmp_path / "lookout.db")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def probe(folder: Path, *urls: str, **environment: str) -> str:
+    """What ``lookout probe`` shows of RPC endpoints at these addresses."""
+    rpc = json.dumps(urls)
+    (folder / "lookout.toml").write_text(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 12\nrpc = {rpc}\n')
+    outcome = subprocess.run(
+        [LOOKOUT, "probe", "-c", "lookout.toml"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "COLUMNS": "200", **environment},
+    )
+    assert outcome.stderr == ""
+    return outcome.stdout
+
+
+def answered(table: str) -> list[str]:
+    """The column of answers, from the first endpoint to the last."""
+    return [line.split("│")[4].strip() for line in table.splitlines() if "rpc" in line]
+
+
+def http(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
+    lines = (b"HTTP/1.1 " + status, b"Content-Length: %d" % len(body), b"Connection: close", *headers, b"", body)
+    return b"\r\n".join(lines)
+
+
+def test_nobody_but_the_configured_address_is_asked_whatever_it_and_the_environment_say(tmp_path: Path) -> None:
+    """Neither a proxy of the environment, nor a redirect's target; and no password of a .netrc is told to anybody."""
+    strangers: list[bytes] = []
+    asked: list[bytes] = []
+
+    def strange(raw: bytes) -> bytes:
+        strangers.append(raw)
+        return http(b"{}")
+
+    with a_listener(strange) as stranger:
+
+        def redirect(raw: bytes) -> bytes:
+            asked.append(raw)
+            return http(b"", b"Location: " + stranger.encode(), b"Set-Cookie: a=b", status=b"307 Elsewhere")
+
+        with a_listener(redirect) as upstream:
+            (tmp_path / ".netrc").write_text("default login me password swordfish\n")
+            (tmp_path / ".netrc").chmod(OWNERS_ALONE)
+            proxies = {f"{scheme}_proxy": stranger for scheme in ("http", "https", "all", "ws", "wss")}
+            proxies |= {name.upper(): address for name, address in proxies.items()}
+            home = {"HOME": str(tmp_path), "NETRC": str(tmp_path / ".netrc"), "NO_PROXY": "", "no_proxy": ""}
+            told = probe(tmp_path, upstream, **proxies, **home)
+    assert answered(told) == ["HTTP 307 redirect"]
+    assert asked
+    assert not any(b"authorization" in raw.lower() for raw in asked)
+    assert strangers == []
+
+
+def test_a_cookie_is_not_sent_back() -> None:
+    asked: list[bytes] = []
+
+    def with_cookie(raw: bytes) -> bytes:
+        asked.append(raw)
+        return http(b"{}", b"Set-Cookie: caught=you; Path=/")
+
+    async def ask_twice(url: str) -> None:
+        async with open_session(30) as session:
+            for _ in range(2):
+                await fetch(session, Request("GET", url))
+
+    with a_listener(with_cookie) as upstream:
+        asyncio.run(ask_twice(upstream.replace("127.0.0.1", "localhost")))  # no jar keeps cookies of bare numbers
+    assert len(asked) == 2
+    assert not any(b"caught" in raw for raw in asked)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Set-Cookie: " + b"; ".join([b"\xff=\x7f"] * 300),
+        b'Set-Cookie: a="' + b"\\" * 999,
+        b"Link: <" + b"[" * 999 + b">; rel=next",
+        b"Content-Type: " + b";=" * 999,
+        b"Content-Type: text/html; charset=\xff",
+        b"Content-Disposition: attachment; filename*=" + b"'" * 99,
+        b"Refresh: 0; url=http://127.0.0.1:1/",
+        b'Alt-Svc: h2=":1"; ma=999999',
+        b"Strict-Transport-Security: max-age=999999",
+    ],
+)
+def test_a_header_that_nobody_asked_for_changes_nothing(header: bytes) -> None:
+    async def ask(url: str) -> bytes:
+        async with open_session(30) as session:
+            await fetch(session, Request("GET", url))
+            return await fetch(session, Request("GET", url))
+
+    with a_listener(lambda _: http(b"{}", header)) as upstream:
+        assert asyncio.run(ask(upstream)) == b"{}"
+
+
+class Authority:
+    """Somebody who vouches for names."""
+
+    def __init__(self) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority")])
+        self._number = x509.random_serial_number()
+        unlimited = x509.BasicConstraints(ca=True, path_length=None)
+        self.certificate = self._sign(self._name, self._key, unlimited, days=1)
+
+    def vouch(self, folder: Path, address: str, days: int) -> Path:
+        """A certificate with its key, for as many days to come."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
+        certificate = self._sign(x509.Name([]), key, name, days)
+        path = folder / f"{address}-{days}-{self._number}.pem"
+        private = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + private)
+        return path
+
+    def _sign(
+        self, name: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType, days: int
+    ) -> x509.Certificate:
+        now = datetime.now(UTC)
+        builder = x509.CertificateBuilder(self._name, name, key.public_key(), x509.random_serial_number())
+        builder = builder.not_valid_before(now - timedelta(days=9)).not_valid_after(now + timedelta(days=days))
+        return builder.add_extension(extension, critical=True).sign(self._key, hashes.SHA256())
+
+
+@contextmanager
+def over_tls(certificate: Path, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Iterator[str]:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate)
+    if newest < ssl.TLSVersion.TLSv1_2:
+        tls.set_ciphers("ALL:@SECLEVEL=0")
+        tls.minimum_version = ssl.TLSVersion.TLSv1
+    tls.maximum_version = newest
+    with a_listener(lambda _: http(b"{}"), tls) as base:
+        yield base
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
+def test_of_servers_over_tls_only_the_one_that_is_vouched_for_is_believed(tmp_path: Path) -> None:
+    trusted, stranger = Authority(), Authority()
+    (tmp_path / "trusted.pem").write_bytes(trusted.certificate.public_bytes(serialization.Encoding.PEM))
+    good = trusted.vouch(tmp_path, "127.0.0.1", days=1)
+    with (
+        over_tls(good) as right,
+        over_tls(trusted.vouch(tmp_path, "127.0.0.2", days=1)) as of_another_name,
+        over_tls(trusted.vouch(tmp_path, "127.0.0.1", days=-1)) as expired,
+        over_tls(stranger.vouch(tmp_path, "127.0.0.1", days=1)) as of_a_stranger,
+        over_tls(good, ssl.TLSVersion.TLSv1_1) as old,
+    ):
+        urls = (right, of_another_name, expired, of_a_stranger, old)
+        told = probe(tmp_path, *urls, SSL_CERT_FILE=str(tmp_path / "trusted.pem"))
+    assert answered(told) == ["not understood: no JSON-RPC answer", *["TLS failed"] * 4]

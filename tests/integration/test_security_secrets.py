@@ -1,0 +1,283 @@
+"""A secret of the configuration or the environment is in nothing that the real commands print, serve, store or show.
+
+The upstreams are hostile: whatever they were told, they say back, in every part of an answer.
+"""
+
+import base64
+import itertools
+import os
+import socketserver
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import ClassVar
+
+import aiohttp
+import pytest
+
+from tests.integration.fast import LOOKOUT, POLICY, run
+from tests.integration.planted import a_listener
+from tests.integration.served import HISTORY, LIVE, a_free_port
+from tests.integration.together import a_group, answer, living, until
+
+# One for each place, so that a leak tells where it came from; the last is in the environment and asked for by nobody.
+CANARY = "canary"
+PLACES = ("user", "password", "path", "query", "header", "rpc", "unused")
+VARIABLES = {f"LOOKOUT_TEST_{place.upper()}": f"{CANARY}-{place}-5q7" for place in PLACES}
+
+
+def fills(place: str) -> str:
+    return f"${{LOOKOUT_TEST_{place.upper()}}}"
+
+
+def a_config(upstream: str, *, ports: list[int], format_: str, store: str = "sqlite:lookout.db") -> str:
+    """Every kind of source, with secrets wherever one can be; half of them written out, half from the environment."""
+    address = upstream.replace("://", f"://{fills('user')}:{CANARY}-written@")
+    url = f"{address}/v3/{fills('path')}?key={fills('query')}&other={CANARY}-written"
+    rpc = f'"{url}", "{upstream}/v3/{fills("rpc")}", "{upstream}/{CANARY}-written"'
+    headers = f'headers = {{Authorization = "Bearer {fills("header")}", X-Api-Key = "{CANARY}-written"}}\n'
+    text = f'[store]\nurl = "{store}"\n[log]\nlevel = "debug"\nformat = "{format_}"\n'
+    text += f'[server]\nlisten = "127.0.0.1:{ports[0]}"\nworkers = 2\n'
+    text += f'[admin]\nmonitor = "127.0.0.1:{ports[1]}"\nserver = "127.0.0.1:{ports[2]}"\n'
+    text += '[monitor]\nrecord = "seen.jsonl"\n'
+    for chain_id, kind in ((1, "squid"), (137, "subgraph"), (56, "ponder"), (42161, "json")):
+        text += f'[[chains]]\nid = {chain_id}\nname = "c{chain_id}"\nblock_time_s = 12\nrpc = [{rpc}]\n'
+        for service in ("indexer", "hosted-indexer"):
+            text += f'[[{service}]]\nchain = {chain_id}\nkind = "{kind}"\nurl = "{url}"\nconfirmations = 5\n{headers}'
+            text += 'pointer = "/block"\n' if kind == "json" else ""
+            text += 'deployment = "Qm"\n' if kind == "subgraph" and service == "indexer" else ""
+    text += f'[ppoi]\nurl = "{url}"\nrequired_list = "x"\nchains = [1, 137]\n{headers}'
+    text += (
+        f'[messaging]\nurl = "{url}"\n{headers}[broadcasters]\nurl = "{url}"\nvia = "relay"\nchains = [1]\n{headers}'
+    )
+    return text + "[policy]\n" + "".join(f"{key} = {value}\n" for key, value in POLICY.items())
+
+
+class Echo:
+    """Answers a request with itself, each time in another part of an answer."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+        self._turns = itertools.count()
+
+    def __call__(self, raw: bytes) -> bytes:
+        self.heard.append(raw)
+        said = raw.decode("latin-1").replace("\r\n", " ").replace('"', "'")
+        bodies = (
+            f'{{"jsonrpc":"2.0","id":1,"error":{{"code":-32005,"message":"{said}"}}}}',
+            f'{{"errors":[{{"message":"{said}"}}]}}',
+            f'{{"jsonrpc":"2.0","id":1,"result":"{said}"}}',
+            f'{{"data":{{"{said}":"{said}"}},"{said}":{{"block":"{said}"}},"block":"{said}"}}',
+            f'["{said}"]',
+            said,
+        )
+        turn = next(self._turns)
+        body = bodies[turn % len(bodies)]
+        heads = (
+            "HTTP/1.1 200 OK",
+            f"HTTP/1.1 401 {said}",
+            f"HTTP/1.1 302 Found\r\nLocation: /{said}",
+            f"HTTP/1.1 200 OK\r\nX-You-Said: {said}",
+            f"HTTP/1.1 {said}",
+            f"HTTP/1.1 200 OK\r\n{said}",
+            f"HTTP/1.1 200 OK\r\nContent-Encoding: {said}",
+            f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nSet-Cookie: a={said}",
+            f"HTTP/1.1 200 OK\r\nTransfer-Encoding: {said}",
+            f"{said}",
+        )
+        head = heads[turn // len(bodies) % len(heads)]
+        return f"{head}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode("latin-1")
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, **VARIABLES, "COLUMNS": "500"}
+
+
+def command(folder: Path, *arguments: str, config: str = "lookout.toml") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [LOOKOUT, *arguments, "-c", config],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def check_silent(told: str) -> None:
+    for secret in (CANARY, base64.b64encode(CANARY.encode()).decode()[:8]):  # as it is, and as Basic has it
+        assert secret not in told, told[max(0, told.index(secret) - 200) :][:500]
+
+
+def all_stored(folder: Path) -> str:
+    """Every file but the configuration."""
+    files = (file for file in folder.iterdir() if file.suffix != ".toml")
+    return "".join(f"{file.name}: {file.read_bytes().decode('latin-1')}\n" for file in files)
+
+
+def shown_by_the_system(group: int) -> str:
+    """What anybody on the machine can see of the processes: how they were called, and what they are named."""
+    shown = ""
+    for pid, command_line in living(group).items():
+        shown += f"{command_line}\n"
+        with suppress(OSError):  # it ended meanwhile
+            shown += Path(f"/proc/{pid}/comm").read_text()
+            shown += "".join(task.joinpath("comm").read_text() for task in Path(f"/proc/{pid}/task").iterdir())
+    return shown
+
+
+async def served(http: aiohttp.ClientSession, base: str, *paths: str) -> str:
+    told = ""
+    for method, path in itertools.product(("GET", "OPTIONS", "POST"), paths):
+        async with http.request(method, base + path) as got:
+            told += f"{got.status} {got.reason} {got.headers} {(await got.read()).decode('latin-1')}\n"
+    return told
+
+
+@pytest.mark.parametrize("format_", ["json", "console"])
+def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret(format_: str, tmp_path: Path) -> None:
+    async def scenario(echo: Echo, upstream: str) -> None:
+        ports = [a_free_port() for _ in range(3)]
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, ports=ports, format_=format_))
+        public, *admin = [f"http://127.0.0.1:{port}" for port in ports]
+        async with aiohttp.ClientSession() as http:
+            with a_group(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
+
+                async def all_was_said() -> bool:
+                    assert process.poll() is None, (tmp_path / "said.log").read_text()
+                    both = [await answer(http, public + path) for path in (LIVE, HISTORY)]
+                    return all(both) and len(echo.heard) > 200  # each answer to several sources
+
+                await until(all_was_said, "everything was answered in every way", 80)
+                told = await served(
+                    http, public, "/", LIVE, HISTORY, "/openapi.json", "/schemas/liveness.json", "/none"
+                )
+                for base in admin:
+                    told += await served(http, base, "/metrics", "/healthz", "/readyz", "/readyz?maxAge=1", "/none")
+                told += shown_by_the_system(process.pid)
+                told += all_stored(tmp_path)
+            told += all_stored(tmp_path)
+        said = (tmp_path / "said.log").read_text()
+        assert "endpoint failed" in said  # the log of every detail was on
+        assert "Traceback" not in said
+        assert "lookout.wiring.child" in told
+        assert "not understood" in (tmp_path / "seen.jsonl").read_text()
+        check_silent(told)
+
+    echo = Echo()
+    with a_listener(echo) as upstream:
+        run(scenario(echo, upstream))
+    for place in (*VARIABLES.values(), f"{CANARY}-written"):  # all but the unused one, and names in Basic
+        if not place.startswith((f"{CANARY}-unused", f"{CANARY}-user", f"{CANARY}-password")):
+            assert any(place.encode() in raw for raw in echo.heard), place
+
+
+def test_probe_and_check_config_tell_no_secret(tmp_path: Path) -> None:
+    echo = Echo()
+    with a_listener(echo) as upstream:
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, ports=[1, 2, 3], format_="json"))
+        for _ in range(6):  # in each of the ways to answer
+            probed = command(tmp_path, "probe")
+            assert (probed.returncode, probed.stderr) == (1, "")
+            check_silent(probed.stdout)
+    checked = command(tmp_path, "check-config")
+    assert (checked.stdout, checked.stderr) == ("ok\n", "")
+    check_silent(command(tmp_path, "edge-config").stdout)
+
+
+GOOD_URL = f"https://{CANARY}:{CANARY}@host/{CANARY}?key={CANARY}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f'[messaging]\nurl = "ftp://{CANARY}@host/{CANARY}"', id="another scheme"),
+        pytest.param(f'[messaging]\nurl = "https:///{CANARY}"', id="no host"),
+        pytest.param(f'[messaging]\nurl = "https://host:{CANARY}/"', id="no port"),
+        pytest.param(f'[messaging]\nurl = ["{GOOD_URL}"]', id="a list"),
+        pytest.param(f'messaging = "{GOOD_URL}"', id="no table"),
+        pytest.param(f'[messaging]\nurl = "{GOOD_URL}', id="a quote that is missing"),
+        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nurl = "{GOOD_URL}"', id="twice"),
+        pytest.param(f"[messaging]\nurl = {GOOD_URL}", id="no quotes"),
+        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheader = {{X = "{CANARY}"}}', id="a key misspelt"),
+        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = "{CANARY}"', id="headers in one text"),
+        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = {{X = ["{CANARY}"]}}', id="a header in a list"),
+        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = {{X = "a\\n{CANARY}"}}', id="a header in two lines"),
+        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = {{"{CANARY}:" = "x"}}', id="in a header's name"),
+        pytest.param(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 1\nrpc = "{GOOD_URL}"', id="rpc in no list"),
+        pytest.param(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 1\nrpc = [["{GOOD_URL}"]]', id="rpc in two"),
+        pytest.param(f'[store]\nurl = "mysql://me:{CANARY}@host/x"', id="a store of another kind"),
+        pytest.param(f'[store]\nurl = {{a = "{CANARY}"}}', id="a store in a table"),
+        pytest.param(f'[store]\npath = "postgresql://me:{CANARY}@host/x"', id="a store under another key"),
+        pytest.param('[log]\nlevel = "${LOOKOUT_TEST_UNUSED}"', id="a variable where a choice is wanted"),
+        pytest.param('[policy]\nrecheck_s = "${LOOKOUT_TEST_UNUSED}"', id="a variable where a number is wanted"),
+        pytest.param('[server]\nlisten = "${LOOKOUT_TEST_UNUSED}"', id="a variable where an address is wanted"),
+        pytest.param('protocol = "${LOOKOUT_TEST_UNUSED}/"', id="a variable where a word is wanted"),
+    ],
+)
+def test_what_is_wrong_with_a_configuration_is_told_without_a_secret(text: str, tmp_path: Path) -> None:
+    (tmp_path / "lookout.toml").write_text(text)
+    outcome = command(tmp_path, "check-config")
+    assert outcome.returncode == 2
+    assert outcome.stderr.startswith("lookout: lookout.toml: ")
+    assert "Traceback" not in outcome.stderr
+    check_silent(outcome.stdout + outcome.stderr)
+
+
+class Database(socketserver.BaseRequestHandler):
+    """Speaks as PostgreSQL does, asks for the password in clear, and says it back in its refusal."""
+
+    heard: ClassVar[set[str]] = set()
+
+    def handle(self) -> None:
+        startup = self.request.recv(65_536)
+        while startup[4:8] in (b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30"):  # may we have TLS, or Kerberos: no
+            self.request.sendall(b"N")
+            startup = self.request.recv(65_536)
+        self.request.sendall(b"R\0\0\0\x08\0\0\0\x03")
+        password = self.request.recv(65_536)[5:].rstrip(b"\0")
+        if not password:  # the caller was ended meanwhile
+            return
+        self.heard.add(password.decode())
+        fields = b"SFATAL\0VFATAL\0C28P01\0Mno " + password + b", " + startup[8:].replace(b"\0", b" ") + b"\0"
+        fields += b"Dis it " + password + b"\0Hor " + password + b"\0\0"
+        self.request.sendall(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)
+
+
+@contextmanager
+def a_hostile_database() -> Iterator[int]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Database) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_database_that_repeats_the_password_has_it_told_to_nobody(tmp_path: Path) -> None:
+    async def scenario(store: str) -> None:
+        ports = [a_free_port() for _ in range(3)]
+        config = a_config("http://127.0.0.1:1", ports=ports, format_="json", store=store)
+        (tmp_path / "lookout.toml").write_text(config)
+        async with aiohttp.ClientSession() as http:
+            with a_group(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
+
+                async def both_have_failed() -> bool:
+                    assert process.poll() is None, (tmp_path / "said.log").read_text()
+                    said = (tmp_path / "said.log").read_text()
+                    return said.count("PostgreSQL lookout on 127.0.0.1") >= 2
+
+                await until(both_have_failed, "monitor and server were refused", 60)
+                told = shown_by_the_system(process.pid)
+                told += await served(http, f"http://127.0.0.1:{ports[0]}", LIVE, HISTORY, "/")
+            check_silent(told + all_stored(tmp_path))
+
+    with a_hostile_database() as port:
+        run(scenario(f"postgresql://me:{fills('password')}%2F%40@127.0.0.1:{port}/lookout?sslmode=disable"))
+    assert Database.heard == {VARIABLES["LOOKOUT_TEST_PASSWORD"] + "/@"}

@@ -1,0 +1,361 @@
+"""Messages between the rules and their targets: stored first, then sent, and none lost or doubled on the way."""
+
+import asyncio
+import re
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lookout.alerts.sending import NotAcceptedError, Way
+from lookout.alerts.wording import Words
+from lookout.clock import SystemClock
+from lookout.config import ConfigError, read_config
+from lookout.core.alerting import Rule, Rules
+from lookout.core.model import Status
+from lookout.core.pieces import Pieces, StateError
+from lookout.monitor.alerting import FRESH_MS, MOST_WAITING, Alerts, Telling
+from lookout.monitor.instruments import Instruments
+from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
+
+TARGETS = {"ops": "address of ops", "chat": "address of chat"}
+WITHIN_S = 20
+
+
+class SetClock(SystemClock):
+    """A clock that stands still until it is moved."""
+
+    elapsed = 0
+
+    def elapsed_ms(self) -> int:
+        return self.elapsed
+
+
+def a_telling(targets: dict[str, str] | None = None, group_ms: int = 0, give_up_ms: int = HOUR) -> Telling:
+    targets = TARGETS if targets is None else targets
+    rule = Rule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, tuple(targets))
+    return Telling(Rules((rule,), group_ms, MINUTE), targets, give_up_ms)
+
+
+class Night:
+    """Alerts with a store, receivers by their addresses, and publications a second apart."""
+
+    def __init__(
+        self, telling: Telling | None = None, stored: dict[str, bytes] | None = None, first_wait_s: float = 0.01
+    ) -> None:
+        self.registry = CollectorRegistry()
+        self.clock = SetClock()
+        self.store = {} if stored is None else stored
+        self.sent: list[tuple[str, str]] = []
+        self.refusing: set[str] = set()
+        self.held: dict[str, threading.Event] = {}
+        self.buggy = False
+        self.asked = 0
+        self.at = NOON
+        instruments = Instruments(self.registry, self.clock)
+        self.alerts = Alerts(telling or a_telling(), self.store, self.clock, instruments, self.way, first_wait_s)
+        self.alerts.start()
+
+    def way(self, address: str) -> Way:
+        def send(words: Words, /) -> None:
+            if self.buggy:
+                raise ZeroDivisionError
+            if address in self.held:
+                self.held[address].wait(WITHIN_S)
+            if address in self.refusing:
+                raise NotAcceptedError
+            self.sent.append((address, words.title))
+
+        return send
+
+    def publish(self, status: Status, *, is_stored: bool = True, whole: bool = False) -> Pieces:
+        self.at += SECOND
+        self.alerts.published(self.at, [a_row(status)])
+        pieces = self.alerts.pieces(whole=whole)
+        if is_stored:
+            self.store.update(pieces.put)
+            for name in pieces.delete:
+                self.store.pop(name, None)
+            self.alerts.stored(self.clock.elapsed)
+        return pieces
+
+    def ask(self) -> None:
+        self.asked += 1
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(name, labels)
+
+    def messages(self) -> list[str]:
+        return [name for name in self.store if name.startswith("alerts/")]
+
+
+def retried(night: Night, target: str) -> float:
+    return night.metric("lookout_alert_messages_total", target=target, outcome="retried") or 0
+
+
+def played(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(3 * WITHIN_S):
+            await scenario()
+
+    asyncio.run(bounded())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WITHIN_S):
+        while not holds():  # noqa: ASYNC110  threads decide
+            await asyncio.sleep(0.01)
+
+
+def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publication() -> None:
+    async def scenario() -> None:
+        night = Night()
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable", is_stored=False)
+            await asyncio.sleep(0.05)
+            assert night.sent == []
+            night.publish("unavailable", whole=True)
+            assert len(night.messages()) == 2
+            await until(lambda: len(night.sent) == 2)
+            await until(lambda: night.asked == 2)
+            assert sorted(night.sent) == [
+                (TARGETS[name], "Lookout: messaging is unavailable") for name in sorted(TARGETS)
+            ]
+            night.publish("unavailable")
+            assert night.messages() == []
+            night.publish("unavailable")
+            await asyncio.sleep(0.05)
+        assert len(night.sent) == 2
+        assert night.metric("lookout_alert_messages_total", target="ops", outcome="sent") == 1
+        assert night.metric("lookout_alerts_firing") == 1
+
+    played(scenario)
+
+
+def test_who_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None:
+    async def scenario() -> None:
+        first = Night()
+        first.refusing = {TARGETS["chat"]}
+        async with first.alerts.sending(first.ask):
+            first.publish("unavailable")
+            await until(lambda: first.sent == [(TARGETS["ops"], "Lookout: messaging is unavailable")])
+            await until(lambda: retried(first, "chat") >= 1)
+            first.publish("unavailable")
+        second = Night(stored=dict(first.store))
+        second.at = first.at
+        async with second.alerts.sending(second.ask):
+            await asyncio.sleep(0.05)
+            assert second.sent == []  # before it has written, the store may not be its own
+            second.publish("unavailable", whole=True)
+            await until(lambda: second.sent == [(TARGETS["chat"], "Lookout: messaging is unavailable")])
+            second.publish("current")
+            await until(lambda: len(second.sent) == 3)
+            assert {title for _, title in second.sent[1:]} == {"Lookout: messaging recovered"}
+
+    played(scenario)
+
+
+def test_who_may_have_been_taken_over_from_does_not_send_before_it_has_stored_again() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}))
+        night.publish("unavailable")
+        night.clock.elapsed += FRESH_MS  # frozen, say
+        async with night.alerts.sending(night.ask):
+            await until(lambda: night.asked > 0)
+            await asyncio.sleep(0.05)
+            assert night.sent == []
+            night.publish("unavailable")
+            await until(lambda: len(night.sent) == 1)
+
+    played(scenario)
+
+
+def test_a_process_frozen_just_before_it_sends_does_not() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}))
+        night.publish("unavailable")
+        frozen = threading.Event()
+
+        def look() -> int:
+            if threading.current_thread().name == "tell ops" and not frozen.is_set():
+                night.clock.elapsed += FRESH_MS
+                frozen.set()
+            return night.clock.elapsed
+
+        night.clock.elapsed_ms = look  # type: ignore[method-assign]
+        async with night.alerts.sending(night.ask):
+            await until(lambda: frozen.is_set() and night.asked > 0)
+            assert night.sent == []
+            night.publish("unavailable")
+            await until(lambda: len(night.sent) == 1)
+
+    played(scenario)
+
+
+def test_of_too_many_messages_the_oldest_go() -> None:
+    night = Night(a_telling({"ops": "a"}))
+    for n in range(MOST_WAITING + 7):
+        night.publish("unavailable" if n % 2 == 0 else "current")
+    assert len(night.messages()) == MOST_WAITING
+    assert min(int(name.split("/")[1]) for name in night.messages()) == 7
+    assert night.metric("lookout_alert_queue", target="ops") == MOST_WAITING
+    assert night.metric("lookout_alert_messages_total", target="ops", outcome="dropped") == 7
+
+
+def test_a_message_is_given_up_after_its_time_and_not_by_a_clock_that_was_set() -> None:
+    night = Night(a_telling({"ops": "a"}, give_up_ms=2 * SECOND))
+    night.publish("unavailable")
+    night.at += HOUR
+    night.alerts.start()
+    night.publish("unavailable")
+    night.publish("unavailable")
+    assert len(night.messages()) == 1
+    night.publish("unavailable")
+    assert night.messages() == []
+    assert night.metric("lookout_alert_messages_total", target="ops", outcome="given-up") == 1
+
+
+def test_a_target_that_hangs_hangs_alone() -> None:
+    async def scenario() -> None:
+        night = Night()
+        night.held = {TARGETS["chat"]: threading.Event()}
+        try:
+            async with night.alerts.sending(night.ask):
+                for n in range(3):
+                    night.publish("unavailable" if n % 2 == 0 else "current")
+                    await until(lambda n=n: len(night.sent) == n + 1)  # type: ignore[misc]
+                assert {address for address, _ in night.sent} == {TARGETS["ops"]}
+                assert night.metric("lookout_alert_queue", target="chat") == 3
+                night.held[TARGETS["chat"]].set()
+                await until(lambda: len(night.sent) == 6)
+        finally:
+            night.held[TARGETS["chat"]].set()
+
+    played(scenario)
+
+
+def test_the_end_waits_for_what_is_being_sent() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}))
+        night.held = {"a": threading.Event()}
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await asyncio.sleep(0.05)
+            asyncio.get_running_loop().call_later(0.2, night.held["a"].set)
+        assert len(night.sent) == 1
+        night.publish("unavailable")
+        assert night.messages() == []
+
+    played(scenario)
+
+
+def test_the_end_does_not_wait_long_for_a_target_that_hangs() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}))
+        night.held = {"a": threading.Event()}
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await asyncio.sleep(0.05)
+        assert night.sent == []
+        night.held["a"].set()
+
+    played(scenario)
+
+
+def test_a_message_is_tried_again_until_it_is_accepted() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}))
+        night.refusing = {"a"}
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await until(lambda: retried(night, "ops") >= 3)
+            night.publish("current")
+            night.refusing = set()
+            await until(lambda: len(night.sent) == 2)
+        assert [title for _, title in night.sent] == [
+            "Lookout: messaging is unavailable",
+            "Lookout: messaging recovered",
+        ]
+
+    played(scenario)
+
+
+def test_a_bug_while_sending_is_told_and_the_message_tried_again() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}))
+        night.buggy = True
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await until(lambda: retried(night, "ops") >= 1)
+        assert len(night.messages()) == 1
+
+    played(scenario)
+
+
+def test_a_quiet_night_stores_nothing_and_a_whole_write_keeps_all() -> None:
+    night = Night()
+    for _ in range(3):
+        assert night.publish("current") == Pieces({}, (), whole=False)
+    night.publish("unavailable")
+    assert set(night.publish("unavailable", whole=True).put) == {"alerts", "alerts/0", "alerts/1"}
+    assert set(night.publish("unavailable").put) == {"alerts"}  # the time that was seen
+
+
+def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
+    async def scenario() -> None:
+        night = Night(first_wait_s=HOUR)
+        night.refusing = set(TARGETS.values())
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await until(lambda: retried(night, "ops") == retried(night, "chat") == 1)
+            night.alerts.change(a_telling({"ops": "another address"}))
+            await until(lambda: night.sent == [("another address", "Lookout: messaging is unavailable")])
+            assert night.metric("lookout_alert_messages_total", target="chat", outcome="dropped") == 1
+            night.alerts.change(a_telling({"ops": "another address", "new": "b"}))
+            night.publish("current")
+            await until(lambda: night.sent[1:] == [("another address", "Lookout: messaging recovered")])
+            night.publish("unavailable")
+            await until(lambda: len(night.sent) == 4)
+            assert ("b", "Lookout: messaging is unavailable") in night.sent
+
+    played(scenario)
+
+
+@pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])
+def test_a_damaged_piece_is_named(name: str) -> None:
+    with pytest.raises(StateError, match=f"the stored piece {name} cannot be read"):
+        Night(stored={name: b"{"})
+
+
+def test_alerts_without_apprise_say_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    path = tmp_path / "lookout.toml"
+    path.write_text("[messaging]\nurl = 'http://h'\n[alerts.targets]\nops = 'json://h'\n[[alerts.rules]]\n")
+    with pytest.raises(ConfigError) as caught:
+        read_config(path, {})
+    assert caught.value.problems == [
+        f"{path}: alerts.targets: Apprise, which sends to them, is not installed; pip install 'lookout[alerts]'"
+    ]
+
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "alerts.md").read_text(encoding="utf-8")
+VARIABLES = {
+    "MAIL_PASSWORD": "x",
+    "SLACK_TOKENS": "T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
+    "PAGERDUTY_KEY": "x",
+    "HEALTHCHECKS_UUID": "x",
+}
+
+
+@pytest.mark.parametrize("example", re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
+def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: Path) -> None:
+    sources = (Path(__file__).parent.parent.parent / "lookout.example.toml").read_text(encoding="utf-8")
+    if "alerts.rules" in example and "alerts.targets" not in example:
+        example = f'[alerts.targets]\nops = "json://127.0.0.1"\n{example}'
+    path = tmp_path / "lookout.toml"
+    path.write_text(f"{sources.partition('[alerts]')[0]}\n{example}", encoding="utf-8")
+    read = read_config(path, VARIABLES)
+    assert read.alerts.rules or read.ping.url

@@ -1,0 +1,207 @@
+"""A server's own routes follow the documents and the time, on a clock that is set."""
+
+import json
+from typing import Any
+
+import pytest
+
+from lookout.api.mirror import Mirror
+from lookout.api.replies import Passing, Reply, passing
+from lookout.api.responding import respond
+from lookout.feeds.making import make
+from tests.builders import HOUR, MINUTE, NOON, SECOND
+from tests.unit.api.fakes import FakeReader, SetClock
+from tests.unit.feeds import NAMES, a_check, a_history, a_report, all_current
+
+TICK = 250
+
+
+class Followed:
+    """A mirror that looks at a fake store and at the time at each step of a clock."""
+
+    def __init__(self) -> None:
+        self.clock, self.store, self.made = SetClock(), FakeReader(), 0
+        self.mirror = Mirror(self.store, self.clock, "protocol", 5 * MINUTE, {}, feeds=self._make)
+
+    def _make(self, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> Passing:
+        self.made += 1
+        return passing(make(NAMES, live, history, now, received_ago_ms))
+
+    def publish(self, live: bytes, history: bytes | None = None) -> None:
+        self.store.put("live", live)
+        if history is not None:
+            self.store.put("history", history)
+        self.tick()
+
+    def tick(self, *, wall: bool = True) -> None:
+        self.clock.elapsed += TICK
+        self.clock.wall += TICK if wall else 0
+        self.mirror.look()
+        self.mirror.look_at_the_time()
+
+    def pass_by(self, duration_ms: int) -> None:
+        for _ in range(duration_ms // TICK):
+            self.tick()
+
+    def ask(self, path: str) -> Reply:
+        return respond(self.mirror.resources, "GET", path, None)
+
+    def json(self, path: str) -> Any:
+        return json.loads(self.ask(path).body)
+
+    def message(self, stem: str = "/badge") -> str:
+        message: str = self.json(f"{stem}.json")["message"]
+        assert f">{message}</text>" in self.ask(f"{stem}.svg").body.decode()
+        return message
+
+
+def max_age_s(reply: Reply) -> int:
+    caching = dict(reply.headers)["cache-control"]
+    public, max_age, must = caching.split(", ")
+    assert (public, must) == ("public", "must-revalidate")
+    return int(max_age.removeprefix("max-age="))
+
+
+def test_before_the_first_report_nothing_is_known_and_nothing_is_kept() -> None:
+    followed = Followed()
+    assert followed.message() == followed.message("/badge/indexer") == "unknown"
+    assert max_age_s(followed.ask("/badge.svg")) == 0
+    for path in ("/feed.atom", "/summary.json", "/status.json"):
+        assert followed.ask(path).http_code == 503
+        assert "error" in followed.json(path)
+    assert followed.ask("/badge/indexer/1.svg").http_code == 404
+
+
+def test_the_first_report_is_there_as_soon_as_it_was_looked_at() -> None:
+    followed = Followed()
+    followed.store.put("live", a_report(*all_current()))
+    followed.mirror.look()
+    assert followed.message() == "current"
+
+
+@pytest.mark.clause("C3", "C4", "M14")
+def test_rows_turn_grey_at_their_instant_though_nothing_is_published_any_more() -> None:
+    followed = Followed()
+    followed.publish(a_report(*all_current(a_check("current", "ppoi", 1, lifetime=100 * SECOND))))
+    assert [followed.message(stem) for stem in ("/badge", "/badge/ppoi/1", "/badge/indexer/1")] == ["current"] * 3
+    assert followed.json("/status.json")["status"]["indicator"] == "none"
+    followed.pass_by(100 * SECOND - 2 * TICK)
+    assert [followed.message(stem) for stem in ("/badge", "/badge/ppoi/1", "/badge/indexer/1")] == ["current"] * 3
+    followed.tick()
+    assert followed.clock.wall == NOON + 100 * SECOND
+    assert [followed.message(stem) for stem in ("/badge", "/badge/ppoi/1")] == ["unknown"] * 2
+    assert followed.message("/badge/indexer/1") == followed.message("/badge/indexer") == "current"
+    assert followed.json("/status.json")["status"]["indicator"] == "minor"
+    components = {component["id"]: component["status"] for component in followed.json("/summary.json")["components"]}
+    assert (components["ppoi-1"], components["indexer-1"]) == ("degraded_performance", "operational")
+    followed.pass_by(50 * SECOND)
+    assert followed.message("/badge/indexer/1") == "unknown"
+    assert b"silent" not in followed.ask("/feed.atom").body
+    followed.pass_by(150 * SECOND)
+    assert b"silent since" in followed.ask("/feed.atom").body
+
+
+@pytest.mark.clause("C4")
+def test_no_copy_may_be_kept_beyond_the_instant_at_which_a_row_expires() -> None:
+    followed = Followed()
+    followed.publish(a_report(*all_current()))
+    ages = []
+    while followed.message() == "current":
+        ages.append(max_age_s(followed.ask("/badge.svg")))
+        assert {max_age_s(followed.ask(path)) for path in ("/feed.atom", "/summary.json", "/badge/ppoi/1.svg")} == {
+            ages[-1]
+        }
+        assert followed.json("/badge.json")["cacheSeconds"] == ages[-1]
+        assert followed.clock.wall + ages[-1] * SECOND < NOON + 150 * SECOND
+        followed.tick()
+    assert sorted(set(ages), reverse=True) == [30, 15, 7, 3, 1, 0]
+    assert ages == sorted(ages, reverse=True)
+
+
+def test_they_are_made_when_something_is_published_or_ends_and_not_each_time_or_by_requests() -> None:
+    followed = Followed()
+    followed.publish(a_report(*all_current()))
+    made = followed.made
+    followed.pass_by(100 * SECOND)
+    for _ in range(100):
+        followed.message("/badge/ppoi/1")
+    assert followed.made == made
+    followed.pass_by(50 * SECOND)
+    assert followed.made == made + 6  # a shorter time five times, and then the end of it
+    followed.publish(a_report(*all_current(), at=NOON + 150 * SECOND))
+    assert followed.made == made + 7
+
+
+def test_a_badge_of_a_row_is_made_once_and_none_of_a_row_that_is_not_there() -> None:
+    followed = Followed()
+    followed.publish(a_report(*all_current()))
+    resources = followed.mirror.resources
+    known = len(resources)
+    assert resources["/badge/ppoi/1.svg"] is resources["/badge/ppoi/1.svg"]
+    for path in (
+        "/badge/ppoi/2.svg",
+        "/badge/ppoi/1.png",
+        "/badge/ppoi/1",
+        "/badge/other.svg",
+        "/badge/.svg",
+        "/badge/",
+    ):
+        assert followed.ask(path).http_code == 404
+        assert list(followed.json(path)) == ["message"]
+    assert len(resources) == known + 1
+
+
+@pytest.mark.parametrize("by", [HOUR, -HOUR], ids=["forward", "back"])
+@pytest.mark.clause("C2", "C3")
+def test_a_clock_that_is_set_is_noticed_at_once(by: int) -> None:
+    followed = Followed()
+    followed.publish(a_report(*all_current()))
+    followed.clock.wall += by
+    followed.tick()
+    assert followed.message() == "unknown"
+    followed.clock.wall -= by
+    followed.tick()
+    assert followed.message() == "current"
+
+
+@pytest.mark.clause("C3")
+def test_a_clock_that_stands_still_makes_no_row_immortal() -> None:
+    followed = Followed()
+    followed.publish(a_report(*all_current()))
+    for _ in range(150 * SECOND // TICK):
+        followed.tick(wall=False)
+    assert followed.message() == "unknown"
+
+
+def test_a_history_alone_is_new_to_the_feed() -> None:
+    followed = Followed()
+    followed.publish(a_report(*all_current()), a_history({("indexer", 1): "ccc"}))
+    assert b"<entry>" not in followed.ask("/feed.atom").body
+    followed.store.put("history", a_history({("indexer", 1): "cuc"}))
+    followed.tick()
+    assert followed.ask("/feed.atom").body.count(b"<entry>") == 1
+
+
+def test_what_cannot_be_made_is_gone_and_keeps_no_document_back() -> None:
+    store, clock = FakeReader(), SetClock()
+    calls = []
+
+    def feeds(live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> Passing:
+        calls.append(now)
+        if live == b"live 2":
+            raise RuntimeError("a bug")
+        return passing(make(NAMES, live, history, now, received_ago_ms))
+
+    mirror = Mirror(store, clock, "protocol", 5 * MINUTE, {}, feeds=feeds)
+    store.put("live", a_report(*all_current()))
+    mirror.look()
+    assert "/badge.svg" in mirror.resources
+    store.put("live", b"live 2")
+    mirror.look()
+    with pytest.raises(RuntimeError, match="a bug"):
+        mirror.look_at_the_time()
+    assert respond(mirror.resources, "GET", mirror.paths[0], None).body == b"live 2"
+    assert "/badge.svg" not in mirror.resources
+    tried = len(calls)
+    mirror.look_at_the_time()  # once is enough
+    assert len(calls) == tried

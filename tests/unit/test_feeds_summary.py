@@ -1,0 +1,150 @@
+"""The summary in Statuspage's shape: what its words stand for, and that they stand for nothing better."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from lookout.api.openapi import description
+from lookout.feeds.badges import COLOURS, MESSAGES
+from lookout.feeds.summary import COMPONENT_STATUSES, INDICATORS, status_report, summary
+from tests.builders import NOON, SECOND
+from tests.unit.feeds import HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
+
+INSTANT: Final = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"}
+NAME: Final = {"type": "string", "minLength": 1}
+PAGE: Final = {
+    "type": "object",
+    "required": ["id", "name", "url", "time_zone", "updated_at"],
+    "properties": {"id": NAME, "name": NAME, "url": NAME, "time_zone": {"const": "Etc/UTC"}, "updated_at": INSTANT},
+}
+STATUS: Final = {
+    "type": "object",
+    "required": ["indicator", "description"],
+    "properties": {"indicator": {"enum": ["none", "minor", "major", "critical"]}, "description": NAME},
+}
+COMPONENT: Final = {
+    "type": "object",
+    "required": ["id", "name", "status", "position", "updated_at", "group", "group_id", "page_id", "description"],
+    "properties": {
+        "id": NAME,
+        "name": NAME,
+        "status": {
+            "enum": ["operational", "degraded_performance", "partial_outage", "major_outage", "under_maintenance"]
+        },
+        "position": {"type": "integer", "minimum": 1},
+        "updated_at": INSTANT,
+        "group": {"type": "boolean"},
+        "group_id": {"type": ["string", "null"]},
+    },
+}
+INCIDENT: Final = {
+    "type": "object",
+    "required": ["id", "name", "status", "impact", "created_at", "updated_at", "incident_updates", "components"],
+    "properties": {
+        "status": {"enum": ["investigating", "identified", "monitoring", "resolved", "postmortem"]},
+        "impact": {"enum": ["none", "minor", "major", "critical"]},
+        "created_at": INSTANT,
+        "started_at": INSTANT,
+        "updated_at": INSTANT,
+        "incident_updates": {"type": "array"},
+        "components": {"type": "array", "items": COMPONENT, "minItems": 1},
+    },
+}
+# As Atlassian documents it, as far as readers depend on it.
+STATUSPAGE: Final = {
+    "type": "object",
+    "required": ["page", "status", "components", "incidents", "scheduled_maintenances"],
+    "properties": {
+        "page": PAGE,
+        "status": STATUS,
+        "components": {"type": "array", "items": COMPONENT},
+        "incidents": {"type": "array", "items": INCIDENT},
+        "scheduled_maintenances": {"type": "array", "maxItems": 0},
+    },
+}
+
+
+def a_summary(*checks: object, history: bytes | None = None, at: int = NOON) -> Any:
+    picture = a_picture(a_report(*checks), history, at=at)
+    found = json.loads(summary(picture, NAMES))
+    Draft202012Validator(STATUSPAGE).validate(found)
+    described = description("protocol")["components"]
+    Draft202012Validator({"$ref": "#/components/schemas/Summary", "components": described}).validate(found)
+    status = json.loads(status_report(picture, NAMES))
+    assert status == {"page": found["page"], "status": found["status"]}
+    return found
+
+
+@pytest.mark.clause("C1", "C4")
+@pytest.mark.parametrize(
+    ("status", "component", "indicator", "begins"),
+    [
+        ("current", "operational", "none", "All watched services are current"),
+        ("catching-up", "degraded_performance", "minor", "Some services are catching up"),
+        ("degraded", "partial_outage", "major", "Some services are degraded"),
+        ("unavailable", "major_outage", "critical", "Some services are unavailable"),
+        ("unknown", "degraded_performance", "minor", "Not known"),
+        ("splendid", "degraded_performance", "minor", "Not known"),
+    ],
+)
+def test_a_status_has_its_word_in_statuspage(status: str, component: str, indicator: str, begins: str) -> None:
+    found = a_summary(*all_current(a_check(status)))
+    (row,) = [component for component in found["components"] if component["id"] == "indexer-1"]
+    assert (row["name"], row["status"]) == ("indexer on Ethereum", component)
+    assert row["description"].startswith("unknown: " if status == "splendid" else f"{status}: ")
+    assert found["status"]["indicator"] == indicator
+    assert found["status"]["description"].startswith(f"{begins}")
+    assert "as of 2026-11-05 12:00:00 UTC" in found["status"]["description"]
+
+
+@pytest.mark.clause("C3", "C4", "M14")
+def test_a_row_that_has_expired_is_not_operational_and_says_when_it_was_seen() -> None:
+    found = a_summary(*all_current(), at=NOON + 150 * SECOND)
+    assert {component["status"] for component in found["components"]} == {"degraded_performance"}
+    assert all(component["description"].startswith("stale: ") for component in found["components"])
+    assert {component["updated_at"] for component in found["components"]} == {"2026-11-05T12:00:00.000Z"}
+    assert found["status"]["indicator"] == "minor"
+    assert found["status"]["description"].startswith("Not known: there is no recent reading")
+
+
+@pytest.mark.clause("C1", "C12")
+def test_what_nobody_watches_is_no_component_and_nothing_watched_is_not_well() -> None:
+    found = a_summary(*all_current(a_check("unmonitored", "hosted-indexer", 1)))
+    assert "hosted-indexer-1" not in {component["id"] for component in found["components"]}
+    assert [component["position"] for component in found["components"]] == list(range(1, 17))
+    assert found["status"]["indicator"] == "none"
+    nothing = a_summary(*(a_check("unmonitored", c["service"], c["chainId"]) for c in all_current()))
+    assert (nothing["components"], nothing["status"]["indicator"]) == ([], "minor")
+    assert "nothing is watched" in nothing["status"]["description"]
+
+
+def test_incidents_are_those_that_last_of_rows_that_have_not_recovered() -> None:
+    checks = all_current(a_check("unavailable"), a_check("unknown", chain_id=137))
+    history = a_history({("indexer", 1): "cuu", ("indexer", 137): "ckk", ("ppoi", 1): "ccd", ("ppoi", 56): "cuc"})
+    found = {incident["id"]: incident for incident in a_summary(*checks, history=history)["incidents"]}
+    assert set(found) == {"indexer-1-2026-11-05T11:55:00.000Z", "indexer-137-2026-11-05T11:55:00.000Z"}
+    one = found["indexer-1-2026-11-05T11:55:00.000Z"]
+    assert (one["impact"], one["started_at"], one["resolved_at"]) == ("critical", "2026-11-05T11:55:00.000Z", None)
+    assert [component["id"] for component in one["components"]] == ["indexer-1"]
+    assert found["indexer-137-2026-11-05T11:55:00.000Z"]["impact"] == "minor"
+
+
+@pytest.mark.clause("C5", "C7")
+def test_rows_of_any_name_are_components() -> None:
+    found = a_summary(a_check("current", HOSTILE), None, {"service": "indexer", "chainId": -1})
+    assert [component["status"] for component in found["components"]] == ["operational"]
+    assert found["status"]["indicator"] == "minor"  # the mainnets' rows are not there
+
+
+def test_what_words_and_colours_stand_for_is_documented() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
+    for status in ("current", "catching-up", "degraded", "unavailable", "unknown"):
+        named = f"`{status}`, or stale" if status == "unknown" else f"`{status}`"
+        assert f"| {named} | `{COMPONENT_STATUSES[status]}` | `{INDICATORS[status]}` |" in page
+        assert f"| {named} | {MESSAGES[status]} | " in page
+        assert f", `{COLOURS[status]}` |" in page
+    assert (COMPONENT_STATUSES["stale"], INDICATORS["stale"]) == (COMPONENT_STATUSES["unknown"], INDICATORS["unknown"])
+    assert (MESSAGES["stale"], COLOURS["stale"]) == (MESSAGES["unknown"], COLOURS["unknown"])

@@ -1,0 +1,378 @@
+"""Another plan while the monitor runs: in the ledger, and for the tasks that ask and publish."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from lookout.core.heads import Pace, Reading
+from lookout.core.ledger import Ledger
+from lookout.core.log import Event, HeadRead, Started, Stopped
+from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers, unobserved
+from lookout.core.pieces import Pieces, decode_state, encode_changes
+from lookout.core.plan import Plan
+from lookout.core.wire import Document
+from lookout.monitor.publishing import Publisher
+from lookout.monitor.recording import Recorder
+from lookout.monitor.watching import Watcher
+from lookout.replay import read_log
+from lookout.sources.fetching import Session
+from lookout.sources.source import Now
+from lookout.store.protocol import DocumentName
+from tests.builders import INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tests.property.events import logs
+
+FAILED = Failed("timeout")
+POLYGON = Check("indexer", 137)
+
+
+def a_ledger(plan: Plan) -> Ledger:
+    ledger = Ledger(plan)
+    ledger.start(NOON)
+    ledger.publish(NOON)
+    return ledger
+
+
+def buckets(ledger: Ledger) -> dict[Check, str]:
+    return {row.check: row.buckets for row in ledger.view().rows}
+
+
+@pytest.mark.clause("M7", "M14")
+def test_what_is_watched_before_and_after_keeps_its_row_to_the_byte_and_its_failures() -> None:
+    ledger, untouched = a_ledger(a_plan()), a_ledger(a_plan())
+    for each in (ledger, untouched):
+        each.observe(Observation(PPOI, NOON + SECOND, FAILED))
+        each.observe(Observation(PPOI, NOON + 2 * SECOND, FAILED))
+        each.observe(Observation(MESSAGING, NOON + 2 * SECOND, Peers(3)))  # which nobody has published yet
+    ledger.replan(a_plan(chains=(1, 137)))
+    for each in (ledger, untouched):
+        each.publish(NOON + 3 * SECOND)
+    rows = json.loads(ledger.live().body)["checks"]
+    assert [row for row in rows if row["chainId"] != 137] == json.loads(untouched.live().body)["checks"]
+    assert ledger.observe(Observation(PPOI, NOON + 4 * SECOND, FAILED)).status == "unavailable"  # the third
+
+
+@pytest.mark.clause("H15", "H2")
+def test_a_chain_taken_out_leaves_both_documents_and_finds_its_buckets_again() -> None:
+    ledger = a_ledger(a_plan(chains=(1, 137)))
+    ledger.replan(a_plan())
+    ledger.publish(NOON + 5 * MINUTE)
+    assert {row.check.chain_id for row in ledger.rows} == {check.chain_id for check in buckets(ledger)} == {None, 1}
+    ledger.publish(NOON + 10 * MINUTE)
+    ledger.replan(a_plan(chains=(1, 137)))
+    ledger.publish(NOON + 15 * MINUTE)
+    assert (buckets(ledger)[POLYGON], buckets(ledger)[INDEXER]) == ("?--?", "????")
+
+
+@pytest.mark.clause("H15")
+def test_a_chain_taken_out_and_put_back_before_anything_was_published_never_left() -> None:
+    ledger = a_ledger(a_plan(chains=(1, 137)))
+    ledger.replan(a_plan())
+    ledger.replan(a_plan(chains=(1, 137)))
+    ledger.publish(NOON + 90 * SECOND)
+    ledger.publish(NOON + 5 * MINUTE)
+    assert set(buckets(ledger).values()) == {"??"}
+
+
+def test_other_thresholds_count_from_the_next_evaluation() -> None:
+    ledger = a_ledger(a_plan())
+    assert ledger.observe(Observation(MESSAGING, NOON, FAILED)).status == "unknown"
+    ledger.replan(a_plan(limits=replace(LAUNCH, failures_for_unavailable=2)))
+    assert ledger.row(MESSAGING).status == "unknown"
+    assert ledger.observe(Observation(MESSAGING, NOON + SECOND, FAILED)).status == "unavailable"
+
+
+def test_buckets_of_another_length_are_refused() -> None:
+    ledger = a_ledger(a_plan())
+    with pytest.raises(ValueError, match="has buckets of 300 s, the configuration of 60 s"):
+        ledger.replan(a_plan(span=replace(LAUNCH_SPAN, bucket_ms=MINUTE)))
+
+
+PLANS = (
+    a_plan(),
+    a_plan(MESSAGING, INDEXER),
+    a_plan(chains=(1, 137)),
+    replace(a_plan(), chains={1: Pace(2_000, 1)}),
+    a_plan(limits=replace(LAUNCH, row_lifetime_ms=20 * SECOND, failures_for_unavailable=1)),
+    a_plan(span=replace(LAUNCH_SPAN, retention_days=1, counts_from_ms=SECOND, hold_ms=MINUTE)),
+)
+
+
+class Stored:
+    """The pieces, as a store keeps them."""
+
+    def __init__(self) -> None:
+        self.pieces: dict[str, bytes] = {}
+
+    def take(self, ledger: Ledger) -> None:
+        changes = encode_changes(ledger.changes())
+        kept = {} if changes.whole else {k: v for k, v in self.pieces.items() if k not in changes.delete}
+        self.pieces = kept | changes.put
+
+
+def happen(ledger: Ledger, event: Event) -> None:
+    match event:
+        case Started(at):
+            ledger.start(at)
+        case Observation(check, _, _) if ledger.watches(check):
+            ledger.observe(event)
+        case HeadRead(chain_id, reading) if ledger.follows(chain_id):
+            ledger.read_head(chain_id, reading)
+    ledger.publish(event.at)
+
+
+@given(logs(), st.lists(st.sampled_from(PLANS), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_to_go_on_under_another_plan_is_to_begin_anew_under_it_with_all_that_is_known(
+    log: list[Event], plans: list[Plan], chance: Random
+) -> None:
+    """And what is stored of it, which is only what changed, is all of it."""
+    ledger = Ledger(PLANS[0])
+    stored = Stored()
+    plan = PLANS[0]
+    for event in log:
+        if isinstance(event, Stopped):
+            continue
+        happen(ledger, event)
+        stored.take(ledger)
+        if chance.random() < 0.3:
+            plan = chance.choice(plans)
+            anew = Ledger(plan, ledger.state())
+            ledger.replan(plan)
+            for each in (anew, ledger):
+                each.publish(event.at)
+            assert (ledger.live(), ledger.history(), ledger.state()) == (anew.live(), anew.history(), anew.state())
+            stored.take(ledger)
+        restarted = Ledger(plan, decode_state(stored.pieces))
+        restarted.publish(event.at)
+        assert (ledger.live(), ledger.history()) == (restarted.live(), restarted.history())
+
+
+def test_who_left_is_stored_as_never_observed() -> None:
+    stored, ledger = Stored(), a_ledger(a_plan(chains=(1, 137)))
+    ledger.read_head(137, Reading(NOON, 1, NOON))
+    ledger.observe(Observation(POLYGON, NOON, FAILED))
+    ledger.publish(NOON)
+    stored.take(ledger)
+    ledger.replan(a_plan())
+    ledger.publish(NOON + SECOND)
+    stored.take(ledger)
+    again = Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces))
+    assert again.row(POLYGON) == unobserved(POLYGON)
+    assert again.state().heads == {1: (), 137: ()}
+
+
+class FastLoop(asyncio.SelectorEventLoop):
+    """An event loop that does not wait: when nothing is ready, its time jumps to the next timer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._jumped_s = 0.0
+        selector = self._selector  # type: ignore[attr-defined]
+        select = selector.select
+
+        def jump(timeout_s: float | None = None) -> object:
+            self._jumped_s += timeout_s or 0
+            return select(0)
+
+        selector.select = jump
+
+    def time(self) -> float:
+        return self._jumped_s
+
+
+class FastClock:
+    def now(self) -> int:
+        return NOON + self.elapsed_ms()
+
+    def elapsed_ms(self) -> int:
+        return round(asyncio.get_running_loop().time() * 1000)
+
+
+class Even(Random):
+    """The same luck for everybody."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+class InLine:
+    async def call(self, work: Callable[[], None], /) -> None:
+        work()
+
+
+class Kept:
+    """A writer that keeps the documents, with when they came."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[int, Mapping[DocumentName, Document]]] = []
+
+    def load(self) -> dict[str, bytes]:
+        return {}
+
+    def write(self, documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+        self.written.append((FastClock().elapsed_ms(), documents))
+
+    def close(self) -> None: ...
+
+
+class Asked:
+    """A source that takes a second to answer, and remembers when it was asked."""
+
+    def __init__(self, check: Check, found: Found = FAILED) -> None:
+        self.name = "asked"
+        self.checks = (check,)
+        self.asked: list[int] = []
+        self._found = found
+
+    async def probe(self, _session: Session, now: Now, /) -> Mapping[Check, Found]:
+        self.asked.append(now() - NOON)
+        await asyncio.sleep(1)
+        return {self.checks[0]: self._found}
+
+
+class Read:
+    """An endpoint that takes a second to answer, and remembers when it was asked."""
+
+    name = "read"
+
+    def __init__(self, chain_id: int = 1) -> None:
+        self.chain_id = chain_id
+        self.asked: list[int] = []
+
+    async def read(self, _session: Session, now: Now, /) -> Reading:
+        self.asked.append(now() - NOON)
+        await asyncio.sleep(1)
+        return Reading(now(), 100, now())
+
+
+def lived(
+    seconds: float,
+    plan: Plan,
+    sources: list[Asked],
+    endpoints: list[Read],
+    *happenings: tuple[float, Callable[..., None]],
+) -> Kept:
+    """Let a monitor live for so long; what happens is called at its second with the publisher and the watcher."""
+    writer, no_session = Kept(), cast("Session", None)
+
+    async def live() -> None:
+        clock = FastClock()
+        publisher = Publisher(
+            Ledger(plan), writer, clock, plan.limits, 60_000, open_thread=lambda: nullcontext(InLine())
+        )
+        watcher = Watcher(sources, endpoints, publisher, no_session, clock, plan.limits, Even())
+        publisher.start()
+        tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(publisher.run())]
+        for at_s, happening in sorted(happenings, key=lambda each: each[0]):
+            await asyncio.sleep(at_s - asyncio.get_running_loop().time())
+            happening(publisher, watcher)
+        await asyncio.sleep(seconds - asyncio.get_running_loop().time())
+        for task in tasks:
+            assert not task.done(), task.exception()
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with asyncio.Runner(loop_factory=FastLoop) as runner:
+        runner.run(live())
+    return writer
+
+
+def going_on_with(plan: Plan, sources: list[Asked], endpoints: list[Read]) -> Callable[[Publisher, Watcher], None]:
+    def reload(publisher: Publisher, watcher: Watcher) -> None:
+        publisher.replan(plan, 60_000, None)
+        watcher.replan(sources, endpoints, cast("Session", None), plan.limits)
+
+    return reload
+
+
+@pytest.mark.clause("M1", "M2", "M6", "M8")
+def test_who_is_not_touched_is_asked_at_the_very_same_instants() -> None:
+    def untouched() -> tuple[list[Asked], list[Read]]:
+        return [Asked(MESSAGING), Asked(INDEXER, Blocks(95))], [Read()]
+
+    def instants(sources: list[Asked], endpoints: list[Read]) -> list[list[int]]:
+        return [*(source.asked for source in sources), *(endpoint.asked for endpoint in endpoints)]
+
+    plan, wide = a_plan(), a_plan(chains=(1, 137))
+    calm = untouched()
+    lived(600, plan, *calm)
+    sources, endpoints = untouched()
+    there = going_on_with(wide, [*sources, Asked(POLYGON)], [*endpoints, Read(137)])
+    back = going_on_with(plan, sources, endpoints)
+    # While they are being asked, while they wait, one right after the other, and before they were asked at all.
+    at = [0.2, 0.2, 2.5, 2.5, 10, 31.6, 33.1, 50, 50.1, 200, 201, 333.3, 400, 400]
+    lived(600, plan, sources, endpoints, *((s, back if n % 2 else there) for n, s in enumerate(at)))
+    assert instants(sources, endpoints) == instants(*calm)
+    assert len(sources[0].asked) > 4
+
+
+@pytest.mark.clause("M5", "H2", "H15")
+def test_who_is_new_is_asked_at_once_and_who_left_never_again_and_both_documents_tell_of_it_at_once() -> None:
+    old, new = Asked(PPOI), Asked(POLYGON, Blocks(95))
+    wide, narrow = a_plan(MESSAGING, PPOI), a_plan(MESSAGING, POLYGON, chains=(137,))
+    sources = [Asked(MESSAGING, Peers(1)), old]
+    writer = lived(100, wide, sources, [Read()], (40.0, going_on_with(narrow, [sources[0], new], [Read(137)])))
+    assert max(old.asked) < 40_000 < min(new.asked) < 45_000  # after its chain's head, or the wait for it
+    at, documents = next(each for each in writer.written if each[0] >= 40_000)
+    assert at <= 40_500
+    for name, rows in (("live", "checks"), ("history", "rows")):
+        assert {row["chainId"] for row in json.loads(documents[cast("DocumentName", name)].body)[rows]} == {None, 137}
+    heartbeats = [at for at, _ in writer.written]
+    assert max(later - earlier for earlier, later in pairwise(heartbeats)) <= 30_000
+
+
+def test_a_source_that_is_replaced_while_it_is_asked_is_never_heard() -> None:
+    old, new = Asked(MESSAGING, Peers(1)), Asked(MESSAGING, Peers(2))
+    plan = a_plan()
+    writer = lived(20, plan, [old], [], (1.8, going_on_with(plan, [new], [])))
+    assert (old.asked, new.asked) == ([1_500], [3_300])
+    assert not [1 for _, documents in writer.written if b'"peers":1' in documents["live"].body]
+    assert b'"peers":2' in writer.written[-1][1]["live"].body
+
+
+@pytest.mark.clause("M8")
+def test_another_greatest_age_of_heads_asks_the_endpoints_anew_and_nobody_else() -> None:
+    plan = a_plan()
+    source, endpoint = Asked(MESSAGING, Peers(1)), Read()
+    older = replace(plan, limits=replace(LAUNCH, head_max_age_ms=90_000))
+    lived(60, plan, [source], [endpoint], (20.0, going_on_with(older, [source], [endpoint])))
+    assert [at for at in endpoint.asked if 20_000 <= at < 21_000] == [20_750]
+    assert source.asked == [1_500, 34_000]
+
+
+@pytest.mark.clause("M12")
+def test_an_indexer_that_waits_for_its_first_head_while_the_clock_is_set_is_asked_all_the_same() -> None:
+    plan, source = a_plan(), Asked(INDEXER, Blocks(95))
+    lived(60, plan, [source], [Read()], (1.0, lambda _, watcher: watcher.wake()))
+    assert source.asked
+
+
+def test_a_monitor_that_began_with_nobody_to_ask_asks_whom_it_is_given() -> None:
+    plan, source = a_plan(), Asked(MESSAGING, Peers(1))
+    lived(60, plan, [], [], (10.0, going_on_with(plan, [source], [])))
+    assert source.asked == [11_500, 44_000]
+
+
+def test_a_record_moves_to_another_file_and_both_can_be_replayed(tmp_path: Path) -> None:
+    plan, source = a_plan(), Asked(MESSAGING, Peers(1))
+    first, second = (Recorder(tmp_path / name, 1_000_000) for name in ("first", "second"))
+
+    def to(recorder: Recorder) -> Callable[[Publisher, Watcher], None]:
+        return lambda publisher, _: publisher.replan(plan, 60_000, recorder)
+
+    lived(60, plan, [source], [], (0.5, to(first)), (10.0, to(second)), (20.0, to(second)))
+    kinds = []
+    for recorder, name in ((first, "first"), (second, "second")):
+        recorder.close()
+        with (tmp_path / name).open("rb") as lines:
+            kinds.append([type(event) for _, event in read_log(lines, [])])
+    assert kinds == [[Started, Observation, Stopped], [Started, Observation]]

@@ -1,0 +1,114 @@
+"""The page about security names tests that are there, and nothing is installed whose hash is not pinned."""
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tools.audit import FINE, NOT_KNOWN, VULNERABLE, NothingFoundError, Verdict, judge, packages_in
+
+ROOT: Final = Path(__file__).parent.parent.parent
+PAGE: Final = ROOT / "docs" / "security.md"
+NODE: Final = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+HASH: Final = re.compile(r"--hash=sha256:[0-9a-f]{64}\b")
+INSTALLING: Final = re.compile(r"\$\(PIP\)|\bpip3? (?:\S+ )*?(?:install|wheel)\b|\buv pip (?:install|sync)\b|\bnpm i")
+# From this very folder, and bringing nothing along.
+OWN: Final = re.compile(r"--no-deps (--no-build-isolation (--wheel-dir dist|--editable) \.|dist/lookout-\*\.whl)$")
+
+
+def named_tests() -> list[tuple[str, str]]:
+    return NODE.findall(PAGE.read_text())
+
+
+@pytest.mark.parametrize(("file", "test"), named_tests())
+def test_a_test_that_the_page_names_is_there(file: str, test: str) -> None:
+    functions = (node.name for node in ast.parse((ROOT / file).read_text()).body if isinstance(node, ast.FunctionDef))
+    assert test in functions
+
+
+def test_the_page_names_a_test_for_every_threat_and_nothing_that_only_looks_like_one() -> None:
+    text = PAGE.read_text()
+    assert text.count("test_") == sum(node.count("test_") for node in map("::".join, named_tests()))
+    threats = re.split(r"^## ", text.partition("\n# ")[2] or text, flags=re.MULTILINE)[1:]
+    without = [threat.splitlines()[0] for threat in threats if not NODE.search(threat)]
+    assert without == ["What is worth guarding", "For those who run it"]
+
+
+PINS: Final = sorted((ROOT / "requirements").glob("*.txt"))
+
+
+@pytest.mark.parametrize("pins", PINS, ids=lambda pins: pins.name)
+def test_every_requirement_is_one_version_with_its_hashes(pins: Path) -> None:
+    joined = pins.read_text().replace("\\\n", " ")
+    requirements = [line for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    assert requirements
+    for requirement in requirements:
+        assert re.match(r"[A-Za-z0-9._-]+(\[[\w,-]+\])?==\S+ ", requirement), requirement
+        assert HASH.search(requirement), requirement
+
+
+def test_every_list_of_requirements_is_pinned() -> None:
+    assert {pins.stem for pins in PINS} == {wanted.stem for wanted in (ROOT / "requirements").glob("*.in")}
+
+
+def installing_commands() -> list[str]:
+    files = [ROOT / "Makefile", *(file for room in (".ci", "deploy") for file in (ROOT / room).rglob("*"))]
+    commands = (
+        command.strip()
+        for file in files
+        if file.is_file()
+        for line in file.read_text().replace("\\\n", " ").splitlines()
+        if not re.match(r"PIP :=|\s*#", line)
+        for command in re.split(r"&&|\|\||;", line)
+    )
+    return [command for command in commands if INSTALLING.search(command)]
+
+
+def test_nothing_is_installed_without_its_hash() -> None:
+    commands = installing_commands()
+    assert len(commands) >= 4
+    assert [each for each in commands if "--require-hashes" not in each and not OWN.search(each)] == []
+
+
+CLICK: Final = {"name": "click", "version": "8.5.1", "vulns": []}
+FLAW: Final = {"id": "PYSEC-1", "fix_versions": ["9.0"], "aliases": ["CVE-1"]}
+UNKNOWN: Final = {"name": "rich", "skip_reason": "Dependency not found on PyPI and could not be audited: rich (15.0.0)"}
+
+
+@pytest.mark.parametrize(
+    ("packages", "expected"),
+    [
+        pytest.param(
+            [CLICK, CLICK], Verdict(FINE, ["1 packages, and no vulnerability of them is known"]), id="nothing is known"
+        ),
+        pytest.param(
+            [CLICK | {"vulns": [FLAW]}, UNKNOWN],
+            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, mended in 9.0"]),
+            id="a vulnerability",
+        ),
+        pytest.param(
+            [CLICK | {"vulns": [FLAW | {"fix_versions": []}]}],
+            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, not mended yet"]),
+            id="one that nobody has mended",
+        ),
+        pytest.param(
+            [CLICK, UNKNOWN],
+            Verdict(NOT_KNOWN, ["audit: PyPI told nothing of 1 of 2 packages, rich among them"]),
+            id="a package that PyPI told nothing of is not fine",
+        ),
+    ],
+)
+def test_an_audit_ends(packages: list[dict[str, object]], expected: Verdict) -> None:
+    assert judge(packages_in(json.dumps({"dependencies": packages, "fixes": []}), "")) == expected
+
+
+def test_an_audit_without_the_internet_says_so_in_a_sentence() -> None:
+    said = "Traceback (most recent call last):\n  File\nrequests.exceptions.ConnectionError: " + "x" * 1_000
+    with pytest.raises(
+        NothingFoundError, match=r"needs the internet: requests\.exceptions\.ConnectionError: x+$"
+    ) as told:
+        packages_in("", said)
+    assert len(str(told.value)) < 250
