@@ -46,7 +46,7 @@ schemas: .venv/installed ## write docs/schemas/ and docs/openapi.json from the c
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS= names some
 	$(BIN)/python -m bench $(ARGS)
 
-campaign: .venv/installed-dev .venv/packages ## everything that can go wrong, for up to an hour; ARGS= names parts, ARGS=--help lists them
+campaign: .venv/installed-dev .venv/packages ## everything that can go wrong, for long; ARGS= names parts, ARGS=--help lists them with their minutes
 	@$(BIN)/python -m campaign $(ARGS)
 
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
@@ -60,7 +60,7 @@ audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known
 	@.venv-audit/bin/python -m tools.audit
 
 pins: .venv-audit/installed ## compile requirements/*.in anew, for every platform
-	for set in run build dev mutants audit; do .venv-audit/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	for set in run build alerts dev mutants audit; do .venv-audit/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements/$$set.in -o requirements/$$set.txt || exit 1; done
 
 clean: ## remove what the targets above made
@@ -89,7 +89,7 @@ clean: ## remove what the targets above made
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
 .venv/packages: Makefile | .venv/python
 	@wanted=; \
-	for pair in chromium=chromium curl=curl node=nodejs promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk; do \
+	for pair in chromium=chromium curl=curl faketime=faketime node=nodejs promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk; do \
 	  PATH="$$PATH:/usr/sbin" command -v $${pair%%=*} >/dev/null || wanted="$$wanted $$(echo $${pair#*=} | tr , ' ')"; \
 	done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$$wanted postgresql"; \

@@ -23,3 +23,5 @@ class Part(NamedTuple):
     """How long it takes if nothing else is asked for."""
     run: Callable[[float, Tell], Outcome]
     """Takes the seconds that it may last. One whose work is fixed may take longer, but leaves none of it out."""
+    mostly_waits: bool = False
+    """Whether it leaves the processor to others, and so runs beside those that compute."""

@@ -27,4 +27,4 @@ def _run(seconds: float, tell: Tell) -> Outcome:
     return Outcome(tried, tuple(failures), f"needs {' and '.join(missing)}" if missing else "")
 
 
-PART: Final = Part("hostile bytes on every socket and in every file, from a grammar and by mutation", 20, _run)
+PART: Final = Part("hostile bytes on every socket and in every file, from a grammar and by mutation", 10, _run)

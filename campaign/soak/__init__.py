@@ -20,4 +20,9 @@ def run(seconds: float, tell: Tell) -> Outcome:
     return Outcome(tried, tuple(failure for outcome in outcomes for failure in outcome.failures))
 
 
-PART: Final = Part("a year on the virtual clock and a fast life: nothing grows, with 21 rows and with 2,101", 20, run)
+PART: Final = Part(
+    "a year on the virtual clock and a fast life: nothing grows, with 21 rows and with 2,101",
+    20,
+    run,
+    mostly_waits=True,
+)

@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 from lookout.core.buckets import KNOWN, uptime
 from lookout.core.history import DAY_MS, WINDOW_DAYS, HistoryRow, HistoryView
 from lookout.core.instants import format_second
-from lookout.core.model import Check, Service
+from lookout.core.model import Service
 from lookout.core.plan import Plan
 
 Window = Literal["24h", "7d", "14d"]
@@ -106,7 +106,7 @@ def compare(was: HistoryView, would_be: HistoryView) -> Comparison:
         format_second(last_at + was.span.bucket_ms),
         rows,
         total,
-        [_name(check) for check in (*before, *after) if (check in before) != (check in after)],
+        [check.name for check in (*before, *after) if (check in before) != (check in after)],
     )
 
 
@@ -132,7 +132,3 @@ def _total(view: HistoryView, rows: Sequence[HistoryRow]) -> Iterator[float | No
     for days in WINDOW_DAYS:
         counts = Counter("".join(row.buckets[-(days * DAY_MS // view.span.bucket_ms + 1) :] for row in rows))
         yield uptime(counts["c"], sum(counts[character] for character in KNOWN), view.span.min_known_buckets)
-
-
-def _name(check: Check) -> str:
-    return check.service if check.chain_id is None else f"{check.service} {check.chain_id}"

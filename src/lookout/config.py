@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from lookout.contradictions import contradictions
+from lookout.contradictions import contradictions, unusable_targets
 from lookout.settings import Settings
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
@@ -28,8 +28,9 @@ class ConfigError(Exception):
         super().__init__("\n".join(self.problems))
 
 
-def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a file; ConfigError says all that is wrong with it."""
+def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, sends: bool = False) -> Settings:
+    """The settings of a file; ConfigError says all that is wrong with it. Who sends alerts has their targets' addresses
+    judged as well, which takes a second or two."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         _check_depth(tables)
@@ -44,6 +45,8 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Sett
     reader = _Reader(environment)
     settings: Settings = reader.table(Settings, tables, "")
     problems = [*reader.problems, *contradictions(settings, reader.broken)]
+    if sends:
+        problems += unusable_targets(settings, reader.broken)
     if problems:
         raise ConfigError(path, problems)
     return settings

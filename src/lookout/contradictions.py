@@ -10,8 +10,9 @@ from ipaddress import ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
-from lookout.alerts.sending import is_installed, is_understood
-from lookout.settings import PPOI_NETWORKS, Alerts, Broadcasters, Indexer, Messaging, Ppoi, Settings
+from lookout.alerts.sending import is_installed, recipients
+from lookout.core.model import Check
+from lookout.settings import PPOI_NETWORKS, AlertRule, Alerts, Broadcasters, Indexer, Messaging, Ppoi, Settings
 
 Source = Indexer | Ppoi | Messaging | Broadcasters
 
@@ -65,6 +66,22 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     if "alerts" not in broken:
         yield from _of_targets(settings.alerts)
         yield from _of_rules(settings, broken)
+
+
+def unusable_targets(settings: Settings, broken: Set[str]) -> Iterator[str]:
+    """What only Apprise can tell of the targets' addresses. It is slow to load: for those alone who send."""
+    targets = settings.alerts.targets
+    if "alerts" in broken or not targets:
+        return
+    if not is_installed():
+        yield "alerts.targets: Apprise, which sends to them, is not installed; docs/alerts.md says how"
+        return
+    for name, address in targets.items():
+        reached = recipients(address)
+        if reached == 0:
+            yield f"alerts.targets.{name[:60]}: Apprise does not understand this address"
+        elif reached > 1:  # of which one may accept what another does not, and get it again and again
+            yield f"alerts.targets.{name[:60]}: reaches several; give each a target of its own"
 
 
 def _chains_named(settings: Settings) -> Iterable[tuple[str, list[int]]]:
@@ -138,12 +155,9 @@ def _of_targets(alerts: Alerts) -> Iterable[str]:
     for name in alerts.targets:
         if not _TARGET_NAME.fullmatch(name):
             yield f"alerts.targets: {name[:60]!r} is no name; up to 60 letters, digits, '_' and '-' are allowed"
-    if alerts.targets and not is_installed():
-        yield "alerts.targets: Apprise, which sends to them, is not installed; pip install 'lookout[alerts]'"
-    elif alerts.targets:
-        for name, address in alerts.targets.items():
-            if not is_understood(address):
-                yield f"alerts.targets.{name[:60]}: Apprise does not understand this address"
+    if alerts.rules and all(rule.targets for rule in alerts.rules):
+        named = {target for rule in alerts.rules for target in rule.targets}
+        yield from (f"alerts.targets.{name[:60]}: no rule tells it" for name in alerts.targets if name not in named)
     if alerts.targets and not alerts.rules:
         yield "alerts.rules: there is none, and so nothing to tell; add [[alerts.rules]]"
     if alerts.rules and not alerts.targets:
@@ -159,13 +173,30 @@ def _of_rules(settings: Settings, broken: Set[str]) -> Iterable[str]:
         for m, target in enumerate(rule.targets):
             if settings.alerts.targets and target not in settings.alerts.targets:
                 yield f"{key}.targets[{m}]: no target in [alerts.targets] has this name"
-        if is_read_whole and not any(map(rule.matches, monitored)):
-            yield f"{key}: matches no monitored check; widen its services and chains, or configure a source for them"
+        if is_read_whole:
+            yield from _unmatched(key, rule, monitored, {chain.id for chain in settings.chains})
         before = first.setdefault(rule.key(), n)
         if before != n and rule.name:
             yield f"{key}.name: is that of alerts.rules[{before}] as well; give it another one"
         elif before != n:
-            yield f"{key}: says the same as alerts.rules[{before}]; leave one out, or give it a name"
+            yield f"{key}: finds the same bad as alerts.rules[{before}]; leave one out, or give it a name"
+
+
+def _unmatched(key: str, rule: AlertRule, monitored: Set[Check], chain_ids: Set[int]) -> Iterable[str]:
+    """Whoever names a service or a chain expects to be told of it."""
+    matched = [check for check in monitored if rule.matches(check)]
+    if not matched:
+        yield f"{key}: matches no monitored check; widen its services and chains, or configure a source for them"
+        return
+    for service in dict.fromkeys(rule.services):
+        if all(check.service != service for check in matched):
+            if service == "messaging" and rule.chains:
+                yield f"{key}.services: messaging has no chain, and so does not match; give it a rule without chains"
+            else:
+                yield f"{key}.services: {service} matches no monitored check; take it out, or configure its source"
+    for chain_id in dict.fromkeys(rule.chains):
+        if chain_id in chain_ids and all(check.chain_id != chain_id for check in matched):
+            yield f"{key}.chains: {chain_id} matches no monitored check; take it out, or configure a source for it"
 
 
 def _repeated(values: list[int]) -> list[int]:

@@ -143,11 +143,11 @@ class AlertRule(Struct, frozen=True):
     targets: tuple[Text, ...] = ()
 
     def key(self) -> str:
-        """What its episodes are found by, also after it was changed: its name, or what it says."""
+        """What its episodes are found by, also after it was changed: its name, or what it finds bad."""
         if self.name:
             return self.name
         where = f"{','.join(sorted(self.services))}/{','.join(map(str, sorted(self.chains)))}"
-        return f"{where}/{self.from_}/{self.unknown}/{float(self.for_s)}"
+        return f"{where}/{self.from_}/{self.unknown}"
 
     def matches(self, check: Check) -> bool:
         return (not self.services or check.service in self.services) and (

@@ -273,6 +273,14 @@ def changed(statement: str) -> Any:
             "is damaged: the stored piece tally/ppoi/1 cannot be read",
             id="a broken piece",
         ),
+        *(
+            pytest.param(
+                changed("INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece)),
+                f"is damaged: the stored piece {piece} cannot be read",
+                id=f"a broken {piece}",
+            )
+            for piece in ("source/broadcasters", "alerts", "alerts/7")
+        ),
         pytest.param(lambda path: path.unlink(), "there is no such file", id="no file"),
         pytest.param(lambda path: (path.unlink(), path.mkdir()), "is not a file", id="a folder"),
     ],
@@ -293,15 +301,24 @@ def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(harm: Any, 
     assert read_file(other / "lookout.db") == held
 
 
-@pytest.mark.parametrize("out", ["lookout.db", "there.db", "a-link.db", "no/such/folder.db", "."])
-def test_a_backup_overwrites_nothing(out: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("out", "why"),
+    [
+        ("lookout.db", "is there already; choose another name"),
+        ("there.db", "is there already; choose another name"),
+        ("a-link.db", "is there already; choose another name"),
+        ("no/such/folder.db", "No such file or directory"),
+        (".", "is a folder; name a file in it"),
+    ],
+)
+def test_a_backup_overwrites_nothing(out: str, why: str, tmp_path: Path) -> None:
     folder = tmp_path / "a"
     settings = a_store(folder)
     held = fill(folder)
     (folder / "there.db").write_bytes(b"precious")
     (folder / "a-link.db").symlink_to("elsewhere.db")
     before = sorted(folder.iterdir())
-    with pytest.raises(StoreError, match=r"is there already; choose another name|No such file or directory"):
+    with pytest.raises(StoreError, match=why):
         back_up(settings, folder, folder / out)
     assert sorted(folder.iterdir()) == before
     assert (folder / "there.db").read_bytes() == b"precious"

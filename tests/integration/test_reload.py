@@ -185,6 +185,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "no file": (b"", 2, "cannot be read: No such file or directory"),
     "not readable": (b"", 2, "cannot be read: Is a directory"),
     "other buckets": (b"", 1, "history.bucket_s: the stored history has buckets of 300 s"),
+    "emptied": (b"", 1, "names nothing to watch; restart the monitor if that is meant"),
 }
 
 
@@ -202,6 +203,8 @@ def test_a_bad_file_changes_nothing_and_everything_wrong_with_it_is_said(tmp_pat
                         path.mkdir()
                     case "other buckets":
                         path.write_text(service.whole.replace("[history]\n", "[history]\nbucket_s = 60\n"))
+                    case "emptied":  # but for where to ask the monitor
+                        path.write_text(f'[admin]\nmonitor = "{service.service.monitor_admin}"\n')
                     case "half written":
                         path.write_text(service.whole[: len(service.whole) // 2 - 3])
                     case _:

@@ -1,11 +1,8 @@
 """Messages between the rules and their targets: stored first, then sent, and none lost or doubled on the way."""
 
 import asyncio
-import re
-import sys
 import threading
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -13,7 +10,6 @@ from prometheus_client import CollectorRegistry
 from lookout.alerts.sending import NotAcceptedError, Way
 from lookout.alerts.wording import Words
 from lookout.clock import SystemClock
-from lookout.config import ConfigError, read_config
 from lookout.core.alerting import Rule, Rules
 from lookout.core.model import Status
 from lookout.core.pieces import Pieces, StateError
@@ -22,6 +18,7 @@ from lookout.monitor.instruments import Instruments
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 
 TARGETS = {"ops": "address of ops", "chat": "address of chat"}
+BEGAN, ENDED = "Lookout: messaging is unavailable", "Lookout: messaging recovered"
 WITHIN_S = 20
 
 
@@ -50,7 +47,9 @@ class Night:
         self.clock = SetClock()
         self.store = {} if stored is None else stored
         self.sent: list[tuple[str, str]] = []
-        self.refusing: set[str] = set()
+        self.tried: list[str] = []
+        self.over: list[bool] = []
+        self.refusing: set[str] = set()  # addresses and titles
         self.held: dict[str, threading.Event] = {}
         self.buggy = False
         self.asked = 0
@@ -65,8 +64,10 @@ class Night:
                 raise ZeroDivisionError
             if address in self.held:
                 self.held[address].wait(WITHIN_S)
-            if address in self.refusing:
+            self.tried.append(words.title)
+            if not self.refusing.isdisjoint((address, words.title)):
                 raise NotAcceptedError
+            self.over.append(words.is_over)
             self.sent.append((address, words.title))
 
         return send
@@ -121,9 +122,7 @@ def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publi
             assert len(night.messages()) == 2
             await until(lambda: len(night.sent) == 2)
             await until(lambda: night.asked == 2)
-            assert sorted(night.sent) == [
-                (TARGETS[name], "Lookout: messaging is unavailable") for name in sorted(TARGETS)
-            ]
+            assert sorted(night.sent) == [(TARGETS[name], BEGAN) for name in sorted(TARGETS)]
             night.publish("unavailable")
             assert night.messages() == []
             night.publish("unavailable")
@@ -141,7 +140,7 @@ def test_who_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None
         first.refusing = {TARGETS["chat"]}
         async with first.alerts.sending(first.ask):
             first.publish("unavailable")
-            await until(lambda: first.sent == [(TARGETS["ops"], "Lookout: messaging is unavailable")])
+            await until(lambda: first.sent == [(TARGETS["ops"], BEGAN)])
             await until(lambda: retried(first, "chat") >= 1)
             first.publish("unavailable")
         second = Night(stored=dict(first.store))
@@ -150,10 +149,10 @@ def test_who_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None
             await asyncio.sleep(0.05)
             assert second.sent == []  # before it has written, the store may not be its own
             second.publish("unavailable", whole=True)
-            await until(lambda: second.sent == [(TARGETS["chat"], "Lookout: messaging is unavailable")])
+            await until(lambda: second.sent == [(TARGETS["chat"], BEGAN)])
             second.publish("current")
             await until(lambda: len(second.sent) == 3)
-            assert {title for _, title in second.sent[1:]} == {"Lookout: messaging recovered"}
+            assert {title for _, title in second.sent[1:]} == {ENDED}
 
     played(scenario)
 
@@ -275,10 +274,78 @@ def test_a_message_is_tried_again_until_it_is_accepted() -> None:
             night.publish("current")
             night.refusing = set()
             await until(lambda: len(night.sent) == 2)
-        assert [title for _, title in night.sent] == [
-            "Lookout: messaging is unavailable",
-            "Lookout: messaging recovered",
-        ]
+        assert [title for _, title in night.sent] == [BEGAN, ENDED]
+
+    played(scenario)
+
+
+def test_a_message_that_is_refused_does_not_keep_newer_ones_from_being_sent() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}))
+        night.refusing = {BEGAN}
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await until(lambda: retried(night, "ops") >= 1)
+            night.publish("current")
+            await until(lambda: night.sent == [("a", ENDED)])
+            night.publish("unavailable")  # refused as well, so that two are in the way
+            await until(lambda: retried(night, "ops") >= 8)
+            night.publish("current")
+            await until(lambda: night.sent == [("a", ENDED)] * 2)
+            night.refusing = set()
+            await until(lambda: len(night.sent) == 4)
+
+    played(scenario)
+
+
+def a_night_with_four_refused() -> Night:
+    night = Night(a_telling({"ops": "a"}), first_wait_s=HOUR)
+    night.refusing = {"a"}
+    for n in range(4):
+        night.publish("unavailable" if n % 2 == 0 else "current")
+    return night
+
+
+def test_messages_that_are_refused_are_tried_in_turn_two_before_each_wait() -> None:
+    async def scenario() -> None:
+        night = a_night_with_four_refused()
+        async with night.alerts.sending(night.ask):
+            for rounds in range(1, 6):
+                await until(lambda n=rounds: retried(night, "ops") == 2 * n)  # type: ignore[misc]
+                night.alerts.change(a_telling({"ops": "a"}))  # which ends the wait
+            await until(lambda: retried(night, "ops") == 12)
+            # The oldest each time, with the second, the third and the fourth in turn.
+            assert night.tried[:12] == [BEGAN, ENDED, BEGAN, BEGAN, BEGAN, ENDED] * 2
+
+    played(scenario)
+
+
+def test_after_a_target_was_down_its_messages_come_in_order() -> None:
+    async def scenario() -> None:
+        night = a_night_with_four_refused()
+        async with night.alerts.sending(night.ask):
+            await until(lambda: retried(night, "ops") == 2)
+            night.refusing = set()
+            night.alerts.change(a_telling({"ops": "a"}))
+            await until(lambda: len(night.sent) == 4)
+        assert [title for _, title in night.sent] == [BEGAN, ENDED] * 2
+
+    played(scenario)
+
+
+def test_whether_all_is_over_goes_with_the_message_also_through_the_store() -> None:
+    async def scenario() -> None:
+        first = Night(a_telling({"ops": "a"}))
+        first.publish("unavailable")
+        first.publish("current")
+        stored = {name: piece.replace(b',"is_over":false', b"") for name, piece in first.store.items()}  # as it was
+        assert stored != first.store
+        second = Night(a_telling({"ops": "a"}), stored)
+        second.at = first.at
+        async with second.alerts.sending(second.ask):
+            second.publish("current", whole=True)
+            await until(lambda: len(second.sent) == 2)
+        assert second.over == [False, True]
 
     played(scenario)
 
@@ -312,50 +379,20 @@ def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
             night.publish("unavailable")
             await until(lambda: retried(night, "ops") == retried(night, "chat") == 1)
             night.alerts.change(a_telling({"ops": "another address"}))
-            await until(lambda: night.sent == [("another address", "Lookout: messaging is unavailable")])
+            await until(lambda: night.sent == [("another address", BEGAN)])
             assert night.metric("lookout_alert_messages_total", target="chat", outcome="dropped") == 1
             night.alerts.change(a_telling({"ops": "another address", "new": "b"}))
             night.publish("current")
-            await until(lambda: night.sent[1:] == [("another address", "Lookout: messaging recovered")])
+            await until(lambda: night.sent[1:] == [("another address", ENDED)])
             night.publish("unavailable")
             await until(lambda: len(night.sent) == 4)
-            assert ("b", "Lookout: messaging is unavailable") in night.sent
+            assert ("b", BEGAN) in night.sent
 
     played(scenario)
 
 
 @pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])
-def test_a_damaged_piece_is_named(name: str) -> None:
+@pytest.mark.parametrize("damaged", [b"{", b'{"x":' + b"[" * 100_000], ids=["cut off", "nested too deeply"])
+def test_a_damaged_piece_is_named(name: str, damaged: bytes) -> None:
     with pytest.raises(StateError, match=f"the stored piece {name} cannot be read"):
-        Night(stored={name: b"{"})
-
-
-def test_alerts_without_apprise_say_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "apprise", None)
-    path = tmp_path / "lookout.toml"
-    path.write_text("[messaging]\nurl = 'http://h'\n[alerts.targets]\nops = 'json://h'\n[[alerts.rules]]\n")
-    with pytest.raises(ConfigError) as caught:
-        read_config(path, {})
-    assert caught.value.problems == [
-        f"{path}: alerts.targets: Apprise, which sends to them, is not installed; pip install 'lookout[alerts]'"
-    ]
-
-
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "alerts.md").read_text(encoding="utf-8")
-VARIABLES = {
-    "MAIL_PASSWORD": "x",
-    "SLACK_TOKENS": "T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
-    "PAGERDUTY_KEY": "x",
-    "HEALTHCHECKS_UUID": "x",
-}
-
-
-@pytest.mark.parametrize("example", re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
-def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: Path) -> None:
-    sources = (Path(__file__).parent.parent.parent / "lookout.example.toml").read_text(encoding="utf-8")
-    if "alerts.rules" in example and "alerts.targets" not in example:
-        example = f'[alerts.targets]\nops = "json://127.0.0.1"\n{example}'
-    path = tmp_path / "lookout.toml"
-    path.write_text(f"{sources.partition('[alerts]')[0]}\n{example}", encoding="utf-8")
-    read = read_config(path, VARIABLES)
-    assert read.alerts.rules or read.ping.url
+        Night(stored={name: damaged})

@@ -1,12 +1,15 @@
 """When somebody is told: episodes, the time that was seen, reminders, gathering; and the words."""
 
+import re
+
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.alerts.wording import duration, message, sample
+from lookout.alerts.wording import MOST_LISTED, duration, message, sample
 from lookout.core.alerting import AlertState, News, NewsKind, Rule, Rules, started, tell
 from lookout.core.model import Check, Reason, Status
+from lookout.settings import AlertRule
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
 
 STEP = 30 * SECOND  # the heartbeat
@@ -163,6 +166,20 @@ def test_a_reminder_goes_to_those_whom_the_rule_names_now() -> None:
     assert tell(state, NOON + HOUR, [a_row("current")], changed)[1][0].targets == ("chat",)
 
 
+def test_news_say_which_rule_they_are_of() -> None:
+    later = replace(RULE, key="later", targets=("pager",))
+    _, news = tell(
+        AlertState(), NOON, [a_row("unavailable")], Rules((replace(RULE, for_ms=0), replace(later, for_ms=0)), 0, 0)
+    )
+    assert [(each.rule, each.targets) for each in news] == [("r", ("ops",)), ("later", ("pager",))]
+
+
+def test_a_rule_without_a_name_is_the_same_however_long_it_waits() -> None:
+    assert AlertRule(for_s=300).key() == AlertRule(for_s=600).key()
+    others = [AlertRule(from_="degraded"), AlertRule(unknown=True), AlertRule(chains=(1,)), AlertRule(name="x")]
+    assert len({each.key() for each in (AlertRule(), *others)}) == 5
+
+
 def test_two_rules_have_episodes_of_their_own() -> None:
     later = replace(RULE, key="later", for_ms=4 * MINUTE, targets=("pager",))
     heard, state = told("uuuuuuuuuc", replace(RULES, rules=(RULE, later)))
@@ -194,9 +211,10 @@ def some_news(
     since_at: int = NOON,
     lasted_ms: int = 5 * MINUTE,
     seen_ms: int | None = None,
+    rule: str = "r",
 ) -> News:
     seen_ms = lasted_ms if seen_ms is None else seen_ms
-    return News(kind, check, status, reason, "unavailable", since_at, since_at + lasted_ms, seen_ms, ("ops",))
+    return News(kind, check, status, reason, "unavailable", since_at, since_at + lasted_ms, seen_ms, ("ops",), rule)
 
 
 SEVEN = range(1, 8)
@@ -215,6 +233,19 @@ RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOU
         ([some_news("began"), some_news("began")], "indexer on 1 is unavailable"),
         ([some_news("began"), some_news("began", since_at=NOON + 1)], "indexer on 1 is unavailable"),
         ([some_news("began"), some_news("ended", status="current")], "indexer on 1 recovered"),
+        ([some_news("began"), some_news("began", rule="s")], "indexer on 1 is unavailable"),
+        (
+            [some_news("ended", rule="s", status="current"), some_news("ended", status="current")],
+            "indexer on 1 recovered",
+        ),
+        (
+            [some_news("began", status="degraded", rule="s"), some_news("ended", status="degraded")],
+            "1 check is degraded, 1 improved",
+        ),
+        (
+            [some_news("began", rule="s"), some_news("left")],
+            "1 check is unavailable, 1 is no longer watched",
+        ),
         (
             [some_news("began", since_at=NOON + 1), some_news("ended", status="degraded")],
             "1 check is unavailable, 1 improved",
@@ -261,6 +292,33 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
     )
 
 
+@pytest.mark.parametrize("count", [MOST_LISTED, MOST_LISTED + 1, 1000])
+def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
+    over = [some_news("ended", Check("indexer", n + 1), "current", "synced") for n in range(3)]
+    began = [some_news("began", Check("ppoi", n + 1)) for n in range(count - 3)]
+    words = message([*began, *over])
+    assert words.title == f"Lookout: {count - 3} checks are unavailable, 3 recovered"
+    assert words.body.count("\n- ") == MOST_LISTED
+    assert ("Recovered:\n" in words.body) == (count - 3 < MOST_LISTED)
+    assert re.findall(r"\nand (\d+) more\n", words.body) == ([str(count - MOST_LISTED)] if count > MOST_LISTED else [])
+
+
+@pytest.mark.parametrize(
+    ("news", "is_over"),
+    [
+        ([some_news("began")], False),
+        ([some_news("goes-on")], False),
+        ([RECOVERED], True),
+        ([some_news("left")], True),
+        ([RECOVERED, some_news("left")], True),
+        ([RECOVERED, some_news("began")], False),
+        ([some_news("began"), some_news("ended", status="current")], True),
+    ],
+)
+def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is_over: bool) -> None:
+    assert message(news).is_over == is_over
+
+
 @pytest.mark.parametrize(
     ("lasted_ms", "text"),
     [
@@ -284,3 +342,4 @@ def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:
 
 def test_a_sample_says_that_nothing_is_to_be_done() -> None:
     assert "nothing is to be done" in sample().body
+    assert not sample().is_over  # or it would not ring

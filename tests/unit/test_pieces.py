@@ -130,6 +130,8 @@ def test_no_pieces_are_no_state() -> None:
         ("heads/1", b"[[1,2]]"),
         ("day/20762/indexer/1", b"\xff"),
         ("day/today/indexer/1", b"c"),
+        ("day/20762/indexer/1", b"x"),
+        ("day/99999999/indexer/1", b"c"),
     ],
 )
 def test_a_spoiled_piece_is_named(name: str, piece: bytes) -> None:

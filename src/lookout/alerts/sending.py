@@ -30,9 +30,13 @@ def is_installed() -> bool:
     return find_spec("apprise") is not None
 
 
-def is_understood(address: str) -> bool:
-    """Whether Apprise knows where that is."""
-    return _target(address) is not None
+def recipients(address: str) -> int:
+    """To how many Apprise would send; 0 if it does not understand the address."""
+    addresses = address.partition("?")[0].count("://")
+    if addresses > 1:
+        return addresses
+    target = _target(address)
+    return 0 if target is None else max(1, len(target))
 
 
 def way_to(address: str) -> Way:
@@ -46,7 +50,9 @@ def way_to(address: str) -> Way:
     out.add(target)
 
     def send(words: Words, /) -> None:
-        if not out.notify(body=words.body, title=words.title, body_format=apprise.NotifyFormat.TEXT):
+        # Some services drop what is neither good nor bad, and a pager does not ring for it.
+        kind = apprise.NotifyType.SUCCESS if words.is_over else apprise.NotifyType.FAILURE
+        if not out.notify(words.body, words.title, kind, body_format=apprise.NotifyFormat.TEXT):
             raise NotAcceptedError
 
     return send

@@ -8,7 +8,9 @@ from lookout.core.instants import format_second
 from lookout.core.model import SERVICES, Check
 from lookout_reader.words import NOTES, reason_text, status_text
 
+MOST_LISTED: Final = 20
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+_OVER: Final = ("ended", "left")
 _BAD: Final = ("unavailable", "degraded", "catching-up", "unknown")
 # What one and what several of them do, in the order in which they are told.
 _HEADINGS: Final = {
@@ -21,10 +23,11 @@ _HEADINGS: Final = {
 
 
 class Words(NamedTuple):
-    """A message as it is sent: plain text."""
+    """A message as it is sent: plain text. It is over if nothing in it is bad any more."""
 
     title: str
     body: str
+    is_over: bool = False
 
 
 def message(news: Iterable[News]) -> Words:
@@ -32,11 +35,12 @@ def message(news: Iterable[News]) -> Words:
     ordered = sorted(_once(news), key=lambda each: (_order(each.check), each.since_at))
     by_heading = {heading: [each for each in ordered if _heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
-    return Words(f"Lookout: {_title(sections)}", "\n".join((*_listed(sections), "", *_explained(ordered))))
+    body = "\n".join((*_listed(sections), "", *_explained(ordered)))
+    return Words(f"Lookout: {_title(sections)}", body, all(each.kind in _OVER for each in ordered))
 
 
 def sample() -> Words:
-    """A message that tells nothing but that messages arrive."""
+    """A message that tells nothing but that messages arrive; it rings as a bad one does."""
     return Words("Lookout: a test", "This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done.")
 
 
@@ -52,12 +56,15 @@ def duration(lasted_ms: int) -> str:
 
 
 def _once(news: Iterable[News]) -> Iterator[News]:
-    """Two rules may tell the same of a check. What began and ended within one message is told by its end."""
-    unlike = {(each.kind, each.check, each.since_at): each for each in news}
-    for (kind, *episode), each in unlike.items():
-        is_over = any((over, *episode) in unlike for over in ("ended", "left"))
-        if kind in ("ended", "left") or not is_over:
-            yield each
+    """What began and ended within one message is told by its end. Two rules may then tell the same of a check."""
+    told = tuple(news)
+    over = {_episode(each) for each in told if each.kind in _OVER}
+    left = (each for each in told if each.kind in _OVER or _episode(each) not in over)
+    yield from {(each.kind, each.check, each.since_at): each for each in left}.values()
+
+
+def _episode(news: News) -> tuple[str, Check, int]:
+    return news.rule, news.check, news.since_at
 
 
 def _order(check: Check) -> tuple[int, int]:
@@ -94,9 +101,14 @@ def _does(heading: str, count: int) -> str:
 
 
 def _listed(sections: dict[str, list[News]]) -> Iterator[str]:
+    room = MOST_LISTED
     for heading, news in sections.items():
-        yield f"{heading[0].upper()}{heading[1:]}:"
-        yield from (f"- {_line(each)}" for each in news)
+        if room > 0:
+            yield f"{heading[0].upper()}{heading[1:]}:"
+            yield from (f"- {_line(each)}" for each in news[:room])
+        room -= len(news)
+    if room < 0:
+        yield f"and {-room} more"
 
 
 def _line(news: News) -> str:

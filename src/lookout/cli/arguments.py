@@ -17,10 +17,10 @@ config_option = click.option(
 )
 
 
-def settings_of(config: Path) -> Settings:
+def settings_of(config: Path, *, sends: bool = False) -> Settings:
     """The settings in a file, or the end of the command with everything that is wrong with it."""
     try:
-        return read_config(config)
+        return read_config(config, sends=sends)
     except ConfigError as error:
         fail(*error.problems)
 

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from lookout.comparing import ComparedRow, Comparison, Figure, Stretch
+from lookout.core.model import Check
 
 _SHOWN_STRETCHES: Final = 20
 _WORDS: Final = {
@@ -53,7 +54,7 @@ def show(comparison: Comparison, title: str, console: Console) -> None:
 
 
 def _name(row: ComparedRow) -> str:
-    return row.service if row.chain_id is None else f"{row.service} {row.chain_id}"
+    return Check(row.service, row.chain_id).name
 
 
 def _figure(figure: Figure) -> str:

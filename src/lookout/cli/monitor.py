@@ -23,7 +23,7 @@ from lookout.wiring.reloading import Reloader
 @config_option
 def check_config(config: Path) -> None:
     """Say everything that is wrong with a configuration, or "ok"."""
-    settings_of(config)
+    settings_of(config, sends=True)
     click.echo("ok")
 
 
@@ -32,7 +32,7 @@ def check_config(config: Path) -> None:
 def monitor(config: Path) -> None:
     """Probe every source about every 30 seconds and store what was seen, until stopped."""
     hold_reloads_back()
-    settings = settings_of(config)
+    settings = settings_of(config, sends=True)
     configure_log(settings.log)
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:

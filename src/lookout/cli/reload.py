@@ -45,7 +45,7 @@ def reload(config: Path) -> None:
 
 def _settings_of(config: Path) -> Settings:
     try:
-        return read_config(config)
+        return read_config(config, sends=True)
     except ConfigError as error:
         unset = any("the environment variable" in problem for problem in error.problems)
         hint = ("this command needs the environment of the monitor; or send the monitor SIGHUP",) if unset else ()

@@ -20,7 +20,7 @@ from lookout.wiring.together import ServerEndedError, monitor_and_serve
 def run(config: Path) -> None:
     """Monitor and serve together, until stopped."""
     hold_reloads_back()
-    settings = settings_of(config)
+    settings = settings_of(config, sends=True)
     configure_log(settings.log)
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:

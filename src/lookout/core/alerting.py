@@ -68,6 +68,7 @@ class News(Struct, frozen=True):
     at: Instant
     seen_ms: Lasted
     targets: tuple[str, ...]
+    rule: str = ""
 
 
 class AlertState(Struct, frozen=True):
@@ -151,4 +152,4 @@ def _as_seen(row: Row, at: int) -> Row:
 
 
 def _news(kind: NewsKind, of: Episode, status: Status, reason: Reason, at: int, targets: tuple[str, ...]) -> News:
-    return News(kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, targets)
+    return News(kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, targets, of.rule)

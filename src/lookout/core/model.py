@@ -31,6 +31,11 @@ class Check(NamedTuple):
     service: Service
     chain_id: int | None
 
+    @property
+    def name(self) -> str:
+        """For people who run it."""
+        return self.service if self.chain_id is None else f"{self.service} {self.chain_id}"
+
 
 def all_checks(chain_ids: Iterable[int]) -> tuple[Check, ...]:
     """Every service on every chain, in the report's order (R3, R12): the one messaging check is of no chain."""

@@ -50,6 +50,7 @@ class _Message(Struct, frozen=True):
     title: str
     body: str
     made_ms: Lasted  # on the state's clock: only time that was seen makes it old
+    is_over: bool = False
 
 
 class _Kept(Struct, frozen=True):
@@ -75,7 +76,7 @@ class Alerts:
         first_wait_s: float = FIRST_WAIT_S,
     ) -> None:
         """Go on with what is stored. StateError if that cannot be read."""
-        kept, self._outbox = _decoded(stored)
+        kept, self._outbox = decoded_alerts(stored)
         self._state, self._next_id = kept.state, kept.next_id
         self._put = {name: stored[name] for name in stored if name == _STATE or name.startswith(_MESSAGE)}
         self._clock = clock
@@ -115,7 +116,8 @@ class Alerts:
         self._state, news = tell(self._state, at, rows, self._telling.rules)
         for target in self._telling.targets:
             if mine := [each for each in news if target in each.targets]:
-                self._outbox[self._next_id] = _Message(target, *message(mine), self._state.clock_ms)
+                title, body, is_over = message(mine)
+                self._outbox[self._next_id] = _Message(target, title, body, self._state.clock_ms, is_over)
                 self._next_id += 1
                 self._keep_few(target)
         for number, waiting in list(self._outbox.items()):
@@ -159,41 +161,58 @@ class Alerts:
                 self._senders[name] = asyncio.create_task(self._send_to(name, self._ask), name=f"tell {name}")
 
     async def _send_to(self, name: str, ask: Callable[[], None]) -> None:
-        """Send what there is for a target, in order, until cancelled."""
-        wait_s = self._first_wait_s
+        """Send what there is for a target, until cancelled: the oldest first. If that is not accepted it may be the
+        message and not the target, so another one is tried, in turn, before the target is left alone for a while."""
+        wait_s, turn, changed = self._first_wait_s, 0, self._changed
+        refused: list[int] = []  # since the last wait
         with DaemonThread(f"tell {name}") as thread:
             while True:
-                number = await self._next_for(name, ask)
-                changed = self._changed
-                try:
-                    await self._attempt(thread, self._telling.targets[name], number)
-                except _StaleError:
+                number = await self._next_for(name, ask, refused, turn)
+                if number is None:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(wait_s):
+                            await changed.wait()  # a new address is tried at once
+                    wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+                    refused.clear()
                     continue
-                except NotAcceptedError:
-                    self._instruments.alert_message(name, "retried")
-                    log.warning("a message was not accepted; trying again", target=name, message=number, wait_s=wait_s)
-                except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
-                    self._instruments.alert_message(name, "retried")
-                    log.exception("sending died of a bug; trying again", target=name, message=number, wait_s=wait_s)
-                else:
-                    wait_s = self._first_wait_s
-                    ask()
-                    continue
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(wait_s):
-                        await changed.wait()  # a new address is tried at once
-                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+                changed = changed if refused else self._changed
+                with suppress(_StaleError):
+                    is_accepted = await self._is_accepted(thread, name, number, wait_s)
+                    turn = number if refused else turn
+                    if is_accepted:
+                        wait_s = self._first_wait_s
+                        ask()
+                    else:
+                        refused.append(number)
 
-    async def _next_for(self, name: str, ask: Callable[[], None]) -> int:
-        """The oldest message for a target, once it is stored and the store is known to be ours."""
+    async def _next_for(self, name: str, ask: Callable[[], None], refused: list[int], turn: int) -> int | None:
+        """The message to try next, once it is stored and the store is known to be ours: the oldest, or, if that was
+        refused, the next one in turn. None if enough were refused."""
         while True:
             stored_again = self._stored_again
-            waiting = [number for number, each in self._outbox.items() if each.target == name]
-            if waiting and min(waiting) in self._sendable:
-                if self._is_ours():
-                    return min(waiting)
+            waiting = [each for each in self._outbox if self._outbox[each].target == name and each in self._sendable]
+            left = [number for number in waiting if number not in refused]
+            if len(refused) > 1 or (refused and not left):
+                return None
+            if left and self._is_ours():
+                return next((number for number in left if refused and number > turn), left[0])
+            if left:
                 ask()
             await stored_again.wait()
+
+    async def _is_accepted(self, thread: DaemonThread, name: str, number: int, wait_s: float) -> bool:
+        try:
+            await self._attempt(thread, self._telling.targets[name], number)
+        except _StaleError:
+            raise
+        except NotAcceptedError:
+            log.warning("a message was not accepted; trying again", target=name, message=number, wait_s=wait_s)
+        except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
+            log.exception("sending died of a bug; trying again", target=name, message=number, wait_s=wait_s)
+        else:
+            return True
+        self._instruments.alert_message(name, "retried")
+        return False
 
     async def _attempt(self, thread: DaemonThread, address: str, number: int) -> None:
         waiting = self._outbox[number]
@@ -201,7 +220,7 @@ class Alerts:
         def send() -> None:
             if not self._is_ours():  # the process may have been frozen since it was looked at
                 raise _StaleError
-            self._open_way(address)(Words(waiting.title, waiting.body))
+            self._open_way(address)(Words(waiting.title, waiting.body, waiting.is_over))
 
         attempt = asyncio.ensure_future(thread.call(send))
         try:
@@ -251,7 +270,8 @@ class Alerts:
         self._instruments.alerts_stand(firing, waiting)
 
 
-def _decoded(stored: Mapping[str, bytes]) -> tuple[_Kept, dict[int, _Message]]:
+def decoded_alerts(stored: Mapping[str, bytes]) -> tuple[_Kept, dict[int, _Message]]:
+    """The episodes and the messages among the stored pieces. StateError if they cannot be read."""
     kept, outbox = _Kept(AlertState(), 0), {}
     for name, piece in stored.items():
         try:
@@ -259,6 +279,6 @@ def _decoded(stored: Mapping[str, bytes]) -> tuple[_Kept, dict[int, _Message]]:
                 kept = msgspec.json.decode(piece, type=_Kept)
             elif name.startswith(_MESSAGE):
                 outbox[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=_Message)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StateError(f"the stored piece {name} cannot be read: {error}") from None
     return kept, dict(sorted(outbox.items()))

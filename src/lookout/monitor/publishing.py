@@ -108,7 +108,7 @@ class Publisher:
         self._changed.set()
         self._record(seen)
         if row.status != before.status:
-            log.info("status", check=_name(row), status=row.status, reason=row.reason, was=before.status)
+            log.info("status", check=row.check.name, status=row.status, reason=row.reason, was=before.status)
         return row
 
     def read_head(self, chain_id: int, head: Reading) -> None:
@@ -225,8 +225,3 @@ class Publisher:
 def _heartbeat_ms(limits: Limits) -> int:
     """A publication that is due on the second may begin a little late: generatedAt is not to show it."""
     return limits.heartbeat_ms - min(1_000, limits.heartbeat_ms // 10)
-
-
-def _name(row: Row) -> str:
-    service, chain_id = row.check
-    return service if chain_id is None else f"{service} {chain_id}"

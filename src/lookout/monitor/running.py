@@ -53,7 +53,7 @@ async def run_monitor(
     instruments = instruments or Instruments(CollectorRegistry(), clock)
     stored = writer.load()
     ledger = _resumed(plan, stored)
-    built = sources_of(settings, _seen(stored))
+    built = sources_of(settings, seen_in(stored))
     alerts = Alerts(telling(settings), stored, clock, instruments)
     publisher = Publisher(
         ledger,
@@ -178,7 +178,7 @@ def _resumed(plan: Plan, stored: dict[str, bytes]) -> Ledger:
         raise StateError(f"{error}; set history.bucket_s back, or choose another file in store.url") from None
 
 
-def _seen(stored: dict[str, bytes]) -> Seen:
+def seen_in(stored: dict[str, bytes]) -> Seen:
     try:
         return msgspec.json.decode(stored[_SEEN], type=Seen) if _SEEN in stored else NOTHING_SEEN
     except (ValueError, RecursionError) as error:

@@ -128,6 +128,8 @@ def _as_file(snapshot: Snapshot) -> bytes:
 
 
 def _refuse_existing(path: Path) -> None:
+    if path.is_dir():
+        raise StoreError(f"{path}: is a folder; name a file in it")
     if path.is_symlink() or path.exists():
         raise StoreError(f"{path}: is there already; choose another name, or remove it")
 

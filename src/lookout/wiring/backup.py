@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from lookout.core.instants import format_instant
-from lookout.core.pieces import Pieces
+from lookout.core.pieces import Pieces, StateError
+from lookout.monitor.alerting import decoded_alerts
+from lookout.monitor.running import seen_in
 from lookout.settings import Settings
 from lookout.store import sqlite
 from lookout.store.backup import Contents, Snapshot, contents_of, read_file, write_file
@@ -15,7 +17,7 @@ def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]
     """What the new backup holds, and its size. Monitor and servers may be running. StoreError if the store or the file
     cannot be used, or the store holds nothing that could be restored."""
     snapshot = _snapshot_of(settings, folder)
-    contents = contents_of(snapshot, "the store")
+    contents = _checked(snapshot, "the store")
     return contents, write_file(snapshot, out)
 
 
@@ -23,7 +25,7 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     """Make the store what the backup holds, all of it or nothing. StoreError if a monitor is writing to it, if the
     backup is none or not whole, or, without ``force``, if the store holds anything."""
     snapshot = read_file(backup)
-    contents = contents_of(snapshot, backup)
+    contents = _checked(snapshot, backup)
     try:
         writer = _open_writer(settings, folder)
     except StoreBusyError as error:
@@ -34,6 +36,17 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
         writer.write(snapshot.documents, Pieces(snapshot.pieces, (), whole=True))
     finally:
         writer.close()
+    return contents
+
+
+def _checked(snapshot: Snapshot, name: object) -> Contents:
+    """StoreError if a monitor could not go on from it, with all that it remembers."""
+    contents = contents_of(snapshot, name)
+    try:
+        seen_in(snapshot.pieces)
+        decoded_alerts(snapshot.pieces)
+    except StateError as error:
+        raise StoreError(f"{name}: is damaged: {error}") from None
     return contents
 
 

@@ -114,6 +114,7 @@ class Reloader:
             try:
                 new = await self._read()
                 self._check_buckets(new)
+                self._check_that_something_is_watched(new)
             except ConfigError as error:
                 reloaded = Reloaded(str(self._path), "refused", tuple(error.problems))
                 for problem in reloaded.problems:
@@ -129,7 +130,7 @@ class Reloader:
         with DaemonThread("read the configuration") as thread:
             try:
                 async with asyncio.timeout(READ_WITHIN_S):
-                    await thread.call(lambda: read.append(read_config(self._path)))
+                    await thread.call(lambda: read.append(read_config(self._path, sends=True)))
             except TimeoutError:
                 raise ConfigError(self._path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
         return read[0]
@@ -139,6 +140,11 @@ class Reloader:
         if was != wanted:
             what = f"the stored history has buckets of {was} s; set it back, or begin another store with {wanted}"
             raise ConfigError(self._path, [f"history.bucket_s: {what}"])
+
+    def _check_that_something_is_watched(self, new: Settings) -> None:
+        """A file that a full disk left empty is valid, and would empty the report."""
+        if asked_for(self.settings) and not asked_for(new):
+            raise ConfigError(self._path, ["names nothing to watch; restart the monitor if that is meant"])
 
     def _apply(self, new: Settings) -> Reloaded:
         old = self.settings
@@ -198,16 +204,12 @@ def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
 
 
 def _named(checks: set[Check]) -> list[str]:
-    return [_name(check) for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
-
-
-def _name(check: Check) -> str:
-    return check.service if check.chain_id is None else f"{check.service} {check.chain_id}"
+    return [check.name for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
 
 
 def _source(check: Check) -> str:
     """One source answers for all chains of these two."""
-    return check.service if check.service in ("ppoi", "broadcasters") else _name(check)
+    return check.service if check.service in ("ppoi", "broadcasters") else check.name
 
 
 def _chains(chain_ids: set[int]) -> list[str]:

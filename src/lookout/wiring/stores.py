@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,9 @@ from lookout.store import sqlite
 from lookout.store.protocol import Reader, StoreBusyError, StoreUnreachableError, Writer
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
+# A store that was away is first left to the monitor that wrote to it, which tries every 4 s: it has watched meanwhile,
+# and whoever takes over has not.
+_LEFT_TO_THE_WRITER_S: Final = 6.0
 
 log = structlog.get_logger("store")
 
@@ -22,15 +26,21 @@ async def writer_of(settings: Settings, folder: Path) -> Writer:
     Paths are relative to ``folder``."""
     open_writer = _writers(settings, folder)
     told = ""
+    was_away = False
     with DaemonThread("open the store") as thread:  # one that does not answer keeps nobody from ending
         while True:
             try:
+                if was_away:
+                    await thread.call(partial(_reach, settings, folder))
+                    await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
+                was_away = False
                 return await _made(thread, open_writer)
             except StoreBusyError as error:
                 if told != "busy":
                     log.info("waiting for the other monitor to end", why=str(error))
                 told = "busy"
             except StoreUnreachableError as error:
+                was_away = True
                 if told != str(error):
                     log.error("the store cannot be used; trying again every second", error=str(error))
                 told = str(error)
@@ -45,6 +55,15 @@ def reader_of(settings: Settings, folder: Path) -> Reader:
     from lookout.store.postgres import PostgresReader  # only who uses it pays for loading it
 
     return PostgresReader(url)
+
+
+def _reach(settings: Settings, folder: Path) -> None:
+    """StoreUnreachableError if the store does not answer."""
+    reader = reader_of(settings, folder)
+    try:
+        reader.changed()
+    finally:
+        reader.close()
 
 
 def _writers(settings: Settings, folder: Path) -> Callable[[], Writer]:

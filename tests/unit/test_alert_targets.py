@@ -1,0 +1,175 @@
+"""The way out: what services get from Apprise, which addresses it is let have, and the page about all this."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apprise.plugins import jira, opsgenie, pagerduty
+
+from lookout.alerts.sending import recipients, way_to
+from lookout.alerts.wording import Words, sample
+from lookout.config import ConfigError, read_config
+
+OUTAGE = Words("Lookout: messaging is unavailable", "Unavailable:\n- messaging")
+RECOVERY = Words("Lookout: messaging recovered", "Recovered:\n- messaging", is_over=True)
+
+
+@contextmanager
+def a_service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """What accepts anything that is posted meanwhile: its address, and what was posted."""
+    posted: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            answer = b'{"requestId": "1"}'
+            self.send_response(202)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", posted
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def posted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    """What PagerDuty, Opsgenie and Jira, which are here instead of there, are sent."""
+    with a_service() as (url, posted):
+        monkeypatch.setitem(pagerduty.PAGERDUTY_API_LOOKUP, "us", url)
+        monkeypatch.setitem(opsgenie.OPSGENIE_API_LOOKUP, "us", url)
+        monkeypatch.setitem(jira.JIRA_API_LOOKUP, "us", url)
+        yield posted
+
+
+@pytest.mark.parametrize(
+    ("words", "severity"), [(OUTAGE, "critical"), (RECOVERY, "info"), (sample(), "critical")], ids=lambda each: each[0]
+)
+def test_a_pager_is_told_how_bad_it_is(words: Words, severity: str, posted: list[dict[str, Any]]) -> None:
+    way_to("pagerduty://key@lookout")(words)
+    (event,) = posted
+    assert (event["event_action"], event["payload"]["severity"]) == ("trigger", severity)
+    assert words.title in event["payload"]["summary"]
+
+
+def test_a_pager_whose_address_says_so_is_told_that_it_is_over(posted: list[dict[str, Any]]) -> None:
+    for words in (OUTAGE, RECOVERY):
+        way_to("pagerduty://key@lookout?action=map&dedup=lookout")(words)
+    assert [(event["event_action"], event["dedup_key"]) for event in posted] == [
+        ("trigger", "lookout"),
+        ("resolve", "lookout"),
+    ]
+
+
+@pytest.mark.parametrize("address", ["opsgenie://key", "jira://key"])
+def test_what_is_bad_is_an_alert_and_a_recovery_only_if_the_address_says_so(
+    address: str, posted: list[dict[str, Any]]
+) -> None:
+    for words in (OUTAGE, RECOVERY, sample()):
+        way_to(address)(words)
+    assert [(alert["message"], alert["details"]["type"]) for alert in posted] == [
+        (OUTAGE.title, "failure"),
+        (sample().title, "failure"),
+    ]
+    way_to(f"{address}?action=new")(RECOVERY)
+    assert (posted[2]["message"], posted[2]["details"]["type"]) == (RECOVERY.title, "success")
+
+
+@pytest.mark.parametrize(
+    ("address", "count"),
+    [
+        ("json://127.0.0.1", 1),
+        ("json://127.0.0.1?+to=https://example.org", 1),
+        ("mailto://u:p@example.org?to=a@example.org", 1),
+        ("mailto://u:p@example.org?to=a@example.org,b@example.org", 2),
+        ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/a/b", 2),
+        ("json://127.0.0.1/a,json://127.0.0.1/b", 2),
+        ("carrier-pigeon://roof", 0),
+    ],
+)
+def test_an_address_reaches_so_many(address: str, count: int) -> None:
+    assert recipients(address) == count
+
+
+WITH_ALERTS = "[messaging]\nurl = 'http://h'\n[alerts.targets]\nops = 'carrier-pigeon://h'\n[[alerts.rules]]\n"
+
+
+def test_alerts_without_apprise_say_where_it_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    path = tmp_path / "lookout.toml"
+    path.write_text(WITH_ALERTS)
+    with pytest.raises(ConfigError) as caught:
+        read_config(path, {}, sends=True)
+    assert caught.value.problems == [
+        f"{path}: alerts.targets: Apprise, which sends to them, is not installed; docs/alerts.md says how"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code"),
+    [
+        pytest.param(["edge-config"], 0, id="edge-config"),
+        pytest.param(["probe"], 1, id="probe"),
+        pytest.param(["check-config"], 2, id="check-config"),
+        pytest.param(["alerts", "test"], 2, id="alerts test"),
+        pytest.param(["monitor"], 2, id="monitor"),
+        pytest.param(["run"], 2, id="run"),
+        pytest.param(["reload"], 2, id="reload"),
+    ],
+)
+def test_only_commands_that_send_or_check_load_apprise(command: list[str], exit_code: int, tmp_path: Path) -> None:
+    (tmp_path / "lookout.toml").write_text(WITH_ALERTS.replace("//h'", "//127.0.0.1:1'", 1))
+    script = (
+        "import sys\nfrom lookout.cli import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "finally:\n    print('apprise' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command, "-c", "lookout.toml"],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=100,
+    )
+    refusal = "lookout: lookout.toml: alerts.targets.ops: Apprise does not understand this address\n"
+    judged = exit_code == 2
+    assert (done.returncode, done.stderr) == (exit_code, f"{refusal if judged else ''}{judged}\n")
+
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "alerts.md").read_text(encoding="utf-8")
+VARIABLES = {
+    "MAIL_PASSWORD": "x",
+    "SLACK_TOKENS": "T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
+    "PAGERDUTY_KEY": "x",
+    "HEALTHCHECKS_UUID": "x",
+}
+
+
+@pytest.mark.parametrize("example", re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
+def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: Path) -> None:
+    sources = (Path(__file__).parent.parent.parent / "lookout.example.toml").read_text(encoding="utf-8")
+    if "alerts.rules" in example and "alerts.targets" not in example:
+        example = f'[alerts.targets]\nops = "json://127.0.0.1"\n{example}'
+    path = tmp_path / "lookout.toml"
+    path.write_text(f"{sources.partition('[alerts]')[0]}\n{example}", encoding="utf-8")
+    read = read_config(path, VARIABLES, sends=True)
+    assert read.alerts.rules or read.ping.url
