@@ -152,6 +152,9 @@ def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_pat
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
             service = a_service(tmp_path, world.base)
+            with (tmp_path / "lookout.toml").open("a") as config:  # who is told has metrics, too; nobody listens there
+                config.write(f'[alerts.targets]\nops = "json://{service.monitor_admin}"\n[[alerts.rules]]\n')
+                config.write(f'[ping]\nurl = "http://{service.monitor_admin}/healthz"\nevery_s = 0.2\n')
             with a_group(tmp_path, "run", "-c", "lookout.toml"):
 
                 async def both_answer() -> bool:
