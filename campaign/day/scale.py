@@ -46,7 +46,7 @@ class Scale(NamedTuple):
 
 # Everything that shows in the documents is as at the launch.
 LAUNCH: Final = Scale(300, 60, 60, 2, 4, 5, 3, 45, 120, 600, 1_000, 40, 80, 4, 15, aligned=True)
-SHORT: Final = Scale(5, 1, 20, 0.3, 0.6, 1.3, 1, 6, 26, 150, 700, 8, 2, 0.1, 2, aligned=False)
+SHORT: Final = Scale(5, 1, 20, 0.3, 0.6, 1.3, 1, 6, 32, 150, 700, 8, 2, 0.1, 2, aligned=False)
 
 
 def configuration(scale: Scale, upstreams: str, url: str, port: int, limit: int) -> str:

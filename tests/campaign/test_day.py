@@ -241,6 +241,7 @@ def test_the_clock_may_go_back_once() -> None:
     assert len(judge.failures) == 1
 
 
+@pytest.mark.long
 @pytest.mark.clause("M7", "M8", "M12", "A11", "H6", "H7", "H16", "E2", "S2")
 def test_a_short_day_of_everything_that_can_go_wrong() -> None:
     told: list[str] = []
