@@ -162,6 +162,11 @@ def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_pat
 
                 await until(both_answer, f"both endpoints answer: {service.said}", TIME_S)
                 await world.until_healthy()
+
+                async def has_pinged() -> bool:
+                    return "lookout_pings_total{" in await metrics(world.http, service.monitor_admin)
+
+                await until(has_pinged, "a ping", TIME_S)
                 for admin in (service.monitor_admin, service.server_admin):
                     note(await metrics(world.http, admin))
 

@@ -127,7 +127,11 @@ def test_while_the_database_is_away_nothing_is_forgotten(server: Postgres, tmp_p
             newest = of.readers.newest
             server.start()
             await of.until_published(newest, "after the database was away")
-            await asyncio.sleep(1)
+
+            async def tells_of_that_time() -> bool:
+                return max((n for _, _, n in of.readers.buckets), default=0) >= 2
+
+            await until(tells_of_that_time, "a history of the time in between")
             assert of.readers.wrong == []
             # The other one left the store to who had watched: the buckets of the time in between are filled.
             reached = max(n for _, _, n in of.readers.buckets)

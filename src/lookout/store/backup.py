@@ -1,8 +1,8 @@
 """A whole store in one file, which is a SQLite store itself: a backup of either kind of store restores into either."""
 
 import os
+import secrets
 import sqlite3
-import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
@@ -71,11 +71,11 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
     """Make a backup, for its owner alone, and say its size. It has its name only once it is whole, and was read again;
     a file of that name that is there is left alone: StoreError."""
     body = _as_file(snapshot)
-    beside: Path | None = None
+    # Its name is known before it is there: whoever is interrupted in between can still remove it.
+    beside = path.absolute().with_name(f".lookout-{secrets.token_hex(8)}")
     with told(path):
         try:
-            file, name = tempfile.mkstemp(prefix=".lookout-", dir=path.absolute().parent)
-            beside = Path(name)
+            file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             with os.fdopen(file, "wb") as opened:
                 opened.write(body)
                 opened.flush()
@@ -86,8 +86,7 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
             beside.rename(path)
             _keep_the_name(path.absolute().parent)
         finally:
-            if beside is not None:
-                beside.unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
     return len(body)
 
 
