@@ -1,11 +1,12 @@
 """A real ``lookout serve`` on a store that a test fills."""
 
 import http.client
+import random
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,9 +105,11 @@ def a_server(folder: Path, *, rate_limit_per_minute: int = 0, more: str = "") ->
 
 
 def a_free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
+    """Below those that the system gives to outgoing connections: one of them could take it before its server does."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def _wait_until_it_answers(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:

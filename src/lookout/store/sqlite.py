@@ -262,9 +262,10 @@ def identity(path: Path) -> tuple[int, int] | None:
 
 def _version_of(connection: sqlite3.Connection, path: Path) -> int:
     """The store's schema version, 0 for an empty file; StoreError if it is somebody else's or too new."""
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    # Last, since a monitor may be making the store just now: what is there by now is then known to be ours.
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID and (application_id or version or tables):
         raise StoreError(f"{path}: a database of another program; choose another file in store.url")
     check_version(version, path)
