@@ -19,7 +19,7 @@ setup: .venv/installed ## the command, as .venv/bin/lookout
 run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes options, e.g. --listen 127.0.0.1:9000
 	@$(BIN)/lookout demo $(ARGS)
 
-test: .venv/installed-dev .venv/packages ## all tests; ARGS= passes options to pytest
+test: .venv/installed-dev .venv/packages ## all tests but those marked long; ARGS= passes options to pytest
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: .venv/installed-dev .venv/packages ## format, lint, types, import rules, clauses, the core's coverage, then all tests
