@@ -219,7 +219,8 @@ class RightAgainSoon(Rule):
 
     def answered(self, event: s.Answered) -> None:
         if event.found is None or set(event.found) not in ({*event.checks}, set()):
-            self._excused_ms.update(dict.fromkeys(event.checks, self.scene.ms + 45_000))
+            wait_ms = 135_000 if event.failed else 45_000  # those that it did answer for may ask for patience
+            self._excused_ms.update(dict.fromkeys(event.checks, self.scene.ms + wait_ms))
 
     def published(self, event: s.Published) -> None:
         life, now_ms = event.life, self.scene.ms

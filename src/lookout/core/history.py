@@ -240,6 +240,7 @@ class History:
         """End the newest bucket, for good (H16), and begin a later one; between them nothing was published."""
         ended = self._newest
         day, place = divmod(ended, self._per_day)
+        leaving = [divmod(ended - window, self._per_day) for window in self._windows]
         for strip in self._strips.values():
             strip.settle(self._watched_ms)
             character = bucket_character(strip.lasted_ms, self._span.counts_from_ms)
@@ -248,7 +249,7 @@ class History:
             strip.lasted_ms.clear()
             strip.since_ms = 0
             if bucket == ended + 1:
-                self._slide(strip, character)
+                strip.slide(character, leaving)
         self._new_tallies.update(self._strips)
         self._new_days.add(day)
         self._begin(bucket)
@@ -259,13 +260,6 @@ class History:
             self._lived.append(day)
         if len(self._lived) > self._span.retention_days + 1 + SPARE_DAYS:
             self._forget(self._lived.pop(0))
-
-    def _slide(self, strip: Strip, entering: str) -> None:
-        """Move the windows' counts on by the bucket that just ended."""
-        for n, window in enumerate(self._windows):
-            leaving = self._character(strip, self._newest - window)
-            strip.known[n] += (entering in KNOWN) - (leaving in KNOWN)
-            strip.current[n] += (entering == "c") - (leaving == "c")
 
     def _recount(self, strip: Strip) -> None:
         counted = [_tell(self._ended(strip, self._newest - window, self._newest)) for window in self._windows]
@@ -283,10 +277,6 @@ class History:
         heapify(self._expiries)
         self._new_tallies.difference_update(aged_out)
         self._forgotten_checks.extend(aged_out)
-
-    def _character(self, strip: Strip, bucket: int) -> str:
-        day, place = divmod(bucket, self._per_day)
-        return strip.days.get(day, "")[place : place + 1] or NO_DATA
 
     def _ended(self, strip: Strip, start: int, end: int) -> str:
         """The characters of the ended buckets from ``start`` up to, not including, ``end``."""

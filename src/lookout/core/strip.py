@@ -1,10 +1,10 @@
 """One row's buckets: the filling one's tally, the ended ones by day, and those counted per window."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from lookout.core.buckets import NO_DATA
+from lookout.core.buckets import KNOWN, NO_DATA
 from lookout.core.model import Check
 
 
@@ -74,3 +74,11 @@ class Strip:
         """What the row counts as in a publication at this instant (H17)."""
         expired = self.expires_at is not None and self.expires_at <= at
         return "?" if expired else self.published
+
+    def slide(self, entering: str, leaving: Sequence[tuple[int, int]]) -> None:
+        """Move the windows' counts on by a bucket that ended; out of each falls the one at that place of that day."""
+        for n, (day, place) in enumerate(leaving):
+            left = self.days.get(day, "")[place : place + 1] or NO_DATA
+            if left != entering:  # seldom
+                self.known[n] += (entering in KNOWN) - (left in KNOWN)
+                self.current[n] += (entering == "c") - (left == "c")

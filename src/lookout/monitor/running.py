@@ -154,8 +154,11 @@ async def run_together(
     finally:
         publisher.stop()
         log.info("stopped")
-    if lost is not None:
-        raise lost
+    if lost is None:
+        return
+    if (task := asyncio.current_task()) is not None and task.cancelling():
+        raise asyncio.CancelledError from lost  # a task group that fails forgets that it was asked to end meanwhile
+    raise lost
 
 
 async def _watch_the_clock(publisher: Publisher, watcher: Watcher) -> None:
