@@ -19,6 +19,7 @@ def node_status() -> bytes:
     return f'{{"jsonrpc":"2.0","id":1,"result":{{"forNetwork":{{{networks}}},"listKeys":["{LIST}"]}}}}'.encode()
 
 
+HEIGHT = 1_005
 SQUID = b'{"data":{"squidStatus":{"height":1000}}}'
 PEERS = b'[{"multiaddr":"/ip4/1.2.3.4"}]'
 STORE = b'{"requestId":"x","statusCode":200,"statusDesc":"OK","messages":[]}'
@@ -29,7 +30,8 @@ def answer(path: bytes, body: bytes) -> bytes:
         if b"eth_chainId" in body:
             return b'{"jsonrpc":"2.0","id":1,"result":"%s"}' % hex(int(path.split(b"/")[2])).encode()
         now = hex(int(time.time()) - 1).encode()
-        return b'{"jsonrpc":"2.0","id":2,"result":{"number":"0x3ed","hash":"0xab","timestamp":"%s"}}' % now
+        block = hex(HEIGHT).encode(), now
+        return b'{"jsonrpc":"2.0","id":2,"result":{"number":"%s","hash":"0xab","timestamp":"%s"}}' % block
     if path.startswith(b"/ppoi"):
         return node_status()
     if path.startswith(b"/waku/store"):

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import click
@@ -17,8 +18,9 @@ PARTS: dict[str, Part] = {
     "worlds": worlds.PART,
     "hostile": hostile.PART,
     "crashes": crashes.PART,
+    "year": soak.YEAR,
     "day": day.PART,
-    "soak": soak.PART,
+    "life": soak.LIFE,
     "waits": waits.PART,
 }
 
@@ -41,7 +43,7 @@ def main(names: tuple[str, ...], minutes: float | None) -> None:
     console = Console(stderr=True)
     asked = names or tuple(PARTS)
     # One after the other, but those that mostly wait beside those that compute.
-    lanes = [[name for name in asked if PARTS[name].mostly_waits is waits] for waits in (False, True)]
+    lanes = [[name for name in asked if PARTS[name].mostly_waits is leisurely] for leisurely in (False, True)]
     with ThreadPoolExecutor(len(lanes)) as pool:
         done = list(pool.map(lambda lane: [_run(name, minutes, console) for name in lane], lanes))
     table = Table("part", "took", "tried", "", title="The campaign")
@@ -59,7 +61,10 @@ def main(names: tuple[str, ...], minutes: float | None) -> None:
 def _run(name: str, minutes: float | None, console: Console) -> tuple[str, float, Outcome]:
     part, began = PARTS[name], time.monotonic()
     console.print(f"[bold]{name}[/bold]: {escape(part.what)}")
-    outcome = part.run(60 * (minutes or part.minutes), lambda line: console.print(f"  {name}: {escape(line)}"))
+    try:
+        outcome = part.run(60 * (minutes or part.minutes), lambda line: console.print(f"  {name}: {escape(line)}"))
+    except Exception:  # noqa: BLE001  what the other parts found is told all the same
+        outcome = Outcome({}, (f"it broke off:\n{traceback.format_exc()}",))
     return name, (time.monotonic() - began) / 60, outcome
 
 

@@ -15,22 +15,38 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.processes import a_free_port, a_process, an_upstream, children, memory_mb
+from bench.upstream import HEIGHT
 from bench.watching import a_config as a_large_config
 from campaign.part import Outcome, Tell
 from campaign.soak.growth import Sample, grown
+from lookout.config import read_config
+from lookout.core.heads import PACE_WINDOW_MS, Reading
+from lookout.core.ledger import Ledger
+from lookout.core.pieces import encode_changes
+from lookout.sim.server import wall_clock
+from lookout.sim.upstreams import launch_world
+from lookout.sim.world import HeadAnswer, World
+from lookout.store.sqlite import open_writer
 from tests.integration.fast import a_config as a_launch_config
 
 _SAMPLES: Final = 60
 _START_WITHIN_S: Final = 60
 _READERS: Final = 8
+_LAUNCH_ROWS: Final = 21
+_JITTER_S: Final = 0.2
+_ENDPOINTS: Final = 3  # of each chain, in either configuration
 
 
 class Size(NamedTuple):
     rows: int
     recheck_s: float
 
+    @property
+    def is_large(self) -> bool:
+        return self.rows > _LAUNCH_ROWS
 
-SIZES: Final = (Size(21, 0.5), Size(2_101, 15))
+
+SIZES: Final = (Size(_LAUNCH_ROWS, 0.5), Size(2_101, 15))
 _FAULTS: Final = ("refuse", "hang", "garbage", "endless", "status", "drip")
 _TARGETS: Final = ("ppoi", "waku", "squid/1", "hosted/56", "rpc/1/a", "rpc/137/b")
 
@@ -44,6 +60,7 @@ def lived(size: Size, seconds: float, tell: Tell) -> Outcome:
         config = config.replace('[admin]\nmonitor = ""', f'[admin]\nmonitor = "127.0.0.1:{admin}"', 1)
         server = f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = 0\n'
         (folder / "lookout.toml").write_text(config + server)
+        _put_an_hour_behind_it(size, folder)
         stopped = threading.Event()
         with a_process(folder, "run", "-c", "lookout.toml") as process:
             _until_it_answers(port)
@@ -66,6 +83,30 @@ def lived(size: Size, seconds: float, tell: Tell) -> Outcome:
     if not is_alive:
         failures.append(f"the fast life of {size.rows:,} rows ended, or lost rows")
     return Outcome({f"answers read beside {size.rows:,} rows": next(answered)}, tuple(failures))
+
+
+def _put_an_hour_behind_it(size: Size, folder: Path) -> None:
+    """Heads are kept for an hour, and at this pace there are many: a store that has none yet would go on growing for
+    longer than this lasts."""
+    settings = read_config(folder / "lookout.toml")
+    ledger, now = Ledger(settings.plan()), wall_clock()
+    world = None if size.is_large else launch_world(None, now)
+    every_ms = round(1000 * (size.recheck_s + _JITTER_S / 2) / 2 / _ENDPOINTS)
+    for at in range(now - PACE_WINDOW_MS, now, every_ms):
+        for chain in settings.chains:
+            ledger.read_head(chain.id, _head(world, chain.id, at))
+    ledger.publish(now)
+    writer = open_writer(folder / "lookout.db")
+    writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
+    writer.close()
+
+
+def _head(world: World | None, chain_id: int, at: int) -> Reading:
+    if world is None:
+        return Reading(at, HEIGHT, at)
+    answer = world.endpoint(chain_id, 0, at)
+    assert isinstance(answer, HeadAnswer)  # nothing goes wrong in that world
+    return Reading(at, answer.height, answer.block_at)
 
 
 def _sample(pid: int, admin: int, folder: Path) -> Sample:
@@ -106,8 +147,8 @@ def _read(port: int, stopped: threading.Event, answered: Iterator[int]) -> None:
 @contextmanager
 def _upstreams(size: Size, folder: Path) -> Iterator[str]:
     """A configuration for simulated upstreams: those of the launch misbehave now and then, the many others are bare."""
-    policy = f"[policy]\nrecheck_s = {size.recheck_s}\njitter_s = 0.2\nheartbeat_s = 5\n"
-    if size.rows > 21:
+    policy = f"[policy]\nrecheck_s = {size.recheck_s}\njitter_s = {_JITTER_S}\nheartbeat_s = 5\n"
+    if size.is_large:
         with an_upstream((size.rows - 1) // 4) as base:
             yield a_large_config(base, (size.rows - 1) // 4) + policy
         return
@@ -117,7 +158,7 @@ def _upstreams(size: Size, folder: Path) -> Iterator[str]:
         mischief = threading.Thread(target=_misbehave, args=(base, stopped))
         mischief.start()
         try:
-            yield a_launch_config(base, recheck_s=size.recheck_s, jitter_s=0.2)
+            yield a_launch_config(base, recheck_s=size.recheck_s, jitter_s=_JITTER_S)
         finally:
             stopped.set()
             mischief.join()

@@ -1,11 +1,12 @@
 """When something has grown: samples over time, of which the later ones are held against the earlier ones."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Final
 
 Sample = Mapping[str, float]
 
-# How much more the last third of the samples may show than the middle one: a share of it, and so much on top.
+# How much more the median of the last third of the samples may be than the second's: a share of it, and so much on top.
 ALLOWED: Final = {
     "MB": (0.05, 4.0),
     "objects": (0.02, 2_000),
@@ -24,7 +25,8 @@ def grown(samples: Sequence[Sample]) -> list[str]:
     found = []
     for what in samples[-1]:
         share, more = ALLOWED[what]
-        before, after = (max(sample[what] for sample in part) for part in (middle, last))
+        # Not the highest: how many probes happen to be under way in the moment of a sample is no growth.
+        before, after = (median(sample[what] for sample in part) for part in (middle, last))
         if after > before * (1 + share) + more:
             found.append(f"{what}: from {before:,.0f} to {after:,.0f}")
     return found

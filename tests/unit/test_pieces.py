@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lookout.core.heads import PART_MS, Reading
 from lookout.core.ledger import Ledger, State
 from lookout.core.log import Event
 from lookout.core.model import Observation, Peers
 from lookout.core.pieces import Pieces, StateError, decode_state, encode_changes, merge
 from lookout.replay import Replay
-from tests.builders import DAY, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_plan
+from tests.builders import DAY, HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_plan
 from tests.property.events import LONG_STEPS, logs
 
 BRIEF = a_plan(limits=replace(LAUNCH, heartbeat_ms=17 * MINUTE), span=replace(LAUNCH_SPAN, retention_days=1))
@@ -76,15 +77,21 @@ def test_pieces_merged_and_stored_once_are_the_pieces_stored_one_by_one(
 @pytest.mark.clause("M7", "H15")
 def test_a_new_plan_leaves_no_piece_of_what_it_no_longer_has_but_its_buckets() -> None:
     ledger = Ledger(a_plan(chains=(1, 137)))
+    ledger.read_head(137, Reading(NOON, 1, NOON))
     ledger.publish(NOON)
     ledger.publish(NOON + 6 * MINUTE)
     stored: dict[str, bytes] = {}
     store(stored, encode_changes(ledger.changes()))
-    assert {"heads/137", "check/indexer/137", "tally/indexer/137", "day/20762/indexer/137"} <= stored.keys()
+    assert {
+        f"heads/137/{NOON // PART_MS}",
+        "check/indexer/137",
+        "tally/indexer/137",
+        "day/20762/indexer/137",
+    } <= stored.keys()
     resumed = Ledger(a_plan(chains=(1,)), decode_state(stored))
     resumed.publish(NOON + 7 * MINUTE)
     store(stored, encode_changes(resumed.changes()))
-    assert "heads/137" not in stored
+    assert f"heads/137/{NOON // PART_MS}" not in stored
     assert "check/indexer/137" not in stored
     assert {"tally/indexer/137", "day/20762/indexer/137"} <= stored.keys()
 
@@ -100,6 +107,36 @@ def test_a_publication_that_changes_one_row_stores_that_row_alone() -> None:
     assert (pieces.delete, pieces.whole) == ((), False)
     ledger.publish(NOON + 2 * SECOND)
     assert set(encode_changes(ledger.changes()).put) == {"progress"}
+
+
+@pytest.mark.clause("M7", "S15")
+def test_a_new_head_stores_the_last_five_minutes_of_its_chain_alone_and_the_hour_is_whole() -> None:
+    ledger = Ledger(a_plan())
+    stored: dict[str, bytes] = {}
+    for number in range(1, 1_000):
+        at = NOON + number * 5 * SECOND
+        ledger.read_head(1, Reading(at, number, at))
+        ledger.publish(at)
+        pieces = encode_changes(ledger.changes())
+        assert [name for name in pieces.put if name.startswith("heads/")] == [f"heads/1/{at // PART_MS}"]
+        store(stored, pieces)
+        assert len([name for name in stored if name.startswith("heads/")]) <= 13
+        assert in_order(decode_state(stored)) == in_order(ledger.state())
+
+
+@pytest.mark.clause("M7")
+def test_heads_that_an_earlier_version_stored_in_one_piece_are_read_and_stored_anew() -> None:
+    ledger = Ledger(a_plan())
+    ledger.publish(NOON)
+    stored: dict[str, bytes] = {}
+    store(stored, encode_changes(ledger.changes()))
+    stored["heads/1"] = b"[[%d,1,%d],[%d,2,%d]]" % (NOON, NOON, NOON + HOUR, NOON + HOUR)
+    resumed = Ledger(a_plan(), decode_state(stored))
+    assert resumed.state().heads == {1: (Reading(NOON, 1, NOON), Reading(NOON + HOUR, 2, NOON + HOUR))}
+    resumed.publish(NOON + HOUR)
+    store(stored, encode_changes(resumed.changes()))
+    assert "heads/1" not in stored
+    assert in_order(decode_state(stored)) == in_order(resumed.state())
 
 
 @pytest.mark.clause("H15")

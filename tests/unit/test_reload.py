@@ -167,7 +167,22 @@ def test_who_left_is_stored_as_never_observed() -> None:
     stored.take(ledger)
     again = Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces))
     assert again.row(POLYGON) == unobserved(POLYGON)
-    assert again.state().heads == {1: (), 137: ()}
+    assert again.state().heads == {}
+    assert not [name for name in stored.pieces if name.startswith("heads/")]
+
+
+def test_a_chain_that_leaves_and_returns_at_once_begins_without_heads() -> None:
+    stored, ledger = Stored(), a_ledger(a_plan(chains=(1, 137)))
+    ledger.read_head(137, Reading(NOON, 1, NOON))
+    ledger.publish(NOON)
+    stored.take(ledger)
+    ledger.replan(a_plan())
+    ledger.replan(a_plan(chains=(1, 137)))
+    ledger.read_head(137, Reading(NOON + SECOND, 2, NOON))
+    ledger.publish(NOON + SECOND)
+    stored.take(ledger)
+    again = Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces))
+    assert again.state().heads == ledger.state().heads == {137: (Reading(NOON + SECOND, 2, NOON),)}
 
 
 class FastLoop(asyncio.SelectorEventLoop):

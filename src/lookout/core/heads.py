@@ -1,12 +1,13 @@
 """Reference heads: how endpoints agree on one, how old it is, and how fast its chain moves."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 PACE_WINDOW_MS: Final = 3_600_000
+PART_MS: Final = 300_000
 PACE_MIN_SPAN_MS: Final = 600_000
 PACE_MIN_BLOCKS: Final = 10
 FUTURE_TOLERANCE_MS: Final = 60_000
@@ -58,13 +59,19 @@ def agree(answers: Iterable[Reading], at: int, max_age_ms: int) -> Reading | Non
 
 
 class Heads:
-    """One chain's agreed heads of the last hour."""
+    """One chain's agreed heads of the last hour.
 
-    __slots__ = ("_block_time", "_readings")
+    They are stored in parts of five minutes, since the hour may come to hundreds of heads and a new one changes but
+    the last part.
+    """
+
+    __slots__ = ("_readings", "_stored", "_touched", "block_time")
 
     def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
-        self._block_time = block_time
+        self.block_time = block_time
         self._readings = deque(readings)
+        self._touched = set(map(_part, self._readings))  # since the last call of changes(); at first, everything
+        self._stored: set[int] = set()  # the parts that there were then
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -76,9 +83,30 @@ class Heads:
         if len(readings) > 1 and readings[-2].at == reading.at:
             readings.pop()  # of those of one instant only the first and the last can matter
         readings.append(reading)
+        self._touched.add(_part(reading))
         oldest_at = reading.at - PACE_WINDOW_MS
         while readings[0].at < oldest_at:
             readings.popleft()
+
+    def changes(self) -> dict[int, tuple[Reading, ...]]:
+        """The parts that are not what they were at the last call; empty ones are to be forgotten. Of a part that ages
+        out nothing is told before all of it is gone: ``of_the_hour`` leaves out the rest."""
+        there: dict[int, list[Reading]] = {}
+        for reading in self._readings:
+            there.setdefault(_part(reading), []).append(reading)
+        gone = dict.fromkeys(self._stored - there.keys(), ())
+        changed = {part: tuple(readings) for part, readings in there.items() if part in self._touched}
+        self._stored = set(there)
+        self._touched.clear()
+        return gone | changed
+
+    def clear(self) -> None:
+        self._readings.clear()
+
+    def set_back(self, by_ms: int) -> None:
+        """The clock was set back: a head stays as old as it was."""
+        self._readings = deque(Reading(r.at - by_ms, r.height, r.block_at) for r in self._readings)
+        self._touched.update(map(_part, self._readings))
 
     def reference(self, confirmations: int) -> Reference | None:
         """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
@@ -90,14 +118,19 @@ class Heads:
     def pace(self) -> Pace:
         """Measured over the window once that is long enough, the configured block time until then (S15)."""
         if not self._readings:
-            return self._block_time
+            return self.block_time
         oldest, newest = self._readings[0], self._readings[-1]
         span_ms = newest.block_at - oldest.block_at
         blocks = newest.height - oldest.height
         if span_ms < PACE_MIN_SPAN_MS or blocks < PACE_MIN_BLOCKS:
-            return self._block_time
+            return self.block_time
         return Pace(span_ms, blocks)
 
-    def set_back(self, by_ms: int) -> None:
-        """The clock was set back: a head stays as old as it was."""
-        self._readings = deque(Reading(r.at - by_ms, r.height, r.block_at) for r in self._readings)
+
+def of_the_hour(readings: Sequence[Reading]) -> tuple[Reading, ...]:
+    """Those of the hour before the newest."""
+    return tuple(reading for reading in readings if reading.at >= readings[-1].at - PACE_WINDOW_MS)
+
+
+def _part(reading: Reading) -> int:
+    return reading.at // PART_MS

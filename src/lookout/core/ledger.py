@@ -4,7 +4,7 @@ Everything the monitor knows is here, and all of it follows from the events alon
 the same documents and a stored state resumes where it stopped.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -38,7 +38,8 @@ class Changes(Struct, frozen=True):
     whole: bool
     last_answer_at: int | None
     checks: tuple[CheckState, ...]
-    heads: dict[int, tuple[Reading, ...]]
+    heads: dict[int, dict[int, tuple[Reading, ...]]]
+    """Each chain's by their parts; empty ones are to be forgotten."""
     history: HistoryChanges
 
 
@@ -50,7 +51,12 @@ class Ledger:
         self._last_answer_at = None if state is None else state.last_answer_at
         self._rows: dict[Check, Row] = {}  # as published last
         self._live_rows: dict[Check, tuple[Row, wire.LiveRow]] = {}
-        self._follow(plan, () if state is None else state.checks, {} if state is None else state.heads)
+        self._heads = {
+            chain_id: Heads(block_time, () if state is None else state.heads.get(chain_id, ()))
+            for chain_id, block_time in plan.chains.items()
+        }
+        self._left_heads: dict[int, Heads] = {}  # of chains that left; until they are forgotten in the store, too
+        self._follow(plan, () if state is None else state.checks)
         self._gone = [check for check in self._history.checks if check not in self._changed]
         # Since the last call of changes(); at first, everything.
         self._whole = True
@@ -61,24 +67,31 @@ class Ledger:
         """Go on under another plan. What is watched under both is as it was; what left leaves with the next
         publication, and only its buckets are kept (H15). ValueError if the buckets are to be of another length."""
         left = (*self._gone, *self._checks)
-        memories, heads = set(self._memories), set(self._heads)
+        memories = set(self._memories)
         if plan.span != self._span:
             self._history = History(plan.span, self._history.state())
-        self._follow(plan, self._judged(), {chain_id: heads.readings for chain_id, heads in self._heads.items()})
+        self._follow_heads(plan)
+        self._follow(plan, self._judged())
         self._gone = [check for check in left if check not in self._changed and check in self._history.checks]
         self._new_checks |= memories ^ set(self._memories)
-        self._new_heads |= heads ^ set(self._heads)
 
-    def _follow(self, plan: Plan, carried: Iterable[CheckState], readings: Mapping[int, tuple[Reading, ...]]) -> None:
+    def _follow_heads(self, plan: Plan) -> None:
+        known = self._left_heads | self._heads
+        self._left_heads = {chain_id: heads for chain_id, heads in known.items() if chain_id not in plan.chains}
+        for heads in self._left_heads.values():
+            heads.clear()
+        self._heads = {}
+        for chain_id, block_time in plan.chains.items():
+            self._heads[chain_id] = known.get(chain_id, Heads(block_time))
+            self._heads[chain_id].block_time = block_time
+
+    def _follow(self, plan: Plan, carried: Iterable[CheckState]) -> None:
         judged = {entry.row.check: entry for entry in carried}
         self._limits = plan.limits
         self._span = plan.span
         self._checks = plan.checks()
         self._monitored = plan.monitored
         self._confirmations = plan.confirmations
-        self._heads = {
-            chain_id: Heads(block_time, readings.get(chain_id, ())) for chain_id, block_time in plan.chains.items()
-        }
         self._memories: dict[Check, Memory] = {}
         self._changed: dict[Check, Row] = {}  # since the last publication; before the first, all of them
         for check in self._checks:
@@ -169,20 +182,20 @@ class Ledger:
         return wire.history_document(self.view())
 
     def state(self) -> State:
-        heads = {chain_id: heads.readings for chain_id, heads in self._heads.items()}
+        heads = {chain_id: heads.readings for chain_id, heads in self._heads.items() if heads.readings}
         return State(self._last_answer_at, self._judged(), heads, self._history.state())
 
     def changes(self) -> Changes:
         """What is new in the state since the last call, as of the last publication."""
         history = self._history.changes()
         checks = tuple(map(self._stored, self._new_checks))
-        heads = {
-            chain_id: self._heads[chain_id].readings if chain_id in self._heads else () for chain_id in self._new_heads
-        }
+        heads = {chain_id: self._heads[chain_id].changes() for chain_id in self._new_heads if chain_id in self._heads}
+        heads |= {chain_id: left.changes() for chain_id, left in self._left_heads.items()}
         changes = Changes(self._whole, self._last_answer_at, checks, heads, history)
         self._whole = False
         self._new_checks.clear()
         self._new_heads.clear()
+        self._left_heads.clear()
         return changes
 
     def _judged(self) -> tuple[CheckState, ...]:

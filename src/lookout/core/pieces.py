@@ -1,7 +1,7 @@
 """The state in named pieces of bytes, so that storing it costs as much as what changed.
 
 A store keeps pieces by their names and knows nothing of what is in them. A day of a check's ended buckets is a piece
-of its own, and so are its tally, its memory with its row, and a chain's heads.
+of its own, and so are its tally, its memory with its row, and five minutes of a chain's heads.
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from lookout.core.buckets import CHARACTERS, NO_DATA
-from lookout.core.heads import Reading
+from lookout.core.heads import Reading, of_the_hour
 from lookout.core.history import DAY_MS, HistoryState, Reached
 from lookout.core.ledger import Changes, CheckState, State
 from lookout.core.model import LARGEST_METRIC, Check
@@ -48,11 +48,13 @@ def encode_changes(changes: Changes) -> Pieces:
     """The pieces that these changes touch."""
     history = changes.history
     put = {_PROGRESS: msgspec.json.encode(_Progress(changes.last_answer_at, history.reached))}
-    put |= {f"heads/{chain_id}": msgspec.json.encode(readings) for chain_id, readings in changes.heads.items()}
+    heads = {f"heads/{chain}/{part}": new for chain, parts in changes.heads.items() for part, new in parts.items()}
+    put |= {name: msgspec.json.encode(readings) for name, readings in heads.items() if readings}
     put |= {f"check/{_id(entry.row.check)}": msgspec.json.encode(entry) for entry in changes.checks}
     put |= {f"tally/{_id(tally.check)}": msgspec.json.encode(tally) for tally in history.tallies}
     put |= {f"day/{day}/{_id(check)}": characters.encode() for check, day, characters in history.days}
     forgotten = (
+        *(name for name, readings in heads.items() if not readings),
         *(f"day/{day}/{_id(check)}" for check, day in history.forgotten_days),
         *(f"tally/{_id(check)}" for check in history.forgotten_checks),
     )
@@ -78,7 +80,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     bucket_ms = progress.reached.bucket_ms
     checks: list[CheckState] = []
     tallies: list[Tally] = []
-    heads: dict[int, tuple[Reading, ...]] = {}
+    heads: dict[int, dict[int, tuple[Reading, ...]]] = defaultdict(dict)
     days: dict[str, dict[int, str]] = defaultdict(dict)
     for name, piece in pieces.items():
         with _naming(name):
@@ -89,8 +91,9 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
                 case ["tally", *_]:
                     tallies.append(msgspec.json.decode(piece, type=Tally))
                     _check_tally(tallies[-1])
-                case ["heads", chain_id]:
-                    heads[int(chain_id)] = readings = msgspec.json.decode(piece, type=tuple[Reading, ...])
+                case ["heads", chain_id, *part]:  # without a part until 0.1.0: the hour in one
+                    readings = msgspec.json.decode(piece, type=tuple[Reading, ...])
+                    heads[int(chain_id)][int(*part)] = readings
                     _check_all(_WAITED_SINCE, *(reading.at for reading in readings))
                     _check_all(_INSTANTS, *(reading.block_at for reading in readings))
                     _check_all(_COUNTS, *(reading.height for reading in readings))
@@ -98,7 +101,12 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
                     days[check][int(day)] = piece.decode("ascii")
                     _check_day(int(day), days[check][int(day)], bucket_ms)
     strips = tuple(StripState(tally, days[_id(tally.check)]) for tally in tallies)
-    return State(progress.last_answer_at, tuple(checks), heads, HistoryState(progress.reached, strips))
+    hours = {chain_id: _joined(parts) for chain_id, parts in heads.items()}
+    return State(progress.last_answer_at, tuple(checks), hours, HistoryState(progress.reached, strips))
+
+
+def _joined(parts: Mapping[int, tuple[Reading, ...]]) -> tuple[Reading, ...]:
+    return of_the_hour([reading for part in sorted(parts) for reading in parts[part]])
 
 
 @contextmanager
