@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from bench.edging import GZIP, an_edge, missing_varnish
 from bench.figures import Figure
-from bench.processes import a_folder, a_free_port, children, cpu_s
+from bench.processes import a_folder, children, cpu_s
 from bench.serving import HISTORY, LIVE, a_server, fill_a_store, first_answer
+from lookout.wiring.listening import a_free_port
 from lookout.wiring.process import allow_many_connections, run
 
 READERS = 10_000

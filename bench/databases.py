@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
-
-import pytest
 
 from bench.processes import children, cpu_s
+from tests.lending import NotHereError
 from tests.postgres import Postgres, Programs, from_a_wheel
 from tests.postgres import a_postgres as a_postgres_of_tests
-
-NotHereError: Final = pytest.skip.Exception  # its text says what is missing
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.figures import Figure
-from bench.processes import a_folder, a_free_port, kept_to
+from bench.processes import a_folder, kept_to
 from bench.serving import (
     HISTORY,
     LIVE,
@@ -24,6 +24,7 @@ from bench.serving import (
     nginx_path,
     per_second,
 )
+from lookout.wiring.listening import a_free_port
 from tests.integration.edged import VARNISHD, VSTHROTTLE
 
 ROUNDS = 3

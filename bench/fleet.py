@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.databases import NotHereError, a_postgres, cpu_by_process, transactions
+from bench.databases import a_postgres, cpu_by_process, transactions
 from bench.figures import Figure, spread
 from bench.plans import a_plan
-from bench.processes import a_folder, a_free_port, a_process, available_mb, children, cpu_s
+from bench.processes import a_folder, a_process, available_mb, children, cpu_s
 from bench.publishing import a_full_fortnight
 from bench.serving import LIVE, first_answer
 from lookout.core.model import Observation, Peers
@@ -22,7 +22,9 @@ from lookout.core.pieces import Pieces, encode_changes
 from lookout.core.wire import Document
 from lookout.store.postgres import PostgresWriter, open_writer
 from lookout.store.protocol import DocumentName
+from lookout.wiring.listening import a_free_port
 from lookout.wiring.process import run
+from tests.lending import NotHereError
 from tests.postgres import Postgres
 
 SERVERS = 100

@@ -12,9 +12,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.processes import a_folder, a_free_port, an_upstream, cpu_s
+from bench.processes import a_folder, an_upstream, cpu_s
 from lookout.sources.evm import EvmEndpoint
 from lookout.sources.fetching import open_session
+from lookout.wiring.listening import a_free_port
 from lookout.wiring.process import run
 
 PROBES = 1_000

@@ -1,7 +1,6 @@
 """Processes that a measurement starts, and what they cost."""
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -79,11 +78,6 @@ def a_process(folder: Path, *arguments: str, core: int | None = None) -> Iterato
         finally:
             process.terminate()
             process.wait()
-
-
-def a_free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 def children(pid: int) -> list[int]:

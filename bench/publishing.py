@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from bench.figures import Figure, seconds
 from bench.plans import a_plan
-from lookout.core.history import HistoryState, Reached
+from lookout.core.history import DAY_MS, HistoryState, Reached
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Observation, Peers
 from lookout.core.plan import Plan
@@ -49,7 +49,7 @@ def a_full_fortnight(plan: Plan) -> tuple[Ledger, int]:
     state = ledger.state()
     if state.history is None:
         raise RuntimeError("a ledger that has published has a history")
-    per_day = 86_400_000 // BUCKET_MS
+    per_day = DAY_MS // BUCKET_MS
     now = START_AT // BUCKET_MS + 14 * per_day
     text = ("c" * 97 + "kdu") * per_day
     days = {day: text[day % 7 :][:per_day] for day in range(now // per_day - 15, now // per_day)}

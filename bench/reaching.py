@@ -9,10 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
 
-from bench.databases import NotHereError, a_postgres
+from bench.databases import a_postgres
 from bench.figures import Figure, percentile, spread
-from bench.processes import a_folder, a_free_port, a_process, an_upstream
+from bench.processes import a_folder, a_process, an_upstream
 from bench.watching import MONITOR, WITHIN_S, Delays, a_config, from_server, observe
+from lookout.wiring.listening import a_free_port
+from tests.lending import NotHereError
 
 CHAINS = 5
 WATCH_S = 110

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 from bench.figures import Figure
 from bench.plans import a_plan
-from bench.processes import a_folder, a_free_port, a_process, children, kept_to, memory_mb
+from bench.processes import a_folder, a_process, children, kept_to, memory_mb
 from bench.publishing import a_full_fortnight
 from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
+from lookout.core.wire import Document, paths
 from lookout.store.sqlite import open_writer
+from lookout.wiring.listening import a_free_port
 
-LIVE, HISTORY = "/api/v1/protocol/liveness", "/api/v1/protocol/liveness/history"
+LIVE, HISTORY = paths("protocol")
 CONNECTIONS = 64
 RUN_S = 2
 ROUNDS = 5

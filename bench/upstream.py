@@ -9,14 +9,19 @@ import time
 from contextlib import suppress
 from functools import cache
 
-LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
-NETWORK = f'{{"txidStatus":{{"currentTxidIndex":42,"validatedTxidIndex":42}},"listStatuses":{{"{LIST}":{{}}}}}}'
+from lookout.sim.announcing import REQUIRED_LIST
+
+NETWORK = (
+    f'{{"txidStatus":{{"currentTxidIndex":42,"validatedTxidIndex":42}},"listStatuses":{{"{REQUIRED_LIST}":{{}}}}}}'
+)
 
 
 @cache
 def node_status() -> bytes:
     networks = ",".join(f'"N{n}":{NETWORK}' for n in range(1, int(sys.argv[1]) + 1))
-    return f'{{"jsonrpc":"2.0","id":1,"result":{{"forNetwork":{{{networks}}},"listKeys":["{LIST}"]}}}}'.encode()
+    return (
+        f'{{"jsonrpc":"2.0","id":1,"result":{{"forNetwork":{{{networks}}},"listKeys":["{REQUIRED_LIST}"]}}}}'.encode()
+    )
 
 
 HEIGHT = 1_005

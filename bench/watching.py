@@ -10,11 +10,14 @@ from pathlib import Path
 from threading import Thread
 
 from bench.figures import Figure, percentile
-from bench.processes import a_folder, a_free_port, a_process, an_upstream, cpu_s, memory_mb
-from bench.upstream import LIST
+from bench.processes import a_folder, a_process, an_upstream, cpu_s, memory_mb
 from lookout.core.instants import parse_instant
+from lookout.core.wire import paths
+from lookout.sim.announcing import REQUIRED_LIST
 from lookout.store.sqlite import SqliteReader
+from lookout.wiring.listening import a_free_port
 
+LIVE, _ = paths("protocol")
 MONITOR = ("monitor", "-c", "lookout.toml")
 WATCH_S = 75
 OLDEST_S = 44
@@ -118,7 +121,7 @@ def from_server(port: int) -> Callable[[], bytes | None]:
     def look() -> bytes | None:
         nonlocal etag
         try:
-            connection.request("GET", "/api/v1/protocol/liveness", headers={"If-None-Match": etag})
+            connection.request("GET", LIVE, headers={"If-None-Match": etag})
             answer = connection.getresponse()
             body = answer.read()
         except OSError:
@@ -145,5 +148,7 @@ def a_config(base: str, chains: int, store: str = "sqlite:lookout.db") -> str:
                 f'[[{service}]]\nchain = {n}\nkind = "squid"\nurl = "{base}/squid/{n}/{service}"\nconfirmations = 5\n'
             )
     networks = ", ".join(f'"{n}" = "N{n}"' for n in ids)
-    text += f'[ppoi]\nurl = "{base}/ppoi"\nrequired_list = "{LIST}"\nchains = {ids}\nnetworks = {{{networks}}}\n'
+    text += (
+        f'[ppoi]\nurl = "{base}/ppoi"\nrequired_list = "{REQUIRED_LIST}"\nchains = {ids}\nnetworks = {{{networks}}}\n'
+    )
     return text + f'[messaging]\nurl = "{base}/waku"\n[broadcasters]\nurl = "{base}/waku"\nchains = {ids}\n'

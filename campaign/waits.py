@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from campaign.part import Outcome, Part, Tell
 from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING
 from tests.integration.edged import VARNISHD, VSTHROTTLE, Edge, Origin, Script, an_edge, an_origin, fails, hangs, says
-from tests.integration.raw import until
 from tests.integration.served import HISTORY, LIVE, a_ledger, a_server, publish
+from tests.waiting import until
 
 LONGEST_S: Final = {LIVE: 330.0, HISTORY: 420.0}
 _CACHING: Final = {LIVE: LIVE_CACHING, HISTORY: HISTORY_CACHING}

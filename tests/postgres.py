@@ -16,6 +16,8 @@ import psycopg
 import pytest
 from _pytest.mark import ParameterSet
 
+from tests.lending import NotHereError
+
 _OLDEST = 14
 _WHEELS_USER = "pgserver"
 _CONFIGURATION = """
@@ -130,14 +132,14 @@ class Postgres:
 
 @contextmanager
 def a_postgres(programs: Programs, folder: Path | None = None, *options: str | Path) -> Iterator[Postgres]:
-    """``options`` are those of initdb."""
+    """``options`` are those of initdb. NotHereError where there can be none."""
     with tempfile.TemporaryDirectory(prefix="lookout-pg-", dir=folder) as name:
         Path(name).chmod(0o755)
         postgres = Postgres(programs, Path(name) / "data")
         try:
             _let_in(programs)
         except (OSError, subprocess.CalledProcessError) as error:
-            pytest.skip(f"PostgreSQL cannot run here ({error}); run the tests as an ordinary user")
+            raise NotHereError(f"PostgreSQL cannot run here ({error}); run the tests as an ordinary user") from error
         postgres.make(*options)
         try:
             postgres.start()

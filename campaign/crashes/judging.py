@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from campaign.crashes.story import Stored, Teller
-from lookout.core.instants import parse_instant
+from lookout.core.instants import parse_second
 from lookout.core.wire import Document, etag
 from lookout.store.protocol import DocumentName, Reader, StoreError, Writer
 from lookout.store.sqlite import SqliteReader, open_writer
@@ -112,7 +112,7 @@ def resume(writer: Writer, stored: Stored) -> Stored:
 def ended_buckets(history: Document) -> dict[tuple[str, int | None, int], str]:
     """The characters, by row and instant."""
     document = msgspec.json.decode(history.body)
-    from_at, bucket_ms = parse_instant(document["from"].replace("Z", ".000Z")), 1000 * document["bucketSeconds"]
+    from_at, bucket_ms = parse_second(document["from"]), 1000 * document["bucketSeconds"]
     return {
         (row["service"], row["chainId"], from_at + n * bucket_ms): character
         for row in document["rows"]

@@ -26,6 +26,7 @@ from lookout.store.protocol import DocumentName, StoreError
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.integration.fast import LOOKOUT, a_config
 from tests.integration.served import a_free_port
+from tests.waiting import until
 
 _WITHIN_S: Final = 90.0
 _CONFIG: Final = "lookout.toml"
@@ -176,11 +177,10 @@ def _stop(process: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 def _until(holds: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + _WITHIN_S
-    while not holds():
-        if time.monotonic() > give_up:
-            raise Wrong(f"not within {_WITHIN_S:g} s: {what}")
-        time.sleep(0.05)
+    try:
+        until(holds, what, _WITHIN_S)
+    except AssertionError as error:
+        raise Wrong(str(error)) from None
 
 
 def _said(folder: Path) -> str:

@@ -14,22 +14,24 @@ from functools import partial
 from typing import Final, TypeVar
 
 import psycopg
-import pytest
 
 from campaign.crashes.cutting import Harm, Proxy, a_proxy
 from campaign.crashes.judging import Heard, Wrong, read_documents, resume
 from campaign.crashes.kinds import Attempt, Kind, LeftOut
 from campaign.crashes.story import EMPTY, LIVES, Stored, Teller, life_begins_at
 from lookout.core.wire import Document
-from lookout.store.postgres import PostgresReader, open_writer
+from lookout.store.postgres import open_writer
+from lookout.store.postgres_reader import PostgresReader
 from lookout.store.protocol import LostStoreError, StoreError, Writer
+from tests.lending import NotHereError
+from tests.opening import once_free
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian
 
 _PATIENCE_S: Final = 60.0
 _CUTS: Final = ("before", "after", "end", "end-within", "rival-before", "rival-after")
 _KILLS: Final = ("kill", "kill-after")
 T = TypeVar("T")
-Opener = Callable[[str, float], Writer]
+Opener = Callable[[str], Writer]
 
 
 class Monitor:
@@ -78,7 +80,7 @@ class Monitor:
         until = time.monotonic() + _PATIENCE_S
         while True:
             try:
-                writer = self._opener(self._url, 10)
+                writer = once_free(partial(self._opener, self._url), 10)
             except StoreError as error:
                 self._complain(error, until)
                 continue
@@ -154,7 +156,7 @@ def _lived(server: Postgres, database: str, how: str, number: int, opener: Opene
         if _until_answered(partial(read_documents, reader)) != stored.documents:
             raise Wrong("a server does not read what is stored")
         if next(rivalling, False):
-            with closing(open_writer(server.url(database), wait_s=20)) as rival:
+            with closing(once_free(lambda: open_writer(server.url(database)))) as rival:
                 rivals.append(resume(rival, Stored(stored.documents, rival.load())).mark)
             return True
         return False
@@ -194,7 +196,7 @@ def _examine(server: Postgres, database: str, how: str, monitor: Monitor, reader
     lost = how in ("after", "end-within", "rival-after", "kill-after")  # stored, but not known to be
     if not 0 <= sum(writes for _, writes in spans) - monitor.acknowledged - others <= lost:
         raise Wrong(f"{monitor.acknowledged} publications were acknowledged, these were stored: {spans}")
-    with closing(open_writer(server.url(database), wait_s=10)) as writer:
+    with closing(once_free(lambda: open_writer(server.url(database)))) as writer:
         resume(writer, stored)
 
 
@@ -263,7 +265,7 @@ def a_server() -> Iterator[Postgres]:
     with ExitStack() as stack:
         try:
             server = stack.enter_context(a_postgres(programs))
-        except pytest.skip.Exception as why:
+        except NotHereError as why:
             raise LeftOut(str(why)) from None
         yield server
 

@@ -13,7 +13,7 @@ from campaign.day.reading import flooded
 from campaign.day.script import HOUR_S, Script
 from campaign.day.stage import FLOODED
 from campaign.day.wall import LIBFAKETIME
-from tests.integration.test_postgres_disk import REFUSED, fill
+from tests.integration.small_disks import REFUSED, fill
 
 _CALLERS: Final = 4
 

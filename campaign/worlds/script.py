@@ -14,6 +14,7 @@ from lookout.sim.layout import ChainLayout, Layout
 ORIGIN_AT: Final = 1_793_880_000_000  # 2026-11-05, the start of a bucket
 SLOW_CHAIN: Final = ChainLayout(1, 12_000, 25_700_000)
 FAST_CHAIN: Final = ChainLayout(56, 450, 92_000_000, endpoints=2, members=3)
+TARGETS: Final = ("chat", "pager")  # who is told
 
 FaultKind = Literal[
     "crash",  # of a monitor, `size` steps after its instant; it starts again when the fault is over
@@ -31,6 +32,10 @@ FaultKind = Literal[
     "set-back",  # the store is what it was `size` ms ago
     "load-fails",
     "without",  # monitors that start meanwhile do not watch this
+    "reload",  # the same, but those that run are told when it goes and when it is back, `size` steps after the instant
+    "send-fails",  # a target accepts nothing; with `size` 1, sending dies of a bug
+    "send-hangs",  # until the fault is over: before anything is sent, or with `size` 1 after it was accepted
+    "send-unanswered",  # a target accepts, and it looks as if it had not
     "restart",  # of a server
     "read-fails",
     "read-hangs",
@@ -112,6 +117,7 @@ def _fault(kind: FaultKind, at_ms: int, script: Script, chance: Random) -> Fault
     lasts_ms = int(_magnitude(chance, 200, 20 * _MINUTE))
     of, size = "", 0
     sources = ["messaging", "ppoi", "broadcasters", *(f"indexer/{chain.chain_id}" for chain in script.layout)]
+    chains = [f"chain/{chain.chain_id}" for chain in script.layout[1:]]
     match kind:
         case "crash" | "stop":
             of, size = str(chance.randrange(script.monitors)), chance.randrange(30)
@@ -134,7 +140,12 @@ def _fault(kind: FaultKind, at_ms: int, script: Script, chance: Random) -> Fault
         case "set-back" | "lags":
             size = int(_magnitude(chance, 1_000, _HOUR))
         case "without":
-            of = chance.choice([*sources, f"chain/{script.layout[-1].chain_id}"] if script.chains > 1 else sources)
+            of = chance.choice([*sources, *chains])
+        case "reload":
+            others = ["heartbeat", "nothing", *(f"target/{target}" for target in TARGETS)]
+            of, size = chance.choice([*sources, *chains, *others]), chance.randrange(30)
+        case "send-fails" | "send-hangs" | "send-unanswered":
+            of, size = chance.choice(TARGETS), chance.randrange(2)
         case "restart" | "read-fails" | "read-hangs" | "lags" | "empty" | "offline":
             of = str(chance.randrange(script.servers))
         case "damaged":

@@ -12,8 +12,8 @@ from campaign.worlds.monitors import Parts
 from campaign.worlds.scene import Looked, Scene, Served, Shown
 from campaign.worlds.script import ORIGIN_AT
 from campaign.worlds.stores import Store
-from lookout.api.mirror import Mirror, paths
-from lookout.core.wire import Document
+from lookout.api.mirror import Mirror
+from lookout.core.wire import Document, paths
 from lookout.store.protocol import DocumentName, Reader, StoreError
 from lookout_reader.feed import Answer, NoAnswer
 from lookout_reader.polling import poll_async

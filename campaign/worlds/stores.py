@@ -5,13 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from campaign.worlds.scene import Life, Publication, Scene, Written
+import msgspec
+
+from campaign.worlds.scene import Life, Message, Publication, Scene, Written
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 from lookout.store.protocol import DocumentName, LostStoreError, Reader, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import SqliteReader, SqliteWriter, open_writer
 
 _KEPT_MS: Final = 3_700_000
+_MESSAGE: Final = "alerts/"
 
 
 class Content(NamedTuple):
@@ -78,6 +81,7 @@ class ModelStore:
 
     def lose_session(self) -> None:
         self._holder = None
+        self._scene.let_go_ms = self._scene.ms
 
     def set_back(self, by_ms: int) -> None:
         """Restore a backup."""
@@ -86,7 +90,7 @@ class ModelStore:
         self.past.append(self.now._replace(ms=self._scene.ms))
         self.number += 1
         self._holder = None
-        self._scene.went_back_ms = self._scene.ms
+        self._scene.went_back_ms = self._scene.let_go_ms = self._scene.ms
 
     def put(self, stored: Content) -> None:
         self.now = stored
@@ -128,7 +132,7 @@ class ModelWriter:
         publication = _publication(self._life)
         store.put(Content(scene.ms, {**store.now.documents, **documents}, kept, publication))
         self._number = store.number
-        _written(scene, self._life, publication, documents)
+        _written(scene, self._life, publication, documents, pieces)
         if scene.active("answer-lost"):
             raise StoreError("no answer")
 
@@ -212,7 +216,7 @@ class _FaultySqliteWriter:
             raise StoreError("disk full")
         self._real.write(documents, pieces)
         publication = self._store.publication = _publication(self._life)
-        _written(self._scene, self._life, publication, documents)
+        _written(self._scene, self._life, publication, documents, pieces)
         if self._scene.active("answer-lost"):
             raise StoreError("no answer")
 
@@ -244,6 +248,23 @@ def _publication(life: Life) -> Publication:
     return life.writing
 
 
-def _written(scene: Scene, life: Life, publication: Publication, documents: Mapping[DocumentName, Document]) -> None:
+def messages_in(pieces: Mapping[str, bytes]) -> dict[int, Message]:
+    """The messages among stored pieces, by their numbers, the oldest first."""
+    named = {int(name.removeprefix(_MESSAGE)): name for name in pieces if name.startswith(_MESSAGE)}
+    return {number: msgspec.json.decode(pieces[named[number]], type=Message) for number in sorted(named)}
+
+
+def _written(
+    scene: Scene,
+    life: Life,
+    publication: Publication,
+    documents: Mapping[DocumentName, Document],
+    pieces: Pieces,
+) -> None:
+    put, before = messages_in(pieces.put), scene.waiting
+    kept = {} if pieces.whole else {n: each for n, each in before.items() if f"{_MESSAGE}{n}" not in pieces.delete}
+    scene.waiting = kept | put
+    came = tuple(each for number, each in put.items() if before.get(number) != each)
+    went = tuple(each for number, each in before.items() if scene.waiting.get(number) != each)
     scene.note(f"{life.name} stored {publication.at} {' '.join(documents)}")
-    scene.tell(Written(life, publication, documents))
+    scene.tell(Written(life, publication, documents, came, went))

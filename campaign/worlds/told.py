@@ -24,7 +24,7 @@ class Told(Ledger):
 
     def start(self, at: int, last_at: int | None = None) -> None:
         super().start(at, last_at)
-        self._life.began_ms = self._scene.ms
+        self._life.began_ms, self._life.is_new = self._scene.ms, True
         self._scene.note(f"{self._life.name} began anew at {at}")
         self._scene.tell(BeganAnew(self._life, at, last_at))
 
@@ -44,6 +44,7 @@ class Told(Ledger):
         life, scene = self._life, self._scene
         life.publication = Publication(life.publication, life, scene.ms, at, self.rows)
         life.publication.memory = dict(life.memory)
+        life.is_new = False
         scene.publications += 1
         scene.tell(Published(life, life.publication))
 
@@ -68,6 +69,8 @@ class Noting(Instruments):
     def began_late(self, by_ms: int) -> None: ...
 
     def alerts_stand(self, firing: int, waiting: Mapping[str, int]) -> None: ...
+
+    def alert_message(self, target: str, outcome: Literal["sent", "retried", "given-up", "dropped"]) -> None: ...
 
     def died_of_a_bug(self) -> None:
         self._scene.bugs_counted += 1

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 from campaign.worlds.scene import Answered, Asked, HeadAnswered, Life, Scene
 from lookout.core.heads import Reading
@@ -12,19 +12,15 @@ from lookout.core.model import Blocks, Check, Found, Indexes, Members, MissingLi
 from lookout.core.plan import Plan
 from lookout.sim.world import Silence
 from lookout.sim.world import World as Sim
+from lookout.sources.building import Built
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import Session
-from lookout.sources.source import Endpoint, Now, Source
+from lookout.sources.source import Now
 
 TIMEOUT_S: Final = 10.0  # what a session allows (M3)
 NOT_WATCHED: Final = Check("indexer", 999)
 
 _Ask = Callable[[int], Mapping[Check, Found] | Silence]
-
-
-class Upstreams(NamedTuple):
-    sources: list[Source]
-    endpoints: list[Endpoint]
 
 
 class SimSource:
@@ -92,15 +88,20 @@ class SimEndpoint:
         return reading
 
 
-def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Upstreams:
+def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Built:
     """All that a monitor with this plan asks."""
-    sources: list[Source] = [SimSource(scene, life, name, checks, ask) for name, checks, ask in _asked(plan, scene.sim)]
-    endpoints: list[Endpoint] = [
+    sources = (SimSource(scene, life, name, checks, ask) for name, checks, ask in _asked(plan, scene.sim))
+    endpoints = (
         SimEndpoint(scene, life, chain_id, number)
         for chain_id in plan.chains
         for number in range(scene.sim.endpoints(chain_id))
-    ]
-    return Upstreams(sources, endpoints)
+    )
+    return Built(tuple(sources), tuple(endpoints))
+
+
+def sources_in(scene: Scene, plan: Plan) -> dict[str, tuple[Check, ...]]:
+    """The sources that a plan has, with the checks that each answers for."""
+    return {name: checks for name, checks, _ in _asked(plan, scene.sim)}
 
 
 def _asked(plan: Plan, sim: Sim) -> Iterator[tuple[str, tuple[Check, ...], _Ask]]:

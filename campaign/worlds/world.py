@@ -82,6 +82,10 @@ def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Monit
             loop.call_at(at_s, _set_clock, scene, monitors[int(fault.of)], fault)
         case "slew":
             loop.call_at(at_s, monitors[int(fault.of)].clock.slew, fault.size, fault.lasts_ms)
+        case "reload":
+            for when_s in (at_s, end_s):
+                for monitor in monitors:
+                    loop.call_at(when_s, loop.after_steps, fault.size, monitor.reload)
         case "session-lost" if isinstance(store, ModelStore):
             loop.call_at(at_s, store.lose_session)
         case "set-back" if isinstance(store, ModelStore):
@@ -94,7 +98,8 @@ def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Monit
 
 
 def _stop(scene: Scene, monitor: Monitor, lasts_ms: int) -> None:
-    """The supervisor starts it anew when it is gone, which it has to be soon (the last write has 5 s, the end 2)."""
+    """The supervisor starts it anew when it is gone, which it has to be soon (what is being sent has
+    5 s, the last write another 5, the end 2)."""
     process = monitor.stop()
 
     def start() -> None:
@@ -102,7 +107,7 @@ def _stop(scene: Scene, monitor: Monitor, lasts_ms: int) -> None:
             raise Broken("EndsWhenAsked", ("M14",), scene.ms, "a monitor that was asked to stop still runs")
         monitor.start()
 
-    scene.loop.call_later(max(lasts_ms, 10_000) / 1000, start)
+    scene.loop.call_later(max(lasts_ms, 12_500) / 1000, start)
 
 
 def _set_clock(scene: Scene, monitor: Monitor, fault: Fault) -> None:

@@ -21,11 +21,14 @@ import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 
+from lookout.host_port import host_and_port, written
+
 _JSON: Final = "application/json"
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SILENCE_S: Final = 5.0  # a connection that says nothing for this long is closed
 _LOOK_EVERY_S: Final = 0.2  # whether the server is to end
 RELOAD_HEADER: Final = "Lookout-Reload"
+CONFIG_HEADER: Final = "Lookout-Config"  # the file that the caller means, percent-encoded
 _SECONDS: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
 log = structlog.get_logger("admin")
@@ -54,7 +57,8 @@ class Reply(NamedTuple):
 
 
 Answer = Callable[[str, str], Reply]  # to a path and a query
-Reload = Callable[[], Reply]  # reads the configuration again; called from a thread of its own
+# Reads the configuration again, if it is the one that is named, or none is; called from a thread of its own.
+Reload = Callable[[str | None], Reply]
 
 
 def process_registry() -> CollectorRegistry:
@@ -126,13 +130,13 @@ class AdminPort:
         if self._server is None:
             return self._wanted
         host, port = self._server.server_address[:2]
-        return f"[{host!s}]:{port}" if self._server.address_family == socket.AF_INET6 else f"{host!s}:{port}"
+        return written(str(host), port)
 
     def __enter__(self) -> Self:
         """AdminError if the address cannot be listened on."""
-        host, _, port = self._wanted.rpartition(":")
+        host, port = host_and_port(self._wanted)
         try:
-            self._server = _Server(host.strip("[]"), int(port), self._answer, self._reload)
+            self._server = _Server(host, port, self._answer, self._reload)
         except socket.gaierror:
             raise AdminError(f"{self._wanted}: there is no such host") from None
         except OSError as error:
@@ -186,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
             # A page in a browser on this machine could send it, but not with this header, nor without that one.
             self._send(_error(HTTPStatus.FORBIDDEN, f"needs the header {RELOAD_HEADER}: 1, and is not for browsers"))
         else:
-            self._send(reload())
+            self._send(reload(self.headers.get(CONFIG_HEADER)))
 
     def _reply(self) -> Reply:
         path, _, query = self.path.partition("?")

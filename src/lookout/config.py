@@ -1,6 +1,7 @@
 """Reads a configuration file strictly: everything wrong with it is said at once, and nothing is guessed."""
 
 import difflib
+import json
 import os
 import re
 import tomllib
@@ -8,15 +9,16 @@ import types
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from lookout.contradictions import contradictions, unusable_targets
+from lookout.contradictions import contradictions, overwriting, unusable_targets
 from lookout.settings import Settings
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
+_NO_LIMIT: Final = 2**53 - 1  # but what JSON can carry
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -28,7 +30,7 @@ class ConfigError(Exception):
         super().__init__("\n".join(self.problems))
 
 
-def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, sends: bool = False) -> Settings:
+def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, judge_targets: bool = False) -> Settings:
     """The settings of a file; ConfigError says all that is wrong with it. Who sends alerts has their targets' addresses
     judged as well, which takes a second or two."""
     try:
@@ -44,8 +46,8 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, send
         raise ConfigError(path, ["not TOML that can be read: a number too long, or nested too deeply"]) from None
     reader = _Reader(environment)
     settings: Settings = reader.table(Settings, tables, "")
-    problems = [*reader.problems, *contradictions(settings, reader.broken)]
-    if sends:
+    problems = [*reader.problems, *contradictions(settings, reader.broken), *overwriting(settings, path)]
+    if judge_targets:
         problems += unusable_targets(settings, reader.broken)
     if problems:
         raise ConfigError(path, problems)
@@ -55,7 +57,7 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, send
 class _Reader:
     """Turns tables into settings and gathers what is wrong on the way.
 
-    What is wrong is left out, so that the rest can still be looked at; ``broken`` are the keys it was left out of.
+    Something stands in for what is wrong, so that the rest can still be looked at; ``broken`` are the keys of that.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -64,10 +66,10 @@ class _Reader:
         self._environment = environment
 
     def table(self, kind: type[Struct], table: Any, key: str) -> Any:
-        """A value of this kind with all that could be read, or None if that is not enough to make one."""
+        """A value of this kind with all that could be read."""
         if not isinstance(table, dict):
             self._wrong(key, f"has to be a table, [{key}]" if "[" not in key else "has to be a table")
-            return None
+            return _stand_in(kind)
         prefix = f"{key}." if key else ""
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
         for name in table:
@@ -76,16 +78,15 @@ class _Reader:
                 hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(fields)}"
                 self._wrong(prefix + name, f"unknown key; {hint}")
         built = {}
-        missing = False
         for name, field in fields.items():
             value = self._field(field.type, table[name], prefix + name) if name in table else None
-            if value is not None:
-                built[field.name] = value
-            elif field.required:
-                missing = True
+            if value is None and field.required:
+                value = _stand_in(field.type)
                 if name not in table:
                     self._wrong(prefix + name, "missing")
-        return None if missing else kind(**built)
+            if value is not None:
+                built[field.name] = value
+        return kind(**built)
 
     def _field(self, kind: Any, value: Any, key: str) -> Any:
         table, row = _table_type(kind), _row_type(kind)
@@ -96,8 +97,7 @@ class _Reader:
         if not isinstance(value, list):
             self._wrong(key, f"has to be a list of tables, [[{key}]]")
             return None
-        rows = (self.table(row, entry, f"{key}[{n}]") for n, entry in enumerate(value))
-        return tuple(entry for entry in rows if entry is not None)
+        return tuple(self.table(row, entry, f"{key}[{n}]") for n, entry in enumerate(value))
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
         variables = set(_variables(value))
@@ -109,11 +109,10 @@ class _Reader:
         filled = self._fill(value)
         try:
             return msgspec.convert(filled, kind)
-        except msgspec.ValidationError as error:
-            if variables or re.search(r"\b(url|rpc|headers|alerts\.targets)\b", key):  # it may hold a secret
-                self._wrong(key, "its value is not allowed here")
-            else:
-                self._wrong(key, f"{_shown(value)} is not allowed: {_expected(kind, error)}")
+        except msgspec.ValidationError:
+            may_be_secret = variables or re.search(r"\b(url|rpc|headers|alerts\.targets)\b", key)
+            what = "its value" if may_be_secret else _shown(value)
+            self._wrong(key, f"{what} is not allowed; it has to be {_allowed(kind)}")
             return None
 
     def _fill(self, value: Any) -> Any:
@@ -128,7 +127,7 @@ class _Reader:
 
     def _wrong(self, key: str, what: str) -> None:
         self.problems.append(f"{key}: {what}")
-        self.broken.add(re.split(r"[.\[]", key)[0])
+        self.broken.add(key)
 
 
 def _check_depth(tables: dict[str, Any]) -> None:
@@ -163,12 +162,40 @@ def _row_type(kind: Any) -> type[Struct] | None:
     return _table_type(typing.get_args(kind)[0]) if typing.get_origin(kind) is tuple else None
 
 
-def _expected(kind: Any, error: msgspec.ValidationError) -> str:
-    each = typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind
-    choices = typing.get_args(each) if typing.get_origin(each) is Literal else ()
-    return f"Expected one of {', '.join(choices)}" if choices else str(error)
+def _stand_in(kind: Any) -> Any:
+    """A value for what could not be read. Numbers are such as no file may have."""
+    kind, _ = _bare(kind)
+    if typing.get_origin(kind) is Literal:
+        return typing.get_args(kind)[0]
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        fields = (field for field in msgspec.structs.fields(kind) if field.required)
+        return kind(**{field.name: _stand_in(field.type) for field in fields})
+    return -1 if kind in (int, float) else (typing.get_origin(kind) or kind)()
+
+
+def _allowed(kind: Any) -> str:
+    """What a value may be, in words."""
+    kind, meta = _bare(kind)
+    choices = typing.get_args(kind)
+    if typing.get_origin(kind) is Literal:
+        return f"one of {', '.join(choices)}"
+    if typing.get_origin(kind) is tuple:
+        return f"a list{' that is not empty' if meta.min_length else ''}, each of it {_allowed(choices[0])}"
+    if typing.get_origin(kind) is dict:
+        return f"a table, each of its values {_allowed(choices[1])}"
+    if kind is bool:
+        return "true or false"
+    if kind is str:
+        return meta.description or f"a text{' that is not empty' if meta.min_length else ''}"
+    what = "a whole number" if kind is int else "a number"
+    return f"{what} from {meta.ge:.15g} to {meta.le:.15g}" if meta.le < _NO_LIMIT else f"{what}, {meta.ge} or more"
+
+
+def _bare(kind: Any) -> tuple[Any, Any]:
+    """A type without its limits, and these."""
+    return (kind.__origin__, kind.__metadata__[0]) if typing.get_origin(kind) is Annotated else (kind, Meta())
 
 
 def _shown(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."

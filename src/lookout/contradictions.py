@@ -7,32 +7,40 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from lookout.alerts.sending import is_installed, recipients
 from lookout.core.model import Check
-from lookout.settings import PPOI_NETWORKS, AlertRule, Alerts, Broadcasters, Indexer, Messaging, Ppoi, Settings
-
-Source = Indexer | Ppoi | Messaging | Broadcasters
+from lookout.settings import PPOI_NETWORKS, AlertRule, Alerts, Asked, Broadcasters, Indexer, Ppoi, Settings
+from lookout.sources.addresses import ADDRESS_LENGTH, viewing_key
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
-_ADDRESS: Final = re.compile(r"0zk1[ac-hj-np-z02-9]{123}|0ZK1[AC-HJ-NP-Z02-9]{123}")  # bech32m, never in mixed case
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
 def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
-    """Every problem, as ``key: what is wrong``. ``broken`` are the tables that could not be read whole: what depends
-    on them is not judged."""
+    """Every problem, as ``key: what is wrong``. ``broken`` are the keys that could not be read, for which something
+    stands in: of these, and of what is inside them, nothing is told."""
+    for problem in _contradictions(settings, broken):
+        key = problem.partition(": ")[0]
+        if not any(key == other or key.startswith((f"{other}.", f"{other}[")) for other in broken):
+            yield problem
+
+
+def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     chain_ids = [chain.id for chain in settings.chains]
     for chain_id in _repeated(chain_ids):
         yield f"chains: {chain_id} is there twice"
     for key, named in _chains_named(settings):
-        if "chains" not in broken:
+        if min(chain_ids, default=1) > 0 and "chains" not in broken:  # all of them could be read
             yield from (
-                f"{key}: there is no chain {n} in [[chains]]" for n in dict.fromkeys(named) if n not in chain_ids
+                f"{key}: there is no chain {n} in [[chains]]"
+                for n in dict.fromkeys(named)
+                if n not in chain_ids and n > 0
             )
         yield from (f"{key}: chain {chain_id} is there twice" for chain_id in _repeated(named))
     for key, of_chains in _keys_of_chains(settings):
@@ -45,7 +53,8 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
             yield f"{key}: has a name or a value that HTTP does not allow"
     for key, indexers in (("indexer", settings.indexer), ("hosted-indexer", settings.hosted_indexer)):
         for n, indexer in enumerate(indexers):
-            yield from _of_indexer(f"{key}[{n}]", indexer)
+            if f"{key}[{n}].kind" not in broken:
+                yield from _of_indexer(f"{key}[{n}]", indexer)
     for key, address, optional in _addresses(settings):
         if not (optional and address == "") and not is_host_port(address):
             yield f"{key}: has to be HOST:PORT"
@@ -57,21 +66,35 @@ def contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
         yield f"history.bucket_s: {settings.history.bucket_s} does not divide a day of 86400 s"
     if 0 < settings.policy.blind_after_s < 0.001:
         yield "policy.blind_after_s: has to be 0 or at least 0.001"
-    if settings.ppoi is not None and "ppoi" not in broken:
+    if settings.ppoi is not None and "ppoi.networks" not in broken:
         yield from _of_ppoi(settings.ppoi)
     if settings.broadcasters is not None:
         yield from _of_broadcasters(settings.broadcasters)
     if not re.match(r"(sqlite:.|postgres(ql)?://)", settings.store.url):
         yield "store.url: has to begin with sqlite: and a path, or be a postgresql:// address"
-    if "alerts" not in broken:
+    if not _touches("alerts", broken):
         yield from _of_targets(settings.alerts)
         yield from _of_rules(settings, broken)
+
+
+def overwriting(settings: Settings, path: Path) -> Iterator[str]:
+    """Files that the record would be written into, although they are others'; ``path`` is the configuration's."""
+    if not settings.monitor.record:
+        return
+    record = path.parent / settings.monitor.record
+    others = {path.resolve(): "the configuration"}
+    if settings.store.url.startswith("sqlite:"):
+        store = path.parent / settings.store.url.removeprefix("sqlite:")
+        others |= {store.with_name(store.name + end).resolve(): "the store" for end in ("", "-wal", "-shm", "-lock")}
+    for written in (record, record.with_name(record.name + ".1")):
+        if (whose := others.get(written.resolve())) is not None:
+            yield f"monitor.record: would be written into {whose}; choose another file"
 
 
 def unusable_targets(settings: Settings, broken: Set[str]) -> Iterator[str]:
     """What only Apprise can tell of the targets' addresses. It is slow to load: for those alone who send."""
     targets = settings.alerts.targets
-    if "alerts" in broken or not targets:
+    if _touches("alerts", broken) or not targets:
         return
     if not is_installed():
         yield "alerts.targets: Apprise, which sends to them, is not installed; docs/alerts.md says how"
@@ -108,7 +131,7 @@ def _headers(settings: Settings) -> Iterable[tuple[str, dict[str, str]]]:
     yield from ((key, source.headers) for key, source in _sources(settings, ".headers"))
 
 
-def _sources(settings: Settings, suffix: str) -> Iterable[tuple[str, Source]]:
+def _sources(settings: Settings, suffix: str) -> Iterable[tuple[str, Asked]]:
     yield from ((f"indexer[{n}]{suffix}", indexer) for n, indexer in enumerate(settings.indexer))
     yield from ((f"hosted-indexer[{n}]{suffix}", indexer) for n, indexer in enumerate(settings.hosted_indexer))
     named = (("ppoi", settings.ppoi), ("messaging", settings.messaging), ("broadcasters", settings.broadcasters))
@@ -147,8 +170,9 @@ def _of_broadcasters(broadcasters: Broadcasters) -> Iterable[str]:
         yield "broadcasters.content_topic: has to contain {chainId}"
     for chain, addresses in broadcasters.members.items():
         for n, address in enumerate(addresses):
-            if not _ADDRESS.fullmatch(address):
-                yield f"broadcasters.members.{chain}[{n}]: has to be a 0zk1 address of 127 characters"
+            if viewing_key(address) is None:
+                what = f"is no 0zk1 address, or mistyped; copy all {ADDRESS_LENGTH} characters"
+                yield f"broadcasters.members.{chain}[{n}]: {what}"
 
 
 def _of_targets(alerts: Alerts) -> Iterable[str]:
@@ -166,8 +190,9 @@ def _of_targets(alerts: Alerts) -> Iterable[str]:
 
 def _of_rules(settings: Settings, broken: Set[str]) -> Iterable[str]:
     first: dict[str, int] = {}
-    is_read_whole = broken.isdisjoint(("chains", "ppoi", "indexer", "hosted-indexer", "messaging", "broadcasters"))
-    monitored = settings.plan().monitored
+    sources = ("chains", "ppoi", "indexer", "hosted-indexer", "messaging", "broadcasters")
+    is_read_whole = not any(_touches(table, broken) for table in sources)
+    monitored = settings.plan().monitored if is_read_whole else frozenset()
     for n, rule in enumerate(settings.alerts.rules):
         key = f"alerts.rules[{n}]"
         for m, target in enumerate(rule.targets):
@@ -199,8 +224,12 @@ def _unmatched(key: str, rule: AlertRule, monitored: Set[Check], chain_ids: Set[
             yield f"{key}.chains: {chain_id} matches no monitored check; take it out, or configure a source for it"
 
 
+def _touches(table: str, broken: Set[str]) -> bool:
+    return any(re.split(r"[.\[]", key)[0] == table for key in broken)
+
+
 def _repeated(values: list[int]) -> list[int]:
-    return [value for value, times in Counter(values).items() if times > 1]
+    return [value for value, times in Counter(values).items() if times > 1 and value > 0]
 
 
 def _chain_ids(keys: Iterable[str]) -> list[int]:

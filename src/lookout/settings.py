@@ -29,6 +29,7 @@ PPOI_NETWORKS: Final[Mapping[int, str]] = {
 }
 
 
+SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 _SEVERITY: Final[tuple[Status, ...]] = ("catching-up", "degraded", "unavailable")
 
 
@@ -104,6 +105,9 @@ class Broadcasters(Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
+Asked = Messaging | Ppoi | Broadcasters | Indexer
+
+
 class Policy(Struct, frozen=True):
     """The status policy's thresholds, with the values of the launch (S16)."""
 
@@ -175,7 +179,7 @@ class Edge(Struct, frozen=True):
 class Settings(Struct, frozen=True):
     """A whole configuration file. A source's table that is left out is a source that is not configured (S14)."""
 
-    protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z")] = "protocol"
+    protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = "protocol"
     server: Server = Server()
     admin: Admin = Admin()
     log: Log = Log()
@@ -197,23 +201,25 @@ class Settings(Struct, frozen=True):
         """The settings as the rules need them."""
         confirmations = {Check("indexer", i.chain): i.confirmations for i in self.indexer}
         confirmations |= {Check("hosted-indexer", i.chain): i.confirmations for i in self.hosted_indexer}
-        monitored = set(confirmations)
-        if self.messaging is not None:
-            monitored.add(Check("messaging", None))
-        per_chain: tuple[tuple[Service, Ppoi | Broadcasters | None], ...] = (
-            ("ppoi", self.ppoi),
-            ("broadcasters", self.broadcasters),
-        )
-        for service, source in per_chain:
-            if source is not None:
-                monitored.update(Check(service, chain_id) for chain_id in source.chains)
         return Plan(
             {chain.id: _pace(chain.block_time_s) for chain in self.chains},
-            frozenset(monitored),
+            frozenset(self.asked()),
             confirmations,
             limits(self.policy),
             span(self.history),
         )
+
+    def asked(self) -> dict[Check, Asked]:
+        """Every monitored check, with the settings of the source that answers for it."""
+        asked: dict[Check, Asked] = {}
+        if self.messaging is not None:
+            asked[Check("messaging", None)] = self.messaging
+        if self.ppoi is not None:
+            asked |= {Check("ppoi", chain_id): self.ppoi for chain_id in self.ppoi.chains}
+        if self.broadcasters is not None:
+            asked |= {Check("broadcasters", chain_id): self.broadcasters for chain_id in self.broadcasters.chains}
+        asked |= {Check("indexer", indexer.chain): indexer for indexer in self.indexer}
+        return asked | {Check("hosted-indexer", indexer.chain): indexer for indexer in self.hosted_indexer}
 
     def alert_rules(self) -> Rules:
         """Who is told what, as the rules of telling need it."""

@@ -3,6 +3,7 @@
 All that a deployment says is shown as plain text: it may say anything.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -11,12 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from lookout_reader import (
+    EFFECTIVE_STATUSES,
+    MAINNETS,
     NOTES,
     History,
     HistoryRow,
     LiveReport,
     Metrics,
-    RollUp,
     Row,
     UnreadableRow,
     Update,
@@ -25,7 +27,9 @@ from lookout_reader import (
     find_row,
     reason_text,
     roll_up,
+    rows_by_check,
 )
+from lookout_reader.document import Check
 from lookout_reader.status import EffectiveStatus
 
 # Shape, word and colour: none of them has to be told from the others by itself. The second shape is for ASCII.
@@ -49,8 +53,10 @@ _CELL: Final = {
     "-": (" ", " ", "bright_black"),
 }
 _DAY_S: Final = 86_400
-_QUIET_MS: Final = 150_000  # a monitor that lives publishes every 30 s, and caches add a minute and more
+# As on the page: a monitor that lives publishes every 30 s, and caches and asking add more than a minute.
+_QUIET_MS: Final = 150_000
 _LONGEST_NAME: Final = 20
+_NAMED_AT_MOST: Final = 3
 
 
 class View(NamedTuple):
@@ -65,18 +71,21 @@ class _Columns(NamedTuple):
     """What there is room for beside a check and its status, the most important first."""
 
     seen: bool
-    about: bool
+    about: int  # characters
     uptime: bool
     cells: int  # of the last day's strip
+    gap: int = 2  # between two columns
 
 
+# A name such as "hosted-indexer 11155111" takes 23, a status 13, the time since it was seen 8 and uptime 18.
 _ROOM: Final = (
-    (170, _Columns(True, True, True, 48)),
-    (146, _Columns(True, True, True, 24)),
-    (118, _Columns(True, True, True, 0)),
-    (92, _Columns(True, True, False, 0)),
-    (64, _Columns(True, False, False, 0)),
-    (0, _Columns(False, False, False, 0)),
+    (186, _Columns(True, 66, True, 48)),
+    (158, _Columns(True, 38, True, 48)),
+    (134, _Columns(True, 38, True, 24)),
+    (108, _Columns(True, 38, True, 0)),
+    (80, _Columns(True, 14, True, 0, gap=1)),
+    (64, _Columns(True, 0, False, 0)),
+    (0, _Columns(False, 0, False, 0)),
 )
 
 
@@ -111,37 +120,88 @@ def _fitting(rows: Sequence[_Shown], head: Sequence[Text], view: View) -> Sequen
 
 def _head_lines(update: Update, now: int, received_ago_ms: float, view: View) -> list[Text]:
     report = update.report
-    troubles = [
-        f"The {name} cannot be read: {_plain(problem, 200)}."
-        for name, problem in (("report", update.report_problem), ("history", update.history_problem))
-        if problem is not None
-    ]
+    troubles = [] if update.report_problem is None else [_unread("report", update.report_problem)]
     lines = []
     if report is not None:
-        age = _age(report, now)
+        age = _age(report, now, received_ago_ms)
         if age is not None:
             troubles.append(age)
-        rolled = roll_up(report, now, received_ago_ms=received_ago_ms)
-        lines.append(_overall(rolled, view, in_trouble=bool(troubles)))
+        if report.unreadable_rows:
+            troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
+        lines += _overall(report, update.history, now, received_ago_ms, view, in_trouble=bool(troubles))
         if age is None and report.generated_at is not None:
-            lines.append(Text(f"Report of {_span(max(0, now - report.generated_at))} ago.", style="bright_black"))
+            age_ms = _age_ms(report.generated_at, now, received_ago_ms)
+            lines.append(Text(f"Report of {_span(max(0, age_ms))} ago.", style="bright_black"))
+    if update.history_problem is not None:
+        troubles.append(_unread("history", update.history_problem))
     return [*lines, *(Text(trouble, style="yellow") for trouble in troubles)]
 
 
-def _overall(rolled: RollUp, view: View, *, in_trouble: bool) -> Text:
-    counted = ", ".join(f"{number} {status}" for status, number in rolled.counts.items() if number)
-    if not rolled.healthy:
-        return Text(f"{_shape(rolled.status, view)} Mainnets: {counted}.", style=_LOOK[rolled.status][2])
-    if in_trouble:
-        return Text(f"{_shape('unknown', view)} Mainnets: {counted}, when last read.", style="bright_black")
-    return Text(f"{_shape('current', view)} Mainnets: everything that is monitored is current.", style="green")
+def _unread(document: str, problem: str) -> str:
+    return f"The {document} cannot be read: {_plain(problem, 200)}."
 
 
-def _age(report: LiveReport, now: int) -> str | None:
+def _overall(
+    report: LiveReport, history: History | None, now: int, received_ago_ms: float, view: View, *, in_trouble: bool
+) -> list[Text]:
+    """The head line, in the words of the page's, and what it is about."""
+    reported = {chain_id for _, chain_id in rows_by_check(report)}
+    had = reported if history is None else reported | {chain_id for _, chain_id in rows_by_check(history)}
+    # A mainnet that neither document has rows for is not watched here. If none has any, nothing is known of all.
+    chains = [chain_id for chain_id in MAINNETS if chain_id in had] or list(MAINNETS)
+    checks = _checks(report, chains, now, received_ago_ms)
+    counts = Counter(checks.values())
+    status = next(status for status in EFFECTIVE_STATUSES if counts[status])
+    unwatched = _chains("not watched: ", [chain_id for chain_id in MAINNETS if chain_id not in chains])
+    if status in ("current", "unmonitored"):
+        about = [_chains("", chains), unwatched]
+    else:
+        meant = [check for check, effective in checks.items() if effective == status]
+        others = ", ".join(
+            f"{counts[other]} {other}" for other in EFFECTIVE_STATUSES if counts[other] and other != status
+        )
+        gone = _chains("no rows for ", [chain_id for chain_id in chains if chain_id not in reported])
+        names = ", ".join(map(_name, meant)) if len(meant) <= _NAMED_AT_MOST else ""
+        about = [names, others and f"besides {others}", gone, unwatched]
+    shown: EffectiveStatus = "unknown" if status == "current" and in_trouble else status
+    return [
+        Text(f"{_shape(shown, view)} {_headline(status, counts, in_trouble)}.", style=_LOOK[shown][2]),
+        Text("; ".join(filter(None, about)), style="bright_black"),
+    ]
+
+
+def _headline(status: EffectiveStatus, counts: Counter[EffectiveStatus], in_trouble: bool) -> str:
+    if status == "unmonitored":
+        return "Nothing is watched on the mainnets"
+    if status == "current" and in_trouble:
+        return "Everything on the mainnets was current when last seen"
+    number, watched = counts[status], counts.total() - counts["unmonitored"]
+    subject = f"All {watched}" if number == watched > 1 else f"{number} of {watched}"
+    return f"{subject} checks of the mainnets {'is' if number == 1 else 'are'} {status.replace('-', ' ')}"
+
+
+def _checks(
+    report: LiveReport, chains: Sequence[int], now: int, received_ago_ms: float
+) -> dict[Check, EffectiveStatus]:
+    """Those of the roll-up, and rows of these chains whose service the reader does not know."""
+    rolled = roll_up(report, now, received_ago_ms=received_ago_ms, chains=chains)
+    checks = {(check.service, check.chain_id): check.effective for each in rolled.services for check in each.checks}
+    for check, row in rows_by_check(report).items():
+        if check[1] is None or check[1] in chains:
+            checks.setdefault(check, effective_status(row, now, received_ago_ms))
+    return checks
+
+
+def _chains(before: str, chains: Sequence[int]) -> str:
+    named = ", ".join(map(str, chains))
+    return f"{before}{'chain' if len(chains) == 1 else 'chains'} {named}" if chains else ""
+
+
+def _age(report: LiveReport, now: int, received_ago_ms: float) -> str | None:
     """What is wrong with the age of the report, if anything is."""
     if report.generated_at is None:
         return "The report does not say when it was made."
-    age_ms = now - report.generated_at
+    age_ms = _age_ms(report.generated_at, now, received_ago_ms)
     if age_ms > _QUIET_MS:
         return f"The report is {_span(age_ms)} old: the monitor may have stopped."
     if age_ms < -_QUIET_MS:
@@ -149,26 +209,35 @@ def _age(report: LiveReport, now: int) -> str | None:
     return None
 
 
+def _age_ms(generated_at: int, now: int, received_ago_ms: float) -> int:
+    """By the clock, and no less than the report has been here; negative by a clock that is plainly behind."""
+    age_ms = now - generated_at
+    return age_ms if age_ms < -_QUIET_MS else max(age_ms, int(received_ago_ms))
+
+
 def _table(rows: Sequence[_Shown], history: History | None, now: int, view: View) -> Table:
     columns = next(columns for least, columns in _ROOM if view.width >= least)
-    table = Table(pad_edge=False, box=None, header_style="bold")
+    table = Table(pad_edge=False, padding=(0, columns.gap, 0, 0), box=None, header_style="bold")
     for name, is_there in (
         ("check", True),
         ("status", True),
-        ("seen", columns.seen),
-        ("", columns.about),
+        ("seen ago", columns.seen),
+        ("", bool(columns.about)),
         ("uptime, 24 hours", columns.uptime),
         ("last 24 hours", bool(columns.cells)),
     ):
         if is_there:
-            table.add_column(name, no_wrap=True)
+            table.add_column(name, no_wrap=True, overflow="crop" if view.is_ascii else "ellipsis")
     for row, effective in rows:
         past = _past(history, row)
-        cells = [_name(row), Text(f"{_shape(effective, view)} {effective}", style=_LOOK[effective][2])]
+        cells = [
+            Text(_name((row.service or "?", row.chain_id))),
+            Text(f"{_shape(effective, view)} {effective}", style=_LOOK[effective][2]),
+        ]
         if columns.seen:
             cells.append(Text(_seen(row, now)))
         if columns.about:
-            cells.append(Text(_about(row, effective)[:38]))
+            cells.append(Text(_about(row, effective, columns.about)))
         if columns.uptime:
             cells.append(Text("") if past is None else _uptime(*past))
         if columns.cells:
@@ -177,36 +246,45 @@ def _table(rows: Sequence[_Shown], history: History | None, now: int, view: View
     return table
 
 
-def _name(row: Row | UnreadableRow) -> Text:
-    service = _plain(row.service or "?", _LONGEST_NAME)
-    return Text(service if row.chain_id is None else f"{service} {row.chain_id}")
+def _name(check: Check) -> str:
+    service, chain_id = _plain(check[0], _LONGEST_NAME), check[1]
+    return service if chain_id is None else f"{service} {chain_id}"
 
 
 def _seen(row: Row | UnreadableRow, now: int) -> str:
     if not isinstance(row, Row) or row.observed_at is None:
         return "never"
-    return f"{_span(max(0, now - row.observed_at))} ago"
+    return _span(max(0, now - row.observed_at))
 
 
-def _about(row: Row | UnreadableRow, effective: EffectiveStatus) -> str:
+def _about(row: Row | UnreadableRow, effective: EffectiveStatus, room: int) -> str:
+    """The longest way to say it for which there is room."""
+    ways = _ways(row, effective)
+    return next((way for way in ways if len(way) <= room), _plain(ways[-1], room))
+
+
+def _ways(row: Row | UnreadableRow, effective: EffectiveStatus) -> Sequence[str]:
     if not isinstance(row, Row):
-        return _plain(row.problem, 80)
+        return (row.problem, "unreadable")
     if effective == "stale":
-        return "No recent reading."
+        return ("No recent reading.", "too old")
     if effective == "unmonitored":
-        return ""
-    return _metrics(row.metrics) or reason_text(row.reason) or ""
+        return ("",)
+    sentence = reason_text(row.reason)
+    return _metrics(row.metrics) or ((sentence, row.reason or "") if sentence is not None else ("",))
 
 
-def _metrics(metrics: Metrics) -> str:
+def _metrics(metrics: Metrics) -> Sequence[str]:
     if metrics.responding is not None and metrics.monitored is not None:
-        return f"{metrics.responding} of {metrics.monitored} answer"
+        answering = f"{metrics.responding} of {metrics.monitored}"
+        return (f"{answering} answer", answering)
     if metrics.peers is not None:
-        return f"{metrics.peers} peers"
+        return (f"{metrics.peers} peers",)
     if metrics.position is not None and metrics.head is not None:
         lag = metrics.head - metrics.position
-        return f"{lag:,} behind {metrics.head:,}" if lag > 0 else f"at {metrics.position:,}"
-    return ""
+        behind = f"{lag:,} behind"
+        return (f"{behind} {metrics.head:,}", behind) if lag > 0 else (f"at {metrics.position:,}",)
+    return ()
 
 
 def _past(history: History | None, row: Row | UnreadableRow) -> tuple[History, HistoryRow] | None:
@@ -232,8 +310,10 @@ def _strip(history: History, past: HistoryRow, cells: int, view: View) -> Text:
 def _uptime(history: History, past: HistoryRow) -> Text:
     share, coverage = past.uptime.get("24h"), coverage_of(history, past, "24h")
     if share is None:
-        return Text("too little known", style="bright_black")
-    return Text(f"{share:.2%} of the {coverage.share:.0%} known")
+        is_unmonitored = set(past.buckets[-coverage.existing :]) - {"-"} == {"."}
+        return Text("not monitored" if is_unmonitored else "too little known", style="bright_black")
+    known = 100 * coverage.known // coverage.buckets or "under 1"  # only all of it is 100%
+    return Text(f"{'100%' if share == 1 else f'{share:.2%}'}, {known}% known")
 
 
 def _shape(effective: EffectiveStatus, view: View) -> str:

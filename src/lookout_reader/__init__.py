@@ -24,9 +24,8 @@ from lookout_reader.polling import Update, poll, poll_async
 from lookout_reader.report import LiveReport, Metrics, Row, parse_report
 from lookout_reader.rollup import MAINNETS, SERVICES, TEST_NETWORK, CheckSummary, RollUp, ServiceSummary, roll_up
 from lookout_reader.status import EFFECTIVE_STATUSES, EffectiveStatus, effective_status
+from lookout_reader.version import __version__
 from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
-
-__version__ = "0.1.0"
 
 __all__ = [
     "EFFECTIVE_STATUSES",
@@ -55,6 +54,7 @@ __all__ = [
     "UnreadableRow",
     "Update",
     "Window",
+    "__version__",
     "bucket_begins_at",
     "buckets_of",
     "clock_ahead_ms",

@@ -13,7 +13,6 @@ from typing import Final, ParamSpec, TypeVar
 
 from lookout_reader.feed import Answer, NoAnswer
 
-_TIMEOUT_S: Final = 10.0
 _BODY_MOST: Final = 64 * 1024 * 1024
 _CHUNK: Final = 65_536
 
@@ -21,12 +20,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def fetch_with_urllib(url: str, headers: Mapping[str, str]) -> Answer | NoAnswer:
-    """One request, which takes ten seconds at most however slowly it is answered, and whatever is slow about it."""
+def fetch_with_urllib(url: str, headers: Mapping[str, str], timeout_s: float = 10.0) -> Answer | NoAnswer:
+    """One request, which takes so long at most however slowly it is answered, and whatever is slow about it."""
     connections = _Connections()
     request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - poll takes http and https only
-    asked = in_a_thread(_ask, request, connections)
-    if wait([asked], _TIMEOUT_S).done:
+    asked = in_a_thread(_ask, request, timeout_s, connections)
+    if wait([asked], timeout_s).done:
         return asked.result()
     connections.break_off()  # so that the thread ends too
     return NoAnswer("no answer in time")
@@ -108,10 +107,10 @@ class _Https(urllib.request.HTTPSHandler):
         return self.do_open(Connection, req)
 
 
-def _ask(request: urllib.request.Request, connections: _Connections) -> Answer | NoAnswer:
+def _ask(request: urllib.request.Request, timeout_s: float, connections: _Connections) -> Answer | NoAnswer:
     opener = urllib.request.build_opener(_Http(connections), _Https(connections))
     try:
-        with opener.open(request, timeout=_TIMEOUT_S) as response:
+        with opener.open(request, timeout=timeout_s) as response:
             return _answer(response.status, response.headers, _read(response))
     except urllib.error.HTTPError as answered:  # what urllib calls everything but success, a 304 too
         with answered:

@@ -16,11 +16,12 @@ from lookout_reader.history import History
 from lookout_reader.instants import instant_now
 from lookout_reader.report import LiveReport
 from lookout_reader.status import EffectiveStatus, effective_status
+from lookout_reader.version import __version__
 
 Fetch = Callable[[str, Mapping[str, str]], Answer | NoAnswer]
 AsyncFetch = Callable[[str, Mapping[str, str]], Awaitable[Answer | NoAnswer]]
 
-USER_AGENT: Final = "lookout-reader-python/0.1.0"
+USER_AGENT: Final = f"lookout-reader-python/{__version__}"
 _TICK_S: Final = 1.0
 
 

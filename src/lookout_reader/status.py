@@ -25,8 +25,8 @@ _ACTIONABLE: Final[dict[str | None, EffectiveStatus]] = {
     "degraded": "degraded",
     "unavailable": "unavailable",
 }
-_FUTURE_MS: Final = 30_000
-_OLD_MS: Final = 300_000
+FUTURE_MS: Final = 30_000  # C2
+OLD_MS: Final = 300_000  # C3
 
 
 def effective_status(row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None = 0) -> EffectiveStatus:
@@ -45,10 +45,10 @@ def effective_status(row: Row | UnreadableRow | None, now: float, received_ago_m
         return "unknown"
     if row.observed_at is None or row.expires_at is None:  # C2
         return "unknown"
-    if row.observed_at - now > _FUTURE_MS or row.expires_at <= row.observed_at:  # C2
+    if row.observed_at - now > FUTURE_MS or row.expires_at <= row.observed_at:  # C2
         return "unknown"
-    if row.expires_at <= now or now - row.observed_at >= _OLD_MS:  # C3
+    if row.expires_at <= now or now - row.observed_at >= OLD_MS:  # C3
         return "stale"
-    if not (received_ago_ms or 0) < min(row.expires_at - row.observed_at, _OLD_MS):  # C3, though the clock be slow
+    if not (received_ago_ms or 0) < min(row.expires_at - row.observed_at, OLD_MS):  # C3, though the clock be slow
         return "stale"
     return status  # C4

@@ -3,14 +3,14 @@
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from lookout.core.instants import format_instant, format_second, parse_instant
 from lookout.core.pieces import Pieces
@@ -18,13 +18,17 @@ from lookout.core.wire import Document, etag
 from lookout.store.sqlite import open_writer
 from tests.builders import DAY, MINUTE, SECOND
 from tests.integration.served import LIVE, Server
+from tests.opening import once_free
 
 CHROMIUM: Final = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 MISSING: Final = f"{CHROMIUM} is not there (Debian: apt-get install chromium; or say where in CHROMIUM)"
 BUCKET: Final = 5 * MINUTE
-BUCKETS: Final = 4033
+
+BERLIN: Final = "Europe/Berlin"
+GREEN: Final = '[data-status="current"]'
 
 Json = dict[str, Any]
+Open = Callable[..., Page]
 
 
 def now_ms() -> int:
@@ -58,6 +62,21 @@ def all_current() -> list[Json]:
     ]
 
 
+def of_seven_statuses() -> list[Json]:
+    """A check of each."""
+    old_at = now_ms() - 4 * MINUTE
+    old = {"observedAt": format_instant(old_at), "expiresAt": format_instant(old_at + 150 * SECOND)}
+    return [
+        a_check("current", "messaging", None, metrics={"peers": 4}, reason="responding"),
+        a_check("catching-up", chain_id=1),
+        a_check("degraded", "broadcasters", 1, metrics={"responding": 3, "monitored": 5}, reason="partial-coverage"),
+        a_check("unavailable", chain_id=56, metrics={}, reason="unreachable"),
+        a_check("unknown", chain_id=137, reason="incompatible-reference"),
+        a_check("unmonitored", "hosted-indexer", 11155111),
+        a_check("current", "ppoi", 137) | old,
+    ]
+
+
 def a_live_report(checks: Iterable[object], *, generated_at: int | None = None) -> bytes:
     at = format_instant(now_ms() if generated_at is None else generated_at)
     return json.dumps({"schemaVersion": 1, "generatedAt": at, "checks": list(checks)}).encode()
@@ -68,12 +87,14 @@ def filling_bucket_of(history: bytes) -> int:
     return parse_instant(json.loads(history)["to"][:-1] + ".000Z")
 
 
-def a_history(checks: Iterable[Json], changes: Mapping[int, str] | None = None) -> bytes:
-    """A full fortnight, all current but for these characters, counted from the end: -1 is the bucket that fills."""
-    buckets = ["c"] * BUCKETS
+def a_history(
+    checks: Iterable[Json], changes: Mapping[int, str] | None = None, *, bucket: int = BUCKET, days: int = 14
+) -> bytes:
+    """A full history, all current but for these characters, counted from the end: -1 is the bucket that fills."""
+    buckets = ["c"] * (days * DAY // bucket + 1)
     for index, character in (changes or {}).items():
         buckets[index] = character
-    to_at = now_ms() // BUCKET * BUCKET
+    to_at = now_ms() // bucket * bucket
     rows = [
         {
             "service": check["service"],
@@ -86,9 +107,9 @@ def a_history(checks: Iterable[Json], changes: Mapping[int, str] | None = None) 
     report = {
         "schemaVersion": 1,
         "generatedAt": format_instant(now_ms()),
-        "bucketSeconds": BUCKET // 1000,
-        "retentionDays": 14,
-        "from": format_second(to_at - 14 * DAY),
+        "bucketSeconds": bucket // 1000,
+        "retentionDays": days,
+        "from": format_second(to_at - days * DAY),
         "to": format_second(to_at),
         "rows": rows,
     }
@@ -96,7 +117,7 @@ def a_history(checks: Iterable[Json], changes: Mapping[int, str] | None = None) 
 
 
 def store(folder: Path, live: bytes, history: bytes) -> None:
-    with closing(open_writer(folder / "lookout.db", wait_s=5)) as writer:
+    with closing(once_free(lambda: open_writer(folder / "lookout.db"))) as writer:
         writer.write({"live": _document(live), "history": _document(history)}, Pieces({}, (), whole=False))
 
 
@@ -125,6 +146,11 @@ def a_browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+def card(page: Page, service: str, chain_id: int | None) -> Locator:
+    chain = "null" if chain_id is None else chain_id
+    return page.locator(f""".card[data-check='["{service}",{chain}]']""")
 
 
 class Watched:

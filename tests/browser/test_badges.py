@@ -19,7 +19,8 @@ from tests.browser.pages import (
     store,
 )
 from tests.builders import SECOND
-from tests.integration.raw import RawServer, a_raw_server, until
+from tests.integration.raw import RawServer, a_raw_server
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.integration.served import HISTORY, LIVE, Server, a_ledger, a_server, publish
-from tests.integration.test_clients import a_later_ledger
+from tests.integration.served import HISTORY, LIVE, Server, a_later_ledger, a_ledger, a_server, publish
 
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 BOTH = pytest.mark.parametrize("path", [LIVE, HISTORY], ids=["live", "history"])

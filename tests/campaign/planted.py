@@ -1,23 +1,33 @@
 """Small bugs, planted where a world is put together, to see that its rules find them."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 
 import msgspec
 from msgspec.structs import replace
 
 from campaign.worlds.scene import Life, Scene
 from campaign.worlds.told import Told
+from lookout.alerts.sending import Way
 from lookout.api.mirror import Mirror
+from lookout.clock import Clock
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Failed, Observation, Row
 from lookout.core.pieces import Pieces
-from lookout.core.plan import Plan
+from lookout.core.plan import Limits, Plan
 from lookout.core.policy import Memory
 from lookout.core.wire import Document, etag
+from lookout.monitor.alerting import Alerts, Telling
+from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
+from lookout.monitor.recording import Recorder
 from lookout.monitor.thread import Caller
-from lookout.store.protocol import DocumentName, StoreError, Writer
+from lookout.monitor.watching import Watcher
+from lookout.sources.fetching import Session
+from lookout.sources.source import Endpoint, Source
+from lookout.store.protocol import DocumentName, LostStoreError, StoreError, Writer
 
 
 class ForgetsWhatFailed(Publisher):
@@ -62,6 +72,130 @@ class PublishesTwice(Publisher):
         await super()._publish(thread)
         if self._changed.is_set():
             await super()._publish(thread)
+
+
+class StopsWhenOvertaken(Publisher):
+    """A store that is lost is taken for the wish that the monitor end."""
+
+    def start(self) -> None:
+        super().start()
+        self._whole = asyncio.current_task()
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        except LostStoreError:
+            if self._whole is not None:
+                self._whole.cancel()
+            raise
+
+
+class DoesNotReload(Publisher):
+    """Other settings are heeded with the next start."""
+
+    def replan(self, plan: Plan, write_history_every_ms: int, recorder: Recorder | None) -> None: ...
+
+
+class AsksOnAndOn(Watcher):
+    """Who left the settings is asked all the same."""
+
+    def _leave(self, *left: Source | Endpoint) -> None: ...
+
+
+class AsksAllAnew(Watcher):
+    """A reload is taken for a start."""
+
+    def replan(
+        self, sources: Iterable[Source], endpoints: Iterable[Endpoint], session: Session, limits: Limits
+    ) -> None:
+        super().replan(sources, endpoints, session, limits)
+        self.wake()
+
+
+class CountsItsAbsence(Alerts):
+    """Time that nobody saw pass makes an alert."""
+
+    def start(self) -> None: ...
+
+
+class KeepsWhoLeft(Alerts):
+    """Episodes of checks and rules that left go on in silence."""
+
+    def change(self, telling: Telling) -> None:
+        checks = frozenset(episode.check for episode in self._state.episodes)
+        rules = tuple(replace(rule, checks=rule.checks | checks) for rule in telling.rules.rules)
+        super().change(replace(telling, rules=replace(telling.rules, rules=rules)))
+
+
+class TriesOnce(Alerts):
+    """A message that is not accepted is given up."""
+
+    async def _is_accepted(
+        self, thread: Caller, name: str, number: int, wait_s: float, ask: Callable[[], None]
+    ) -> bool:
+        accepted = await super()._is_accepted(thread, name, number, wait_s, ask)
+        if not accepted:
+            self._outbox.pop(number, None)
+        return accepted
+
+
+class WaitsTooLong(Alerts):
+    """Who refused a message is left alone for a quarter of an hour."""
+
+    def __init__(
+        self,
+        telling: Telling,
+        stored: Mapping[str, bytes],
+        clock: Clock,
+        instruments: Instruments,
+        open_way: Callable[[str], Way],
+        open_thread: Callable[[str], AbstractContextManager[Caller]],
+    ) -> None:
+        super().__init__(telling, stored, clock, instruments, open_way, 900, open_thread)
+
+
+class ForgetsWhatWasAccepted(Alerts):
+    """What is accepted while the monitor ends is not stored as such."""
+
+    def _accepted(self, number: int, target: str, ask: Callable[[], None]) -> None:
+        task = asyncio.current_task()
+        is_the_end = task is not None and task.cancelling() > 0
+        super()._accepted(number, target, (lambda: None) if is_the_end else ask)
+
+
+class SendsAgain(Alerts):
+    """What was accepted stays where it is."""
+
+    def _accepted(self, number: int, target: str, ask: Callable[[], None]) -> None:
+        message = self._outbox.get(number)
+        super()._accepted(number, target, ask)
+        if message is not None and number % 3 == 0:
+            self._outbox[number] = message
+
+
+class SendsAtOnce(Alerts):
+    """A message is sent before the publication that made it is stored."""
+
+    def published(self, at: int, rows: Iterable[Row]) -> None:
+        super().published(at, rows)
+        self._sendable = frozenset(self._outbox)
+        self._stored_again.set()
+        self._stored_again = asyncio.Event()
+
+
+class SendsWithoutTheStore(Alerts):
+    """A monitor that has not had the store for long sends all the same."""
+
+    def _is_ours(self) -> bool:
+        return self._stored_ms is not None
+
+
+class NewestFirst(Alerts):
+    """The last message is the first to be sent."""
+
+    def stored(self, began_ms: int) -> None:
+        self._outbox = dict(sorted(self._outbox.items(), reverse=True))
+        super().stored(began_ms)
 
 
 class ForgetsFailures(Told):

@@ -116,8 +116,8 @@ def test_a_server_that_would_be_given_other_bytes_is_found_out(tmp_path: Path) -
 
 
 def test_on_postgresql_a_store_that_writes_in_two_transactions_is_found_out() -> None:
-    def opened(url: str, wait_s: float) -> InTwoTransactions:
-        return InTwoTransactions(postgres.open_writer(url, wait_s))
+    def opened(url: str) -> InTwoTransactions:
+        return InTwoTransactions(postgres.open_writer(url))
 
     @contextmanager
     def cutting() -> Iterator[tuple[list[str], Attempt]]:

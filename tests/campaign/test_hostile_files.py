@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from campaign.hostile import corpus, documents, sources
+from campaign.hostile import documents, sources
 from campaign.hostile.config import judged as judged_config
 from campaign.hostile.corpus import kept
 from campaign.hostile.fuzzing import Judge, Until, Verdict, fuzz
@@ -130,14 +130,13 @@ def test_the_smallest_part_that_fails_is_found() -> None:
     assert shrunk(b"a" * 50 + b"X" + b"b" * 50 + b"Y" + b"c" * 50, lambda case: b"X" in case and b"Y" in case) == b"XY"
 
 
-def test_a_case_that_fails_is_shrunk_kept_and_tried_ever_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "CORPUS", tmp_path)
+def test_a_case_that_fails_is_shrunk_kept_and_tried_ever_after(tmp_path: Path) -> None:
     weak = Judge(lambda cases: [Verdict("", "it has a Z" if b"Z" in case else "") for case in cases])
     kind = READERS._replace(seeds=lambda: [b"{}"], changed=lambda *_: b"abcZdef", judging=lambda: nullcontext(weak))
-    first = fuzz("weak", kind, 1, Until(cases=2), quiet)
+    first = fuzz("weak", kind, 1, Until(cases=2), quiet, corpus=tmp_path)
     assert len(first.failures) == 1
-    assert list(kept("weak").values()) == [b"Z"]
-    again = fuzz("weak", kind._replace(changed=lambda *_: b"fine"), 1, Until(cases=5), quiet)
+    assert list(kept("weak", tmp_path).values()) == [b"Z"]
+    again = fuzz("weak", kind._replace(changed=lambda *_: b"fine"), 1, Until(cases=5), quiet, corpus=tmp_path)
     assert len(again.failures) == 1
 
 

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from lookout.api.mirror import Mirror, paths
+from lookout.api.mirror import Mirror
 from lookout.api.responding import respond
 from lookout.clock import SystemClock
 from lookout.core.pieces import Pieces
-from lookout.store.postgres import PostgresReader
+from lookout.core.wire import paths
 from lookout.store.postgres import open_writer as open_postgres_writer
-from tests.integration.raw import RawServer, a_raw_server, until
+from lookout.store.postgres_reader import PostgresReader
+from tests.integration.raw import RawServer, a_raw_server
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
+from tests.lending import or_skipped
+from tests.opening import once_free
 from tests.postgres import Postgres, a_postgres, from_a_wheel
+from tests.waiting import until
 
 WITHOUT_TYPES = (
     "BEGIN",
@@ -73,13 +77,13 @@ def test_a_server_that_starts_on_a_damaged_store_answers_503_and_lives(tmp_path:
 
 @pytest.fixture(scope="module", params=[from_a_wheel()])
 def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    with a_postgres(request.param) as running:
+    with or_skipped(a_postgres(request.param)) as running:
         yield running
 
 
 def written(postgres: Postgres, database: str) -> None:
     ledger = a_ledger()
-    writer = open_postgres_writer(postgres.url(database), wait_s=5)
+    writer = once_free(lambda: open_postgres_writer(postgres.url(database)))
     try:
         writer.write({"live": ledger.live(), "history": ledger.history()}, Pieces({}, (), whole=False))
     finally:

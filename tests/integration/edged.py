@@ -18,8 +18,9 @@ from lookout.edge.varnish import configuration
 from lookout.settings import Edge as EdgeSettings
 from lookout.settings import Server as ServerSettings
 from lookout.settings import Settings
-from tests.integration.raw import Answer, a_request, parsed, until
+from tests.integration.raw import Answer, a_request, parsed
 from tests.integration.served import LIVE, a_free_port
+from tests.waiting import until
 
 VARNISHD: Final = shutil.which("varnishd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin") or ""
 _MODULE: Final = "varnish/vmods/libvmod_vsthrottle.so"

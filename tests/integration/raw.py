@@ -7,14 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-
-from prometheus_client.parser import text_string_to_metric_families
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document, etag
@@ -22,7 +19,10 @@ from lookout.store.protocol import DocumentName
 from lookout.store.sqlite import open_writer
 from tests.builders import NOON
 from tests.integration.fast import LOOKOUT
+from tests.integration.scraping import Samples, samples_in
 from tests.integration.served import LIVE, START_WITHIN_S, a_free_port
+from tests.opening import once_free
+from tests.waiting import until
 
 UVICORN: Final = Path(sys.executable).parent / "uvicorn"
 STOP_WITHIN_S: Final = 20.0
@@ -114,7 +114,7 @@ def store(folder: Path, *, at: int = NOON, **bodies: bytes) -> dict[str, Documen
     """Put documents into the folder's store, as a monitor would."""
     documents = {name: Document(body, etag(body), at) for name, body in bodies.items()}
     names: dict[str, DocumentName] = {"live": "live", "history": "history"}
-    writer = open_writer(folder / "lookout.db", wait_s=5)
+    writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
         writer.write({names[name]: document for name, document in documents.items()}, Pieces({}, (), whole=False))
     finally:
@@ -132,22 +132,10 @@ def admin(server: RawServer, path: str) -> tuple[int, bytes]:
         connection.close()
 
 
-def metrics(server: RawServer) -> dict[tuple[str, ...], float]:
-    """By name and the labels' values, in the order of the labels' names."""
+def metrics(server: RawServer) -> Samples:
     http_code, body = admin(server, "/metrics")
     assert http_code == 200
-    return {
-        (sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value
-        for family in text_string_to_metric_families(body.decode())
-        for sample in family.samples
-    }
-
-
-def until(holds: Callable[[], bool], what: str, within_s: float = 30) -> None:
-    give_up = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < give_up, f"not within {within_s} s: {what}"
-        time.sleep(0.02)
+    return samples_in(body.decode())
 
 
 def write_config(

@@ -5,9 +5,8 @@ import email.policy
 import json
 import re
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal, NamedTuple
@@ -50,12 +49,6 @@ class Receiver:
                 elif line.startswith("- "):
                     found[heading, line[2:].partition(":")[0]] += 1
         return found
-
-    def until(self, holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> None:
-        give_up = time.monotonic() + within_s
-        while not holds():
-            assert time.monotonic() < give_up, f"not within {within_s} s: {what}; {self.titles}"
-            time.sleep(0.05)
 
 
 @contextmanager

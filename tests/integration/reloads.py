@@ -16,9 +16,10 @@ from click.testing import CliRunner, Result
 from lookout.cli import main
 from lookout.wiring import process
 from tests.integration.fast import World, a_world
+from tests.integration.scraping import Samples, scrape
 from tests.integration.served import HISTORY
-from tests.integration.test_admin import Samples, scrape
-from tests.integration.together import Service, a_group, a_service, answer, until
+from tests.integration.together import Service, a_group, a_service, answer
+from tests.waiting import until_async
 
 EVERY_CHAIN = "chains = [1, 42161, 137, 56, 11155111]"
 PATIENT = {"recheck_s = 0.3": "recheck_s = 3600", "backoff_cap_s = 0.6": "backoff_cap_s = 3600"}
@@ -53,7 +54,7 @@ class Running:
             assert self.process.poll() is None, self.service.said
             return await self.count(outcome) > before
 
-        await until(heeded, f"a reload is {outcome}")
+        await until_async(heeded, f"a reload is {outcome}")
 
     async def command(self) -> Result:
         return await asyncio.to_thread(reload, self.service.folder / "lookout.toml")
@@ -100,7 +101,7 @@ async def running(folder: Path, command: str = "run", history: str = "") -> Asyn
                 rows = [] if world.document() is None else world.document()["checks"]
                 return bool(rows) and all(row["status"] in ("current", "unmonitored") for row in rows)
 
-            await until(answers, "all is current", 90)
+            await until_async(answers, "all is current", 90)
             yield running
 
 

@@ -1,12 +1,10 @@
 """A real ``lookout serve`` on a store that a test fills."""
 
 import http.client
-import random
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +14,10 @@ from lookout.core.model import Blocks, Failed, Members, Observation, Peers
 from lookout.core.pieces import Pieces
 from lookout.replay import Replay
 from lookout.store.sqlite import open_writer
+from lookout.wiring.listening import a_free_port as a_free_port
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.integration.fast import LOOKOUT
+from tests.opening import once_free
 
 LIVE = "/api/v1/protocol/liveness"
 HISTORY = "/api/v1/protocol/liveness/history"
@@ -71,9 +71,18 @@ def a_ledger() -> Ledger:
     return replay.ledger
 
 
+def a_later_ledger() -> Ledger:
+    """Another one, of a single row, that goes on for longer."""
+    replay = Replay(a_plan(MESSAGING))
+    replay.feed(Started(NOON))
+    replay.feed(Observation(MESSAGING, NOON + MINUTE, Peers(9)))
+    replay.finish(NOON + 90 * MINUTE)
+    return replay.ledger
+
+
 def publish(folder: Path, ledger: Ledger) -> None:
     """Store both documents of a ledger, as a monitor would."""
-    writer = open_writer(folder / "lookout.db", wait_s=5)
+    writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
         writer.write({"live": ledger.live(), "history": ledger.history()}, Pieces({}, (), whole=False))
     finally:
@@ -102,14 +111,6 @@ def a_server(folder: Path, *, rate_limit_per_minute: int = 0, more: str = "") ->
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def a_free_port() -> int:
-    """Below those that the system gives to outgoing connections: one of them could take it before its server does."""
-    while True:
-        port = random.SystemRandom().randrange(10_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
 
 
 def _wait_until_it_answers(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -8,14 +8,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
 import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.parser import text_string_to_metric_families
 
 from lookout.admin import AdminPort, Readiness
 from lookout.clock import SystemClock
@@ -26,8 +25,8 @@ from lookout.monitor.running import run_monitor
 from lookout.settings import Policy, Settings
 from lookout.store.protocol import DocumentName, StoreError
 from tests.integration.fast import LOOKOUT, World, a_config, a_process, a_world, run
-
-Samples = dict[tuple[str, ...], float]  # by name and the labels' values, in the order of the labels' names
+from tests.integration.scraping import scrape
+from tests.waiting import until_async
 
 
 def with_admin(config: str, address: str = "127.0.0.1:0") -> str:
@@ -36,35 +35,14 @@ def with_admin(config: str, address: str = "127.0.0.1:0") -> str:
 
 async def admin_address(folder: Path) -> str:
     """Where the monitor says that its admin port is."""
-    give_up = time.monotonic() + 20
-    while time.monotonic() < give_up:
-        for line in (folder / "monitor.log").read_text().splitlines(keepends=True):
-            if line.endswith("\n") and json.loads(line)["event"] == "admin port":
-                return str(json.loads(line)["address"])
-        await asyncio.sleep(0.05)
-    raise AssertionError("no admin port was told of")
 
+    def told() -> list[str]:
+        whole, _, _ = (folder / "monitor.log").read_text().rpartition("\n")
+        lines = [json.loads(line) for line in whole.splitlines()]
+        return [line["address"] for line in lines if line["event"] == "admin port"]
 
-async def scrape(session: aiohttp.ClientSession, address: str) -> Samples:
-    async with session.get(f"http://{address}/metrics") as answer:
-        assert answer.status == 200
-        assert answer.headers["Cache-Control"] == "no-store"
-        return samples_in(await answer.text())
-
-
-def samples_in(text: str) -> Samples:
-    return {
-        (sample.name, *(sample.labels[label] for label in sorted(sample.labels))): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-
-
-async def until(holds: Callable[[], Awaitable[bool]], what: str, within_s: float = 30) -> None:
-    give_up = time.monotonic() + within_s
-    while not await holds():
-        assert time.monotonic() < give_up, f"not within {within_s} s: {what}"
-        await asyncio.sleep(0.1)
+    await until_async(lambda: bool(told()), "an admin port is told of")
+    return told()[0]
 
 
 def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
@@ -87,7 +65,7 @@ def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
             samples = await scrape(world.http, address)
             return samples["lookout_rows", "current"] == 20 and samples["lookout_rows", "unmonitored"] == 1
 
-        await until(all_current, "all rows current")
+        await until_async(all_current, "all rows current")
         before = await scrape(world.http, address)
         assert before["lookout_row_status", "56", "ppoi", "current"] == 1
         assert before["lookout_row_status", "", "messaging", "current"] == 1
@@ -109,7 +87,7 @@ def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
             now = await scrape(world.http, address)
             return all(now[key] > before[key] for key in growing)
 
-        await until(all_grew, "counts move")
+        await until_async(all_grew, "counts move")
 
     async def in_trouble(world: World, address: str) -> None:
         samples = await scrape(world.http, address)
@@ -136,16 +114,16 @@ def test_a_store_that_cannot_be_written_is_not_ready_until_it_can(tmp_path: Path
                         assert (answer.status == 200) is document["ready"] is (document["ageSeconds"] <= 3)
                         return answer.status == http_code
 
-                await until(lambda: says(200), "ready")
+                await until_async(lambda: says(200), "ready")
                 resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8_192, resource.RLIM_INFINITY))
-                await until(lambda: says(503), "not ready")
+                await until_async(lambda: says(503), "not ready")
                 async with world.http.get(f"{base}/healthz") as answer:
                     assert (answer.status, await answer.json()) == (200, {"status": "ok"})
                 async with world.http.get(f"{base}/readyz") as answer:
                     assert answer.status == 200
                 assert (await scrape(world.http, base.removeprefix("http://")))["lookout_store_errors_total",] > 0
                 resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-                await until(lambda: says(200), "ready again")
+                await until_async(lambda: says(200), "ready again")
 
     run(scenario())
 
@@ -181,12 +159,12 @@ def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
                     async with session.get(f"http://{port.address}/readyz") as answer:
                         return answer.status == 200
 
-                await until(failed_twice, "not stored, twice")
+                await until_async(failed_twice, "not stored, twice")
                 async with session.get(f"http://{port.address}/readyz") as answer:
                     told = {"ready": False, "reason": "nothing was stored yet", "ageSeconds": None}
                     assert (answer.status, await answer.json()) == (503, told)
                 writer.refuses = False
-                await until(ready, "ready")
+                await until_async(ready, "ready")
             monitor.cancel()
             await asyncio.gather(monitor, return_exceptions=True)
 

@@ -5,7 +5,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, closing
@@ -20,7 +19,9 @@ from tests.integration.fast import LOOKOUT, World, a_config, a_process, a_world
 from tests.integration.receivers import WITHIN_S, Receiver, a_hook, a_mailbox, samples
 from tests.integration.served import a_free_port
 from tests.integration.together import PLANTED
+from tests.lending import or_skipped
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel
+from tests.waiting import until_async
 
 INDEXER = "indexer on 1"
 MONITORED = 20
@@ -41,18 +42,12 @@ def lived_through(scenario: Awaitable[None]) -> None:
     process.run(bounded())
 
 
-async def until(holds: Callable[[], bool], what: str, within_s: float = WITHIN_S) -> None:
-    give_up = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < give_up, f"not within {within_s} s: {what}"
-        await asyncio.sleep(0.05)
-
-
 async def metrics_of(world: World, admin: str) -> str:
     async with world.http.get(f"http://{admin}/metrics") as got:
         return await got.text()
 
 
+@pytest.mark.first
 def test_a_bad_night_is_told_exactly(tmp_path: Path) -> None:
     rule = 'name = "outages"\nfor_s = 5\nremind_s = 10'
     changed = 'name = "outages"\nfor_s = 4\nremind_s = 0'
@@ -65,7 +60,7 @@ def test_a_bad_night_is_told_exactly(tmp_path: Path) -> None:
                 first = monitors.enter_context(a_process(tmp_path, "monitor", "-c", "lookout.toml"))
                 await world.until_healthy()
                 second = monitors.enter_context(a_process(tmp_path, "monitor", "-c", "lookout.toml"))
-                await until(lambda: "waiting for the other monitor" in said(tmp_path), "a standby")
+                await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "a standby")
 
                 await ill(world, "squid/56", "indexer", 56)  # a blip
                 await well(world, "squid/56", "indexer", 56)
@@ -74,13 +69,13 @@ def test_a_bad_night_is_told_exactly(tmp_path: Path) -> None:
                 await both(lambda of: ("Unavailable", INDEXER) in of.told(), "it began")
                 await both(lambda of: ("Still unavailable", INDEXER) in of.told(), "it goes on")
                 # A message leaves the store with the publication after it was accepted.
-                await until(lambda: not waiting(tmp_path), "nothing waits")
+                await until_async(lambda: not waiting(tmp_path), "nothing waits")
                 first.kill()
                 first.wait()
-                await until(lambda: said(tmp_path).count('"started"') == 2, "a takeover")
+                await until_async(lambda: said(tmp_path).count('"started"') == 2, "a takeover")
                 (tmp_path / "lookout.toml").write_text(a_night(world.base, targets, changed, "group_s = 3"))
                 second.send_signal(signal.SIGHUP)
-                await until(lambda: '"reloaded"' in said(tmp_path), "a reload")
+                await until_async(lambda: '"reloaded"' in said(tmp_path), "a reload")
                 await well(world, "squid/1", "indexer", 1)
                 await both(lambda of: ("Recovered", INDEXER) in of.told(), "it recovered")
                 single = Counter(
@@ -107,7 +102,7 @@ def test_a_bad_night_is_told_exactly(tmp_path: Path) -> None:
             assert of.told()["Still unavailable", INDEXER] == 1
 
     async def both(holds: Callable[[Receiver], bool], what: str) -> None:
-        await until(lambda: holds(mail) and holds(hook), f"{what}; {mail.titles} {hook.titles}")
+        await until_async(lambda: holds(mail) and holds(hook), f"{what}; {mail.titles} {hook.titles}")
 
     with a_mailbox() as mail, a_hook(PLANTED) as hook:
         lived_through(scenario(mail, hook))
@@ -135,12 +130,14 @@ def test_targets_that_do_not_accept_trouble_nobody_else(tmp_path: Path) -> None:
                 await world.until_healthy()
                 instants = asyncio.create_task(watch_the_report(world))
                 await ill(world, "squid/1", "indexer", 1)
-                await until(lambda: good.titles == [f"Lookout: {INDEXER} is unavailable"], "the good one is told")
-                await until(lambda: len(flaky.asked) == 1 and bool(hanging.asked), "the others were tried")
+                await until_async(lambda: good.titles == [f"Lookout: {INDEXER} is unavailable"], "the good one is told")
+                await until_async(lambda: len(flaky.asked) == 1 and bool(hanging.asked), "the others were tried")
                 flaky.mood = "accept"
-                await until(lambda: flaky.titles == good.titles, "the flaky one is told later")
-                await until(lambda: said(tmp_path).count("a message was given up") == 2, "the others are given up")
-                await until(lambda: not waiting(tmp_path), "nothing waits")
+                await until_async(lambda: flaky.titles == good.titles, "the flaky one is told later")
+                await until_async(
+                    lambda: said(tmp_path).count("a message was given up") == 2, "the others are given up"
+                )
+                await until_async(lambda: not waiting(tmp_path), "nothing waits")
                 instants.cancel()
                 told = await metrics_of(world, admin)
                 messages = samples(told, "lookout_alert_messages_total")
@@ -182,23 +179,26 @@ def test_a_monitor_that_thaws_after_a_takeover_sends_nothing(programs: Programs,
                     (folder / "lookout.toml").write_text(config.replace("sqlite:lookout.db", server.url(database)))
                     monitor = processes.enter_context(a_process(folder, "monitor", "-c", "lookout.toml"))
                     monitors[str(monitor.pid)] = monitor, folder
-                await until(lambda: "waiting for the other" in said(tmp_path / "a") + said(tmp_path / "b"), "a standby")
+                await until_async(
+                    lambda: "waiting for the other" in said(tmp_path / "a") + said(tmp_path / "b"), "a standby"
+                )
                 await world.order("squid/1", "status")
-                await until(lambda: bool(hook.asked), "it is tried")
+                await until_async(lambda: bool(hook.asked), "it is tried")
                 ((holder,),) = server.ask(database, "SELECT holder FROM lookout.writer")
                 frozen, folder = monitors[holder.split()[-1]]
                 frozen.send_signal(signal.SIGSTOP)  # until the next try is due, and the store another's
                 hook.mood = "accept"
-                await until(lambda: bool(hook.accepted), "the other one tells it")
+                await until_async(lambda: bool(hook.accepted), "the other one tells it")
                 frozen.send_signal(signal.SIGCONT)
-                await until(lambda: "standing by" in said(folder).rpartition('"started"')[2], "it stands by")
+                await until_async(lambda: "standing by" in said(folder).rpartition('"started"')[2], "it stands by")
                 await asyncio.sleep(2)  # in which it could come twice
         assert hook.titles == [f"Lookout: {INDEXER} is unavailable"]
 
-    with a_postgres(programs) as server, a_hook() as hook:
+    with or_skipped(a_postgres(programs)) as server, a_hook() as hook:
         lived_through(scenario(server, hook))
 
 
+@pytest.mark.first
 def test_a_ping_comes_while_publications_are_stored_and_only_from_who_stores_them(tmp_path: Path) -> None:
     def pings(hook: Receiver, of: str) -> int:
         return sum(path == f"/{PLANTED}/{of}" for path in hook.asked)
@@ -211,9 +211,9 @@ def test_a_ping_comes_while_publications_are_stored_and_only_from_who_stores_the
                 (tmp_path / f"{name}.toml").write_text(config)
             with ExitStack() as monitors:
                 first = monitors.enter_context(a_process(tmp_path, "monitor", "-c", "a.toml"))
-                await until(lambda: pings(hook, "a") >= 3, "pings")
+                await until_async(lambda: pings(hook, "a") >= 3, "pings")
                 monitors.enter_context(a_process(tmp_path, "monitor", "-c", "b.toml"))
-                await until(lambda: "waiting for the other monitor" in said(tmp_path), "a standby")
+                await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "a standby")
 
                 (tmp_path / "lookout.db").rename(tmp_path / "away.db")
                 await until_silent(hook)
@@ -221,10 +221,10 @@ def test_a_ping_comes_while_publications_are_stored_and_only_from_who_stores_the
                 await until_more(hook, "a")
 
                 hook.mood = "500"
-                await until(lambda: "the ping fails" in said(tmp_path), "it fails")
+                await until_async(lambda: "the ping fails" in said(tmp_path), "it fails")
                 await until_more(hook, "a")
                 hook.mood = "accept"
-                await until(lambda: "the ping works again" in said(tmp_path), "it works")
+                await until_async(lambda: "the ping works again" in said(tmp_path), "it works")
                 assert said(tmp_path).count("the ping fails") == 1
 
                 assert pings(hook, "b") == 0
@@ -237,7 +237,7 @@ def test_a_ping_comes_while_publications_are_stored_and_only_from_who_stores_the
 
     async def until_more(hook: Receiver, of: str) -> None:
         count = pings(hook, of)
-        await until(lambda: pings(hook, of) > count + 1, "more pings")
+        await until_async(lambda: pings(hook, of) > count + 1, "more pings")
 
     async def until_silent(hook: Receiver) -> None:
         """Two heartbeats are two seconds."""

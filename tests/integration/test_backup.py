@@ -33,15 +33,17 @@ from tests.builders import NOON
 from tests.integration.fast import LOOKOUT, a_world, run
 from tests.integration.planted import a_fresh_ledger
 from tests.integration.served import a_free_port
-from tests.integration.together import BUCKET_S, a_group, a_place, until
+from tests.integration.together import BUCKET_S, a_group, a_place
+from tests.lending import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
+from tests.waiting import until, until_async
 
 TIME_S: Final = 90
 
 
 @pytest.fixture(scope="module", params=[from_a_wheel()])
 def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    with a_postgres(request.param) as server:
+    with or_skipped(a_postgres(request.param)) as server:
         yield server
 
 
@@ -96,7 +98,7 @@ def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monito
                         backups.append(await backed_up(first))
                     return len(backups) > 2 and len(characters(backups[-1])) > 4
 
-                await until(has_some_buckets, "a few buckets have ended", TIME_S)
+                await until_async(has_some_buckets, "a few buckets have ended", TIME_S)
             for snapshot in backups:  # all of each is of one publication
                 state = decode_state(snapshot.pieces)
                 assert state is not None
@@ -111,7 +113,7 @@ def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monito
                 assert (done.returncode, done.stderr) == (0, "")
                 assert "21 rows, the history from 20" in done.stdout
                 with a_group(second, "monitor", "-c", "lookout.toml"):
-                    await until(partial(goes_on, second, before), f"{other} goes on", TIME_S)
+                    await until_async(partial(goes_on, second, before), f"{other} goes on", TIME_S)
 
     async def goes_on(folder: Path, before: str) -> bool:
         """Whether the history is longer now, with all that was in it, and a gap."""
@@ -177,10 +179,7 @@ def test_a_backup_of_a_database_is_of_one_moment_whatever_is_written_meanwhile(
         writing.execute("LOCK TABLE lookout.pieces")  # which is read after the documents
         taken = pool.submit(back_up, settings, there, there / "out.db")
         waits = "SELECT FROM pg_stat_activity WHERE application_name = 'lookout backup' AND wait_event_type = 'Lock'"
-        give_up = time.monotonic() + TIME_S
-        while not server.ask(database, waits):
-            assert time.monotonic() < give_up
-            time.sleep(0.02)
+        until(lambda: bool(server.ask(database, waits)), "the backup waits", TIME_S)
         writing.execute("UPDATE lookout.documents SET generated_at = generated_at + 1")
         writing.execute("DELETE FROM lookout.pieces WHERE name LIKE 'day/%'")
         writing.commit()
@@ -219,10 +218,7 @@ def test_what_is_stored_is_replaced_only_by_force(kind: str, server: Postgres, t
     with closing(reader_of(settings, folder)) as reader:  # of a server that is running
         assert (reader.changed(), reader.read("live")) == (True, now.documents["live"])
         restore(settings, folder, older / "lookout.db", force=True)
-        give_up = time.monotonic() + TIME_S
-        while not reader.changed():
-            assert time.monotonic() < give_up
-            time.sleep(0.05)
+        until(reader.changed, "the reader is told", TIME_S)
         assert reader.read("live") == past.documents["live"]
     back_up(settings, folder, folder / "2.db")
     assert (read_file(folder / "1.db"), read_file(folder / "2.db")) == (now, past)
@@ -256,7 +252,7 @@ def changed(statement: str) -> Any:
         pytest.param(changed("PRAGMA application_id = 7"), "is neither a backup nor a store", id="another program's"),
         pytest.param(changed("PRAGMA user_version = 9"), "written by a newer version of Lookout (schema 9", id="newer"),
         pytest.param(damaged, "is damaged", id="a page of other bytes"),
-        pytest.param(truncated, "malformed", id="half of it"),
+        pytest.param(truncated, "is damaged (database disk image is malformed)", id="half of it"),
         pytest.param(
             changed(
                 "UPDATE documents SET body = CAST(replace(body, 'current', 'unknown') AS BLOB) WHERE name = 'live'"
@@ -307,7 +303,7 @@ def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(harm: Any, 
         ("lookout.db", "is there already; choose another name"),
         ("there.db", "is there already; choose another name"),
         ("a-link.db", "is there already; choose another name"),
-        ("no/such/folder.db", "No such file or directory"),
+        ("no/such/folder.db", r"no/such/folder\.db: there is no folder .*no/such; make it first"),
         (".", "is a folder; name a file in it"),
     ],
 )

@@ -3,8 +3,7 @@
 import json
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,12 +12,8 @@ import pytest
 from hishel import SqliteStorage
 from hishel.httpx import CacheTransport
 
-from lookout.core.ledger import Ledger
-from lookout.core.log import Started
-from lookout.core.model import Observation, Peers
-from lookout.replay import Replay
-from tests.builders import MESSAGING, MINUTE, NOON, a_plan
-from tests.integration.served import HISTORY, LIVE, Server, a_ledger, a_server, publish
+from tests.integration.served import HISTORY, LIVE, Server, a_later_ledger, a_ledger, a_server, publish
+from tests.waiting import until
 
 BOTH = pytest.mark.parametrize("path", [LIVE, HISTORY], ids=["live", "history"])
 
@@ -35,26 +30,11 @@ def served(tmp_path: Path) -> Iterator[Served]:
         yield Served(tmp_path, server)
 
 
-def a_later_ledger() -> Ledger:
-    replay = Replay(a_plan(MESSAGING))
-    replay.feed(Started(NOON))
-    replay.feed(Observation(MESSAGING, NOON + MINUTE, Peers(9)))
-    replay.finish(NOON + 90 * MINUTE)
-    return replay.ledger
-
-
 def store_something_new(served: Served, path: str) -> None:
     """Wait until it is served, too."""
     old = served.server.ask("GET", path).header("etag")
     publish(served.folder, a_later_ledger())
     until(lambda: served.server.ask("HEAD", path).header("etag") != old, "the new document is served")
-
-
-def until(holds: Callable[[], bool], what: str, within_s: float = 10) -> None:
-    give_up = time.monotonic() + within_s
-    while not holds():
-        assert time.monotonic() < give_up, f"not within {within_s} s: {what}"
-        time.sleep(0.05)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not there (Debian: apt-get install curl)")

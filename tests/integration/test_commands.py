@@ -5,19 +5,26 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import pytest
+from click.testing import CliRunner
 
+from lookout.cli import main
 from lookout.core.instants import parse_instant
 from lookout.core.pieces import decode_state
+from lookout.settings import Admin, Server, Settings
 from lookout.store.sqlite import open_writer
+from lookout.wiring.together import CHILD
 from tests.integration.fast import LOOKOUT, World, a_world, run
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.integration.together import Service, a_group, a_service, answer, living, until
+from tests.integration.together import Service, a_group, a_service, answer, living
+from tests.waiting import until, until_async
 
 COMMANDS = (
     "init",
@@ -52,7 +59,7 @@ async def a_running_service(folder: Path) -> AsyncIterator[tuple[World, Service,
                 assert process.poll() is None, service.said
                 return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
 
-            await until(both_answer, "both endpoints answer")
+            await until_async(both_answer, "both endpoints answer")
             yield world, service, process
 
 
@@ -62,7 +69,7 @@ async def ended(process: "subprocess.Popen[bytes]", within_s: float) -> int:
     async def nobody_lives() -> bool:
         return process.poll() is not None and not living(process.pid)
 
-    await until(nobody_lives, f"all have ended: {living(process.pid)}", within_s)
+    await until_async(nobody_lives, f"all have ended: {living(process.pid)}", within_s)
     return process.wait()
 
 
@@ -102,6 +109,63 @@ def test_run_ends_whole_and_leaves_the_store_intact(tmp_path: Path, way: str) ->
     run(scenario())
 
 
+def ignores_interrupts(pid: int) -> bool:
+    """Whether SIGINT is nothing to this process."""
+    (ignored,) = re.findall(r"^SigIgn:\s+([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return bool(int(ignored, 16) >> (signal.SIGINT - 1) & 1)
+
+
+def test_an_interrupt_before_the_server_has_its_settings_is_nothing_to_it(tmp_path: Path) -> None:
+    listen = f"127.0.0.1:{a_free_port()}"
+    settings = Settings(server=Server(listen=listen), admin=Admin(monitor="", server=""))
+    command = (sys.executable, "-c", CHILD, tmp_path)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stderr is not None
+        until(lambda: ignores_interrupts(child.pid), "it ignores what the terminal says")
+        child.send_signal(signal.SIGINT)
+        child.stdin.write(msgspec.json.encode(settings) + b"\n")
+        child.stdin.flush()
+        said = child.stderr.readline()
+        child.terminate()
+        said += child.stderr.read()
+    assert listen.encode() in said.splitlines()[0]  # it went on, and serves
+    assert b"Traceback" not in said
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_process_of_a_runs_server_heeds_the_terminal(workers: int, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with a_world(tmp_path) as world:
+            service = a_service(tmp_path, world.base)
+            path = tmp_path / "lookout.toml"
+            path.write_text(path.read_text().replace("[server]\n", f"[server]\nworkers = {workers}\n"))
+            with a_group(tmp_path, "run", "-c", "lookout.toml") as process:
+
+                async def answers() -> bool:
+                    assert process.poll() is None, service.said
+                    return await answer(world.http, service.base + LIVE) is not None
+
+                await until_async(answers, "the server answers")
+                others = [pid for pid in living(process.pid) if pid != process.pid]
+                assert len(others) >= 1 + workers
+                assert [pid for pid in others if not ignores_interrupts(pid)] == []
+
+    run(scenario())
+
+
+def test_an_interrupted_command_ends_without_a_word(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lookout.toml")
+    command = (LOOKOUT, "check-config", "-c", "lookout.toml")
+    with (
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
+        (tmp_path / "lookout.toml").open("wb"),  # opens once the command has begun to read
+    ):
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, b"")
+
+
 def test_a_killed_run_takes_its_server_with_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_running_service(tmp_path) as (world, service, process):
@@ -123,7 +187,7 @@ def test_run_starts_a_server_that_was_killed_again_and_says_so(tmp_path: Path) -
                 others = [pid for pid, command in living(process.pid).items() if "lookout.wiring.child" in command]
                 return others not in ([], [killed]) and await answer(world.http, service.base + LIVE) is not None
 
-            await until(answers_again, "another server answers")
+            await until_async(answers_again, "another server answers")
             assert "the server ended; starting it again" in service.said
             process.send_signal(signal.SIGTERM)
             assert await ended(process, within_s=15) == 0, service.said
@@ -145,7 +209,7 @@ def test_run_reads_its_configuration_once_also_from_a_pipe(tmp_path: Path) -> No
                     assert process.poll() is None, service.said
                     return await answer(world.http, service.base + LIVE) is not None
 
-                await until(answers, "the server listens where the file says")
+                await until_async(answers, "the server listens where the file says")
                 process.send_signal(signal.SIGTERM)
                 assert await ended(process, within_s=15) == 0, service.said
 
@@ -183,6 +247,7 @@ def told(*arguments: str, folder: Path, within_s: float = 10) -> "subprocess.Com
     )
 
 
+@pytest.mark.first
 def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
     """The only test that lives through the whole fortnight: about half a minute of CPU."""
     temporary = tmp_path / "temporary"
@@ -198,7 +263,7 @@ def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> No
                     assert process.poll() is None, said.read_text()
                     return f"{base}{LIVE}" in said.read_text() and await answer(http, base + LIVE) is not None
 
-                await until(answers, "it answers, and says where", within_s=150)  # alone, a third of a minute
+                await until_async(answers, "it answers, and says where", within_s=150)  # alone, a third of a minute
                 live, history = await answer(http, base + LIVE), await answer(http, base + HISTORY)
                 assert len(live["checks"]) == len(history["rows"]) == ROWS
                 assert {len(row["buckets"]) for row in history["rows"]} == {4033}
@@ -212,7 +277,7 @@ def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> No
                 async def goes_on() -> bool:
                     return bool((await answer(http, base + LIVE))["generatedAt"] > live["generatedAt"])
 
-                await until(goes_on, "generatedAt advances", within_s=40)
+                await until_async(goes_on, "generatedAt advances", within_s=40)
                 assert [path.name.startswith("lookout-demo-") for path in temporary.iterdir()] == [True]
                 os.killpg(process.pid, signal.SIGINT)
                 assert await ended(process, within_s=15) == 0, said.read_text()
@@ -228,8 +293,8 @@ def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> No
         ran = told("demo", "--listen", address, folder=tmp_path)
         assert (ran.returncode, ran.stderr) == (2, f"lookout: --listen: {address}: Address already in use\n")
     for garbage in ("nonsense", "127.0.0.1", "127.0.0.1:99999", ""):
-        ran = told("demo", "--listen", garbage, folder=tmp_path)
-        assert (ran.returncode, ran.stderr) == (2, f"lookout: --listen: {garbage!r} is not HOST:PORT\n")
+        own = CliRunner().invoke(main, ["demo", "--listen", garbage])
+        assert (own.exit_code, own.stderr) == (2, f"lookout: --listen: {garbage!r} is not HOST:PORT\n")
 
 
 def test_help_has_a_line_for_each_command_and_each_has_help_of_its_own(tmp_path: Path) -> None:
@@ -239,6 +304,6 @@ def test_help_has_a_line_for_each_command_and_each_has_help_of_its_own(tmp_path:
     assert tuple(line[0] for line in lines) == COMMANDS
     assert all(len(line) == 2 and not line[1].endswith("...") for line in lines), commands
     for command in COMMANDS:
-        own = told(command, "-h", folder=tmp_path)
-        assert (own.returncode, own.stderr) == (0, "")
+        own = CliRunner().invoke(main, [command, "-h"], prog_name="lookout")
+        assert (own.exit_code, own.stderr) == (0, "")
         assert own.stdout.startswith(f"Usage: lookout {command} ")

@@ -17,7 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from lookout.core.model import Status
 from tests.integration.fast import a_world, run
 from tests.integration.served import HISTORY, LIVE
-from tests.integration.together import a_group, a_service, answer, until
+from tests.integration.together import a_group, a_service, answer
+from tests.waiting import until_async
 
 ROOT: Final = Path(__file__).parent.parent.parent
 PROMETHEUS: Final = ROOT / "deploy" / "prometheus"
@@ -160,13 +161,13 @@ def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_pat
                 async def both_answer() -> bool:
                     return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
 
-                await until(both_answer, f"both endpoints answer: {service.said}", TIME_S)
+                await until_async(both_answer, f"both endpoints answer: {service.said}", TIME_S)
                 await world.until_healthy()
 
                 async def has_pinged() -> bool:
                     return "lookout_pings_total{" in await metrics(world.http, service.monitor_admin)
 
-                await until(has_pinged, "a ping", TIME_S)
+                await until_async(has_pinged, "a ping", TIME_S)
                 for admin in (service.monitor_admin, service.server_admin):
                     note(await metrics(world.http, admin))
 

@@ -18,13 +18,15 @@ FOR_REFUSALS: Final = (
     "status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance",
     "--warnings",
     "off",
+    "--max-examples",
+    "3",  # whatever is asked, the answer is the same
 )
 
 
 def finds_nothing(server: Server, folder: Path, *options: str) -> None:
     """Run schemathesis on all 42 operations but the one that it gets the description by; the same each time."""
     command = [str(SCHEMATHESIS), "run", f"{server.base}/openapi.json", "--generation-deterministic", "--no-color"]
-    command += ["--max-examples", "30", *options]
+    command += options
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=WITHIN_S)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "Tested: 41" in ran.stdout
@@ -35,7 +37,7 @@ def finds_nothing(server: Server, folder: Path, *options: str) -> None:
 def test_schemathesis_finds_nothing_wrong_with_the_server(tmp_path: Path) -> None:
     publish(tmp_path, a_ledger())
     with a_server(tmp_path) as server:
-        finds_nothing(server, tmp_path, "--checks", "all")
+        finds_nothing(server, tmp_path, "--checks", "all", "--max-examples", "30")
 
 
 @pytest.mark.clause("V2")

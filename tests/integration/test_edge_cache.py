@@ -3,6 +3,7 @@
 import gzip
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +22,9 @@ from tests.integration.edged import (
     needs_varnish,
     says,
 )
-from tests.integration.raw import Answer, until
+from tests.integration.raw import Answer
 from tests.integration.served import HISTORY, LIVE
+from tests.waiting import until
 
 pytestmark = needs_varnish
 
@@ -54,12 +56,18 @@ def test_a_copy_just_past_its_freshness_is_served_at_once_while_one_request_fetc
         origin.script = says("first", cache_control=caching(fresh=1, while_revalidate=30, if_error=60))
         edge.ask()
         time.sleep(STALE_S)
-        origin.script = says("second", cache_control=LONG, after_s=2)
-        asked_at = time.monotonic()
+        released, second = threading.Event(), says("second", cache_control=LONG)
+
+        def holds(connection: socket.socket) -> None:
+            released.wait(20)
+            second(connection)
+
+        origin.script = holds
         assert {answer.body for answer in edge.at_once(20)} == {b"first"}
-        assert time.monotonic() - asked_at < 2
-        until(lambda: edge.ask().body == b"second", "the new copy is there")
+        until(lambda: len(origin.asked) > 1, "another copy is being fetched")
         assert len(origin.asked) == 2
+        released.set()
+        until(lambda: edge.ask().body == b"second", "the new copy is there")
 
 
 @pytest.mark.clause("E3")
@@ -132,8 +140,7 @@ def test_what_the_server_refuses_one_reader_keeps_no_copy_of_others_from_being_r
                 edge.ask("GET", LIVE, "Origin: https://banned.example").http_code == 429
                 and edge.ask().body == b"second"
             ),
-            "the others' copy is replaced",
-            within_s=4,
+            "the others' copy is replaced, long before the old one may not be served any more",
         )
 
 
@@ -152,12 +159,8 @@ def test_an_origin_that_hangs_keeps_all_readers_waiting_once_and_then_nobody(tmp
         edge.ask()
         time.sleep(STALE_S)
         origin.script = hangs
-        asked_at = time.monotonic()
-        assert {answer.body for answer in edge.at_once(30)} == {b"first"}
-        assert time.monotonic() - asked_at < 5
-        again_at = time.monotonic()
-        assert {answer.body for answer in edge.at_once(30)} == {b"first"}
-        assert time.monotonic() - again_at < 2
+        for _ in range(2):
+            assert {answer.body for answer in edge.at_once(30)} == {b"first"}
         assert len(origin.asked) <= 4
 
 
@@ -210,7 +213,7 @@ def test_the_origin_is_tried_again_some_seconds_after_a_failure_while_readers_ha
         edge.ask()
         origin.script = says("second", cache_control=LONG)
         assert edge.ask().body == b"first"
-        until(lambda: edge.ask().body == b"second", "the new copy is there", within_s=8)
+        until(lambda: edge.ask().body == b"second", "the new copy is there")
         assert len(origin.asked) == 3
 
 
@@ -232,10 +235,17 @@ def test_an_error_before_the_first_document_is_passed_on_and_never_kept(tmp_path
 @pytest.mark.clause("E3")
 def test_those_who_come_to_an_empty_cache_while_the_origin_hangs_do_not_queue(tmp_path: Path) -> None:
     with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
-        origin.script = hangs
-        asked_at = time.monotonic()
+        waiting, together = set[socket.socket](), [0]
+
+        def hangs_and_counts(connection: socket.socket) -> None:
+            waiting.add(connection)
+            together.append(len(waiting))
+            hangs(connection)
+            waiting.discard(connection)
+
+        origin.script = hangs_and_counts
         assert {answer.http_code for answer in edge.at_once(4)} == {503}
-        assert time.monotonic() - asked_at < 8
+        assert max(together) > 1
         origin.script = says("first", cache_control=LONG)
         assert edge.ask().body == b"first"
 

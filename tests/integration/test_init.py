@@ -74,6 +74,19 @@ def test_every_table_and_every_setting_of_the_example_is_in_it() -> None:
     assert "127.0.0.1:43" not in begun
 
 
+def test_its_comments_speak_of_no_chain_and_no_service_that_is_not_in_it() -> None:
+    text = init.beginning()
+    comments = [line.partition("#")[2].strip() for line in text.splitlines()]
+    assert "The private-proof-of-innocence node." in comments
+    assert "Indexers that somebody else runs." in comments
+    chains = {str(chain.id) for chain in read_config(EXAMPLE).chains} - {"1"}
+    assert not [comment for comment in comments if "https://" in comment or chains & set(re.findall(r"\d+", comment))]
+
+
+def test_a_configuration_made_in_the_repository_is_not_committed_by_chance() -> None:
+    assert "/lookout.toml" in (ROOT / ".gitignore").read_text().splitlines()
+
+
 def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text("precious")
@@ -93,9 +106,22 @@ def test_init_writes_to_the_standard_output_if_asked_to(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
-    done = said(tmp_path, "init", "no/such/lookout.toml")
-    assert (done.returncode, done.stderr) == (2, "lookout: no/such/lookout.toml: No such file or directory\n")
+@pytest.mark.parametrize("more", [(), ("--force",)])
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("no/such/lookout.toml", "there is no folder no/such; make it first"),
+        ("a-folder", "is a folder; name a file in it"),
+        ("a-file/lookout.toml", "there is no folder a-file; make it first"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_with_what_to_do(
+    path: str, why: str, more: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "a-folder").mkdir()
+    (tmp_path / "a-file").touch()
+    done = said(tmp_path, "init", path, *more)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"lookout: {path}: {why}\n")
 
 
 @contextmanager

@@ -13,14 +13,15 @@ import pytest
 
 from lookout.core.instants import parse_instant
 from tests.integration.fast import POLICY, World, a_world, run
+from tests.integration.scraping import Samples, scrape
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
-from tests.integration.test_admin import Samples, scrape
-from tests.integration.together import Service, a_group, a_service, answer, until
+from tests.integration.together import Service, a_group, a_service, answer
+from tests.waiting import until_async
 
 LOAD_S = 5
 CONNECTIONS = 32
 POLL_S = 0.02
-PUBLICATIONS = 25
+PUBLICATIONS = 12
 
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not there (Debian: apt-get install wrk)")
@@ -90,7 +91,7 @@ def test_a_server_asks_no_source(tmp_path: Path) -> None:
                 async def answers() -> bool:
                     return await answer(http, service.base + LIVE) is not None
 
-                await until(answers, "it answers")
+                await until_async(answers, "it answers")
                 for _ in range(100):
                     for path in (LIVE, HISTORY):
                         for method in ("GET", "HEAD", "OPTIONS", "POST"):
@@ -110,7 +111,7 @@ async def until_served(world: World, service: Service) -> None:
     async def ready() -> bool:
         return await answer(world.http, f"http://{service.server_admin}/readyz?maxAge=2") is not None
 
-    await until(ready, "the report is served")
+    await until_async(ready, "the report is served")
 
 
 async def wrk(url: str) -> str:

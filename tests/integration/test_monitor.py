@@ -1,9 +1,12 @@
 """The monitor on simulated upstreams: every row, every fault."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from tests.integration.fast import World, a_config, a_world, run, watched
 
@@ -47,18 +50,11 @@ def test_every_kind_of_indexer_is_understood(kind: str, tmp_path: Path) -> None:
     run(scenario())
 
 
+Of = tuple[str, int | None]  # a row's service and chain
+
 UNREACHABLE = "unavailable/unreachable"
 # target, fault, parameters, row, what it has to say, rows that must not mind
 CASES = [
-    *(
-        pytest.param(target, fault, {}, row, UNREACHABLE, others, id=f"{target} {fault}")
-        for target, row, others in (
-            ("squid/1", ("indexer", 1), [("hosted-indexer", 1), ("indexer", 56)]),
-            ("ppoi", ("ppoi", 1), [("indexer", 1)]),
-            ("waku/peers", ("messaging", None), [("broadcasters", 1)]),
-        )
-        for fault in ("refuse", "hang", "drip", "endless", "garbage", "html", "status", "rate-limit")
-    ),
     *(
         pytest.param(
             "waku/messages", fault, {}, ("broadcasters", 56), UNREACHABLE, [("messaging", None)], id=f"store {fault}"
@@ -148,53 +144,100 @@ CASES = [
 ]
 
 
+# Three sources that have nothing to do with each other fail at the same time.
+SOURCES: dict[str, Of] = {"squid/1": ("indexer", 1), "ppoi": ("ppoi", 1), "waku/peers": ("messaging", None)}
+BESIDE: list[Of] = [("hosted-indexer", 1), ("indexer", 56), ("broadcasters", 1)]
+
+Scenario = Callable[[World], Awaitable[None]]
+
+
+@pytest.fixture(scope="module")
+def lived_through(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Scenario], None]]:
+    """Lives through scenarios, one after the other, in one world that is watched throughout. Each ends whole."""
+
+    async def bounded(scenario: Scenario, world: World) -> None:
+        try:
+            async with asyncio.timeout(180):
+                await scenario(world)
+        finally:
+            await world.order("*", None)
+
+    async def begin(whole_module: AsyncExitStack) -> World:
+        world = await whole_module.enter_async_context(a_world(tmp_path_factory.mktemp("world")))
+        await whole_module.enter_async_context(watched(world, a_config(world.base, head_max_age_s=3)))
+        return world
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        whole_module = AsyncExitStack()
+        world = runner.run(begin(whole_module))
+        yield lambda scenario: runner.run(bounded(scenario, world))
+        runner.run(whole_module.aclose())
+
+
+@pytest.mark.clause("M3", "M6", "M8", "S1", "S2")
+@pytest.mark.parametrize("fault", ["refuse", "hang", "drip", "endless", "garbage", "html", "status", "rate-limit"])
+def test_sources_that_fail_are_unreachable_each_by_itself(
+    fault: str, lived_through: Callable[[Scenario], None]
+) -> None:
+    async def scenario(world: World) -> None:
+        await world.until_healthy()
+        for target in SOURCES:
+            await world.order(target, fault)
+        for row in SOURCES.values():
+            await until_it_says(world, row, UNREACHABLE)
+        await until_seen_again(world, BESIDE)
+        await world.order("*", None)
+        await world.until_healthy()
+
+    lived_through(scenario)
+
+
 @pytest.mark.clause("M3", "M6", "M8", "M9", "S1", "S2", "S4", "S5", "S8", "S11", "S12", "S13")
 @pytest.mark.parametrize(("target", "fault", "parameters", "row", "expected", "others"), CASES)
 def test_a_fault_ends_in_the_right_row_and_troubles_no_other(
     target: str,
     fault: str,
     parameters: dict[str, object],
-    row: tuple[str, int | None],
+    row: Of,
     expected: str,
-    others: list[tuple[str, int | None]],
-    tmp_path: Path,
+    others: list[Of],
+    lived_through: Callable[[Scenario], None],
 ) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            config = a_config(world.base, head_max_age_s=1.5)
-            async with watched(world, config):
-                await world.until_healthy()
-                await world.order(target, fault, **parameters)
-                seen_from = await one_round_later(world, others)
-                await world.until(lambda: world.told(*row) == expected, f"{row} {expected}")
-                if expected.startswith("current"):  # it has to stay so for some rounds
-                    assert await told_meanwhile(world, row) <= {expected, "unknown/unreachable"}  # on a busy machine
-                    await world.until(lambda: world.told(*row) == expected, f"{row} stays {expected}")
-                for other in others:
-                    await until_current(world, other)
-                    assert world.row(*other)["observedAt"] > seen_from[other]
-                await world.order("*", None)
-                await world.until(lambda: world.told(*row).startswith("current/"), f"{row} recovers")
+    async def scenario(world: World) -> None:
+        await world.until_healthy()
+        await world.order(target, fault, **parameters)
+        await until_it_says(world, row, expected)
+        if expected.startswith("current"):  # it has to stay so for some rounds
+            assert await told_meanwhile(world, row) <= {expected, "unknown/unreachable"}  # on a busy machine
+            await until_it_says(world, row, expected)
+        await until_seen_again(world, others)
+        await world.order("*", None)
+        await until_it_says(world, row, "current/")
 
-    run(scenario())
+    lived_through(scenario)
 
 
-async def until_current(world: World, row: tuple[str, int | None]) -> None:
-    await world.until(lambda: world.told(*row).startswith("current/"), f"{row} current")
+async def until_it_says(world: World, check: Of, begins: str) -> None:
+    await world.until(lambda: world.told(*check).startswith(begins), f"{check} is {begins}")
 
 
-async def told_meanwhile(world: World, row: tuple[str, int | None]) -> set[str]:
+async def until_seen_again(world: World, checks: list[Of]) -> None:
+    """Those that must not mind: each is observed from now on, and current."""
+    before = {check: world.row(*check)["observedAt"] for check in checks}
+
+    def all_were() -> bool:
+        seen = all(world.row(*check)["observedAt"] > before[check] for check in checks)
+        return seen and all(world.told(*check).startswith("current/") for check in checks)
+
+    await world.until(all_were, f"{checks} are seen again, and current")
+
+
+async def told_meanwhile(world: World, row: Of) -> set[str]:
     told = set()
     for _ in range(30):
         told.add(world.told(*row))
         await asyncio.sleep(0.05)
     return told
-
-
-async def one_round_later(world: World, checks: list[tuple[str, int | None]]) -> dict[tuple[str, int | None], str]:
-    before = {check: world.row(*check)["observedAt"] for check in checks}
-    await asyncio.sleep(0.8)
-    return before
 
 
 @pytest.mark.clause("M8", "S13")

@@ -21,12 +21,14 @@ from lookout.clock import SystemClock
 from lookout.config import read_config
 from lookout.core.instants import parse_instant
 from lookout.core.pieces import decode_state
-from lookout.monitor.recording import Recorder
+from lookout.monitor.recording import LogFile, Recorder
 from lookout.replay import Replay, read_log, run_log
 from lookout.settings import Log
 from lookout.store.sqlite import SqliteReader, open_writer
 from lookout.wiring.log import configure_log
 from tests.integration.fast import LOOKOUT, World, a_config, a_process, a_world, run, watched
+from tests.opening import once_free
+from tests.waiting import until
 
 
 class JumpingClock(SystemClock):
@@ -75,6 +77,7 @@ def test_with_everything_hanging_the_report_goes_on_and_nothing_piles_up(tmp_pat
     run(scenario())
 
 
+@pytest.mark.first
 @pytest.mark.clause("M7", "M14", "H16")
 def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
@@ -127,7 +130,7 @@ async def until_later(world: World, at: str) -> None:
 
 
 def stored(folder: Path) -> dict[str, Any]:
-    writer = open_writer(folder / "lookout.db", wait_s=5)
+    writer = once_free(lambda: open_writer(folder / "lookout.db"))
     state = decode_state(writer.load())
     writer.close()
     assert state is not None
@@ -334,10 +337,7 @@ def test_a_store_that_hangs_does_not_keep_the_process_from_ending(tmp_path: Path
         subprocess.Popen([sys.executable, program, tmp_path], stderr=log) as process,
     ):
         try:
-            give_up = time.monotonic() + 20
-            while not (tmp_path / "hangs").exists():
-                assert time.monotonic() < give_up
-                time.sleep(0.05)
+            until((tmp_path / "hangs").exists, "the store hangs")
             process.send_signal(signal.SIGTERM)
             assert process.wait(5 + 2 + 8) == 0  # for the last write, for closing; and a slow machine
         finally:
@@ -355,11 +355,12 @@ def test_a_store_that_hangs_does_not_keep_the_process_from_ending(tmp_path: Path
 def test_a_recording_replays_to_what_was_stored(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
-            recorder = Recorder(tmp_path / "log.jsonl", 10_000_000)
+            recorder = Recorder(LogFile(tmp_path / "log.jsonl", 10_000_000))
             async with watched(world, a_config(world.base), recorder=recorder):
                 await world.until_healthy()
                 await world.order("squid/1", "lag", by=100)
                 await world.until(lambda: world.told("indexer", 1) == "catching-up/behind", "behind")
+            recorder.close()
             replay = Replay(read_config(tmp_path / "lookout.toml").plan())
             with (tmp_path / "log.jsonl").open("rb") as lines:
                 run_log(read_log(lines, []), replay)

@@ -2,70 +2,46 @@
 
 import asyncio
 import json
-import os
 import re
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests.integration.fast import a_world, run
+from tests.integration.small_disks import REFUSED, a_small_disk, fill
 from tests.integration.together import BUCKET_S, Deployment, deployed
+from tests.lending import or_skipped
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel
-
-REFUSED = "not stored; trying again with every publication"
-
-
-@contextmanager
-def a_small_disk(megabytes: int) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="lookout-disk-") as folder:
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=777", "lookout-test", folder]
-        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-            pytest.skip("needs the right to mount a small disk: run the tests as root")
-        try:
-            yield Path(folder)
-        finally:
-            subprocess.run(["umount", folder], check=True)  # noqa: S607  wherever the system has it
+from tests.waiting import until_async
 
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
-    with a_small_disk(128) as disk:
+    with or_skipped(a_small_disk(128)) as disk:
         yield disk
 
 
 @pytest.fixture
 def disk_of_the_log() -> Iterator[Path]:
-    with a_small_disk(48) as disk:
+    with or_skipped(a_small_disk(48)) as disk:
         yield disk
-
-
-def fill(disk: Path) -> None:
-    ballast = os.open(disk / "ballast", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    try:
-        for size in (1 << 20, 1 << 12, 1):
-            with suppress(OSError):
-                while True:
-                    os.write(ballast, bytes(size))
-    finally:
-        os.close(ballast)
 
 
 async def outage(of: Deployment, disk: Path, folder: Path, server: Postgres) -> None:
     """Fill the disk until nothing is stored any more, for some buckets; free it, and everything is."""
     said = folder / "a" / "said.log"
-    until = time.monotonic() + 30
-    while REFUSED not in said.read_text():
-        assert time.monotonic() < until, "it is stored on a full disk"
+
+    def is_refused() -> bool:
         fill(disk)
         with suppress(psycopg.OperationalError):  # which crashes if it is the log's disk
             server.ask("postgres", "SELECT pg_switch_wal()")
-        await asyncio.sleep(0.1)
+        return REFUSED in said.read_text()
+
+    await until_async(is_refused, "a full disk refuses what is written")
     await asyncio.sleep(1)
     newest, began = of.readers.newest, time.monotonic()
     while time.monotonic() < began + 2 * BUCKET_S + 1:
@@ -115,7 +91,7 @@ def test_a_database_whose_disk_is_full_is_written_when_it_is_not(
             assert refusals < 3 * (time.monotonic() - began)  # as many as there would be publications
             await nothing_was_lost(of)
 
-    with a_postgres(programs, disk, "--wal-segsize=1") as server:
+    with or_skipped(a_postgres(programs, disk, "--wal-segsize=1")) as server:
         server.ask("postgres", "ALTER SYSTEM SET autovacuum = off")  # which makes room now and then
         server.ask("postgres", "SELECT pg_reload_conf()")
         run(scenario(server))
@@ -137,6 +113,7 @@ def test_a_database_that_crashed_for_want_of_room_for_its_log_is_written_when_it
             await nothing_was_lost(of)
             assert "PANIC" in (server.folder / "log").read_text()
 
-    with a_postgres(programs, disk, "--wal-segsize=1", "--waldir", disk_of_the_log / "wal") as server:
+    wal = disk_of_the_log / "wal"
+    with or_skipped(a_postgres(programs, disk, "--wal-segsize=1", "--waldir", wal)) as server:
         run(scenario(server))
     assert told_once(tmp_path)

@@ -17,9 +17,10 @@ import pytest
 from lookout.core.instants import parse_instant
 from tests.integration.reloads import Running, patient, reload, run, running, without
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.integration.together import answer, until
+from tests.integration.together import answer
+from tests.waiting import until_async
 
-RELOADS = 20
+RELOADS = 8
 GAP_MS = 8_000  # a heartbeat is a second; the machine may be busy with other tests
 
 
@@ -78,7 +79,7 @@ def longest_gap_ms(documents: list[Any]) -> int:
 
 
 @pytest.mark.clause("M1", "M5", "M7", "A4", "A11", "H15")
-def test_twenty_reloads_under_load_leave_untouched_rows_as_they_are_to_the_byte(tmp_path: Path) -> None:
+def test_many_reloads_under_load_leave_untouched_rows_as_they_are_to_the_byte(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running(tmp_path) as service:
             wide = patient(service.whole)
@@ -121,7 +122,7 @@ async def until_nobody_is_asked(service: Running) -> None:
         await asyncio.sleep(0.1)
         return still > 20
 
-    await until(nobody_was_asked, "nobody is asked any more", 60)
+    await until_async(nobody_was_asked, "nobody is asked any more", 60)
 
 
 async def until_chain_is(service: Running, *, there: bool) -> None:
@@ -134,7 +135,7 @@ async def until_chain_is(service: Running, *, there: bool) -> None:
             for document, rows in zip(both, ("checks", "rows"), strict=True)
         )
 
-    await until(told, f"chain 56 {'returns' if there else 'leaves'}")
+    await until_async(told, f"chain 56 {'returns' if there else 'leaves'}")
 
 
 @pytest.mark.clause("M1", "M5", "M6", "M7", "H15", "H16")
@@ -241,7 +242,7 @@ def test_the_command_says_why_it_cannot_ask_and_when_another_monitor_answers(tmp
                 f'"127.0.0.1:{port}"': (1, f"no monitor answers at 127.0.0.1:{port}, which admin.monitor names"),
                 f'"{service.service.server_admin}"': (1, "did not reload: there are GET and HEAD"),
                 f'"127.0.0.1:{service.service.port}"': (1, "is no monitor"),
-                f'"{admin}"': (1, f"has another configuration, {tmp_path}/lookout.toml, and has read that again"),
+                f'"{admin}"': (1, f"has another configuration, {tmp_path}/lookout.toml; nothing was read again"),
             }
             for address, (exit_code, said) in cases.items():
                 text = service.whole.replace(f'monitor = "{admin}"', f"monitor = {address}")
@@ -249,7 +250,7 @@ def test_the_command_says_why_it_cannot_ask_and_when_another_monitor_answers(tmp
                 done = await asyncio.to_thread(reload, other)
                 assert (done.exit_code, said in done.stderr) == (exit_code, True), (address, done.output)
                 assert "Traceback" not in done.output
-            assert await service.count("applied") == 1
+            assert await service.count("applied") == 0
             other.write_text(service.whole.replace('monitor = "', 'monitor = "${LOOKOUT_TEST_UNSET}'))
             done = await asyncio.to_thread(reload, other)
             assert (done.exit_code, "needs the environment of the monitor" in done.stderr) == (2, True)

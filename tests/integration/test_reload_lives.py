@@ -24,9 +24,10 @@ from lookout.settings import Alerts, Chain, Ping, Policy, Settings
 from lookout.store.protocol import DocumentName
 from tests.integration.fast import LOOKOUT, World, a_world
 from tests.integration.reloads import run, running, without
+from tests.integration.scraping import scrape
 from tests.integration.served import LIVE
-from tests.integration.test_admin import scrape
-from tests.integration.together import a_group, a_service, answer, living, until
+from tests.integration.together import a_group, a_service, answer, living
+from tests.waiting import until_async
 
 
 def chains_of(world: World, document: DocumentName = "live") -> set[int | None]:
@@ -90,14 +91,14 @@ def test_a_standby_that_is_told_takes_over_with_the_new_file(tmp_path: Path) -> 
                 async def stands_by() -> bool:
                     return bool(service.events("waiting for the other monitor to end"))
 
-                await until(stands_by, "the other one stands by")
+                await until_async(stands_by, "the other one stands by")
                 service.write(without(service.whole, 56))
                 standby.send_signal(signal.SIGHUP)
 
                 async def has_read() -> bool:
                     return bool(service.events("reloaded"))
 
-                await until(has_read, "it has read the file")
+                await until_async(has_read, "it has read the file")
                 service.write(service.whole)  # which nobody has told it of
                 assert 56 in chains_of(service.world)
                 service.process.kill()
@@ -126,7 +127,7 @@ def test_hang_ups_while_it_starts_end_nothing_and_the_last_file_counts(tmp_path:
                 async def heeds() -> bool:
                     return hang_ups_are(process.pid, "SigBlk", "SigCgt")
 
-                await until(heeds, "SIGHUP can come")
+                await until_async(heeds, "SIGHUP can come")
                 process.send_signal(signal.SIGHUP)
                 await asyncio.to_thread(path.write_text, whole)  # which it waits for
                 path.unlink()
@@ -176,7 +177,7 @@ def test_run_outlives_its_terminal_and_so_does_its_server(tmp_path: Path) -> Non
                 async def answers() -> bool:
                     return await answer(world.http, service.base + LIVE) is not None
 
-                await until(answers, "it answers", 60)
+                await until_async(answers, "it answers", 60)
                 os.set_blocking(terminal, False)
                 before = living(process.pid)
                 path = tmp_path / "lookout.toml"
@@ -187,7 +188,7 @@ def test_run_outlives_its_terminal_and_so_does_its_server(tmp_path: Path) -> Non
                     samples = await scrape(world.http, service.monitor_admin)
                     return samples["lookout_reloads_total", "applied"] >= 1
 
-                await until(reloaded, "the closed terminal is a reload")
+                await until_async(reloaded, "the closed terminal is a reload")
                 os.killpg(process.pid, signal.SIGHUP)  # as a shell tells its jobs
                 assert [pid for pid in before if pid != process.pid and not hang_ups_are(pid, "SigIgn")] == []
                 report = await answer(world.http, service.base + LIVE)
@@ -242,7 +243,7 @@ def test_a_reload_while_the_store_hangs_is_told_once_it_works_again() -> None:
         async def two_were_stored() -> bool:
             return len(writer.documents) > 1
 
-        await until(two_were_stored, "the store works again")
+        await until_async(two_were_stored, "the store works again")
         monitor.cancel()
         await asyncio.gather(monitor, return_exceptions=True)
         for name in ("live", "history"):
@@ -276,15 +277,15 @@ def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
         async def reaches(name: str, **labels: str) -> bool:
             return registry.get_sample_value(name, labels) is not None
 
-        await until(lambda: reaches("lookout_publication_age_seconds"), "it runs")
+        await until_async(lambda: reaches("lookout_publication_age_seconds"), "it runs")
         assert not await reaches("lookout_alert_queue", target="desk")
         ping = Ping(f"http://{host}:{port}/", every_s=0.1)
         alerted = Settings(policy=settings.policy, alerts=Alerts(targets={"desk": "json://127.0.0.1:9"}))
         offered[0](alerted, None)
-        await until(lambda: reaches("lookout_alert_queue", target="desk"), "there is another target")
+        await until_async(lambda: reaches("lookout_alert_queue", target="desk"), "there is another target")
         offered[0](Settings(policy=settings.policy, ping=ping), None)
         assert not await reaches("lookout_alert_queue", target="desk")
-        await until(lambda: reaches("lookout_pings_total", outcome="answered"), "it pings")
+        await until_async(lambda: reaches("lookout_pings_total", outcome="answered"), "it pings")
         assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
         monitor.cancel()
         await asyncio.gather(monitor, return_exceptions=True)

@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from lookout.core.log import Started
 from lookout.core.pieces import Pieces
-from lookout.monitor.recording import Recorder
+from lookout.monitor.recording import LogFile
 from lookout.sources.fetching import Request, fetch, open_session
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import SqliteReader, open_writer
@@ -29,7 +29,8 @@ from tests.builders import NOON
 from tests.integration.fast import LOOKOUT, a_world, run
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE
-from tests.integration.together import a_group, a_service, answer, until
+from tests.integration.together import a_group, a_service, answer
+from tests.waiting import until_async
 
 OWNERS_ALONE = 0o600
 NOTHING = Pieces({}, (), whole=False)
@@ -61,7 +62,7 @@ def test_every_file_that_a_running_service_makes_is_its_owners_alone(tmp_path: P
                 async def both_answer() -> bool:
                     return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
 
-                await until(both_answer, "both endpoints answer", 60)
+                await until_async(both_answer, "both endpoints answer", 60)
                 made = {name: mode for name, mode in modes(tmp_path).items() if name not in brought}
         expected = {f"lookout.db{ending}" for ending in ("", "-lock", "-shm", "-wal")} | {"seen.jsonl"}
         assert made == dict.fromkeys(expected, OWNERS_ALONE)
@@ -70,9 +71,9 @@ def test_every_file_that_a_running_service_makes_is_its_owners_alone(tmp_path: P
 
 
 def test_a_record_that_was_renamed_and_the_one_that_began_after_it_are_their_owners_alone(tmp_path: Path) -> None:
-    with laxest_umask(), closing(Recorder(tmp_path / "seen.jsonl", max_bytes=1)) as recorder:
+    with laxest_umask(), closing(LogFile(tmp_path / "seen.jsonl", max_bytes=1)) as record:
         for second in range(3):
-            recorder.record(Started(NOON + second))
+            record.append(Started(NOON + second))
     assert modes(tmp_path) == {"seen.jsonl": OWNERS_ALONE, "seen.jsonl.1": OWNERS_ALONE}
 
 

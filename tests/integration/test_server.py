@@ -15,8 +15,9 @@ from lookout.core.model import Failed, Observation
 from lookout.core.wire import etag
 from lookout.replay import Replay
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
-from tests.integration.raw import RawServer, a_raw_server, a_request, a_server_under_uvicorn, parsed, until
+from tests.integration.raw import RawServer, a_raw_server, a_request, a_server_under_uvicorn, parsed
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
+from tests.waiting import until
 
 VECTORS: Final = json.loads(
     (Path(__file__).parent.parent / "data" / "vectors" / "if-none-match.json").read_text(encoding="utf-8")

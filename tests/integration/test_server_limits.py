@@ -8,8 +8,9 @@ from typing import Final
 
 import pytest
 
-from tests.integration.raw import RawServer, a_raw_server, admin, metrics, store, until
+from tests.integration.raw import RawServer, a_raw_server, admin, metrics, store
 from tests.integration.served import HISTORY, LIVE
+from tests.waiting import until
 
 TWO: Final = "workers = 2\n"
 

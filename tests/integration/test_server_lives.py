@@ -20,12 +20,13 @@ from tests.integration.raw import (
     is_a_worker,
     metrics,
     store,
-    until,
     write_config,
 )
 from tests.integration.served import HISTORY, a_free_port
+from tests.waiting import until
 
 FAILS: Final = "the store cannot be read; serving what was read last"
+NOTHING_READ: Final = "the store cannot be read; answering 503"
 WORKS: Final = "the store can be read again"
 TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
 OFTEN: Final = "history_unreadable_s = 4\n"  # the store is then read at least once a second
@@ -155,13 +156,12 @@ def put_aside(path: Path) -> None:
 def test_a_text_file_for_a_store_is_told_once_and_answered_with_503(tmp_path: Path) -> None:
     (tmp_path / "lookout.db").write_text("no database\n" * 500)
     with a_raw_server(tmp_path) as server:
-        until(lambda: server.logged(FAILS) == 1, "it is told")
-        assert [line["error"] for line in server.log() if line["event"] == FAILS] == [
-            f"{tmp_path}/lookout.db: file is not a database"
-        ]
+        until(lambda: server.logged(NOTHING_READ) == 1, "it is told")
+        (told,) = (line["error"] for line in server.log() if line["event"] == NOTHING_READ)
+        assert told.startswith(f"{tmp_path}/lookout.db: is damaged (file is not a database); put a copy of it back")
         assert server.codes(20) == [503] * 20
         time.sleep(1)  # four more looks
-        assert (server.logged(FAILS), server.logged(WORKS)) == (1, 0)
+        assert (server.logged(NOTHING_READ), server.logged(FAILS), server.logged(WORKS)) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -184,6 +184,16 @@ def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, workers: i
         assert time.monotonic() - began < STOP_WITHIN_S
         assert not [pid for pid in pids if is_a_worker(pid)]
     assert [line["event"] for line in server.log()][-1] == "stopped"
+
+
+def test_a_reader_in_the_middle_of_a_request_makes_the_end_no_trouble(tmp_path: Path) -> None:
+    with a_raw_server(filled(tmp_path)) as server, server.connect() as half:
+        half.sendall(b"GET /api/v1/protocol/liveness HTTP/1.1\r\nHost:")
+        assert answers(server)  # so that the half request has been read as well
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(STOP_WITHIN_S) == 0
+    end = [(line["event"], line["level"]) for line in server.log()][-2:]
+    assert end == [("requests that were not finished were cut off", "info"), ("stopped", "info")]
 
 
 def test_workers_whose_parent_was_killed_end_although_somebody_is_connected(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from tests.integration.planted import (
 )
 from tests.integration.served import HISTORY, LIVE, a_free_port, a_server, publish
 from tests.integration.verifying import UNTOLD, clauses, found
+from tests.waiting import until
 
 VARNISHD: Final = shutil.which("varnishd") or shutil.which("/usr/sbin/varnishd")
 UNTOLD_BEHIND_A_CACHE: Final = UNTOLD | {"A5", "A15"}
@@ -256,13 +257,12 @@ def a_cache(origin: str, folder: Path) -> Iterator[str]:
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    give_up = time.monotonic() + 80
-    while True:
+    def listens() -> bool:
         assert process.poll() is None, log.read_text()
-        assert time.monotonic() < give_up, log.read_text()
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
-            time.sleep(0.05)
-        else:
-            return
+            return False
+        return True
+
+    until(listens, "Varnish listens", 80)

@@ -1,6 +1,7 @@
 """``lookout verify`` as a command, and what it makes of strangers."""
 
 import json
+import re
 import socket
 import ssl
 import time
@@ -118,34 +119,31 @@ def test_a_server_that_stops_answering_is_not_asked_for_long() -> None:
     assert time.monotonic() - began < 60
 
 
-def test_a_slow_server_is_asked_less_and_nothing_is_held_against_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lookout.verify.visit.WITHIN_S", 1.5)
+def test_a_slow_server_is_asked_less_and_nothing_is_held_against_it() -> None:
     real = resources(*documents())
     with a_deployment(lambda _: real, lambda _asked, _sent: time.sleep(0.6)) as deployment:
-        findings = found(deployment.base)
-        assert 1 < deployment.counts.total() <= 3
+        findings = found(deployment.base, Wishes(timeout_s=20, within_s=1.5))
+        assert deployment.counts.total() <= 3
     assert [finding for finding in findings if finding.verdict == "fail"] == []
     told = {finding.clause: finding for finding in findings}
     assert told["A1"].verdict == told["A15"].verdict == "could not tell"
     assert "not asked: the visit had taken 1.5 s already" in told["A15"].what
 
 
-def test_a_request_may_take_longer_than_all_requests_together_usually_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lookout.verify.visit.WITHIN_S", 0.2)
+def test_a_request_may_take_longer_than_all_requests_together_usually_do() -> None:
     real = resources(*documents())
     with a_deployment(lambda _: real, lambda _asked, _sent: time.sleep(1)) as deployment:
-        findings = found(deployment.base)
+        findings = found(deployment.base, Wishes(timeout_s=20, within_s=0.2))
         assert deployment.counts.total() == 1
     assert clauses(findings, "fail") == set()
     assert "R1" in clauses(findings, "pass")
 
 
-def test_a_slow_watch_and_a_slow_rate_limit_are_not_cut_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lookout.verify.visit.WITHIN_S", 0.5)
-    monkeypatch.setattr("lookout.verify.visit._LIMIT_WITHIN_S", 0.5)
+def test_a_slow_watch_and_a_slow_rate_limit_are_not_cut_either() -> None:
+    wishes = Wishes(timeout_s=20, wait_s=0.1, rate_limit=True, within_s=0.5, limit_within_s=0.5)
     real = resources(*documents())
     with a_deployment(lambda _: real, lambda _asked, _sent: time.sleep(0.3)) as deployment:
-        findings = found(deployment.base, Wishes(timeout_s=20, wait_s=0.1, rate_limit=True))
+        findings = found(deployment.base, wishes)
     assert clauses(findings, "fail") == set()
     (limit,) = (finding for finding in findings if finding.clause == "E2")
     assert "not asked: the visit had taken 0.5 s already" in limit.what
@@ -194,9 +192,21 @@ def test_the_command_shows_marks_and_words(served: str) -> None:
     assert told.returncode == 1, told.stdout
     assert "✗ fail" in told.stdout
     assert "GET gets 404 instead of 200" in told.stdout
+    shown = re.sub(r"[^\w-]+", " ", told.stdout)  # its table breaks lines
+    assert "is this the base address and --protocol right" in shown
+    assert re.search(r"^Of 85 clauses \d+ pass, \d+ fail, \d+ could not be told$", told.stdout, re.MULTILINE)
     assert "? could not tell" in told.stdout
     assert "✓ pass" in told.stdout
     assert "Not to be seen in this visit: M1, M2" in told.stdout
+
+
+def test_an_endpoints_own_address_is_met_with_the_question_whether_it_is_the_base(served: str) -> None:
+    told = command(f"{served}/api/v1/protocol/liveness", "--json")
+    assert told.returncode == 1
+    (a1,) = (finding["what"] for finding in json.loads(told.stdout)["findings"] if finding["clause"] == "A1")
+    assert a1.startswith(
+        "live report: GET gets 404 instead of 200; is this the base address, and --protocol right?; history: GET"
+    )
 
 
 def test_a_terminal_without_marks_gets_the_words(served: str) -> None:

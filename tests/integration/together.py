@@ -5,8 +5,7 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ import psycopg
 from tests.integration.fast import LOOKOUT, a_config
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.postgres import Postgres
+from tests.waiting import until_async
 
 PLANTED = "xyzzy-planted"
 TAKEN_OVER_WITHIN_S = 20  # 10 are promised, of a machine that is not busy
@@ -87,15 +87,6 @@ def living(group: int) -> dict[int, str]:
             except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
                 continue
     return found
-
-
-async def until(holds: Callable[[], Awaitable[bool]], what: str, within_s: float = 30) -> float:
-    """Wait for something; how long it took."""
-    begun = time.monotonic()
-    while not await holds():
-        assert time.monotonic() < begun + within_s, f"not within {within_s} s: {what}"
-        await asyncio.sleep(0.05)
-    return time.monotonic() - begun
 
 
 async def answer(http: aiohttp.ClientSession, url: str) -> Any:
@@ -196,27 +187,31 @@ class Deployment:
 
     async def until_published(self, after: str, what: str) -> float:
         """Wait until all servers tell of a publication made after this instant; how long it took."""
-        begun = time.monotonic()
-        while any(report["generatedAt"] <= after for report in self.readers.reports.values()):
-            assert time.monotonic() - begun < TAKEN_OVER_WITHIN_S, f"no takeover: {what}"
-            await asyncio.sleep(0.05)
-        return time.monotonic() - begun
+
+        def all_tell_of_it() -> bool:
+            return all(report["generatedAt"] > after for report in self.readers.reports.values())
+
+        return await until_async(all_tell_of_it, f"a takeover: {what}", TAKEN_OVER_WITHIN_S)
 
     async def until_epoch(self, after: int, what: str) -> float:
         """Wait until a later epoch has written; how long it took."""
-        begun = time.monotonic()
-        while True:
-            with suppress(psycopg.OperationalError):  # while it is restarted it does not answer
-                if self.server.ask(self.database, "SELECT FROM lookout.writer WHERE epoch > %s AND writes > 0", after):
-                    return time.monotonic() - begun
-            assert time.monotonic() - begun < TAKEN_OVER_WITHIN_S, f"no takeover: {what}"
-            await asyncio.sleep(0.05)
+        has_written = "SELECT FROM lookout.writer WHERE epoch > %s AND writes > 0"
+
+        def it_has() -> bool:
+            try:
+                return bool(self.server.ask(self.database, has_written, after))
+            except psycopg.OperationalError:  # while it is restarted it does not answer
+                return False
+
+        return await until_async(it_has, f"a takeover: {what}", TAKEN_OVER_WITHIN_S)
 
     async def until_standing_by(self, name: str, folder: Path) -> None:
-        begun, said = time.monotonic(), folder / name / "said.log"
-        while "waiting for the other monitor to end" not in said.read_text().rpartition('"stopped"')[2]:
-            assert time.monotonic() - begun < TAKEN_OVER_WITHIN_S, said.read_text()
-            await asyncio.sleep(0.05)
+        said = folder / name / "said.log"
+
+        def it_does() -> bool:
+            return "waiting for the other monitor to end" in said.read_text().rpartition('"stopped"')[2]
+
+        await until_async(it_does, f"{name} stands by", TAKEN_OVER_WITHIN_S)
 
 
 def a_place(folder: Path, upstreams: str, url: str, port: int) -> Path:
@@ -250,11 +245,12 @@ async def deployed(server: Postgres, folder: Path, upstreams: str) -> AsyncItera
             asking = asyncio.create_task(readers.ask_all_the_time())
             try:
                 deployment = Deployment(server, database, monitors, readers, start)
-                until = time.monotonic() + 40
-                while len(readers.reports) < 3 or not readers.success:
+
+                def all_tell() -> bool:
                     assert not asking.done(), asking.exception()
-                    assert time.monotonic() < until, "no report from every server"
-                    await asyncio.sleep(0.1)
+                    return len(readers.reports) == len(ports) and bool(readers.success)
+
+                await until_async(all_tell, "a report from every server", 40)
                 yield deployment
             finally:
                 asking.cancel()

@@ -62,7 +62,11 @@ def test_fifteen_days_of_faults_stops_and_crashes_are_reported_as_they_truly_wer
 
 
 @WITNESSED
-@pytest.mark.parametrize("seed", range(100, 124), ids="seed {}".format)
+@pytest.mark.parametrize(
+    "seed",
+    [*range(100, 108), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(108, 124))],
+    ids="seed {}".format,
+)
 def test_a_stormy_half_day_is_reported_as_it_truly_was(seed: int) -> None:
     spared = ("rpc/1/1", "rpc/1/2") if seed % 3 else ()
     world = a_drawn_world(ONE_CHAIN, seed, 12 * HOUR, spared, intensity=30)
@@ -78,6 +82,7 @@ def test_a_stormy_half_day_is_reported_as_it_truly_was(seed: int) -> None:
 
 
 @WITNESSED
+@pytest.mark.long
 @pytest.mark.clause("H13")
 def test_sixteen_days_without_a_break_are_reported_as_they_truly_were() -> None:
     world = a_drawn_world(ONE_CHAIN, 2, 16 * DAY, spared=("ppoi", "ppoi/1"))

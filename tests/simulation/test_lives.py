@@ -13,7 +13,8 @@ from lookout.core.heads import Pace
 from lookout.core.ledger import Ledger
 from lookout.core.log import Event, format_event, parse_event
 from lookout.core.model import Check
-from lookout.monitor.rehearsal import GATHER_MS, Life, Listeners, rehearse
+from lookout.monitor.publishing import GATHER_MS
+from lookout.monitor.rehearsal import Life, Listeners, rehearse
 from lookout.replay import Replay
 from lookout.sim.episodes import draw_episodes
 from lookout.sim.layout import LAUNCH, ChainLayout

@@ -15,7 +15,8 @@ from typing import Any
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Row
 from lookout.core.plan import Plan
-from lookout.monitor.rehearsal import GATHER_MS, Life
+from lookout.monitor.publishing import GATHER_MS
+from lookout.monitor.rehearsal import Life
 from lookout.sim.world import Truth, World
 from tests.builders import HOUR, MINUTE, SECOND
 from tests.simulation.documents import assert_history_is_right, assert_report_is_right

@@ -9,7 +9,7 @@ from lookout.core.model import Row
 from lookout.core.plan import Plan
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
 from lookout.settings import Broadcasters, Chain, Indexer, Messaging, Policy, Ppoi, Settings
-from lookout.sim.episodes import Episode, Kind
+from lookout.sim.episodes import Episode, EpisodeKind
 from lookout.sim.layout import ChainLayout, Layout
 from lookout.sim.world import World
 from tests.builders import MINUTE, NOON
@@ -36,7 +36,7 @@ def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
     ).plan()
 
 
-def an_episode(subject: str, kind: Kind, begins_min: float, lasts_min: float, size: int = 0) -> Episode:
+def an_episode(subject: str, kind: EpisodeKind, begins_min: float, lasts_min: float, size: int = 0) -> Episode:
     """An episode told in minutes from noon."""
     begin_at = NOON + round(begins_min * MINUTE)
     return Episode(subject, kind, begin_at, begin_at + round(lasts_min * MINUTE), size)

@@ -12,6 +12,7 @@ from lookout.admin import Readiness, process_registry, reply_to
 from lookout.core.model import Blocks, Failed, MissingList, Nothing
 from lookout.monitor.instruments import Instruments
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, a_row
+from tests.unit.api.fakes import SetClock
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
 SOMETHING_WRONG: Final = {"error": "maxAge: has to be one positive number of seconds"}
@@ -70,18 +71,6 @@ def test_metrics_are_those_of_the_registry() -> None:
     reply = reply_to("/metrics", "any=thing", registry, ready_up_to_ten_seconds)
     assert (reply.http_code, reply.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert b"\nseen_total 3.0\n" in reply.body
-
-
-class SetClock:
-    """A clock that says what it is told to."""
-
-    elapsed = 5_000
-
-    def now(self) -> int:
-        return NOON
-
-    def elapsed_ms(self) -> int:
-        return self.elapsed
 
 
 def test_the_monitor_is_ready_once_it_stored_something_and_while_that_is_young_enough() -> None:

@@ -2,33 +2,31 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.alerts.sending import NotAcceptedError, Way
 from lookout.alerts.wording import Words
-from lookout.clock import SystemClock
 from lookout.core.alerting import Rule, Rules
 from lookout.core.model import Status
 from lookout.core.pieces import Pieces, StateError
 from lookout.monitor.alerting import FRESH_MS, MOST_WAITING, Alerts, Telling
 from lookout.monitor.instruments import Instruments
+from lookout.monitor.thread import Caller, DaemonThread
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.unit.api.fakes import SetClock
+from tests.waiting import until_async
 
 TARGETS = {"ops": "address of ops", "chat": "address of chat"}
 BEGAN, ENDED = "Lookout: messaging is unavailable", "Lookout: messaging recovered"
 WITHIN_S = 20
 
-
-class SetClock(SystemClock):
-    """A clock that stands still until it is moved."""
-
-    elapsed = 0
-
-    def elapsed_ms(self) -> int:
-        return self.elapsed
+until = partial(until_async, what="what is to be told", within_s=WITHIN_S)
 
 
 def a_telling(targets: dict[str, str] | None = None, group_ms: int = 0, give_up_ms: int = HOUR) -> Telling:
@@ -51,19 +49,26 @@ class Night:
         self.over: list[bool] = []
         self.refusing: set[str] = set()  # addresses and titles
         self.held: dict[str, threading.Event] = {}
+        self.begun = threading.Event()  # something is being sent
+        self.handed = 0  # messages to the threads that send
         self.buggy = False
         self.asked = 0
         self.at = NOON
         instruments = Instruments(self.registry, self.clock)
-        self.alerts = Alerts(telling or a_telling(), self.store, self.clock, instruments, self.way, first_wait_s)
+        self.alerts = Alerts(
+            telling or a_telling(), self.store, self.clock, instruments, self.way, first_wait_s, self.thread
+        )
         self.alerts.start()
 
     def way(self, address: str) -> Way:
         def send(words: Words, /) -> None:
             if self.buggy:
                 raise ZeroDivisionError
+            self.begun.set()
             if address in self.held:
                 self.held[address].wait(WITHIN_S)
+                if self.buggy:
+                    raise ZeroDivisionError
             self.tried.append(words.title)
             if not self.refusing.isdisjoint((address, words.title)):
                 raise NotAcceptedError
@@ -71,6 +76,11 @@ class Night:
             self.sent.append((address, words.title))
 
         return send
+
+    @contextmanager
+    def thread(self, name: str) -> Iterator[Caller]:
+        with DaemonThread(name) as real:
+            yield Counting(self, real)
 
     def publish(self, status: Status, *, is_stored: bool = True, whole: bool = False) -> Pieces:
         self.at += SECOND
@@ -93,6 +103,18 @@ class Night:
         return [name for name in self.store if name.startswith("alerts/")]
 
 
+@dataclass
+class Counting:
+    """Counts the calls that a thread is to make."""
+
+    night: Night
+    thread: DaemonThread
+
+    async def call(self, work: Callable[[], None], /) -> None:
+        self.night.handed += 1
+        await self.thread.call(work)
+
+
 def retried(night: Night, target: str) -> float:
     return night.metric("lookout_alert_messages_total", target=target, outcome="retried") or 0
 
@@ -105,10 +127,10 @@ def played(scenario: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(bounded())
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(WITHIN_S):
-        while not holds():  # noqa: ASYNC110  threads decide
-            await asyncio.sleep(0.01)
+async def all_have_decided() -> None:
+    """Let the event loop turn until each sender has handed a message to its thread, or waits for a publication."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publication() -> None:
@@ -116,8 +138,8 @@ def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publi
         night = Night()
         async with night.alerts.sending(night.ask):
             night.publish("unavailable", is_stored=False)
-            await asyncio.sleep(0.05)
-            assert night.sent == []
+            await all_have_decided()
+            assert night.handed == 0
             night.publish("unavailable", whole=True)
             assert len(night.messages()) == 2
             await until(lambda: len(night.sent) == 2)
@@ -126,7 +148,8 @@ def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publi
             night.publish("unavailable")
             assert night.messages() == []
             night.publish("unavailable")
-            await asyncio.sleep(0.05)
+            await all_have_decided()
+            assert night.handed == 2
         assert len(night.sent) == 2
         assert night.metric("lookout_alert_messages_total", target="ops", outcome="sent") == 1
         assert night.metric("lookout_alerts_firing") == 1
@@ -146,8 +169,8 @@ def test_who_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None
         second = Night(stored=dict(first.store))
         second.at = first.at
         async with second.alerts.sending(second.ask):
-            await asyncio.sleep(0.05)
-            assert second.sent == []  # before it has written, the store may not be its own
+            await all_have_decided()
+            assert second.handed == 0  # before it has written, the store may not be its own
             second.publish("unavailable", whole=True)
             await until(lambda: second.sent == [(TARGETS["chat"], BEGAN)])
             second.publish("current")
@@ -164,8 +187,8 @@ def test_who_may_have_been_taken_over_from_does_not_send_before_it_has_stored_ag
         night.clock.elapsed += FRESH_MS  # frozen, say
         async with night.alerts.sending(night.ask):
             await until(lambda: night.asked > 0)
-            await asyncio.sleep(0.05)
-            assert night.sent == []
+            await all_have_decided()
+            assert night.handed == 0
             night.publish("unavailable")
             await until(lambda: len(night.sent) == 1)
 
@@ -225,7 +248,7 @@ def test_a_target_that_hangs_hangs_alone() -> None:
             async with night.alerts.sending(night.ask):
                 for n in range(3):
                     night.publish("unavailable" if n % 2 == 0 else "current")
-                    await until(lambda n=n: len(night.sent) == n + 1)  # type: ignore[misc]
+                    await until(lambda n=n: len(night.sent) == n + 1)
                 assert {address for address, _ in night.sent} == {TARGETS["ops"]}
                 assert night.metric("lookout_alert_queue", target="chat") == 3
                 night.held[TARGETS["chat"]].set()
@@ -242,7 +265,7 @@ def test_the_end_waits_for_what_is_being_sent() -> None:
         night.held = {"a": threading.Event()}
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
-            await asyncio.sleep(0.05)
+            await until(night.begun.is_set)
             asyncio.get_running_loop().call_later(0.2, night.held["a"].set)
         assert len(night.sent) == 1
         night.publish("unavailable")
@@ -257,9 +280,29 @@ def test_the_end_does_not_wait_long_for_a_target_that_hangs() -> None:
         night.held = {"a": threading.Event()}
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
-            await asyncio.sleep(0.05)
+            await until(night.begun.is_set)
         assert night.sent == []
         night.held["a"].set()
+
+    played(scenario)
+
+
+def test_a_bug_in_what_is_being_sent_does_not_keep_the_end_from_coming() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}))
+        night.held = {"a": threading.Event()}
+
+        def break_off() -> None:
+            night.buggy = True
+            night.held["a"].set()
+
+        async with asyncio.timeout(WITHIN_S):
+            async with night.alerts.sending(night.ask):
+                night.publish("unavailable")
+                await until(night.begun.is_set)
+                asyncio.get_running_loop().call_later(0.1, break_off)
+        assert night.sent == []
+        assert len(night.messages()) == 1
 
     played(scenario)
 
@@ -311,7 +354,7 @@ def test_messages_that_are_refused_are_tried_in_turn_two_before_each_wait() -> N
         night = a_night_with_four_refused()
         async with night.alerts.sending(night.ask):
             for rounds in range(1, 6):
-                await until(lambda n=rounds: retried(night, "ops") == 2 * n)  # type: ignore[misc]
+                await until(lambda n=rounds: retried(night, "ops") == 2 * n)
                 night.alerts.change(a_telling({"ops": "a"}))  # which ends the wait
             await until(lambda: retried(night, "ops") == 12)
             # The oldest each time, with the second, the third and the fourth in turn.

@@ -117,7 +117,7 @@ def test_alerts_without_apprise_say_where_it_says_how(tmp_path: Path, monkeypatc
     path = tmp_path / "lookout.toml"
     path.write_text(WITH_ALERTS)
     with pytest.raises(ConfigError) as caught:
-        read_config(path, {}, sends=True)
+        read_config(path, {}, judge_targets=True)
     assert caught.value.problems == [
         f"{path}: alerts.targets: Apprise, which sends to them, is not installed; docs/alerts.md says how"
     ]
@@ -171,5 +171,5 @@ def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: 
         example = f'[alerts.targets]\nops = "json://127.0.0.1"\n{example}'
     path = tmp_path / "lookout.toml"
     path.write_text(f"{sources.partition('[alerts]')[0]}\n{example}", encoding="utf-8")
-    read = read_config(path, VARIABLES, sends=True)
+    read = read_config(path, VARIABLES, judge_targets=True)
     assert read.alerts.rules or read.ping.url

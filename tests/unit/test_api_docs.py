@@ -9,12 +9,11 @@ import pytest
 
 from lookout.api.counting import CODES
 from lookout.api.examples import history_example, live_example
-from lookout.api.mirror import paths
 from lookout.api.openapi import description
 from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import SERVICES, Reason, Status
-from lookout.core.wire import schemas
+from lookout.core.wire import paths, schemas
 from lookout.settings import Server
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"

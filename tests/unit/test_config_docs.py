@@ -20,6 +20,7 @@ ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = ROOT / "lookout.example.toml"
 PAGE: Final = ROOT / "docs" / "configuration.md"
 REQUIRED: Final = "**required**"
+DIVIDES_A_DAY: Final = "whole seconds that divide a day, 86400"
 ALLOWED: Final = {Duration: "time", DurationOrZero: "time or 0", Positive: "1 or more", Natural: "0 or more"}
 
 
@@ -48,6 +49,12 @@ def keys_of(struct: type[Struct], table: str = "") -> Iterator[Key]:
             continue
         default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
         yield Key(table, field.encode_name, field.type, list(default) if isinstance(default, tuple) else default)
+
+
+def bounds_of(kind: Any) -> tuple[float, float] | None:
+    """The least and the greatest number that a key may have."""
+    metas = [meta for meta in typing.get_args(kind) if isinstance(meta, msgspec.Meta)]
+    return next(((meta.ge, meta.le) for meta in metas if meta.ge is not None and meta.le is not None), None)
 
 
 KEYS: Final = {(key.table, key.name): key for key in keys_of(Settings)}
@@ -86,6 +93,8 @@ def test_a_documented_key_has_its_default_and_its_range(table: str, name: str, d
         assert (written, type(written)) == (key.default, type(key.default))
     if key.kind in ALLOWED and name != "chain":
         assert allowed == ALLOWED[key.kind]
+    elif (bounds := bounds_of(key.kind)) is not None and allowed not in ("chain", DIVIDES_A_DAY):
+        assert allowed.endswith("{} to {}".format(*bounds))
     if typing.get_origin(key.kind) is Literal:
         assert allowed == ", ".join(f'`"{choice}"`' for choice in typing.get_args(key.kind))
 

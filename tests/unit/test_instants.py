@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.core.instants import format_instant, format_second, parse_instant
+from lookout.core.instants import END_AT, format_instant, format_second, parse_instant, parse_second
 
 
 @pytest.mark.clause("R4")
@@ -16,12 +16,14 @@ def test_an_instant_is_written_to_the_millisecond_in_utc() -> None:
 
 @pytest.mark.clause("H1", "H4")
 def test_a_border_is_written_to_the_second() -> None:
+    assert parse_second("2026-11-05T12:00:00Z") == 1793880000000
     assert format_second(1793880000000) == "2026-11-05T12:00:00Z"
 
 
-@given(st.integers(0, 253_370_764_799_999))
+@given(st.integers(0, END_AT - 1))
 def test_every_instant_survives_the_round_trip(at: int) -> None:
     assert parse_instant(format_instant(at)) == at
+    assert parse_second(format_second(at)) == at // 1000 * 1000
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,28 @@ def test_every_instant_survives_the_round_trip(at: int) -> None:
 def test_nothing_else_is_an_instant(text: str) -> None:
     with pytest.raises(ValueError, match="is not"):
         parse_instant(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Z",
+        "2026-11-05T12:00:",
+        "2026-11-05T12:00:Z",
+        "2026-11-05T12:00:00",
+        "2026-11-05T12:00:00z",
+        "2026-11-05T12:00:0Z",
+        "2026-11-05T12:00:000Z",
+        "2026-11-05T12:00:60Z",
+        "2026-11-05T12:00:00.000Z",
+        "2026-11-05T12:00:00Z\n",
+        "9999-01-01T00:00:00Z",
+    ],
+)
+def test_nothing_else_is_a_border(text: str) -> None:
+    with pytest.raises(ValueError, match="is not an instant like 2026-11-01T00:00:00Z"):
+        parse_second(text)
 
 
 def test_the_last_year_that_is_read_leaves_room_to_add_to() -> None:

@@ -14,20 +14,22 @@ from prometheus_client import CollectorRegistry
 from lookout.clock import SystemClock
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.log import Started, Stopped, format_event
-from lookout.core.model import Check, Found, Observation, Peers
+from lookout.core.log import Event, Started, Stopped, format_event
+from lookout.core.model import Check, Found, Peers
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 from lookout.monitor.agreement import Agreement
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
-from lookout.monitor.recording import Recorder
+from lookout.monitor.recording import LogFile, Recorder
 from lookout.monitor.watching import Watcher
 from lookout.replay import read_log
 from lookout.sources.fetching import Session, open_session
 from lookout.sources.source import Now
 from lookout.store.protocol import DocumentName
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, SECOND, a_plan
+from tests.unit.api.fakes import SetClock
+from tests.waiting import until
 
 
 def an_answer(height: int, at: int = NOON) -> Reading:
@@ -82,31 +84,31 @@ def test_an_answer_from_the_future_that_comes_last_leaves_the_head_to_the_others
 
 def test_a_record_that_could_not_be_written_begins_again_with_a_start(tmp_path: Path) -> None:
     path = tmp_path / "late" / "log.jsonl"
-    recorder = Recorder(path, 10_000_000)
+    log = LogFile(path, 10_000_000)
     for _ in range(2):
         with pytest.raises(FileNotFoundError):
-            recorder.record(Started(NOON))
+            log.append(Started(NOON))
     path.parent.mkdir()
-    recorder.record(Stopped(NOON + 1))
-    recorder.record(Started(NOON + 2))
-    recorder.close()
+    log.append(Stopped(NOON + 1))
+    log.append(Started(NOON + 2))
+    log.close()
     with path.open("rb") as lines:
         assert [event for _, event in read_log(lines, [])] == [Started(NOON + 1), Stopped(NOON + 1), Started(NOON + 2)]
 
 
 def test_a_record_on_a_full_disk_is_told_each_time_and_breaks_nothing() -> None:
-    recorder = Recorder(Path("/dev/full"), 10_000_000)
+    log = LogFile(Path("/dev/full"), 10_000_000)
     for _ in range(3):
         with pytest.raises(OSError, match="No space left on device"):
-            recorder.record(Started(NOON))
-    recorder.close()
+            log.append(Started(NOON))
+    log.close()
 
 
 def test_a_record_grows_into_the_file_before_it_and_each_begins_with_a_start(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path / "log.jsonl", 200)
+    log = LogFile(tmp_path / "log.jsonl", 200)
     for n in range(12):
-        recorder.record(Started(NOON + n) if n % 2 == 0 else Stopped(NOON + n))
-    recorder.close()
+        log.append(Started(NOON + n) if n % 2 == 0 else Stopped(NOON + n))
+    log.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl", "log.jsonl.1"]
     for path in tmp_path.iterdir():
         assert path.stat().st_size < 400
@@ -120,10 +122,69 @@ def test_a_record_grows_into_the_file_before_it_and_each_begins_with_a_start(tmp
 def test_a_record_goes_on_after_a_line_that_a_crash_cut_off(cut: bytes, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(format_event(Started(NOON)) + cut)
-    recorder = Recorder(path, 10_000_000)
-    recorder.record(Started(NOON + 1))
-    recorder.close()
+    log = LogFile(path, 10_000_000)
+    log.append(Started(NOON + 1))
+    log.close()
     assert path.read_bytes() == format_event(Started(NOON)) + format_event(Started(NOON + 1))
+
+
+@pytest.mark.parametrize("content", [b"SQLite format 3\0", b"[store]\nurl = 1\n", b'{"at":5}\n', b"x" * 100_000])
+def test_a_file_that_is_no_log_is_left_as_it_is(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "precious"
+    path.write_bytes(content)
+    log = LogFile(path, 10_000_000)
+    with pytest.raises(FileExistsError, match="is no observation log"):
+        log.append(Started(NOON))
+    log.close()
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("cut", [b"", b"{", b'{"at":"2026-11'])
+def test_a_log_whose_first_line_was_cut_off_begins_anew(cut: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(cut)
+    log = LogFile(path, 10_000_000)
+    log.append(Started(NOON))
+    log.close()
+    assert path.read_bytes() == format_event(Started(NOON))
+
+
+class HangingDisk(LogFile):
+    """Takes nothing until it works."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, 10_000_000)
+        self.works = threading.Event()
+
+    def append(self, event: Event) -> None:
+        assert self.works.wait(60)
+        super().append(event)
+
+
+def test_a_disk_that_hangs_holds_nobody_up_and_what_was_lost_meanwhile_is_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    disk = HangingDisk(path)
+    recorder = Recorder(disk)
+    for n in range(10_005):  # more than find room
+        recorder.record(Stopped(NOON + n))
+    disk.works.set()
+    until(lambda: path.exists() and path.read_bytes().count(b"\n") >= 10_000, "what found room is written")
+    recorder.record(Stopped(NOON + 20_000))
+    recorder.close()
+    with path.open("rb") as lines:
+        *before, start, after = (event for _, event in read_log(lines, []))
+    assert (start, after) == (Started(NOON + 20_000), Stopped(NOON + 20_000))
+    assert before == [Stopped(NOON + n) for n in range(len(before))]
+    assert len(before) < 10_005
+
+
+def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
+    disk = HangingDisk(tmp_path / "log.jsonl")
+    recorder = Recorder(disk)
+    for n in range(10_005):
+        recorder.record(Stopped(NOON + n))
+    recorder.close()
+    disk.works.set()
 
 
 class KeptInMemory:
@@ -220,7 +281,7 @@ def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left() -> No
         publisher.start()
         task = asyncio.create_task(publisher.run())
         await asyncio.to_thread(writer.began.wait)
-        publisher.observe(Observation(MESSAGING, 0, Peers(7)))
+        publisher.observe(MESSAGING, Peers(7))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -229,24 +290,12 @@ def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left() -> No
     assert [b'"peers":7' in documents["live"].body for documents in writer.documents] == [False, True]
 
 
-class SetClock:
-    """A clock that says what it is told to."""
-
-    wall_at = NOON
-
-    def now(self) -> int:
-        return self.wall_at
-
-    def elapsed_ms(self) -> int:
-        return 0
-
-
 @pytest.mark.clause("M12")
 def test_a_head_answered_before_the_clock_was_set_back_does_not_stop_time() -> None:
     clock = SetClock()
     publisher = Publisher(Ledger(a_plan()), KeptInMemory(), clock, LAUNCH, 1_000)
     publisher.start()
-    clock.wall_at = NOON - 3_600_000
+    clock.wall = NOON - 3_600_000
     publisher.read_head(1, an_answer(100, NOON))
     assert publisher.clock_was_set.is_set()
-    assert publisher.observe(Observation(MESSAGING, 0, Peers(1))).observed_at == NOON - 3_600_000
+    assert publisher.observe(MESSAGING, Peers(1)).observed_at == NOON - 3_600_000

@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from lookout.api.examples import feeds_example, history_example, live_example
-from lookout.api.mirror import paths
 from lookout.api.openapi import description
 from lookout.api.replies import (
     HISTORY_CACHING,
@@ -26,7 +25,7 @@ from lookout.api.replies import (
 from lookout.api.responding import respond
 from lookout.api.site import site
 from lookout.core.buckets import uptime
-from lookout.core.wire import schemas
+from lookout.core.wire import paths, schemas
 from lookout.feeds.making import make
 from lookout.settings import History
 

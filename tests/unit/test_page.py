@@ -12,16 +12,19 @@ from lookout.api.replies import Resource
 from lookout.api.site import status_page
 from lookout.core.model import Check, Metrics, Row, Status
 from lookout.core.wire import LiveRow, live_document, live_row
+from lookout.feeds.making import FEED
 from lookout.page import rendering
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, SECOND
 from tests.unit.api.fakes import FakeReader, SetClock
 
 LIVE, HISTORY = "/api/v1/protocol/liveness", "/api/v1/protocol/liveness/history"
 PAGE = Path(rendering.__file__).parent
+NAMES_META = "lookout-chains"
+NAMES = {1: "Ethereum", 8453: "Base"}
 
 
 def rendered(*rows: LiveRow) -> str:
-    return rendering.render(live_document(NOON, rows).body, LIVE, HISTORY).decode()
+    return rendering.render(live_document(NOON, rows).body, LIVE, HISTORY, NAMES).decode()
 
 
 def a_live_row(status: Status, check: Check = INDEXER) -> LiveRow:
@@ -64,6 +67,37 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     assert "<td>2026-11-05 11:59:59</td><td>2026-11-05 12:02:29</td>" in text
 
 
+@pytest.mark.clause("M10")
+@pytest.mark.parametrize(
+    ("chain_id", "name"),
+    [
+        pytest.param(8453, "Base", id="a chain has the name that the configuration gives it"),
+        pytest.param(137, "Polygon", id="a chain of the launch that the configuration leaves out has its own"),
+        pytest.param(10, "chain 10", id="any other is a number"),
+        pytest.param(11155111, "Sepolia (test network)", id="a test network is said to be one"),
+    ],
+)
+def test_a_chain_is_called(chain_id: int, name: str) -> None:
+    assert f"<td>{name}</td>" in rendered(a_live_row("current", Check("indexer", chain_id)))
+
+
+def test_the_scripts_are_told_what_chains_are_called_whatever_that_is() -> None:
+    names = {1: "Mainnet", 5: "\"><script>alert('&amp;')</script>"}
+    report = live_document(NOON, [a_live_row("current", Check("indexer", 5))]).body
+    text = rendering.render(report, LIVE, HISTORY, names).decode()
+    (told,) = (attributes["content"] for _, attributes in Elements(text).found if attributes.get("name") == NAMES_META)
+    assert told is not None
+    found = msgspec.json.decode(told, type=dict[int, str])
+    assert {1: found[1], 5: found[5]} == names
+    assert found[56] == "BNB Smart Chain"
+    assert Elements(text).names().count("script") == 2, "the page's own"
+
+
+def test_whoever_reads_feeds_finds_the_servers() -> None:
+    feeds = [attributes for _, attributes in Elements(rendered()).found if attributes.get("rel") == "alternate"]
+    assert [(feed["href"], feed["type"]) for feed in feeds] == [(FEED, "application/atom+xml")]
+
+
 @pytest.mark.clause("C4")
 @pytest.mark.parametrize("status", ["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"])
 def test_no_row_is_told_apart_by_colour_least_of_all_a_current_one(status: Status) -> None:
@@ -88,7 +122,7 @@ def test_hostile_names_stay_text() -> None:
     assert Elements(text).names().count("script") == 2, "the page's own"
     assert "img" not in Elements(text).names()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    paths = rendering.render(None, '/api/v1/"><script>/liveness', HISTORY).decode()
+    paths = rendering.render(None, '/api/v1/"><script>/liveness', HISTORY, NAMES).decode()
     assert Elements(paths).names().count("script") == 2
 
 
@@ -106,7 +140,7 @@ def test_hostile_names_stay_text() -> None:
     ],
 )
 def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) -> None:
-    text = rendering.render(live, LIVE, HISTORY).decode()
+    text = rendering.render(live, LIVE, HISTORY, NAMES).decode()
     assert "There is no report that this page can read" in text
     assert "<table>" not in text
     assert f'<meta name="lookout-live" content="{LIVE}">' in text
@@ -133,6 +167,8 @@ def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:
 def test_every_file_that_is_loaded_is_an_asset() -> None:
     assets = rendering.assets()
     for name, attributes in Elements(rendered()).found:
+        if attributes.get("rel") == "alternate":
+            continue  # for whoever follows it
         path = attributes.get("src") or attributes.get("href") or ""
         assert path in assets or path.startswith("#") or path == "", name
     for path, (_, body) in assets.items():

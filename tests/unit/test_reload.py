@@ -22,7 +22,7 @@ from lookout.core.pieces import Pieces, decode_state, encode_changes
 from lookout.core.plan import Plan
 from lookout.core.wire import Document
 from lookout.monitor.publishing import Publisher
-from lookout.monitor.recording import Recorder
+from lookout.monitor.recording import LogFile, Recorder
 from lookout.monitor.watching import Watcher
 from lookout.replay import read_log
 from lookout.sources.fetching import Session
@@ -379,7 +379,7 @@ def test_a_monitor_that_began_with_nobody_to_ask_asks_whom_it_is_given() -> None
 
 def test_a_record_moves_to_another_file_and_both_can_be_replayed(tmp_path: Path) -> None:
     plan, source = a_plan(), Asked(MESSAGING, Peers(1))
-    first, second = (Recorder(tmp_path / name, 1_000_000) for name in ("first", "second"))
+    first, second = (Recorder(LogFile(tmp_path / name, 1_000_000)) for name in ("first", "second"))
 
     def to(recorder: Recorder) -> Callable[[Publisher, Watcher], None]:
         return lambda publisher, _: publisher.replan(plan, 60_000, recorder)

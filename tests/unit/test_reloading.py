@@ -236,7 +236,7 @@ def always(_max_age_s: float | None) -> Readiness:
 def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() -> None:
     reloads = []
 
-    def reload() -> Reply:
+    def reload(_meant: str | None) -> Reply:
         reloads.append(threading.current_thread().name)
         return Reply(422, "application/json", b"{}")
 

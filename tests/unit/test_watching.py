@@ -1,6 +1,7 @@
 """What the terminal shows, by the reader's rules: nothing stale or unknown looks healthy."""
 
 import json
+from collections.abc import Sequence
 from io import StringIO
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 ADDRESS = "http://status.example"
 
 
-def a_live(*rows: dict[str, Any], at: int = NOON) -> LiveReport:
+def a_live(*rows: Any, at: int = NOON) -> LiveReport:
     parsed = parse_report(json.dumps({"schemaVersion": 1, "generatedAt": format_instant(at), "checks": rows}))
     assert isinstance(parsed, LiveReport)
     return parsed
@@ -103,12 +104,107 @@ def test_a_row_goes_stale_by_the_clock_of_the_machine_that_shows_it() -> None:
     assert "the monitor may have stopped" in Text.from_ansi(later).plain
 
 
+def test_a_clock_that_is_set_back_makes_no_report_younger_than_it_has_been_here() -> None:
+    update = an_update(a_live(a_row()))
+    told = [Text.from_ansi(shown(update, NOON - MINUTE, waited_ms=waited)).plain for waited in (100_000, 151_000)]
+    assert "Report of 100 s ago." in told[0]
+    assert "The report is 2 min old: the monitor may have stopped." in told[1]
+
+
 @pytest.mark.clause("C9")
 def test_what_was_read_last_stays_beside_what_is_wrong() -> None:
     text = plain(an_update(a_live(a_row()), problem="no answer"))
     assert "The report cannot be read: no answer." in text
     assert "● current" in text
-    assert "Mainnets: everything" not in text
+    assert "are current" not in text
+
+
+FIVE = (
+    a_row("messaging", None),
+    a_row("ppoi"),
+    a_row("broadcasters"),
+    a_row("indexer"),
+    a_row("hosted-indexer"),
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "about"),
+    [
+        pytest.param(
+            FIVE,
+            "● All 5 checks of the mainnets are current.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="one chain is healthy, and the others are said to be not watched",
+        ),
+        pytest.param(
+            (*FIVE[:-1], a_row("hosted-indexer", status="unmonitored")),
+            "● All 4 checks of the mainnets are current.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="an unmonitored row is neither failure nor health",
+        ),
+        pytest.param(
+            FIVE[:-1],
+            "? 1 of 5 checks of the mainnets is unknown.",
+            "hosted-indexer 1; besides 4 current; not watched: chains 42161, 137, 56",
+            id="a row that is missing on a chain with others is unknown",
+        ),
+        pytest.param(
+            (*FIVE, a_row("indexer", 11155111, "unavailable")),
+            "● All 5 checks of the mainnets are current.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="the test network never counts",
+        ),
+        pytest.param(
+            (*FIVE, a_row("relayer", 1, "degraded"), a_row("relayer", 8453, "unavailable")),
+            "▲ 1 of 6 checks of the mainnets is degraded.",
+            "relayer 1; besides 5 current; not watched: chains 42161, 137, 56",
+            id="a service that the reader does not know counts on a mainnet",
+        ),
+        pytest.param(
+            [row | {"status": "catching-up"} for row in FIVE],
+            "◆ All 5 checks of the mainnets are catching up.",
+            "not watched: chains 42161, 137, 56",
+            id="of many none is named",
+        ),
+        pytest.param(
+            [row | {"status": "unmonitored"} for row in FIVE],
+            "· Nothing is watched on the mainnets.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="what is not monitored is not healthy",
+        ),
+        pytest.param(
+            [a_row("messaging", None)],
+            "? 16 of 17 checks of the mainnets are unknown.",
+            "besides 1 current; no rows for chains 1, 42161, 137, 56",
+            id="without rows of any mainnet nothing is known of all",
+        ),
+    ],
+)
+@pytest.mark.clause("C11")
+def test_the_head_line_sums_up_the_mainnets_that_are_watched(
+    rows: Sequence[dict[str, Any]], words: str, about: str
+) -> None:
+    lines = plain(an_update(a_live(*rows))).splitlines()
+    assert lines[1:3] == [words, about]
+
+
+@pytest.mark.clause("C11")
+def test_a_mainnet_that_only_the_history_has_keeps_the_head_line_from_being_healthy() -> None:
+    on_polygon = a_row(chain_id=137), a_row("ppoi", 137), a_row("broadcasters", 137), a_row("hosted-indexer", 137)
+    update = an_update(a_live(a_row("messaging", None), *on_polygon), a_past("c" * 300))
+    assert plain(update).splitlines()[1:3] == [
+        "? 4 of 9 checks of the mainnets are unknown.",
+        "besides 5 current; no rows for chain 1; not watched: chains 42161, 56",
+    ]
+    assert GREEN not in shown(update).splitlines()[1]
+
+
+@pytest.mark.clause("C9")
+@pytest.mark.parametrize("rows", [FIVE, [*FIVE, "nonsense"]], ids=["no answer", "a row that cannot be read"])
+def test_in_trouble_nothing_is_said_to_be_current_now(rows: Sequence[Any]) -> None:
+    update = an_update(a_live(*rows), problem="no answer" if rows is FIVE else None)
+    assert plain(update).splitlines()[1] == "? Everything on the mainnets was current when last seen."
 
 
 def test_without_any_report_only_the_trouble_is_told() -> None:
@@ -119,11 +215,7 @@ def test_without_any_report_only_the_trouble_is_told() -> None:
 
 @pytest.mark.clause("C7")
 def test_a_row_that_cannot_be_read_hides_no_other() -> None:
-    parsed = parse_report(
-        json.dumps({"schemaVersion": 1, "generatedAt": format_instant(NOON), "checks": ["nonsense", a_row()]})
-    )
-    assert isinstance(parsed, LiveReport)
-    text = plain(an_update(parsed))
+    text = plain(an_update(a_live("nonsense", a_row())))
     assert "? unknown" in text
     assert "● current" in text
 
@@ -146,7 +238,38 @@ def test_a_strip_shows_the_worst_of_each_half_hour_and_says_how_much_was_known()
     buckets = "c" * 282 + "cckcuc"  # the last half hour has something worse than a k
     text = plain(an_update(a_live(a_row()), a_past(buckets)))
     assert "▪" * 47 + "✖" in text
-    assert "50.00% of the 100% known" in text
+    assert "50.00%, 99% known" in text
+
+
+@pytest.mark.parametrize(
+    ("buckets", "uptime", "words"),
+    [
+        pytest.param("c" * 289, 1.0, "100%, 100% known", id="all of it"),
+        pytest.param("-" * 286 + "ccc", 0.9999, "99.99%, 1% known", id="rounded down"),
+        pytest.param("cc", 1.0, "100%, under 1% known", id="never none of it"),
+        pytest.param("." * 289, None, "not monitored", id="nobody watches it"),
+        pytest.param("-" * 88 + "." * 201, None, "not monitored", id="nor did before the monitor began"),
+        pytest.param("-" * 289, None, "too little known", id="the monitor did not run"),
+        pytest.param("?" + "." * 288, None, "too little known", id="it was watched for a while"),
+    ],
+)
+def test_uptime_says_how_much_was_known(buckets: str, uptime: float | None, words: str) -> None:
+    assert f"  {words} " in plain(an_update(a_live(a_row()), a_past(buckets, uptime)))
+
+
+def test_80_columns_have_room_for_the_numbers_and_the_last_day() -> None:
+    rows = [
+        a_row(metrics={"position": 23_400_000, "head": 23_456_789}),
+        a_row("hosted-indexer", 11155111, "unavailable", metrics={}, reason="unreachable"),
+        a_row("broadcasters", 42161, "degraded", metrics={"responding": 13, "monitored": 15}),
+    ]
+    lines = plain(an_update(a_live(*rows), a_past("-" + "c" * 300, 0.9931)), width=80).splitlines()[-4:]
+    assert [line.split() for line in lines] == [
+        ["check", "status", "seen", "ago", "uptime,", "24", "hours"],
+        ["indexer", "1", "●", "current", "10", "s", "56,789", "behind", "99.31%,", "100%", "known"],
+        ["hosted-indexer", "11155111", "✖", "unavailable", "10", "s", "unreachable"],
+        ["broadcasters", "42161", "▲", "degraded", "10", "s", "13", "of", "15"],
+    ]
 
 
 def test_what_is_not_known_is_a_gap_and_lowers_the_coverage() -> None:
@@ -178,7 +301,7 @@ def test_the_wording_for_people_is_in_view() -> None:
 
 def test_ages_are_told_in_the_unit_that_fits() -> None:
     row = a_row(observedAt=format_instant(NOON - 3 * DAY), expiresAt=format_instant(NOON))
-    assert "3 d ago" in plain(an_update(a_live(row)))
+    assert "3 d " in plain(an_update(a_live(row)))
 
 
 @pytest.mark.clause("C3", "C4")
@@ -217,7 +340,9 @@ def test_a_low_terminal_shows_what_is_not_current_and_says_what_it_leaves_out() 
 
 
 def test_a_terminal_that_knows_only_ascii_gets_nothing_else() -> None:
-    console = Console(width=180, file=StringIO())
-    with console.capture() as capture:
-        console.print(screen(an_update(a_live(a_row()), a_past("cku")), NOON, ADDRESS, View(180, None, is_ascii=True)))
-    capture.get().encode("ascii")
+    for width in (30, 80, 180):
+        console = Console(width=width, file=StringIO())
+        update = an_update(a_live(a_row(), a_row("x" * 20, 10**15)), a_past("cku"))
+        with console.capture() as capture:
+            console.print(screen(update, NOON, ADDRESS, View(width, None, is_ascii=True)))
+        capture.get().encode("ascii")

@@ -62,8 +62,11 @@ class OwnCounts:
     def count(self, route: str, http_code: int) -> None:
         self._row[_CELL[route, http_code]] += 1
 
-    def seen(self, now_ms: int, generated_at: int | None, new_store_errors: int) -> None:
+    def seen(self, now_ms: int, generated_at: int | None) -> None:
         """This process is there at this instant, and serves a live report of that one."""
         self._row[_SEEN_MS] = now_ms
         self._row[_GENERATED_AT] = generated_at or 0
-        self._row[_STORE_ERRORS] += new_store_errors
+
+    def failed(self, store_errors: int) -> None:
+        """So many more looks at the store failed. For one thread alone: of two that add at once, one would be lost."""
+        self._row[_STORE_ERRORS] += store_errors

@@ -23,8 +23,8 @@ class Follower:
         self._stopped = threading.Event()
         self._looked = threading.Event()
         self._threads = [
-            threading.Thread(target=self._repeat, args=(work,), name=name, daemon=True)
-            for name, work in (("look at the store", self._look), ("look at the time", front.look_at_the_time))
+            threading.Thread(target=self._repeat, args=(name, work), name=f"look at {name}", daemon=True)
+            for name, work in (("the store", self._look), ("the time", front.look_at_the_time))
         ]
 
     def start(self) -> None:
@@ -45,10 +45,10 @@ class Follower:
         finally:
             self._looked.set()
 
-    def _repeat(self, work: Callable[[], None]) -> None:
+    def _repeat(self, name: str, work: Callable[[], None]) -> None:
         while not self._stopped.is_set():
             try:
                 work()
             except Exception:  # a bug; the replies stay as they are, and the next time may go well
-                log.exception("a look at the store died of a bug")
+                log.exception("a look died of a bug", look=name)
             self._stopped.wait(_LOOK_EVERY_S)

@@ -43,13 +43,15 @@ class Front:
     def look(self) -> None:
         """Follow the store; it may keep this waiting."""
         self.mirror.look()
-        self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at, 0)
+        self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at)
 
     def look_at_the_time(self) -> None:
         """Notice a store that keeps the other look waiting, and tell the other processes that this one is there."""
         self.mirror.look_at_the_time()
-        new_errors, self._store_errors = self.mirror.store_errors - self._store_errors, self.mirror.store_errors
-        self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at, new_errors)
+        errors = self.mirror.store_errors  # read once: the other look may be adding to it
+        self._counts.failed(errors - self._store_errors)
+        self._store_errors = errors
+        self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at)
 
     def _refusal(self, limiter: Limiter, path: str, peer: str, forwarded: str | None) -> Reply | None:
         banned_ms = limiter.banned_ms(self._callers.caller(peer, forwarded), path, self._clock.elapsed_ms())

@@ -18,7 +18,7 @@ from lookout.api.replies import (
     endpoint,
 )
 from lookout.clock import Clock
-from lookout.core.wire import Document, etag
+from lookout.core.wire import Document, etag, paths
 from lookout.store.protocol import DocumentName, Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
@@ -111,7 +111,7 @@ class Mirror:
         if not self._is_overdue:
             self._is_overdue = True
             self.store_errors += 1
-            log.error("the store does not answer; serving what was read last", for_s=(now_ms - began_ms) / 1000)
+            log.error(f"the store does not answer; {_meanwhile(self._live)}", for_s=(now_ms - began_ms) / 1000)
         with self._taking:
             is_still_under_way = self._began_ms == began_ms
             since_ms = self._history_unreadable_since_ms  # it may have been unreadable before this look
@@ -152,7 +152,7 @@ class Mirror:
         self._read_ms = now_ms
         live, live_error = self._document("live", self._live)
         history, history_error = self._document("history", self._history)
-        self._tell(live_error or history_error, is_there=live is not None)
+        self._tell(live_error or history_error, live)
         if history_error is None:
             self._history_unreadable_since_ms = None
         elif self._history_unreadable_since_ms is None:
@@ -186,18 +186,18 @@ class Mirror:
             return last, f"the stored {name} document is damaged"
         return document, None
 
-    def _tell(self, error: str | None, *, is_there: bool) -> None:
+    def _tell(self, error: str | None, live: Document | None) -> None:
         """Count every failure, and log where it begins and ends."""
         if error is not None:
             self.store_errors += 1
             if not self._failing:
-                log.error("the store cannot be read; serving what was read last", error=error)
+                log.error(f"the store cannot be read; {_meanwhile(live)}", error=error)
         elif self._failing:
             log.info("the store can be read again")
-        elif not is_there and not self._is_waiting:
+        elif live is None and not self._is_waiting:
             self._is_waiting = True
             log.warning("there is no report in the store yet; answering 503")
-        elif is_there and self._is_waiting:
+        elif live is not None and self._is_waiting:
             self._is_waiting = False
             log.info("the first report was loaded")
         self._failing = error is not None
@@ -216,6 +216,10 @@ class Mirror:
         return {"/": self._page(_body(self._live))}
 
 
+def _meanwhile(live: Document | None) -> str:
+    return "answering 503" if live is None else "serving what was read last"
+
+
 def _body(document: Document | None) -> bytes | None:
     return None if document is None else document.body
 
@@ -227,8 +231,3 @@ def _is_whole(stored: object) -> bool:
             return etag(body) == tag and generated_at > 0
         case _:
             return False
-
-
-def paths(protocol: str) -> tuple[str, str]:
-    """Of the live report and of the history (A1)."""
-    return f"/api/v1/{protocol}/liveness", f"/api/v1/{protocol}/liveness/history"

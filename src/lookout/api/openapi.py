@@ -6,11 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from lookout.api.examples import feeds_example, history_example, live_example
-from lookout.api.mirror import paths
 from lookout.api.replies import (
     ALLOWED_METHODS,
     HISTORY_CACHING,
-    JSON,
     LIVE_CACHING,
     NO_HISTORY,
     NO_LIVE,
@@ -23,9 +21,9 @@ from lookout.api.replies import (
     passing,
     too_many_requests,
 )
-from lookout.core.wire import SCHEMA_VERSION, schemas
+from lookout.core.wire import SCHEMA_VERSION, paths, schemas
 from lookout.feeds.badges import Shield
-from lookout.feeds.making import BADGE, FEED, STATUS, SUMMARY
+from lookout.feeds.making import BADGE, FEED, JSON, STATUS, SUMMARY
 from lookout.feeds.summary import StatusReport, Summary
 
 Json = dict[str, Any]

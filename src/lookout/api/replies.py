@@ -6,10 +6,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from lookout.core.wire import Document, etag
-from lookout.feeds.making import File, Made
+from lookout.feeds.making import JSON, File, Made
 
 ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
-JSON: Final = "application/json; charset=utf-8"
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
 OWN_CACHING: Final = "public, max-age=300"

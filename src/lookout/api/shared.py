@@ -3,6 +3,7 @@
 import mmap
 import os
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
@@ -19,7 +20,10 @@ class SharedBytes:
             os.ftruncate(file, size)
         self._file = file
         self.size = size
-        self.view = memoryview(mmap.mmap(file, size))
+        mapped = mmap.mmap(file, size)
+        self.view = memoryview(mapped)
+        # With the last view of it: whoever has one also keeps the places that were taken.
+        weakref.finalize(mapped, os.close, file).atexit = False
 
     @contextmanager
     def locked(self, place: int) -> Iterator[None]:

@@ -6,8 +6,9 @@ from typing import Final
 import msgspec
 
 from lookout.api.openapi import description
-from lookout.api.replies import JSON, PAGE_CACHING, Headers, Resource, operators_own
+from lookout.api.replies import PAGE_CACHING, Headers, Resource, operators_own
 from lookout.core.wire import schemas
+from lookout.feeds.making import JSON
 
 # The page loads nothing from anyone else, runs no script but its own, and is shown in nobody's frame.
 _POLICY: Final = (

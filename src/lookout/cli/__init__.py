@@ -1,8 +1,9 @@
 """The commands: they read arguments, call one function and say what came of it."""
 
 import os
+from difflib import get_close_matches
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -30,6 +31,8 @@ _COMMANDS: Final = {
     "completion": "completion",
 }
 
+_INTERRUPTED: Final = 130  # what shells say of a command that SIGINT ended
+
 
 class _Commands(click.Group):
     def list_commands(self, _context: click.Context) -> list[str]:
@@ -40,6 +43,25 @@ class _Commands(click.Group):
             return None
         command = getattr(import_module(f"lookout.cli.{_COMMANDS[name]}"), name.replace("-", "_"))
         return command if isinstance(command, click.Command) else None
+
+    def invoke(self, context: click.Context) -> Any:
+        """Ctrl-C ends a command without a word; the library would say that it was aborted."""
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            raise SystemExit(_INTERRUPTED) from None
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """With what may have been meant, which the library looks for among the commands that have been read."""
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError as unknown:
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            if not near:
+                raise
+            context.fail(f"{unknown.message} Did you mean {near[0]!r}?")
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """Without reading every command's module for its help: somebody waits at a prompt."""

@@ -22,7 +22,7 @@ def alerts() -> None:
 @click.option("--target", metavar="NAME", help="Only this one of [alerts.targets].")
 def test(config: Path, target: str | None) -> None:
     """Send a sample to each target now, and say whether it was accepted; exit code 1 if any was not."""
-    targets = settings_of(config, sends=True).alerts.targets
+    targets = settings_of(config, judge_targets=True).alerts.targets
     if not targets:
         fail(f"{config}: alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]")
     if target is not None and target not in targets:

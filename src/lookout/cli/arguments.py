@@ -4,25 +4,45 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 import click
+import msgspec
 
 from lookout.config import ConfigError, read_config
 from lookout.contradictions import is_host_port
-from lookout.settings import Settings
+from lookout.settings import SEGMENT, Settings
+from lookout.wiring.process import WRONG_USE
 
 NOT_FINE: Final = 1
-WRONG_USE: Final = 2
 
 config_option = click.option(
     "-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file."
 )
 
 
-def settings_of(config: Path, *, sends: bool = False) -> Settings:
+def settings_of(config: Path, *, judge_targets: bool = False) -> Settings:
     """The settings in a file, or the end of the command with everything that is wrong with it."""
     try:
-        return read_config(config, sends=sends)
+        return read_config(config, judge_targets=judge_targets)
     except ConfigError as error:
         fail(*error.problems)
+
+
+def _checked_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:
+    """A protocol's name as a configuration may have it, or the end of the command."""
+    try:
+        msgspec.convert({"protocol": protocol}, Settings)
+    except msgspec.ValidationError:
+        fail(f"--protocol: {protocol!r} is not {SEGMENT}")
+    return protocol
+
+
+protocol_option = click.option(
+    "--protocol",
+    default="protocol",
+    show_default=True,
+    metavar="NAME",
+    callback=_checked_protocol,
+    help="The path's segment.",
+)
 
 
 def checked_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:

@@ -8,18 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from lookout.comparing import ComparedRow, Comparison, Figure, Stretch
+from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Check
 
 _SHOWN_STRETCHES: Final = 20
-_WORDS: Final = {
-    "c": "current",
-    "k": "catching-up",
-    "d": "degraded",
-    "u": "unavailable",
-    "?": "unknown",
-    ".": "unmonitored",
-    "-": "no data",
-}
+_WORDS: Final = {**{character: status for status, character in CHARACTERS.items()}, NO_DATA: "no data"}
 
 
 def show(comparison: Comparison, title: str, console: Console) -> None:

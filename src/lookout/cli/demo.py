@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from lookout.admin import AdminError
-from lookout.api.mirror import paths
 from lookout.cli.arguments import checked_listen, fail
-from lookout.config import read_config
+from lookout.core.wire import paths
+from lookout.host_port import written
 from lookout.store.protocol import StoreError
 from lookout.wiring.demo import live_on, live_through_the_past
-from lookout.wiring.listening import ListenError, free, written
+from lookout.wiring.listening import ListenError, free
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import run_until_stopped
 from lookout.wiring.together import ServerEndedError
@@ -47,8 +47,8 @@ def demo(listen: str, seed: int) -> None:
         folder = Path(name)
         with _a_bar() as bar:
             task = bar.add_task("living through a simulated fortnight", total=1)
-            world = live_through_the_past(folder, listen, seed, lambda done: bar.update(task, completed=done))
-        settings = read_config(folder / "lookout.toml")
+            lived = live_through_the_past(folder, listen, seed, lambda done: bar.update(task, completed=done))
+        settings = lived.settings
         configure_log(settings.log)
         live, history = paths(settings.protocol)
 
@@ -59,12 +59,12 @@ def demo(listen: str, seed: int) -> None:
   history       http://{listen}{history}
   API           http://{listen}/openapi.json
   metrics       http://{settings.admin.monitor}/metrics (monitor), http://{settings.admin.server}/metrics (server)
-  upstreams     {settings.chains[0].rpc[0].partition("/rpc")[0]}/control (make them fail: docs/simulation.md)
+  upstreams     http://{lived.upstreams}/control (make them fail: docs/simulation.md)
 
   Ctrl-C ends it.""")
 
         try:
-            run_until_stopped(live_on(folder, world, ready))
+            run_until_stopped(live_on(folder, lived, ready))
         except ServerEndedError as ended:
             raise SystemExit(ended.exit_code) from None
         except (AdminError, StoreError, OSError) as error:

@@ -22,6 +22,9 @@ _LIST_OF_TABLES: Final = re.compile(r"^\[\[[a-z.-]+\]\]", re.MULTILINE)
 _ADDRESS: Final = re.compile(
     r'^( *(?:\w+ = )?)"https?://[^"]*"(,?)( *# seen in public sources, not tried)?', re.MULTILINE
 )
+_NOT_OF_ONE_CHAIN: Final = re.compile(
+    r" (?:Another is https?://\S+ \([^)]*\)|A chain without one, here \d+, has an unmonitored row)\."
+)
 _CHAINS: Final = re.compile(r"^chains = \[.*\]", re.MULTILINE)
 
 
@@ -37,6 +40,10 @@ def init(path: Path, force: bool) -> None:
     if str(path) == "-":
         click.echo(text, nl=False)
         return
+    if path.is_dir():
+        fail(f"{path}: is a folder; name a file in it")
+    if not path.parent.is_dir():
+        fail(f"{path}: there is no folder {path.parent}; make it first")
     try:
         _write(path, text, replace=force)
     except FileExistsError:
@@ -47,7 +54,7 @@ def init(path: Path, force: bool) -> None:
 
 
 def beginning() -> str:
-    """The example, about its first chain alone and without its addresses."""
+    """The example, about its first chain alone and without its addresses, also in what its comments say."""
     example = files("lookout.cli").joinpath("lookout.example.toml").read_text(encoding="utf-8")
     seen: set[str] = set()
     kept = [_ABOUT]
@@ -58,7 +65,7 @@ def beginning() -> str:
         if table is not None:
             seen.add(table[0])
     text = _ADDRESS.sub(rf'\1"{FILL_IN}"\2', "\n".join(kept))
-    return _CHAINS.sub("chains = [1]", text)
+    return _CHAINS.sub("chains = [1]", _NOT_OF_ONE_CHAIN.sub("", text))
 
 
 def _write(path: Path, text: str, *, replace: bool) -> None:

@@ -7,23 +7,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from lookout.admin import AdminError
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
+from lookout.cli.lasting import run_reloadable
 from lookout.clock import SystemClock
-from lookout.core.pieces import StateError
 from lookout.monitor.probing import Probed, probe_once
-from lookout.store.protocol import StoreError
-from lookout.wiring.log import configure_log
 from lookout.wiring.monitor import monitor as run_monitor
-from lookout.wiring.process import hold_reloads_back, run, run_until_stopped
-from lookout.wiring.reloading import Reloader
+from lookout.wiring.process import run
 
 
 @click.command("check-config")
 @config_option
 def check_config(config: Path) -> None:
     """Say everything that is wrong with a configuration, or "ok"."""
-    settings_of(config, sends=True)
+    settings_of(config, judge_targets=True)
     click.echo("ok")
 
 
@@ -31,14 +27,7 @@ def check_config(config: Path) -> None:
 @config_option
 def monitor(config: Path) -> None:
     """Probe every source about every 30 seconds and store what was seen, until stopped."""
-    hold_reloads_back()
-    settings = settings_of(config, sends=True)
-    configure_log(settings.log)
-    reloader = Reloader(config.absolute(), settings, SystemClock())
-    try:
-        run_until_stopped(run_monitor(settings, config.absolute().parent, reloader), reloader.ask)
-    except (StoreError, StateError, AdminError) as error:
-        fail(str(error))
+    run_reloadable(config, run_monitor)
 
 
 @click.command(short_help="Probe every source once and show what they answer.")
@@ -47,6 +36,8 @@ def probe(config: Path) -> None:
     """Probe every source and endpoint once and show what they answer; exit code 1 if any failed."""
     settings = settings_of(config)
     probed = run(probe_once(settings, SystemClock()))
+    if not probed:
+        fail(f"{config}: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service")
     Console().print(_table(probed))
     if any(each.failed for each in probed):
         raise SystemExit(NOT_FINE)

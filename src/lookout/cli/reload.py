@@ -4,16 +4,17 @@ import http.client
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NoReturn, TypeVar
+from urllib.parse import quote
 
 import click
 import msgspec
 from msgspec import Struct
 
-from lookout.admin import RELOAD_HEADER
+from lookout.admin import CONFIG_HEADER, RELOAD_HEADER
 from lookout.cli.arguments import NOT_FINE, config_option, fail
 from lookout.config import ConfigError, read_config
+from lookout.host_port import host_and_port
 from lookout.settings import Settings
-from lookout.wiring.listening import host_and_port
 from lookout.wiring.reloading import ANSWER_WITHIN_S, Reloaded
 
 _WAIT_S: Final = ANSWER_WITHIN_S + 5
@@ -35,9 +36,7 @@ def reload(config: Path) -> None:
     address = _settings_of(config).admin.monitor
     if address == "" or address.endswith(":0"):
         fail(f"{config}: admin.monitor: names no port to ask; send the monitor SIGHUP instead")
-    reloaded = _asked(address)
-    if not _is_same(config, reloaded.config):
-        _not_reloaded(f"the monitor at {address} has another configuration, {reloaded.config}, and has read that again")
+    reloaded = _asked(address, config)
     if reloaded.outcome == "refused":
         _not_reloaded(*reloaded.problems)
     _show(config, reloaded)
@@ -45,18 +44,19 @@ def reload(config: Path) -> None:
 
 def _settings_of(config: Path) -> Settings:
     try:
-        return read_config(config, sends=True)
+        return read_config(config, judge_targets=True)
     except ConfigError as error:
         unset = any("the environment variable" in problem for problem in error.problems)
         hint = ("this command needs the environment of the monitor; or send the monitor SIGHUP",) if unset else ()
         fail(*error.problems, *hint)
 
 
-def _asked(address: str) -> Reloaded:
+def _asked(address: str, config: Path) -> Reloaded:
     host, port = host_and_port(address)
     connection = http.client.HTTPConnection(host, port, timeout=_WAIT_S)
     try:
-        connection.request("POST", "/reload", headers={RELOAD_HEADER: "1", "Content-Length": "0"})
+        meant = {RELOAD_HEADER: "1", CONFIG_HEADER: quote(str(config.absolute())), "Content-Length": "0"}
+        connection.request("POST", "/reload", headers=meant)
         response = connection.getresponse()
         body = response.read()
     except TimeoutError:
@@ -75,13 +75,6 @@ def _understood(address: str, body: bytes, kind: type[T]) -> T:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
         _not_reloaded(f"what answers at {address} is no monitor")
-
-
-def _is_same(config: Path, reloaded: str) -> bool:
-    try:
-        return config.samefile(reloaded)
-    except OSError:
-        return str(config.absolute()) == reloaded
 
 
 def _show(config: Path, reloaded: Reloaded) -> None:

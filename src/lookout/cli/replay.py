@@ -1,12 +1,9 @@
 """``lookout replay``: a recorded log run through the policy."""
 
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from stat import S_IMODE
 from typing import Any, BinaryIO
 
 import click
@@ -16,8 +13,9 @@ import rich.progress
 
 from lookout.cli.arguments import config_option, fail, settings_of
 from lookout.cli.comparison import show
+from lookout.cli.writing import write_all
 from lookout.comparing import ComparisonError, check_comparable, compare
-from lookout.core.instants import parse_instant
+from lookout.core.instants import parse_instant, parse_second
 from lookout.core.plan import Plan
 from lookout.replay import LogError, Replay, read_log, run_log
 
@@ -26,9 +24,8 @@ class _Instant(click.ParamType[int]):
     name = "instant"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        whole_second = isinstance(value, str) and len(value) == len("2026-11-01T00:00:00Z")
         try:
-            return parse_instant(value.replace("Z", ".000Z") if whole_second else value)
+            return parse_second(value) if len(value) == len("2026-11-01T00:00:00Z") else parse_instant(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -67,7 +64,7 @@ def replay(
         fail("--json is for --compare")
     for output in (live, history):
         for used in (log, config, other, live if output is history else None):
-            if output is not None and used is not None and _is_same(output, used):
+            if output is not None and used is not None and _is_one_file(output, used):
                 fail(f"{output} would be overwritten: it is also {'--live' if used is live else 'read from'}")
     plan = settings_of(config).plan()
     told, compared = Replay(plan), None if other is None else _comparable(plan, other)
@@ -92,7 +89,7 @@ def replay(
         documents[live] = told.ledger.live().body
     if history is not None:
         documents[history] = told.ledger.history().body
-    _write_all(documents)
+    write_all(documents)
     if compared is not None:
         comparison = compare(told.ledger.view(), compared.ledger.view())
         if as_json:
@@ -129,49 +126,9 @@ def _opened(log: Path) -> Iterator[BinaryIO]:
         yield opened
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_one_file(one: Path, other: Path) -> bool:
+    """Whether writing the one would write the other."""
     try:
         return one.samefile(other) if one.exists() else one.absolute() == other.absolute()
     except OSError:  # one of them is not there, or cannot be looked at: reading or writing it will say so
         return False
-
-
-def _write_all(documents: dict[Path, bytes]) -> None:
-    """Write every file or, if one cannot be written, none. Pipes and devices come last, and are never replaced. A new
-    file is for its owner alone; one that was there stays for whom it was."""
-    made: dict[Path, Path] = {}
-    try:
-        for path, body in documents.items():
-            if not _is_device(path):
-                with _naming(path):
-                    target = path.resolve()
-                    file, name = tempfile.mkstemp(prefix=".lookout-", dir=target.parent)
-                    made[path] = Path(name)
-                    with os.fdopen(file, "wb") as opened:
-                        if target.exists():
-                            os.fchmod(file, S_IMODE(target.stat().st_mode))
-                        opened.write(body)
-        for path, beside in made.items():
-            with _naming(path):
-                beside.replace(path.resolve())
-        for path, body in documents.items():
-            if path not in made:
-                with _naming(path):
-                    path.write_bytes(body)
-    finally:
-        for beside in made.values():
-            beside.unlink(missing_ok=True)
-
-
-def _is_device(path: Path) -> bool:
-    with _naming(path):
-        return path.exists() and not path.is_file()
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """A failure is told with the name that the user gave."""
-    try:
-        yield
-    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
-        fail(f"{path}: {error.strerror if isinstance(error, OSError) else error}")

@@ -3,8 +3,9 @@
 import click
 
 from lookout.cli.arguments import checked_listen, fail
+from lookout.host_port import host_and_port, written
 from lookout.sim.server import serve_forever
-from lookout.wiring.listening import host_and_port
+from lookout.wiring.listening import ListenError, free
 from lookout.wiring.process import run_until_stopped
 
 
@@ -24,8 +25,15 @@ def sim(listen: str, seed: int | None) -> None:
     Without --seed nothing goes wrong until POST /control says so; GET /control lists the faults.
     """
     host, port = host_and_port(listen)
-    click.echo(f"simulated upstreams on http://{listen}/ (faults: http://{listen}/control); Ctrl-C ends them")
+
+    def ready(bound_host: str, bound_port: int) -> None:
+        at = listen if port else written(bound_host, bound_port)
+        click.echo(f"simulated upstreams on http://{at}/ (faults: http://{at}/control); Ctrl-C ends them")
+
     try:
-        run_until_stopped(serve_forever(host, port, seed))
-    except OSError as error:
+        free(listen)
+        run_until_stopped(serve_forever(host, port, seed, ready))
+    except ListenError as error:
+        fail(f"--listen: {error}")
+    except OSError as error:  # somebody came between
         fail(f"--listen: {listen}: {error.strerror}")

@@ -1,6 +1,5 @@
 """``lookout verify``: any deployment held against the contract."""
 
-import re
 import time
 
 import click
@@ -8,7 +7,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from lookout.cli.arguments import NOT_FINE, fail
+from lookout.cli.arguments import NOT_FINE, fail, protocol_option
 from lookout.clock import SystemClock
 from lookout.verify.asking import AddressError, parse_address
 from lookout.verify.judging import judged
@@ -18,7 +17,7 @@ from lookout.verify.visit import Wishes, visit
 
 @click.command(short_help="Hold a deployment against the contract, clause by clause.")
 @click.argument("url")
-@click.option("--protocol", default="protocol", show_default=True, metavar="NAME", help="The path's segment.")
+@protocol_option
 @click.option("--json", "wants_json", is_flag=True, help="Print the findings as JSON.")
 @click.option(
     "--timeout",
@@ -51,8 +50,6 @@ def verify(url: str, protocol: str, wants_json: bool, timeout_s: float, wait_s: 
         address = parse_address(url)
     except AddressError as error:
         fail(str(error))
-    if not re.fullmatch(r"[A-Za-z0-9._~-]+", protocol):
-        fail(f"--protocol: {protocol!r} is not a path segment of letters, digits, '.', '_', '~' and '-'")
     wishes = Wishes(protocol, timeout_s, wait_s, rate_limit)
     with Console(stderr=True).status(Text(address.base)) as status:
         seen = visit(address, wishes, SystemClock(), time.sleep, lambda told: status.update(Text(told)))

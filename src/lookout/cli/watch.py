@@ -2,24 +2,27 @@
 
 import sys
 import time
+from concurrent.futures import Future
 from contextlib import suppress
-from threading import Event, Thread
+from threading import Event
 
 import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from lookout.cli.arguments import NOT_FINE, fail
+from lookout.cli.arguments import NOT_FINE, fail, protocol_option
 from lookout.verify.asking import AddressError, parse_address
 from lookout.watching import View, screen
 from lookout_reader import Update, instant_now, poll
+from lookout_reader.fetching import in_a_thread
 
 _REDRAW_S = 1.0
+_NO_LIMIT = 10_000  # columns: a file or a pipe has any number
 
 
 @click.command(short_help="Show a deployment's rows in the terminal, live.")
 @click.argument("url")
-@click.option("--protocol", default="protocol", show_default=True, metavar="NAME", help="The path's segment.")
+@protocol_option
 @click.option("--once", is_flag=True, help="Show it once and end; exit code 1 if there is no report to show.")
 def watch(url: str, protocol: str, once: bool) -> None:
     """Show the rows of the deployment at URL (http://host:port) as they are now, with their last day, until Ctrl-C.
@@ -45,18 +48,27 @@ def watch(url: str, protocol: str, once: bool) -> None:
         view = View(console.width, height, not console.encoding.startswith("utf"))
         return screen(update, instant_now(), address, view, (time.monotonic() - at_s) * 1000)
 
-    console = Console()
-    Thread(target=follow, name="poll", daemon=True).start()
+    console = Console(width=None if sys.stdout.isatty() else _NO_LIMIT)
+    following = in_a_thread(follow)
+    following.add_done_callback(lambda _: first.set())
     if once or not sys.stdout.isatty():
         first.wait()
+        _raise_if_ended(following)
         stop.set()
         console.print(drawn(None))
         raise SystemExit(0 if newest[0][0].report is not None else NOT_FINE)
     with suppress(KeyboardInterrupt), Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
+            _raise_if_ended(following)
             if newest:
                 live.update(drawn(console.height), refresh=True)
             stop.wait(_REDRAW_S)
+
+
+def _raise_if_ended(following: "Future[None]") -> None:
+    """Nobody would be told of anything any more."""
+    if following.done():
+        following.result()
 
 
 def _is_whole(update: Update) -> bool:

@@ -11,13 +11,14 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from lookout.core.history import DAY_MS
+from lookout.core.instants import END_AT
 from lookout.core.model import Check, Reason, Row, Status
 
-_DAY_MS: Final = 86_400_000
 _KNOWN: Final = frozenset[Status](("current", "catching-up", "degraded", "unavailable"))
 
 # What is stored is held to this when it is read: no damaged disk makes an instant that cannot be written.
-Instant = Annotated[int, Meta(ge=0, lt=253_370_764_800_000)]
+Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
 Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
@@ -129,7 +130,7 @@ def _tell_if_due(episode: Episode, rule: Rule, at: int) -> tuple[Episode, News |
         is_due, reminders = seen_ms >= rule.for_ms, 0
     else:
         kind = "goes-on"
-        wait_ms = max(rule.remind_ms, min(rule.remind_ms << min(episode.reminders, 40), _DAY_MS))
+        wait_ms = max(rule.remind_ms, min(rule.remind_ms << min(episode.reminders, 40), DAY_MS))
         is_due, reminders = 0 < wait_ms <= seen_ms - episode.told_ms, episode.reminders + 1
     if not is_due:
         return episode, None

@@ -2,12 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Final
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _MINUTE = "%Y-%m-%dT%H:%M:"
-# Far enough from the calendar's ends that adding a row's lifetime or a window can never leave it.
-_YEARS = range(1970, 9999)
+# Instants are before this: far enough from the calendar's end that adding a row's lifetime or a window cannot leave it.
+END_AT: Final = 253_370_764_800_000  # 9999-01-01T00:00:00Z
 
 
 def parse_instant(text: str) -> int:
@@ -16,6 +17,14 @@ def parse_instant(text: str) -> int:
         return _minute_at(text[:17]) + _within_minute_ms(text[17:])
     except ValueError:
         raise ValueError(f"{text!r} is not an instant like 2026-11-01T00:00:00.000Z") from None
+
+
+def parse_second(text: str) -> int:
+    """Read ``YYYY-MM-DDTHH:mm:ssZ`` and nothing else; ValueError says what was found instead."""
+    try:
+        return _minute_at(text[:17]) + _within_minute_ms(f"{text[17:-1]}.000{text[-1:]}")
+    except ValueError:
+        raise ValueError(f"{text!r} is not an instant like 2026-11-01T00:00:00Z") from None
 
 
 def format_instant(at: int) -> str:
@@ -33,9 +42,10 @@ def format_second(at: int) -> str:
 @lru_cache(maxsize=64)
 def _minute_at(minute: str) -> int:
     found = datetime.strptime(minute, _MINUTE).replace(tzinfo=UTC)
-    if f"{found:{_MINUTE}}" != minute or found.year not in _YEARS:
+    at = (found - _EPOCH) // _MILLISECOND
+    if f"{found:{_MINUTE}}" != minute or not 0 <= at < END_AT:
         raise ValueError(minute)
-    return (found - _EPOCH) // _MILLISECOND
+    return at
 
 
 @lru_cache(maxsize=65_536)

@@ -15,15 +15,15 @@ from msgspec import Struct
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.heads import Reading, of_the_hour
 from lookout.core.history import DAY_MS, HistoryState, Reached
+from lookout.core.instants import END_AT
 from lookout.core.ledger import Changes, CheckState, State
 from lookout.core.model import LARGEST_METRIC, Check
 from lookout.core.strip import StripState, Tally
 
 _PROGRESS: Final = "progress"
 _STATUSES: Final = frozenset((*CHARACTERS.values(), NO_DATA))
-_END_AT: Final = 253_370_764_800_000  # of the year 9998, the last that can be written
-_INSTANTS: Final = range(_END_AT)
-_WAITED_SINCE: Final = range(-_END_AT, _END_AT)  # a clock that is set back to 1970 takes them along
+_INSTANTS: Final = range(END_AT)
+_WAITED_SINCE: Final = range(-END_AT, END_AT)  # a clock that is set back to 1970 takes them along
 _COUNTS: Final = range(LARGEST_METRIC + 1)
 
 
@@ -122,7 +122,7 @@ def _check_progress(progress: _Progress) -> None:
     reached = progress.reached
     _check_all(_INSTANTS, reached.published_at)
     _check_all(range(1, DAY_MS + 1), reached.bucket_ms)
-    _check_all(range(_END_AT // reached.bucket_ms), reached.first, reached.newest)
+    _check_all(range(END_AT // reached.bucket_ms), reached.first, reached.newest)
     _check_all(_INSTANTS, reached.watched_ms)  # longer than a bucket, where the clock was set back in it
     _check_all(_WAITED_SINCE, progress.last_answer_at)
 
@@ -140,7 +140,7 @@ def _check_tally(tally: Tally) -> None:
 
 
 def _check_day(day: int, characters: str, bucket_ms: int) -> None:
-    _check_all(range(_END_AT // DAY_MS), day)
+    _check_all(range(END_AT // DAY_MS), day)
     _check_all(range(DAY_MS // bucket_ms + 1), len(characters))
     _check_all(_STATUSES, *characters)
 

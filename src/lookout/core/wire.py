@@ -132,3 +132,8 @@ def etag(body: bytes) -> str:
 
 def _instant(at: int | None) -> str | None:
     return None if at is None else format_instant(at)
+
+
+def paths(protocol: str) -> tuple[str, str]:
+    """Where the live report and the history are (A1)."""
+    return f"/api/v1/{protocol}/liveness", f"/api/v1/{protocol}/liveness/history"

@@ -5,6 +5,8 @@ from ipaddress import ip_network
 from string import Template
 from typing import Final
 
+from lookout.core.wire import paths
+from lookout.host_port import host_and_port
 from lookout.settings import Settings
 
 _MINUTE_S: Final = 60
@@ -21,12 +23,11 @@ class _Piece(Template):
 def configuration(settings: Settings, minute_s: int = _MINUTE_S) -> str:
     """VCL for Varnish 7 with varnish-modules. A minute has another length where somebody cannot wait for one."""
     server = settings.server
-    host, _, port = settings.edge.origin.rpartition(":")
-    live = f"/api/v1/{settings.protocol}/liveness"
-    pieces = [_piece("origin", host=host.strip("[]"), port=port, authority=settings.edge.origin)]
+    host, port = host_and_port(settings.edge.origin)
+    live, history = paths(settings.protocol)
+    pieces = [_piece("origin", host=host, port=str(port), authority=settings.edge.origin)]
     if server.trusted_proxies:
         pieces.append(_piece("proxies", networks=_networks(server.trusted_proxies)))
-    history = f"{live}/history"
     pieces.append(_piece("routes", live=live, history=history, longest=str(len(history))))
     if server.rate_limit_per_minute:
         pieces.append(_limit(server.rate_limit_per_minute, server.ban_s, minute_s))

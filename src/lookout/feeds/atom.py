@@ -9,6 +9,7 @@ from html import escape
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+from lookout.core.history import DAY_MS
 from lookout.core.instants import format_second
 from lookout.feeds.picture import BAD, SILENT_MS, Names, Past, Picture, Seen, Trouble, printable
 from lookout.feeds.words import NOT_OFFICIAL, about, duration_text, instant_text
@@ -19,7 +20,6 @@ MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
 _TAG: Final = "tag:lookout.invalid,2026:"
 _MINUTE_MS: Final = 60_000
-_DAY_MS: Final = 86_400_000
 _MOST_ROWS: Final = 20  # that one entry names
 
 
@@ -128,9 +128,7 @@ def _incident(trouble: Trouble, past: Past, names: Names) -> _Entry:
     service, chain_id = check
     name = names.row(check)
     began = "earlier" if cut else format_second(incident.begins_at)
-    begins_at = (
-        incident.begins_at // _DAY_MS * _DAY_MS if cut else incident.begins_at
-    )  # a window that slides is no news
+    begins_at = incident.begins_at // DAY_MS * DAY_MS if cut else incident.begins_at  # a window that slides is no news
     return _Entry(
         id=_id(names, quote(printable(service), safe=""), "all" if chain_id is None else str(chain_id), began),
         title=f"{name}: {incident.worst}",

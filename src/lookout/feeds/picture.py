@@ -14,14 +14,13 @@ from lookout_reader.incidents import Incident, incidents_of
 from lookout_reader.instants import parse_instant
 from lookout_reader.report import LiveReport, Row, parse_report
 from lookout_reader.rollup import RollUp, roll_up
-from lookout_reader.status import EffectiveStatus, effective_status
+from lookout_reader.status import FUTURE_MS, OLD_MS, EffectiveStatus, effective_status
 
 MOST_INCIDENTS: Final = 100
-SILENT_MS: Final = 300_000  # a monitor that lives publishes every 30 s (M5)
+# Twice what the page waits for, since an entry of a feed is not taken back: by now no row can hold any more.
+SILENT_MS: Final = OLD_MS
 BAD: Final[tuple[EffectiveStatus, ...]] = ("unavailable", "degraded", "catching-up")
 
-_FUTURE_MS: Final = 30_000  # C2
-_OLD_MS: Final = 300_000  # C3
 _DAY_S: Final = 86_400
 # What no XML may hold, escaped or not, and what is no text in UTF-8.
 _NO_TEXT: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -110,8 +109,8 @@ def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) 
     for row in rows:
         if isinstance(row, Row) and row.observed_at is not None and row.expires_at is not None:
             age_ms = now - row.observed_at
-            yield -_FUTURE_MS - age_ms
-            lifetime_ms = min(row.expires_at - row.observed_at, _OLD_MS)
+            yield -FUTURE_MS - age_ms
+            lifetime_ms = min(row.expires_at - row.observed_at, OLD_MS)
             yield lifetime_ms - max(age_ms, received_ago_ms)
 
 

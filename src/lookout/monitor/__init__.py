@@ -1,1 +1,1 @@
-"""When to probe, watching, and publishing."""
+"""Watching, agreeing on heads, publishing, telling people, recording, measuring; and all that in rehearsal."""

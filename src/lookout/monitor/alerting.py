@@ -6,7 +6,7 @@ accepted. Whoever is killed, or taken over from, in between has lost none.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import Final, Literal
 
 import msgspec
@@ -20,7 +20,7 @@ from lookout.core.alerting import AlertState, Lasted, Rules, started, tell
 from lookout.core.model import Row
 from lookout.core.pieces import Pieces, StateError
 from lookout.monitor.instruments import Instruments
-from lookout.monitor.thread import DaemonThread
+from lookout.monitor.thread import Caller, DaemonThread
 
 MOST_WAITING: Final = 100  # messages to one target
 # PostgreSQL lets another monitor in when this one was silent for 5 s: what was stored a moment ago is still ours.
@@ -74,8 +74,10 @@ class Alerts:
         instruments: Instruments,
         open_way: Callable[[str], Way] = way_to,
         first_wait_s: float = FIRST_WAIT_S,
+        open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread,
     ) -> None:
-        """Go on with what is stored. StateError if that cannot be read."""
+        """Go on with what is stored, each target's sending being done by what ``open_thread`` gives. StateError if what
+        is stored cannot be read."""
         kept, self._outbox = decoded_alerts(stored)
         self._state, self._next_id = kept.state, kept.next_id
         self._put = {name: stored[name] for name in stored if name == _STATE or name.startswith(_MESSAGE)}
@@ -89,6 +91,7 @@ class Alerts:
         self._senders: dict[str, asyncio.Task[None]] = {}
         self._open_way = open_way
         self._first_wait_s = first_wait_s
+        self._open_thread = open_thread
         self._changed = asyncio.Event()
         self._telling = NOBODY
         self.change(telling)
@@ -99,7 +102,7 @@ class Alerts:
         self._telling = telling
         self._changed.set()
         self._changed = asyncio.Event()
-        for name in self._senders.keys() - telling.targets.keys():
+        for name in [name for name in self._senders if name not in telling.targets]:
             self._senders.pop(name).cancel()
         for number, waiting in list(self._outbox.items()):
             if waiting.target not in telling.targets:
@@ -157,7 +160,7 @@ class Alerts:
 
     def _start_senders(self) -> None:
         if self._ask is not None:
-            for name in self._telling.targets.keys() - self._senders.keys():
+            for name in [name for name in self._telling.targets if name not in self._senders]:
                 self._senders[name] = asyncio.create_task(self._send_to(name, self._ask), name=f"tell {name}")
 
     async def _send_to(self, name: str, ask: Callable[[], None]) -> None:
@@ -165,7 +168,7 @@ class Alerts:
         message and not the target, so another one is tried, in turn, before the target is left alone for a while."""
         wait_s, turn, changed = self._first_wait_s, 0, self._changed
         refused: list[int] = []  # since the last wait
-        with DaemonThread(f"tell {name}") as thread:
+        with self._open_thread(f"tell {name}") as thread:
             while True:
                 number = await self._next_for(name, ask, refused, turn)
                 if number is None:
@@ -177,11 +180,10 @@ class Alerts:
                     continue
                 changed = changed if refused else self._changed
                 with suppress(_StaleError):
-                    is_accepted = await self._is_accepted(thread, name, number, wait_s)
+                    is_accepted = await self._is_accepted(thread, name, number, wait_s, ask)
                     turn = number if refused else turn
                     if is_accepted:
                         wait_s = self._first_wait_s
-                        ask()
                     else:
                         refused.append(number)
 
@@ -200,9 +202,11 @@ class Alerts:
                 ask()
             await stored_again.wait()
 
-    async def _is_accepted(self, thread: DaemonThread, name: str, number: int, wait_s: float) -> bool:
+    async def _is_accepted(
+        self, thread: Caller, name: str, number: int, wait_s: float, ask: Callable[[], None]
+    ) -> bool:
         try:
-            await self._attempt(thread, self._telling.targets[name], number)
+            await self._attempt(thread, self._telling.targets[name], number, ask)
         except _StaleError:
             raise
         except NotAcceptedError:
@@ -214,7 +218,7 @@ class Alerts:
         self._instruments.alert_message(name, "retried")
         return False
 
-    async def _attempt(self, thread: DaemonThread, address: str, number: int) -> None:
+    async def _attempt(self, thread: Caller, address: str, number: int, ask: Callable[[], None]) -> None:
         waiting = self._outbox[number]
 
         def send() -> None:
@@ -226,14 +230,20 @@ class Alerts:
         try:
             await asyncio.shield(attempt)
         except asyncio.CancelledError:
-            with suppress(TimeoutError, NotAcceptedError, _StaleError):
+            try:
                 await asyncio.wait_for(attempt, LAST_SEND_S)
-                self._accepted(number, waiting.target)
+            except (TimeoutError, NotAcceptedError, _StaleError):
+                pass
+            except Exception:  # a bug is not to take the place of the end that was asked for
+                log.exception("sending died of a bug at the end", target=waiting.target, message=number)
+            else:
+                self._accepted(number, waiting.target, ask)
             raise
-        self._accepted(number, waiting.target)
+        self._accepted(number, waiting.target, ask)
 
-    def _accepted(self, number: int, target: str) -> None:
+    def _accepted(self, number: int, target: str, ask: Callable[[], None]) -> None:
         self._outbox.pop(number, None)  # it may have been given up meanwhile
+        ask()  # also at the end: what is not stored would be sent again by who comes after
         self._instruments.alert_message(target, "sent")
         log.info("a message was sent", target=target, message=number)
         self._show()

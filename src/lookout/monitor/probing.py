@@ -8,7 +8,9 @@ from msgspec import Struct
 
 from lookout.clock import Clock
 from lookout.core.instants import format_second
-from lookout.core.model import Failed, Found, Members, MissingList, Nothing, Peers
+from lookout.core.model import Failed, Found, Members, MissingList, Nothing, Observation
+from lookout.core.plan import Limits
+from lookout.core.policy import Memory, judge
 from lookout.settings import Settings
 from lookout.sources.building import sources_of
 from lookout.sources.failure import ProbeFailed
@@ -31,19 +33,21 @@ async def probe_once(settings: Settings, clock: Clock) -> list[Probed]:
     built = sources_of(settings)
     async with open_session(settings.policy.probe_timeout_s) as session:
         answers = await asyncio.gather(
-            *(_probe(source, session, clock) for source in built.sources),
+            *(_probe(source, session, clock, settings.plan().limits) for source in built.sources),
             *(_read(endpoint, session, clock) for endpoint in built.endpoints),
         )
     return [each for answer in answers for each in answer]
 
 
-async def _probe(source: Source, session: Session, clock: Clock) -> Iterable[Probed]:
+async def _probe(source: Source, session: Session, clock: Clock, limits: Limits) -> Iterable[Probed]:
     began_ms = clock.elapsed_ms()
     found = await observe(source, session, clock.now)
     took_ms = clock.elapsed_ms() - began_ms
-    return [
-        Probed(check.service, check.chain_id, _words(what), _is_failure(what), took_ms) for check, what in found.items()
-    ]
+    probed = []
+    for check, what in found.items():
+        _, row = judge(Memory(), Observation(check, clock.now(), what), None, limits, blind=False)
+        probed.append(Probed(check.service, check.chain_id, _words(what), row.reason == "unreachable", took_ms))
+    return probed
 
 
 async def _read(endpoint: Endpoint, session: Session, clock: Clock) -> Iterable[Probed]:
@@ -68,14 +72,3 @@ def _words(found: Found) -> str:
             return f"{responding} of {monitored} responding"
         case _:
             return ", ".join(f"{name} {value}" for name, value in msgspec.structs.asdict(found).items())
-
-
-def _is_failure(found: Found) -> bool:
-    """As the policy sees it (S10, S11)."""
-    match found:
-        case Failed() | Peers(peers=0):
-            return True
-        case Members(responding=0, monitored=monitored):
-            return monitored > 0
-        case _:
-            return False

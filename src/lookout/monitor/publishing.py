@@ -13,7 +13,7 @@ from lookout.clock import Clock
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.log import Event, HeadRead, Started, Stopped
-from lookout.core.model import Observation, Row
+from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.pieces import Pieces, encode_changes, merge
 from lookout.core.plan import Limits, Plan
 from lookout.core.wire import Document
@@ -64,7 +64,7 @@ class Publisher:
         self._last_at = self._wall_at = self._elapsed_ms = 0
         self.clock_was_set = asyncio.Event()
         self._history_due_ms = clock.elapsed_ms()
-        self._failing = self._record_failing = False
+        self._failing = False
 
     def start(self) -> None:
         """The monitor begins to run."""
@@ -100,10 +100,10 @@ class Publisher:
             self._recorder = recorder
             self._record(Started(self._instant()))
 
-    def observe(self, found: Observation) -> Row:
+    def observe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""
-        before = self._ledger.row(found.check)
-        seen = Observation(found.check, self._instant(), found.found)
+        before = self._ledger.row(check)
+        seen = Observation(check, self._instant(), found)
         row = self._ledger.observe(seen)
         self._changed.set()
         self._record(seen)
@@ -131,6 +131,9 @@ class Publisher:
             try:
                 async with self._alerts.sending(self._changed.set):
                     await self._publish_always(thread)
+            except LostStoreError:
+                self._changed.clear()  # whatever was accepted meanwhile: who took over knows better
+                raise
             finally:
                 if self._changed.is_set() or self._unwritten.put:  # a clean stop loses nothing
                     await self._publish_the_last(thread)
@@ -210,16 +213,8 @@ class Publisher:
         self._record(Started(at))
 
     def _record(self, event: Event) -> None:
-        if self._recorder is None:
-            return
-        try:
+        if self._recorder is not None:
             self._recorder.record(event)
-        except OSError as error:
-            if not self._record_failing:
-                log.error("not recorded; trying again with every observation", error=error.strerror)
-            self._record_failing = True
-        else:
-            self._record_failing = False
 
 
 def _heartbeat_ms(limits: Limits) -> int:

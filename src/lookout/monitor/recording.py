@@ -1,22 +1,97 @@
 """The observation log as the monitor writes it, in at most two files."""
 
 import os
+from errno import EEXIST
 from io import FileIO
 from pathlib import Path
+from queue import Empty, Full, Queue
+from stat import S_ISREG
+from threading import Thread
+from typing import Final, NamedTuple
 
-from lookout.core.log import Event, Started, format_event
+import structlog
+
+from lookout.core.log import Event, LineError, Started, format_event, parse_event
+
+_MOST_WAITING: Final = 10_000  # events; some minutes' worth for a hundred rows
+_CLOSE_S: Final = 2.0
+_BEGINNING: Final = b'{"at":"'
+_LONGEST_LINE: Final = 65_536
+
+log = structlog.get_logger("monitor")
+
+
+class _Noted(NamedTuple):
+    event: Event
+    is_after_a_gap: bool
 
 
 class Recorder:
-    """Appends every event to a file. A file that grew too large becomes the one before, and a new one begins."""
+    """Records every event, by a thread of its own: a disk that hangs, or is full, holds nobody up. What it could not
+    take is a gap, after which the log begins again with a start."""
+
+    def __init__(self, file: "LogFile") -> None:
+        self._file = file
+        self._waiting: Queue[_Noted | None] = Queue(_MOST_WAITING)
+        self._is_whole = True
+        self._thread = Thread(target=self._work, name="record", daemon=True)
+        self._thread.start()
+
+    def record(self, event: Event) -> None:
+        try:
+            self._waiting.put_nowait(_Noted(event, not self._is_whole))
+        except Full:
+            if self._is_whole:
+                log.error("not recorded: the disk does not keep up, or hangs")
+            self._is_whole = False
+        else:
+            self._is_whole = True
+
+    def close(self) -> None:
+        """Wait for what was recorded to be written, but not for a disk that hangs."""
+        try:
+            self._waiting.put(None, timeout=_CLOSE_S)
+        except Full:
+            self._leave_out()
+        self._thread.join(_CLOSE_S)
+        if self._thread.is_alive():
+            log.error("the end of the record was not written: the disk hangs", waited_s=_CLOSE_S)
+
+    def _leave_out(self) -> None:
+        """Make room for the end, should the disk come back."""
+        try:
+            while True:
+                self._waiting.get_nowait()
+        except Empty:
+            self._waiting.put(None)
+
+    def _work(self) -> None:
+        is_failing = False
+        while (noted := self._waiting.get()) is not None:
+            if noted.is_after_a_gap:
+                self._file.begin_again()
+            try:
+                self._file.append(noted.event)
+            except OSError as error:
+                if not is_failing:
+                    log.error("not recorded; trying again with every event", file=self._file.name, error=error.strerror)
+                is_failing = True
+            else:
+                is_failing = False
+        self._file.close()
+
+
+class LogFile:
+    """Appends events to a file. One that grew too large becomes the one before, and a new one begins."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
+        self.name = str(path)
         self._path = path
         self._max_bytes = max_bytes
         self._file: FileIO | None = None
         self._is_whole = True  # no event was lost since the last start
 
-    def record(self, event: Event) -> None:
+    def append(self, event: Event) -> None:
         """OSError if it cannot be written; the next event tries again, and begins with a start of its own."""
         try:
             file = self._file = self._file or self._open()
@@ -26,10 +101,14 @@ class Recorder:
                 _write(file, format_event(Started(event.at)))
             _write(file, format_event(event))
         except OSError:
-            self._is_whole = False
+            self.begin_again()
             self.close()
             raise
         self._is_whole = True
+
+    def begin_again(self) -> None:
+        """Something was lost: what comes next begins with a start."""
+        self._is_whole = False
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -38,6 +117,9 @@ class Recorder:
 
     def _open(self) -> FileIO:
         file = FileIO(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "r+")
+        if not _is_ours(file):
+            file.close()
+            raise FileExistsError(EEXIST, "is no observation log; choose another file in monitor.record")
         size = file.seek(0, os.SEEK_END)
         whole = _end_of_last_line(file, size)
         if whole < size:  # a crash, or a disk that was full, cut the last line off
@@ -48,9 +130,23 @@ class Recorder:
     def _begin_anew(self) -> FileIO:
         self.close()
         self._path.replace(self._path.with_name(self._path.name + ".1"))
-        self._is_whole = False
+        self.begin_again()
         self._file = self._open()
         return self._file
+
+
+def _is_ours(file: FileIO) -> bool:
+    """Whether a file begins as a log does, or is empty: whoever names another one by mistake is to lose nothing."""
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
+        return True
+    line, newline, _ = file.read(_LONGEST_LINE).partition(b"\n")
+    if not newline:  # a crash cut the first one off
+        return _BEGINNING.startswith(line[: len(_BEGINNING)])
+    try:
+        parse_event(line)
+    except LineError:
+        return False
+    return True
 
 
 def _write(file: FileIO, line: bytes) -> None:

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 import msgspec
 
 from lookout.core.cadence import wait_ms
-from lookout.core.heads import Reading, agree, counts
+from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger, State
 from lookout.core.log import Event, HeadRead, Started, Stopped
 from lookout.core.model import (
@@ -31,8 +31,9 @@ from lookout.core.model import (
     Peers,
 )
 from lookout.core.plan import Plan
+from lookout.monitor.agreement import Agreement
+from lookout.monitor.publishing import GATHER_MS
 
-GATHER_MS: Final = 500  # at most two publications a second (M5)
 _PROGRESS_EVERY_MS: Final = 3_600_000
 
 Silence = Literal["hang", "fail"]
@@ -147,9 +148,11 @@ class _Run:
             for chain_id in plan.chains
             for number in range(world.endpoints(chain_id))
         ]
-        self._answers: dict[int, dict[int, Reading]] = {chain_id: {} for chain_id in plan.chains}
-        self._unheard = {chain_id: set(range(world.endpoints(chain_id))) for chain_id in plan.chains}
-        self._published_at = self._due_at = self._tell_at = life.begin_at
+        self._agreements = {
+            chain_id: Agreement(world.endpoints(chain_id), plan.limits.head_max_age_ms) for chain_id in plan.chains
+        }
+        self._unsettled = set(plan.chains)
+        self._last_at = self._published_at = self._due_at = self._tell_at = life.begin_at
         self._stored = ledger.state()
 
     def live(self) -> State:
@@ -174,20 +177,31 @@ class _Run:
     def _begin_all(self, at: int) -> None:
         """Ask everything at once, spread over the jitter (M12); the indexers when there are heads to compare with."""
         for endpoint in self._endpoints:
-            self._read(endpoint, at)
-        for chain_id in self._answers:
-            self._schedule(at + self._limits.jitter_ms, partial(self._settle, chain_id))
+            self._read(endpoint, at + int(endpoint.chance.random() * self._limits.jitter_ms / 2))
+        for chain_id in self._agreements:
+            self._schedule(at + self._limits.jitter_ms, partial(self._give_up_waiting, chain_id))
+            self._schedule(at + self._limits.probe_timeout_ms, partial(self._settle, chain_id))
         for source in self._sources:
             if not _needs_head(source):
                 self._probe(source, at + int(source.chance.random() * self._limits.jitter_ms))
 
-    def _settle(self, chain_id: int, at: int) -> None:
-        """Agree on a chain's first head, and begin to ask its indexers, once each endpoint was heard, or at the latest
-        when the jitter is over. The first to answer, alone, might be the one that lies: rows would be judged by it,
-        and the pace measured from it for an hour."""
-        if self._unheard.pop(chain_id, None) is None:
+    def _give_up_waiting(self, chain_id: int, at: int) -> None:
+        self._agreed(chain_id, self._agreements[chain_id].give_up_waiting(), at)
+
+    def _agreed(self, chain_id: int, head: Reading | None, at: int) -> None:
+        if head is None:
             return
-        self._agree(chain_id, at)
+        self._last_at = max(self._last_at, head.at)
+        head = Reading(self._last_at, head.height, head.block_at)
+        self._listeners.event(HeadRead(chain_id, head))
+        self._ledger.read_head(chain_id, head)
+        self._settle(chain_id, at)
+
+    def _settle(self, chain_id: int, at: int) -> None:
+        """Begin to ask a chain's indexers: with its first head, or when that could have been there."""
+        if chain_id not in self._unsettled:
+            return
+        self._unsettled.remove(chain_id)
         for source in self._sources:
             if _needs_head(source) and source.checks[0].chain_id == chain_id:
                 self._probe(source, at)
@@ -207,6 +221,7 @@ class _Run:
 
     def _end_probe(self, source: _Source, found: tuple[Found, ...], at: int) -> None:
         answered = False
+        self._last_at = at
         for check, of_check in zip(source.checks, found, strict=True):
             seen = Observation(check, at, of_check)
             self._listeners.event(seen)
@@ -225,35 +240,18 @@ class _Run:
         self._schedule(at + took_ms, partial(self._end_read, endpoint, answer))
 
     def _end_read(self, endpoint: _Endpoint, answer: tuple[int, int, int] | Silence, at: int) -> None:
-        chain_id, number, _ = endpoint
-        may_count = not isinstance(answer, str) and self._take_answer(endpoint, answer, at)
-        if chain_id in self._unheard:
-            self._unheard[chain_id].discard(number)
-            if not self._unheard[chain_id]:
-                self._settle(chain_id, at)
-        elif may_count:
-            self._agree(chain_id, at)
-        self._read(endpoint, at + self._limits.recheck_ms // 2)
-
-    def _take_answer(self, endpoint: _Endpoint, answer: tuple[int, int, int], at: int) -> bool:
-        """Keep an endpoint's latest answer; whether it may take part (M8). One of another chain has no say at all."""
-        chain_id, number, _ = endpoint
-        of_chain_id, height, block_at = answer
-        if of_chain_id != chain_id:
-            self._answers[chain_id].pop(number, None)
-            return False
-        reading = self._answers[chain_id][number] = Reading(at, height, block_at)
-        return counts(reading)
-
-    def _agree(self, chain_id: int, at: int) -> None:
-        head = agree(self._answers[chain_id].values(), at, self._limits.head_max_age_ms)
-        if head is not None:
-            self._listeners.event(HeadRead(chain_id, head))
-            self._ledger.read_head(chain_id, head)
+        chain_id, number, chance = endpoint
+        agreement = self._agreements[chain_id]
+        if isinstance(answer, str) or answer[0] != chain_id:
+            head = agreement.failed(number)
+        else:
+            head = agreement.answered(number, Reading(at, *answer[1:]))
+        self._agreed(chain_id, head, at)
+        self._read(endpoint, at + int((self._limits.recheck_ms + chance.random() * self._limits.jitter_ms) / 2))
 
     def _publish(self, at: int) -> None:
         self._ledger.publish(at)
-        self._published_at = at
+        self._published_at = self._last_at = at
         self._due_at = at + self._limits.heartbeat_ms
         if self._life.ending == "crash" and self._life.end_at <= self._due_at:  # this may have been the last one
             self._stored = self._ledger.state()

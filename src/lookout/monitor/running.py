@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 
 from lookout.clock import Clock
 from lookout.core.ledger import Ledger
-from lookout.core.model import Check
 from lookout.core.pieces import StateError, decode_state
 from lookout.core.plan import Plan
 from lookout.monitor.alerting import Alerts, Telling
@@ -21,7 +20,7 @@ from lookout.monitor.pinging import Pinger
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import Recorder
 from lookout.monitor.watching import Watcher
-from lookout.settings import Broadcasters, Chain, Indexer, Messaging, Ppoi, Settings
+from lookout.settings import Chain, Settings
 from lookout.sources.building import Built, seen_by, sources_of
 from lookout.sources.fetching import Session, open_session
 from lookout.sources.sightings import NOTHING_SEEN, Seen
@@ -73,13 +72,9 @@ async def run_monitor(
 
         def apply(new: Settings, recorder: Recorder | None) -> None:
             nonlocal settings, built
-            plan, before = new.plan(), settings
-            settings, built = new, rebuilt(built, settings, new)
-            publisher.replan(plan, _write_history_every_ms(new), recorder)
+            before, settings, built = settings, new, rebuilt(built, settings, new)
             now = Session(session.http, new.policy.probe_timeout_s)
-            watcher.replan(built.sources, built.endpoints, now, plan.limits)
-            if telling(new) != telling(before):
-                alerts.change(telling(new))
+            go_by(new, before, built, publisher, watcher, alerts, now, recorder)
             pinger.change(new)
 
         async def heed() -> None:
@@ -90,11 +85,29 @@ async def run_monitor(
         await run_together(publisher, watcher, pinger.run, heed)
 
 
-def rebuilt(built: Built, old: Settings, new: Settings) -> Built:
+def go_by(
+    new: Settings,
+    old: Settings,
+    built: Built,
+    publisher: Publisher,
+    watcher: Watcher,
+    alerts: Alerts,
+    session: Session,
+    recorder: Recorder | None,
+) -> None:
+    """Let a monitor that runs go on by other settings, asking what was built of them."""
+    plan = new.plan()
+    publisher.replan(plan, _write_history_every_ms(new), recorder)
+    watcher.replan(built.sources, built.endpoints, session, plan.limits)
+    if telling(new) != telling(old):
+        alerts.change(telling(new))
+
+
+def rebuilt(built: Built, old: Settings, new: Settings, build: Callable[[Settings, Seen], Built] = sources_of) -> Built:
     """What other settings name. A source whose own settings are as they were is the very same, and so are the endpoints
     of such a chain. Broadcasters that were seen stay seen; who listens elsewhere now asks for all of them anew."""
-    before, was, asked = {source.checks: source for source in built.sources}, asked_for(old), asked_for(new)
-    made = sources_of(new, Seen(seen_by(built.sources).sightings))
+    before, was, asked = {source.checks: source for source in built.sources}, old.asked(), new.asked()
+    made = build(new, Seen(seen_by(built.sources).sightings))
     sources = (
         before[source.checks] if was.get(source.checks[0]) == asked[source.checks[0]] else source
         for source in made.sources
@@ -107,19 +120,6 @@ def rebuilt(built: Built, old: Settings, new: Settings) -> Built:
         for endpoint in made.endpoints
     )
     return Built(tuple(sources), tuple(endpoints))
-
-
-def asked_for(settings: Settings) -> dict[Check, Messaging | Ppoi | Broadcasters | Indexer]:
-    """Every monitored check, with the settings of the source that answers for it."""
-    asked: dict[Check, Messaging | Ppoi | Broadcasters | Indexer] = {}
-    if settings.messaging is not None:
-        asked[Check("messaging", None)] = settings.messaging
-    if settings.ppoi is not None:
-        asked |= {Check("ppoi", chain_id): settings.ppoi for chain_id in settings.ppoi.chains}
-    if settings.broadcasters is not None:
-        asked |= {Check("broadcasters", chain_id): settings.broadcasters for chain_id in settings.broadcasters.chains}
-    asked |= {Check("indexer", indexer.chain): indexer for indexer in settings.indexer}
-    return asked | {Check("hosted-indexer", indexer.chain): indexer for indexer in settings.hosted_indexer}
 
 
 def _endpoints(chain: Chain) -> tuple[int, str, tuple[str, ...]]:
@@ -141,24 +141,30 @@ async def run_together(
     """Watch and publish, and do what is to be done beside, until cancelled. LostStoreError if the store is another
     monitor's now."""
     publisher.start()
-    lost: LostStoreError | None = None
+    lost: list[LostStoreError] = []
+
+    async def publish() -> None:
+        """Not by failing: a group that fails forgets whether it was asked to end meanwhile."""
+        try:
+            await publisher.run()
+        except LostStoreError as error:
+            lost.append(error)
+            for other in others:
+                other.cancel()
+
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(publisher.run(), name="publish")
-            tasks.create_task(watcher.run(), name="watch")
-            tasks.create_task(_watch_the_clock(publisher, watcher), name="clock")
-            for each in beside:
-                tasks.create_task(each())
-    except* LostStoreError as losses:
-        lost = next(each for each in losses.exceptions if isinstance(each, LostStoreError))
+            others = [
+                tasks.create_task(watcher.run(), name="watch"),
+                tasks.create_task(_watch_the_clock(publisher, watcher), name="clock"),
+                *(tasks.create_task(each()) for each in beside),
+            ]
+            tasks.create_task(publish(), name="publish")
     finally:
         publisher.stop()
         log.info("stopped")
-    if lost is None:
-        return
-    if (task := asyncio.current_task()) is not None and task.cancelling():
-        raise asyncio.CancelledError from lost  # a task group that fails forgets that it was asked to end meanwhile
-    raise lost
+    if lost:
+        raise lost[0]
 
 
 async def _watch_the_clock(publisher: Publisher, watcher: Watcher) -> None:

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 from lookout.clock import Clock
 from lookout.core.cadence import wait_ms
 from lookout.core.heads import Reading
-from lookout.core.model import Observation
 from lookout.core.plan import Limits
 from lookout.monitor.agreement import Agreement
 from lookout.monitor.instruments import Instruments
@@ -149,7 +148,7 @@ class Watcher:
             began_ms = self._clock.elapsed_ms()
             found = await observe(source, self._session, self._clock.now)
             self._instruments.probed(source.checks[0].service, self._clock.elapsed_ms() - began_ms, found)
-            rows = [self._publisher.observe(Observation(check, 0, what)) for check, what in found.items()]
+            rows = [self._publisher.observe(check, what) for check, what in found.items()]
             failures = failures + 1 if all(row.reason == "unreachable" for row in rows) else 0
             return wait_ms(failures, self._chance.random(), self._limits)
 

@@ -4,13 +4,14 @@ import { EFFECTIVE_STATUSES, MAINNETS, NOTES, checkKey, effectiveStatus, reasonT
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
 import { chainKind, chainName, count, duration, goodReason, serviceName, statusWord } from "./words.js";
 
-// Between two reports that are told apart lie at most 30 s; a cache in front, the browser's own (max-age and
-// stale-while-revalidate) and the page's asking add to that, about 107 s in all.
+// Between two reports that are told apart lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
+// 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
 const STOPPED_MS = 150_000;
-// A copy's Date makes the clock look ahead by as much as the copy is old: 15 + 30 s in the browser's cache, up to 60 s in
-// one in front that does not tell (Age), and then a request that takes its time. Nothing makes it look behind.
-const AHEAD_MS = 15_000 + 30_000 + 60_000 + 30_000;
+// A copy's Date makes the clock look ahead by as much as the copy is old: up to 60 s in a cache in front that does not
+// tell (Age), and then a request that takes its time. Nothing makes it look behind.
+const AHEAD_MS = 60_000 + 30_000;
 const BEHIND_MS = 30_000;
+const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
 const NAMED_AT_MOST = 3;
 
 // ---- The head
@@ -165,7 +166,8 @@ function ageText(view) {
   if (view.report === null) return "No report yet";
   if (view.clockIsWrong) {
     const way = view.clockAheadMs > 0 ? "ahead of" : "behind";
-    return `Report of an unknown age: the clock here is ${duration(Math.abs(view.clockAheadMs))} ${way} the server's`;
+    const wrongBy = Math.round(Math.abs(view.clockAheadMs) / DATE_MS) * DATE_MS;
+    return `Report of an unknown age: the clock here is ${duration(wrongBy)} ${way} the server's`;
   }
   const age = ageOf(view);
   if (age === null) return "Report of an unknown time";
@@ -205,7 +207,7 @@ function makeBlock(service, onMore) {
     setChildren(list, shown.map((card) => card.element));
     checks.forEach((check, n) => shown[n].update(view.rows.get(check.key) ?? null, check.status, view));
     more.hidden = left === 0;
-    setText(more, `Show more of ${count(left)} others`);
+    setText(more, `Show more (${count(left)} left)`);
   }
   return { element, update };
 }

@@ -3,7 +3,7 @@
 import { WINDOWS, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
 import { h, setChildren, setText, shape } from "./dom.js";
 import { makeStrips, ticks } from "./strips.js";
-import { chainName, count, day, duration, moment, percent, serviceName, statusWord, wholePercent, zone } from "./words.js";
+import { bucketLength, chainName, count, day, duration, moment, percent, serviceName, statusWord, wholePercent, zone } from "./words.js";
 
 const WINDOW_WORDS = { "24h": "24 h", "7d": "7 days", "14d": "14 days" };
 const LEGEND = ["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"];
@@ -14,11 +14,12 @@ const OLD_MS = 300_000;
 export function makePast() {
   const strips = makeStrips(onZoom);
   const axis = h("div", { class: "axis", "aria-hidden": "true" });
-  const title = h("h2", { id: "past-title" }, "The last 14 days");
+  const title = h("h2", { id: "past-title" });
   const back = h("button", { type: "button", click: () => strips.zoom(null) }, "All days");
   const before = h("button", { type: "button", "aria-label": "the day before", click: () => strips.zoomBy(-1) }, "‹");
   const after = h("button", { type: "button", "aria-label": "the day after", click: () => strips.zoomBy(1) }, "›");
   const dayName = h("b");
+  const hint = h("p", { class: "hint" });
   const days = h("div", { class: "days", hidden: "" }, dayName, before, after, back);
   const problem = h("p", { class: "problem", role: "status" });
   const written = h("p", { class: "written hint" }); // not in the status: it changes every second
@@ -27,7 +28,7 @@ export function makePast() {
     "section",
     { class: "past", "aria-labelledby": "past-title" },
     h("div", { class: "bar-head" }, title, legend()),
-    h("p", { class: "hint" }, `Worse is taller. Times are those of ${zone()}. Choose a day to see it in five-minute buckets.`),
+    hint,
     h("p", { id: "strip-keys", class: "hint keys" }, KEYS),
     problem,
     written,
@@ -60,9 +61,14 @@ export function makePast() {
     axis.replaceChildren(...labels);
   }
 
+  function drawTitle() {
+    const zoomedTo = strips.zoomedTo();
+    setText(title, `${windowText(history)}${zoomedTo === null ? "" : `: ${day(zoomedTo)}`}`);
+  }
+
   function onZoom() {
     const zoomedTo = strips.zoomedTo();
-    setText(title, zoomedTo === null ? "The last 14 days" : `The last 14 days: ${day(zoomedTo)}`);
+    drawTitle();
     if (zoomedTo !== null) setText(dayName, day(zoomedTo));
     days.hidden = zoomedTo === null;
     element.dataset.zoomed = String(zoomedTo !== null);
@@ -72,6 +78,7 @@ export function makePast() {
   function update(view) {
     setText(problem, problemText(view));
     setText(written, writtenText(view));
+    setText(hint, `Worse is taller. Times are those of ${zone()}. ${bucketsText(view.history)}`);
     element.classList.toggle("old", isOld(view));
     const children = view.groups.flatMap(({ service, checks }) => [
       cached(headings, service, () => h("h3", {}, serviceName(service))),
@@ -83,6 +90,7 @@ export function makePast() {
     [history, drawn] = [view.history, keys.join()];
     for (const key of keys) rows.get(key).update(history, view.historyRows.get(key) ?? null);
     strips.update(history, view.historyRows, keys);
+    drawTitle();
     drawAxis();
   }
   return { element, update };
@@ -102,6 +110,16 @@ function legend() {
     h("li", {}, sample("no-data"), "no data"),
     h("li", {}, sample("filling"), "still filling"),
   );
+}
+
+function windowText(history) {
+  const days = history?.retentionDays ?? null;
+  if (days === null) return "The last days";
+  return days === 1 ? "The last day" : `The last ${count(days)} days`;
+}
+
+function bucketsText(history) {
+  return history === null ? "" : `Choose a day to see it in buckets of ${bucketLength(history.bucketSeconds)}.`;
 }
 
 /** Whether it is not known to be of now. */
@@ -143,12 +161,19 @@ function makeRow({ chainId }, strip) {
     for (const { window, value, known } of cells) {
       const uptime = row?.readable ? row.uptime[window] : null;
       const share = history === null ? 0 : coverageOf(history, row, window).share;
-      setText(value, uptime === null ? "too little known" : percent(uptime));
+      setText(value, uptime === null ? noUptime(history, row, window) : percent(uptime));
       value.className = uptime === null ? "little" : "";
       setText(known, uptime === null ? "" : `of ${wholePercent(share)} known`);
     }
   }
   return { element, update };
+}
+
+/** Why there is none. */
+function noUptime(history, row, window) {
+  if (history === null || !row?.readable) return "too little known";
+  const buckets = row.buckets.slice(-coverageOf(history, row, window).existing);
+  return /^[.-]*$/.test(buckets) && buckets.includes(".") ? "not monitored" : "too little known";
 }
 
 // ---- Incidents
@@ -180,8 +205,8 @@ export function makeIncidents() {
   function draw() {
     list.replaceChildren(...incidents.slice(0, limit).map((incident) => incidentElement(history, incident, old)));
     more.hidden = incidents.length <= limit;
-    setText(more, `Show more of ${count(incidents.length - limit)} others`);
-    setText(none, incidents.length > 0 || history === null ? "Made from the strips: troubles of less than a minute do not show." : "None in the strips above.");
+    setText(more, `Show more (${count(incidents.length - limit)} left)`);
+    setText(none, incidents.length > 0 || history === null ? "Made from the strips: very short troubles do not show." : "None in the strips above.");
   }
   return { element, update };
 }

@@ -1,12 +1,8 @@
 /** Names, numbers and instants as people read them. */
 
-const CHAINS = {
-  1: "Ethereum",
-  42161: "Arbitrum One",
-  137: "Polygon",
-  56: "BNB Smart Chain",
-  11155111: "Sepolia",
-};
+import { TEST_NETWORK } from "./lookout-reader.js";
+
+const CHAINS = JSON.parse(document.querySelector("meta[name=lookout-chains]").content); // what the operator calls them
 const SERVICES = {
   messaging: "Messaging",
   ppoi: "Private proof of innocence",
@@ -25,7 +21,7 @@ export function chainName(chainId) {
 
 /** What a chain is besides its name; null for a mainnet. */
 export function chainKind(chainId) {
-  return chainId === 11155111 ? "test network" : null;
+  return chainId === TEST_NETWORK ? "test network" : null;
 }
 
 export function serviceName(service) {
@@ -45,14 +41,22 @@ export function count(number) {
   return number.toLocaleString("en-US");
 }
 
-/** How long, in at most two units: "12 s", "3 min", "1 h 5 min", "2 d 3 h". */
+/**
+ * How long, in at most two units: "12 s", "3 min", "1 h 5 min", "2 d 3 h". Rounded down: nothing is told to be older
+ * than it is by rounding.
+ */
 export function duration(ms) {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  const minutes = Math.round(seconds / 60);
-  if (seconds < 100) return `${seconds} s`;
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const minutes = Math.floor(seconds / 60);
+  if (seconds < 120) return `${seconds} s`;
   if (minutes < 60) return `${minutes} min`;
   if (minutes < 24 * 60) return two(minutes, 60, "h", "min");
-  return two(Math.round(minutes / 60), 24, "d", "h");
+  return two(Math.floor(minutes / 60), 24, "d", "h");
+}
+
+/** The length of a bucket, to the second. */
+export function bucketLength(seconds) {
+  return seconds % 60 === 0 ? duration(seconds * 1000) : `${count(seconds)} s`;
 }
 
 function two(amount, per, large, small) {

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from lookout.sim.layout import Layout, subjects
 
-Kind = Literal[
+EpisodeKind = Literal[
     "fail",  # answers with an error, or refuses
     "hang",  # never answers
     "outage",  # fails, does no work meanwhile, and has to catch up afterwards
@@ -35,16 +35,16 @@ class Episode(NamedTuple):
     """From ``begin_at`` on and until ``end_at``; what ``size`` means depends on the kind."""
 
     subject: str
-    kind: Kind
+    kind: EpisodeKind
     begin_at: int
     end_at: int
     size: int = 0
 
 
-class Fault(NamedTuple):
+class Odds(NamedTuple):
     """How often a kind of fault befalls a subject, how long it lasts, and how large it is."""
 
-    kind: Kind
+    kind: EpisodeKind
     per_month: float
     shortest_s: float
     longest_s: float
@@ -53,49 +53,49 @@ class Fault(NamedTuple):
 
 
 _INDEXER_FAULTS: Final = (
-    Fault("fail", 4, 20, 7_200),
-    Fault("hang", 3, 20, 3_600),
-    Fault("outage", 2, 60, 10_800),
-    Fault("freeze", 2, 120, 14_400),
-    Fault("behind", 3, 600, 14_400, 5, 95),
+    Odds("fail", 4, 20, 7_200),
+    Odds("hang", 3, 20, 3_600),
+    Odds("outage", 2, 60, 10_800),
+    Odds("freeze", 2, 120, 14_400),
+    Odds("behind", 3, 600, 14_400, 5, 95),
 )
 
 # Every subject, with a star for each of its numbers, and what may befall it.
-FAULTS: Final[Mapping[str, tuple[Fault, ...]]] = {
+FAULTS: Final[Mapping[str, tuple[Odds, ...]]] = {
     "chain/*": (
-        Fault("halt", 0.5, 300, 7_200),
-        Fault("pace", 2, 600, 43_200, 40, 300),
-        Fault("reorg", 30, 0.001, 0.001, 1, 6),
+        Odds("halt", 0.5, 300, 7_200),
+        Odds("pace", 2, 600, 43_200, 40, 300),
+        Odds("reorg", 30, 0.001, 0.001, 1, 6),
     ),
     "rpc/*/*": (
-        Fault("fail", 8, 10, 7_200),
-        Fault("hang", 4, 10, 3_600),
-        Fault("freeze", 4, 60, 14_400),
-        Fault("lag", 4, 60, 14_400, 20_000, 3_600_000),
-        Fault("lie-high", 2, 30, 7_200, 50, 1_000_000),
-        Fault("lie-low", 2, 30, 7_200, 50, 1_000_000),
-        Fault("future", 2, 30, 7_200, 90_000, 86_400_000),
-        Fault("wrong-chain", 2, 30, 7_200),
+        Odds("fail", 8, 10, 7_200),
+        Odds("hang", 4, 10, 3_600),
+        Odds("freeze", 4, 60, 14_400),
+        Odds("lag", 4, 60, 14_400, 20_000, 3_600_000),
+        Odds("lie-high", 2, 30, 7_200, 50, 1_000_000),
+        Odds("lie-low", 2, 30, 7_200, 50, 1_000_000),
+        Odds("future", 2, 30, 7_200, 90_000, 86_400_000),
+        Odds("wrong-chain", 2, 30, 7_200),
     ),
     "indexer/*": _INDEXER_FAULTS,
     "hosted-indexer/*": _INDEXER_FAULTS,
     "ppoi": (
-        Fault("fail", 4, 20, 7_200),
-        Fault("hang", 2, 20, 3_600),
-        Fault("missing-list", 1, 300, 7_200),
+        Odds("fail", 4, 20, 7_200),
+        Odds("hang", 2, 20, 3_600),
+        Odds("missing-list", 1, 300, 7_200),
     ),
     "ppoi/*": (
-        Fault("freeze", 3, 120, 14_400),
-        Fault("behind", 3, 600, 14_400, 5, 95),
-        Fault("no-network", 0.5, 300, 7_200),
+        Odds("freeze", 3, 120, 14_400),
+        Odds("behind", 3, 600, 14_400, 5, 95),
+        Odds("no-network", 0.5, 300, 7_200),
     ),
-    "broadcasters": (Fault("fail", 3, 20, 3_600), Fault("hang", 2, 20, 3_600)),
+    "broadcasters": (Odds("fail", 3, 20, 3_600), Odds("hang", 2, 20, 3_600)),
     "broadcasters/*": (
-        Fault("some-silent", 8, 60, 21_600, 1, 99),
-        Fault("all-silent", 2, 60, 7_200),
-        Fault("none-known", 0.5, 300, 3_600),
+        Odds("some-silent", 8, 60, 21_600, 1, 99),
+        Odds("all-silent", 2, 60, 7_200),
+        Odds("none-known", 0.5, 300, 3_600),
     ),
-    "messaging": (Fault("fail", 3, 20, 3_600), Fault("hang", 2, 20, 3_600), Fault("no-peers", 2, 20, 1_800)),
+    "messaging": (Odds("fail", 3, 20, 3_600), Odds("hang", 2, 20, 3_600), Odds("no-peers", 2, 20, 1_800)),
 }
 _MONTH_MS: Final = 30 * 86_400_000
 _NUMBER: Final = re.compile(r"\d+")
@@ -144,7 +144,7 @@ def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict
     return {subject: Course(its) for subject, its in of_subject.items()}
 
 
-def faults_of(subject: str) -> tuple[Fault, ...]:
+def faults_of(subject: str) -> tuple[Odds, ...]:
     """What may befall a subject."""
     return FAULTS[_NUMBER.sub("*", subject)]
 

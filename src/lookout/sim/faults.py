@@ -7,7 +7,7 @@ the beginning of its path (``rpc/1``, ``rpc``), or ``*``. Where several targets 
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple
 
-Kind = Literal[
+SubjectKind = Literal[
     "chain",  # rpc/1: the chain itself
     "endpoint",  # rpc/1/a
     "graphql-indexer",  # squid/1, hosted/1, subgraph/1
@@ -20,10 +20,18 @@ Kind = Literal[
     "messages",  # waku/messages: the store and the relay
     "broadcasters",  # broadcasters/1
 ]
-Subjects = Mapping[str, Kind]
+Subjects = Mapping[str, SubjectKind]
 
-_SPEAKERS: Final[tuple[Kind, ...]] = ("endpoint", "graphql-indexer", "document", "node", "ppoi", "peers", "messages")
-_FOLLOWERS: Final[tuple[Kind, ...]] = ("graphql-indexer", "document", "share", "network")
+_SPEAKERS: Final[tuple[SubjectKind, ...]] = (
+    "endpoint",
+    "graphql-indexer",
+    "document",
+    "node",
+    "ppoi",
+    "peers",
+    "messages",
+)
+_FOLLOWERS: Final[tuple[SubjectKind, ...]] = ("graphql-indexer", "document", "share", "network")
 
 
 class Parameter(NamedTuple):
@@ -39,7 +47,7 @@ class Way(NamedTuple):
     """A way to go wrong."""
 
     explanation: str
-    befalls: tuple[Kind, ...]
+    befalls: tuple[SubjectKind, ...]
     parameter: Parameter | None = None
 
 

@@ -182,9 +182,10 @@ async def serving(host: str, port: int, world: World, now: Callable[[], int]) ->
         await runner.cleanup()
 
 
-async def serve_forever(host: str, port: int, seed: int | None) -> None:
-    """Serve the launch world by the wall clock until cancelled."""
-    async with serving(host, port, launch_world(seed, wall_clock()), wall_clock):
+async def serve_forever(host: str, port: int, seed: int | None, ready: Callable[[str, int], None]) -> None:
+    """Serve the launch world by the wall clock until cancelled; ``ready`` is told the bound address."""
+    async with serving(host, port, launch_world(seed, wall_clock()), wall_clock) as (bound_host, bound_port):
+        ready(bound_host, bound_port)
         await asyncio.Event().wait()
 
 

@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple
 from lookout.sim.announcing import Broadcaster, broadcasters, sent_between
 from lookout.sim.episodes import Episode
 from lookout.sim.faults import Book, Fault, Order, Standing
-from lookout.sim.http.subjects import in_world, subjects_of
 from lookout.sim.layout import LAUNCH
+from lookout.sim.subjects import in_world, subjects_of
 from lookout.sim.world import HeadAnswer, IndexerService, World, drawn_world
 
 # Fixed, so that heights go on where they were when the simulation is started again.

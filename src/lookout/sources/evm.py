@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from lookout.core.heads import Reading
+from lookout.core.instants import END_AT
 from lookout.sources.answers import call, quantity, result_of, table
 from lookout.sources.failure import ProbeFailed, not_understood
 from lookout.sources.fetching import Request, Session, at_most, fetch
@@ -10,7 +11,6 @@ from lookout.sources.source import Now
 
 _CHAIN_ID: Final = 1
 _BLOCK: Final = 2
-_LAST_SECOND: Final = 253_370_764_799  # of the year 9998
 _CHAIN_ID_HOLDS_MS: Final = 60_000
 
 
@@ -58,6 +58,6 @@ def parse_block(body: bytes) -> Block:
     block = table(result_of(body, _BLOCK), "no block")
     height = quantity(block.get("number"), "the block number")
     second = quantity(block.get("timestamp"), "the block's timestamp")
-    if second > _LAST_SECOND:
+    if second * 1000 >= END_AT:
         raise not_understood("the block's timestamp is in no calendar")
     return Block(height, second * 1000)

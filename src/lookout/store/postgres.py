@@ -1,4 +1,4 @@
-"""The store in a PostgreSQL database, in a schema named ``lookout``.
+"""The monitor's side of a store in a PostgreSQL database, in a schema named ``lookout``.
 
 The writer holds an advisory lock on the very session that it writes with, so that losing the lock and losing the
 ability to write are one event. A process that is frozen keeps its connection, since its kernel goes on acknowledging:
@@ -9,19 +9,17 @@ lock raises an epoch, and every write names its own and its number: the database
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 import psycopg
-from psycopg.errors import CannotCoerce, DataError, InvalidSchemaName, UndefinedColumn, UndefinedTable
+from psycopg.errors import InvalidSchemaName, UndefinedTable
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.core.wire import etag as etag_of
-from lookout.store.postgres_schema import check_version, migrate, not_ours, transaction
-from lookout.store.postgres_session import Address, Patience, Session, goes_through_a_pooler
+from lookout.store.postgres_schema import migrate, not_ours, transaction
+from lookout.store.postgres_session import CHANNEL, Address, Patience, Session, goes_through_a_pooler
 from lookout.store.protocol import (
     DocumentName,
     LostStoreError,
@@ -33,12 +31,9 @@ from lookout.store.protocol import (
 _LOCK: Final = 0x4C6F6F6B6F7574  # "Lookout"
 _OLDEST_SERVER: Final = 140_000  # idle_session_timeout
 _SAY_SOMETHING_S: Final = 1.0
-_POLL_S: Final = 1.0
 _CLOSE_S: Final = 1.0
-_CHANNEL: Final = "lookout"
 _KEPT_FORMER_WRITERS: Final = 1_000
 _STUCK_S: Final = 9  # longer than a statement may take
-_NAMES: Final = frozenset(get_args(DocumentName))
 # In milliseconds. The session of a writer that is frozen ends, whatever it was doing.
 _SETTINGS: Final = {
     "search_path": "pg_catalog",  # nobody's function is mistaken for the system's
@@ -52,7 +47,6 @@ _SETTINGS: Final = {
     "tcp_keepalives_count": "3",
 }
 _SETTINGS_SINCE_17: Final = {"transaction_timeout": "15000"}
-_OTHER_TABLES: Final = (UndefinedColumn, CannotCoerce, DataError)  # what those of another application lead to
 
 
 class _Position(NamedTuple):
@@ -213,7 +207,7 @@ class PostgresWriter:
                     " = (excluded.body, excluded.etag, excluded.generated_at, excluded.epoch)",
                     (name, document.body, document.etag, document.generated_at, self._at.epoch),
                 )
-                session.execute("SELECT pg_notify(%s, %s)", (_CHANNEL, f"{name} {document.etag}"))
+                session.execute("SELECT pg_notify(%s, %s)", (CHANNEL, f"{name} {document.etag}"))
             names = list(pieces.put)
             if pieces.whole:
                 session.execute("DELETE FROM lookout.pieces WHERE name <> ALL(%s)", (names,))
@@ -247,121 +241,12 @@ class PostgresWriter:
                     self._using.release()
 
 
-class PostgresReader:
-    """A server's side, also on a replica or behind a pooler. Neither the server nor the store need be there yet."""
-
-    def __init__(self, url: str) -> None:
-        self._address = Address.of(url)
-        self._patience = Patience()
-        self._session: Session | None = None
-        self._etags: dict[str, str] | None = None  # None as long as there is no store
-        self._last: dict[DocumentName, Document] = {}
-        self._poll_s = 0.0
-
-    def changed(self) -> bool:
-        """Neither waits for notifications nor relies on them: once a second, the database is asked."""
-        with self._address.told():
-            session = self._current()
-            before = self._etags
-            for heard in session.notifies(timeout=0):
-                name, _, etag = heard.payload.partition(" ")
-                if name in _NAMES:  # anybody may say anything
-                    self._etags = {**(self._etags or {}), name: etag}
-            if self._etags == before and time.monotonic() >= self._poll_s:
-                self._poll_s = time.monotonic() + _POLL_S
-                self._etags = self._asked(session)
-            return self._etags is not None and self._etags != before
-
-    def read(self, name: DocumentName) -> Document | None:
-        """The body is not sent again for as long as its ETag is the same: the live report changes some thirty times as
-        often as the history, which is large."""
-        last = self._last.get(name)
-        with self._address.told():
-            try:
-                row = (
-                    self._current()
-                    .execute(
-                        "SELECT v.version::integer, d.etag::text, d.generated_at::bigint,"
-                        " CASE WHEN d.etag::text OPERATOR(pg_catalog.<>) %s THEN d.body::bytea END"
-                        " FROM lookout.schema_version v LEFT JOIN lookout.documents d"
-                        " ON d.name OPERATOR(pg_catalog.=) %s",
-                        ("" if last is None else last.etag, name),
-                        binary=True,
-                    )
-                    .fetchone()
-                )
-            except (InvalidSchemaName, UndefinedTable):
-                return None
-            except _OTHER_TABLES as error:
-                raise not_ours(self._address, str(error.diag.message_primary)) from None
-        if row is None:
-            return None
-        version, etag, generated_at, body = row
-        check_version(version, self._address)
-        if etag is None:
-            return None
-        if body is None and last is not None:
-            return Document(last.body, etag, generated_at)
-        document = Document(body, etag, generated_at)
-        if etag_of(body) == etag:  # a damaged one may be mended
-            self._last[name] = document
-        return document
-
-    def close(self) -> None:
-        if self._session is not None:
-            self._session.close()
-            self._session = None
-
-    def _asked(self, session: Session) -> dict[str, str] | None:
-        """The documents' ETags."""
-        try:
-            rows = session.execute(
-                "SELECT v.version::integer, d.name::text, d.etag::text"
-                " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true"
-            ).fetchall()
-        except (InvalidSchemaName, UndefinedTable):
-            return None
-        except _OTHER_TABLES as error:
-            raise not_ours(self._address, str(error.diag.message_primary)) from None
-        for version, _, _ in rows:
-            check_version(version, self._address)
-        return {name: etag for _, name, etag in rows if name is not None}
-
-    def _current(self) -> Session:
-        if self._session is None or self._session.closed:
-            with self._patience.attempt(), self._address.told():
-                self._session = self._address.connect("lookout server")
-                self._poll_s = 0
-                _listen(self._session)
-        return self._session
-
-
-def open_writer(url: str, wait_s: float = 0) -> PostgresWriter:
-    """Become the database's writer, making the store if it is not there. StoreBusyError if another monitor is that
-    after ``wait_s``; StoreUnreachableError if the database does not answer; StoreError if it is of no use."""
-    address = Address.of(url)
-    until = time.monotonic() + wait_s
-    while True:
-        writer = PostgresWriter(address)
-        try:
-            writer.open()
-        except StoreBusyError:
-            if time.monotonic() >= until:
-                raise
-            time.sleep(0.1)
-        else:
-            return writer
-
-
-def _listen(session: Session) -> None:
-    """Ask to be notified, where that can be: not of a replica, and a pooler would give the session to others."""
-    if goes_through_a_pooler(session):
-        return
-    try:
-        session.execute(f"LISTEN {_CHANNEL}")
-    except psycopg.Error:
-        if session.closed:
-            raise
+def open_writer(url: str) -> PostgresWriter:
+    """Become the database's writer, making the store if it is not there. StoreBusyError if another monitor is that;
+    StoreUnreachableError if the database does not answer; StoreError if it is of no use."""
+    writer = PostgresWriter(Address.of(url))
+    writer.open()
+    return writer
 
 
 def _position(session: Session) -> _Position | None:

@@ -1,14 +1,15 @@
 """The tables of the PostgreSQL store, made and brought up to date, forward only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from lookout.store.postgres_session import Address, Session
 from lookout.store.protocol import StoreError
 
-# Each step brings a store from the version that is its place to the next.
-_STEPS: Final = (
+# Each step brings a store from the version that is its place to the next. One that was released is never changed:
+# tests/data/stores has what it made.
+STEPS: Final = (
     """
     CREATE TABLE lookout.schema_version (version integer NOT NULL);
     INSERT INTO lookout.schema_version VALUES (0);
@@ -26,7 +27,7 @@ _STEPS: Final = (
     CREATE TABLE lookout.former_writers (LIKE lookout.writer INCLUDING ALL);
     """,
 )
-SCHEMA_VERSION: Final = len(_STEPS)
+SCHEMA_VERSION: Final = len(STEPS)
 _WRITER: Final = (
     "epoch bigint, holder text, taken_at timestamp with time zone, writes bigint,"
     " first_write_at timestamp with time zone, last_write_at timestamp with time zone"
@@ -41,7 +42,7 @@ _TABLES: Final = {
 }
 
 
-def migrate(session: Session, address: Address) -> None:
+def migrate(session: Session, address: Address, steps: Sequence[str] = STEPS) -> None:
     """Bring the store up to date, all of it or nothing. One of a newer version is left alone, and so is whatever is not
     as Lookout makes it: StoreError."""
     with transaction(session):
@@ -50,10 +51,10 @@ def migrate(session: Session, address: Address) -> None:
             version = _version(session, found, address)
         elif session.execute("SELECT to_regnamespace('lookout')").fetchone() == (None,):
             session.execute("CREATE SCHEMA lookout")
-        if version < SCHEMA_VERSION:
-            for step in _STEPS[version:]:
+        if version < len(steps):
+            for step in steps[version:]:
                 session.execute(step)
-            session.execute("UPDATE lookout.schema_version SET version = %s", (SCHEMA_VERSION,))
+            session.execute("UPDATE lookout.schema_version SET version = %s", (len(steps),))
             found = _found(session)
         for name, columns in _TABLES.items():
             if name not in found:

@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 
 from lookout.store.protocol import StoreError, StoreUnreachableError
 
+CHANNEL: Final = "lookout"  # on which readers are notified
 _ANSWER_S: Final = 10.0
 _FIRST_WAIT_S: Final = 0.25
 _LONGEST_WAIT_S: Final = 4.0

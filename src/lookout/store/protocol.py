@@ -27,7 +27,7 @@ class LostStoreError(StoreError):
 
 
 class Writer(Protocol):
-    """The one monitor's side. Only one writer is open at a time: opening a second one waits, or fails, as told."""
+    """The one monitor's side. Only one writer is open at a time: opening a second one fails (StoreBusyError)."""
 
     def load(self) -> dict[str, bytes]:
         """Every stored piece of the state."""

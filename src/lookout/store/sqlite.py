@@ -8,7 +8,6 @@ when its holder dies, however it dies.
 import fcntl
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,8 @@ from lookout.store.protocol import DocumentName, StoreBusyError, StoreError
 APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
 _BUSY_S: Final = 5.0
 _LARGEST_WAL_BYTES: Final = 16 * 1024 * 1024
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_REMEDY: Final = "; put a copy of it back, or move it away to begin a new store"
 
 # Each step brings a store from the version that is its place to the next. One that was released is never changed:
 # tests/data/stores has what it made.
@@ -47,11 +48,11 @@ class SqliteWriter:
         self._identity = identity(path)
 
     def load(self) -> dict[str, bytes]:
-        with told(self._path), self._used() as connection:
+        with told(self._path, _REMEDY), self._used() as connection:
             return dict(connection.execute("SELECT name, piece FROM pieces"))
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        with told(self._path):
+        with told(self._path, _REMEDY):
             self._check_identity()
             with self._used() as connection, _transaction(connection):
                 _write(connection, documents, pieces)
@@ -95,7 +96,7 @@ class SqliteReader:
         self._version: int | None = None
 
     def changed(self) -> bool:
-        with told(self._path):
+        with told(self._path, _REMEDY):
             connection = self._current()
             if connection is None:
                 return False
@@ -104,7 +105,7 @@ class SqliteReader:
             return bool(version != before)
 
     def read(self, name: DocumentName) -> Document | None:
-        with told(self._path):
+        with told(self._path, _REMEDY):
             connection = self._current()
             if connection is None:
                 return None
@@ -163,12 +164,14 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def open_writer(path: Path, wait_s: float = 0) -> SqliteWriter:
-    """Open the file for writing, making it if it is not there; StoreError if another monitor holds it after
-    ``wait_s``, or if it is not a store that this version can write."""
-    with told(path):
+def open_writer(path: Path) -> SqliteWriter:
+    """Open the file for writing, making it if it is not there; StoreError if another monitor holds it,
+    or if it is not a store that this version can write."""
+    with told(path, _REMEDY):
         path = path.resolve()  # or two names of one file would have two locks
-        lock = _lock(path, wait_s)
+        if not path.parent.is_dir():
+            raise StoreError(f"{path}: there is no folder {path.parent}; make it first, or change store.url")
+        lock = _lock(path)
         try:
             return SqliteWriter(_prepared(path), lock, path)
         except BaseException:
@@ -176,22 +179,17 @@ def open_writer(path: Path, wait_s: float = 0) -> SqliteWriter:
             raise
 
 
-def _lock(path: Path, wait_s: float) -> int:
+def _lock(path: Path) -> int:
     beside = path.with_name(path.name + "-lock")
     if beside.is_symlink():
         raise StoreError(f"{beside}: is a link; remove it")
     lock = _made(beside)
-    until = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= until:
-                os.close(lock)
-                raise StoreBusyError(f"{path}: another monitor is writing to it") from None
-            time.sleep(0.1)
-        else:
-            return lock
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise StoreBusyError(f"{path}: another monitor is writing to it") from None
+    return lock
 
 
 def _made(path: Path) -> int:
@@ -240,7 +238,7 @@ def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         what = " ".join(found.split())
-        raise StoreError(f"{path}: is damaged ({what}); put a copy of it back, or move it away to begin a new store")
+        raise StoreError(f"{path}: is damaged ({what}){_REMEDY}")
 
 
 def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
@@ -280,13 +278,14 @@ def check_version(version: int, path: Path) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Failures of the file or the disk, in one sentence."""
+def told(path: Path, remedy: str = "") -> Iterator[None]:
+    """Failures of the file or the disk, in one sentence; the remedy is for a file that is damaged."""
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"{path}: {error}") from error
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # misuse has none; the rest is detail
+        raise StoreError(f"{path}: is damaged ({error}){remedy}" if code in _DAMAGE else f"{path}: {error}") from error
     except UnicodeDecodeError as error:  # what SQLite says of a damaged schema
-        raise StoreError(f"{path}: is damaged; even what is wrong with it is no text") from error
+        raise StoreError(f"{path}: is damaged (even what is wrong with it is no text){remedy}") from error
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error

@@ -14,6 +14,7 @@ _OLDEST_S: Final = {"live report": 330, "history": 420}  # E3
 # How long generatedAt may stand still, and how much longer in a shared cache (s-maxage, stale-while-revalidate).
 _STILL_MS: Final = {"live report": (35_000, 60_000), "history": (75_000, 180_000)}
 _WATCH_S: Final = {"live report": 40, "history": 80}
+_STOPPED_S: Final = 150  # not even a row lives longer (R7)
 _AHEAD_S: Final = 30  # what a reader puts up with (C2)
 _MOVES: Final = {"live report": "M5", "history": "H14"}
 _RETRY_AFTER_S: Final = range(1, 91)
@@ -146,6 +147,8 @@ def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding
             yield untold(clause, f"{noun}: generatedAt is {-age_s:.0f} s ahead of this machine's clock")
         elif seen:
             text = f"{noun}: generatedAt was {max(0, age_s):.0f} s old"
+            if noun == "live report" and age_s > _STOPPED_S:
+                text += ": the monitor seems to have stopped"
             yield untold(clause, f"{text}; whether it moves, --wait {_WATCH_S[noun]} watches")
         return
     watched_ms, moved_ms = watched[-1].asked_at - watched[0].asked_at, watched[-1].at - watched[0].at

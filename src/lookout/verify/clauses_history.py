@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from lookout.core.instants import format_second
 from lookout.verify.documents import (
-    SCHEMA_VERSION,
     Identity,
     Json,
     Unreadable,
@@ -16,6 +15,7 @@ from lookout.verify.documents import (
     instant,
     is_integer,
     name_of,
+    readable,
     second,
 )
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
@@ -79,16 +79,12 @@ class LiveRows(NamedTuple):
 
 def history_findings(body: bytes, live: LiveRows | None) -> Iterator[Finding]:
     """What a history shows of the clauses H; ``live`` is there if the live report could be read."""
-    history = decoded(body)
-    if isinstance(history, Unreadable):
-        yield failed("H1", f"history: {history.why}")
-        return
-    version, rows = history.get("schemaVersion"), history.get("rows")
-    if is_integer(version) and version != SCHEMA_VERSION:
-        yield untold("H1", f"history: schemaVersion {version}: a version that is not known here")
+    history = readable(body, "history", "H1")
+    if isinstance(history, Finding):
+        yield history
         return
     yield from _fields(history)
-    frame = _frame(history)
+    frame, rows = _frame(history), history.get("rows")
     if frame is not None:
         yield from _borders(history, frame)
     if isinstance(rows, list):

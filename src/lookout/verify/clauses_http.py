@@ -6,14 +6,13 @@ from typing import Final
 from lookout.verify.asking import Answer, NoAnswer, Reply
 from lookout.verify.documents import difference
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
-from lookout.verify.headers import JSON, is_json, missing, same_list
+from lookout.verify.headers import API_CODES, JSON, is_json, missing, same_list
 from lookout.verify.visit import QUERY, Endpoint, opaque_tag
 
 _CACHING: Final = {
     "live report": ("A9", "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"),
     "history": ("A10", "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"),
 }
-_API_CODES: Final = (200, 204, 304, 405, 503)
 
 
 def document_findings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
@@ -43,7 +42,8 @@ def _reachable(endpoint: Endpoint, first: Reply) -> Iterator[Finding]:
         where = quoted(first.header("location"))
         yield failed("A1", f"{noun}: {code} to {where} instead of 200; redirects are not followed")
     else:
-        yield failed("A1", f"{noun}: GET gets {code} instead of 200")
+        hint = "; is this the base address, and --protocol right?" if code == 404 and noun == "live report" else ""
+        yield failed("A1", f"{noun}: GET gets {code} instead of 200{hint}")
 
 
 def _documents(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
@@ -136,7 +136,7 @@ def _callers(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     elif bare.http_code not in (200, 429):
         told = untold if cache else failed
         yield told("A14", f"{noun}: a request without any header but Host gets {bare.http_code}")
-    for _, answer in endpoint.answers(*_API_CODES):
+    for _, answer in endpoint.answers(*API_CODES):
         if answer.header("set-cookie"):
             told = untold if cache else failed
             yield told("A14", f"{noun}: it sets a cookie, by which callers could be known")

@@ -8,14 +8,12 @@ from typing import Final
 from lookout.core.model import LARGEST_METRIC, SERVICES
 from lookout.verify.clauses_status import ACTIONABLE, EVALUATED, FAILED, REASONS, STATUSES, status_findings
 from lookout.verify.documents import (
-    SCHEMA_VERSION,
     Json,
-    Unreadable,
-    decoded,
     identities,
     instant,
     is_integer,
     name_of,
+    readable,
 )
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 
@@ -39,15 +37,12 @@ _COMPARED: Final = ("ppoi", "indexer", "hosted-indexer")
 
 def live_findings(body: bytes) -> Iterator[Finding]:
     """What a live report shows of the clauses R and S, and of M15."""
-    report = decoded(body)
-    if isinstance(report, Unreadable):
-        yield failed("R1", f"live report: {report.why}")
+    report = readable(body, "live report", "R1")
+    if isinstance(report, Finding):
+        yield report
         return
-    version, checks = report.get("schemaVersion"), report.get("checks")
-    if is_integer(version) and version != SCHEMA_VERSION:
-        yield untold("R1", f"live report: schemaVersion {version}: a version that is not known here")
-        return
-    if not is_integer(version):
+    checks = report.get("checks")
+    if not is_integer(report.get("schemaVersion")):
         yield failed("R1", f"live report: schemaVersion is {_said(report, 'schemaVersion')}, and not the integer 1")
     generated_at = instant(report.get("generatedAt"))
     if "generatedAt" not in report:

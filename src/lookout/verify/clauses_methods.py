@@ -6,7 +6,17 @@ from typing import Final
 from lookout.verify.asking import Answer, NoAnswer
 from lookout.verify.documents import Unreadable, decoded
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
-from lookout.verify.headers import ALLOW_ORIGIN, EXPOSE, METHODS, is_json, is_the_caches, missing, parts, same_list
+from lookout.verify.headers import (
+    ALLOW_ORIGIN,
+    API_CODES,
+    EXPOSE,
+    METHODS,
+    is_json,
+    is_the_caches,
+    missing,
+    parts,
+    same_list,
+)
 from lookout.verify.visit import OTHER_METHODS, Endpoint
 
 _PREFLIGHT: Final = {
@@ -25,7 +35,6 @@ _OWN: Final = (
     ALLOW_ORIGIN,
     EXPOSE,
 )
-_API_CODES: Final = (200, 204, 304, 405, 503)
 _ERROR_CODES: Final = (405, 503)
 
 
@@ -122,8 +131,8 @@ def _preflights(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
 
 def _cors(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     noun = endpoint.noun
-    seen = sorted({answer.http_code for _, answer in endpoint.answers(*_API_CODES)})
-    for asked, answer in endpoint.answers(*_API_CODES):
+    seen = sorted({answer.http_code for _, answer in endpoint.answers(*API_CODES)})
+    for asked, answer in endpoint.answers(*API_CODES):
         at = f"{noun}: {answer.http_code} to {asked.request.method} ({asked.name})"
         if answer.each(ALLOW_ORIGIN) != ["*"] or not _exposes_etag(answer):
             allow, expose = answer.header(ALLOW_ORIGIN), answer.header(EXPOSE)

@@ -3,8 +3,8 @@
 import json
 from typing import Any, Final, NamedTuple, TypeGuard
 
-from lookout.core.instants import parse_instant
-from lookout.verify.findings import quoted
+from lookout.core.instants import parse_instant, parse_second
+from lookout.verify.findings import Finding, failed, quoted, untold
 
 SCHEMA_VERSION: Final = 1
 
@@ -25,6 +25,17 @@ def decoded(body: bytes) -> Json | Unreadable:
     return found if isinstance(found, dict) else Unreadable(f"not a JSON object but {quoted(found)}")
 
 
+def readable(body: bytes, noun: str, clause: str) -> Json | Finding:
+    """The document in a body, or all there is to be said of one that cannot be read, or not by what is known here."""
+    document = decoded(body)
+    if isinstance(document, Unreadable):
+        return failed(clause, f"{noun}: {document.why}")
+    version = document.get("schemaVersion")
+    if is_integer(version) and version != SCHEMA_VERSION:
+        return untold(clause, f"{noun}: schemaVersion {version}: a version that is not known here")
+    return document
+
+
 def is_integer(found: object) -> TypeGuard[int]:
     return isinstance(found, int) and not isinstance(found, bool)
 
@@ -39,7 +50,10 @@ def instant(found: object) -> int | None:
 
 def second(found: object) -> int | None:
     """An instant without a fraction, or None."""
-    return instant(f"{found[:-1]}.000Z") if isinstance(found, str) and found.endswith("Z") else None
+    try:
+        return parse_second(found) if isinstance(found, str) else None
+    except ValueError:
+        return None
 
 
 def name_of(row: Json) -> str:

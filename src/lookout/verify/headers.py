@@ -7,6 +7,8 @@ from lookout.verify.findings import Finding, failed, untold
 from lookout.verify.visit import Endpoint
 
 METHODS: Final = "GET, HEAD, OPTIONS"
+# Of the API itself: 404 and 429 are the gateway's.
+API_CODES: Final = (200, 204, 304, 405, 503)
 JSON: Final = "application/json; charset=utf-8"
 ALLOW_ORIGIN: Final = "access-control-allow-origin"
 EXPOSE: Final = "access-control-expose-headers"

@@ -49,5 +49,7 @@ def show(console: Console, visit: Visit, findings: list[Finding]) -> None:
         console.print(f"Not to be seen in this visit: {', '.join(never)}", highlight=False)
     told = counts(findings)
     console.print(
-        f"{told['pass']} clauses pass, {told['fail']} fail, {told['could not tell']} could not be told", highlight=False
+        f"Of {len(findings)} clauses {told['pass']} pass, {told['fail']} fail,"
+        f" {told['could not tell']} could not be told",
+        highlight=False,
     )

@@ -2,19 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import count
 from typing import Final, NamedTuple
 
 from lookout.clock import Clock
 from lookout.verify.asking import Address, Answer, Asker, Headers, NoAnswer, Reply, Request
 
 MOST_PER_PATH: Final = 40
-WITHIN_S: Final = 20  # the last request begins by then, watching aside
 _MOST_UNANSWERED: Final = 3
 # A caller may be let through up to twice the limit where an edge counts by calendar minute (E2).
 LIMIT_PER_MINUTE: Final = 120
 _MOST_TO_BE_REFUSED: Final = 2 * LIMIT_PER_MINUTE + 5
-_LIMIT_WITHIN_S: Final = 50
 
 _NAME: Final = "lookout-verify"
 _IDENTITY: Final = ("Accept-Encoding", "identity")
@@ -79,12 +76,15 @@ class Visit(NamedTuple):
 
 
 class Wishes(NamedTuple):
-    """How a visit is to be made."""
+    """How a visit is to be made. Its last request begins within ``within_s``; to watch and to try the limit take their
+    time after that."""
 
     protocol: str = "protocol"
     timeout_s: float = 5
     wait_s: float = 0
     rate_limit: bool = False
+    within_s: float = 20
+    limit_within_s: float = 50
 
 
 def visit(
@@ -128,7 +128,7 @@ class _Visitor:
         self._asker = asker
         self._progress = progress
         self._unanswered = 0  # in a row
-        self.allow(WITHIN_S)
+        self.allow(wishes.within_s)
 
     def allow(self, within_s: float) -> None:
         """Let requests begin for so long from now."""
@@ -254,15 +254,12 @@ def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float],
 
 def _until_refused(live: _Path, visitor: _Visitor) -> Limit:
     """Ask until refused (E2), and then once more for the whole page; HEAD requests count too, and cost least."""
-    visitor.allow(_LIMIT_WITHIN_S)
+    visitor.allow(visitor.wishes.limit_within_s)
     head, get = (Request(method, live.path, _USUAL) for method in ("HEAD", "GET"))
     first_at, before = live.asked[0].at, len(live.asked)
-    for made in count(before + 1):
-        reply = visitor.ask(head)
-        took_ms = visitor.clock.elapsed_ms() - first_at
-        refused = isinstance(reply, Answer) and reply.http_code == 429
-        if refused or isinstance(reply, NoAnswer):
-            return Limit(made, took_ms, visitor.ask(get) if refused else reply)
-        if made - before >= _MOST_TO_BE_REFUSED:
-            return Limit(made, took_ms, reply)
-    raise AssertionError("count() has no end")
+    made, reply = before + 1, visitor.ask(head)
+    while isinstance(reply, Answer) and reply.http_code != 429 and made < before + _MOST_TO_BE_REFUSED:
+        made, reply = made + 1, visitor.ask(head)
+    took_ms = visitor.clock.elapsed_ms() - first_at
+    refused = isinstance(reply, Answer) and reply.http_code == 429
+    return Limit(made, took_ms, visitor.ask(get) if refused else reply)

@@ -16,6 +16,8 @@ from lookout.wiring.stores import reader_of, sqlite_path
 def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]:
     """What the new backup holds, and its size. Monitor and servers may be running. StoreError if the store or the file
     cannot be used, or the store holds nothing that could be restored."""
+    if not out.absolute().parent.is_dir():
+        raise StoreError(f"{out}: there is no folder {out.parent}; make it first")
     snapshot = _snapshot_of(settings, folder)
     contents = _checked(snapshot, "the store")
     return contents, write_file(snapshot, out)

@@ -1,42 +1,53 @@
 """The whole service on simulated upstreams, with a past that they have lived through already."""
 
 import asyncio
-import socket
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 import aiohttp
 
-from lookout.api.mirror import paths
 from lookout.clock import SystemClock
 from lookout.config import read_config
+from lookout.core.history import DAY_MS
 from lookout.core.pieces import encode_changes
+from lookout.core.wire import paths
+from lookout.host_port import host_and_port
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
+from lookout.settings import Settings
+from lookout.sim.announcing import REQUIRED_LIST
 from lookout.sim.layout import LAUNCH, ChainLayout
 from lookout.sim.server import serving, wall_clock
 from lookout.sim.upstreams import launch_world
 from lookout.sim.world import World
 from lookout.store.sqlite import open_writer
+from lookout.wiring.listening import a_free_port
 from lookout.wiring.together import monitor_and_serve
 
-_DAY_MS: Final = 86_400_000
 _LOOK_EVERY_S: Final = 0.1
-_REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 _NAMES: Final = {1: "Ethereum", 42161: "Arbitrum One", 137: "Polygon", 56: "BNB Smart Chain", 11155111: "Sepolia"}
 
 
-def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> World:
+class Demo(NamedTuple):
+    """What has been lived through. ``upstreams`` is where the world's upstreams are to be, as HOST:PORT."""
+
+    settings: Settings
+    world: World
+    upstreams: str
+
+
+def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> Demo:
     """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now.
     ``progress`` is told the part that is done, from 0 to 1."""
     now = SystemClock().now()
     world = launch_world(seed, now)
+    upstreams = f"127.0.0.1:{a_free_port()}"
     config = folder / "lookout.toml"
-    config.write_text(_config(listen))
+    config.write_text(_config(listen, f"http://{upstreams}"))
     settings = read_config(config)
-    past_ms = settings.history.retention_days * _DAY_MS
+    past_ms = settings.history.retention_days * DAY_MS
     ledger = rehearse(
         settings.plan(),
         world,
@@ -47,15 +58,13 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
     with closing(open_writer(folder / "lookout.db")) as writer:
         writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
     progress(1)
-    config.write_text(_config(listen))  # with ports that are free now, and not only were before
-    return world
+    return Demo(settings, world, upstreams)
 
 
-async def live_on(folder: Path, world: World, ready: Callable[[], None]) -> None:
+async def live_on(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
     """Run the service on the simulated upstreams until cancelled; ``ready`` is called once it answers."""
-    settings = read_config(folder / "lookout.toml")
-    host, port = settings.chains[0].rpc[0].split("/")[2].split(":")
-    async with serving(host, int(port), world, wall_clock):
+    settings = demo.settings
+    async with serving(*host_and_port(demo.upstreams), demo.world, wall_clock):
         url = f"http://{settings.server.listen}{paths(settings.protocol)[0]}"
         announcing = asyncio.create_task(_announce(url, ready), name="announce")
         try:
@@ -80,20 +89,15 @@ async def _answers(http: aiohttp.ClientSession, url: str) -> bool:
         return False
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
-
-
-def _config(listen: str) -> str:
-    base, chain_ids = f"http://127.0.0.1:{_free_port()}", [chain.chain_id for chain in LAUNCH]
+def _config(listen: str, base: str) -> str:
+    chain_ids = [chain.chain_id for chain in LAUNCH]
     return f"""
 [server]
 listen = "{listen}"
 
 [admin]
-monitor = "127.0.0.1:{_free_port()}"
-server = "127.0.0.1:{_free_port()}"
+monitor = "127.0.0.1:{a_free_port()}"
+server = "127.0.0.1:{a_free_port()}"
 
 [log]
 level = "warning"
@@ -101,7 +105,7 @@ level = "warning"
 {"".join(_chain(chain, base) for chain in LAUNCH)}
 [ppoi]
 url = "{base}/ppoi"
-required_list = "{_REQUIRED_LIST}"
+required_list = "{REQUIRED_LIST}"
 chains = {chain_ids}
 
 [messaging]

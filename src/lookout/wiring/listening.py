@@ -1,22 +1,15 @@
 """Addresses to listen on."""
 
 import os
+import secrets
 import socket
+from contextlib import suppress
+
+from lookout.host_port import host_and_port
 
 
 class ListenError(Exception):
     """The address cannot be listened on; the text says which and why."""
-
-
-def host_and_port(address: str) -> tuple[str, int]:
-    """Of ``HOST:PORT``, where an IPv6 host stands in brackets."""
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)
-
-
-def written(host: str, port: int) -> str:
-    """``HOST:PORT``."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def free(address: str) -> tuple[str, int]:
@@ -37,3 +30,11 @@ def free(address: str) -> tuple[str, int]:
         why = os.strerror(error.errno) if error.errno is not None else str(error)
         raise ListenError(f"{address}: {why}") from None
     return bound_host, bound_port
+
+
+def a_free_port() -> int:
+    """Below those that the system gives to outgoing connections: one of them could take it before its server does."""
+    while True:
+        port = secrets.choice(range(10_000, 32_000))
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from contextlib import suppress
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from structlog.tracebacks import ExceptionDictTransformer
 from lookout.settings import Log
 
 _STANDARD_ERROR: Final = 2
+_CUT_OFF: Final = re.compile(r"Killing worker-\d+ after it refused to gracefully stop")
 
 # For libraries that tell their troubles to the standard library's logging.
 LIBRARIES: Final[dict[str, Any]] = {
@@ -55,4 +57,7 @@ class Forwarding(logging.Handler):
     """A library's lines, among ours and in their form."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        if _CUT_OFF.match(record.getMessage()):  # a reader's doing, in words that sound like a fault
+            structlog.get_logger("server").info("requests that were not finished were cut off")
+            return
         structlog.get_logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info)

@@ -13,7 +13,7 @@ import structlog
 from lookout.admin import process_registry
 from lookout.clock import SystemClock
 from lookout.monitor.instruments import Instruments
-from lookout.monitor.recording import Recorder
+from lookout.monitor.recording import LogFile, Recorder
 from lookout.monitor.running import Apply, run_monitor
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Settings
@@ -85,7 +85,7 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
 def _recorder(settings: Settings, folder: Path) -> Recorder | None:
     if not settings.monitor.record:
         return None
-    return Recorder(folder / settings.monitor.record, settings.monitor.record_max_mb * 1_000_000)
+    return Recorder(LogFile(folder / settings.monitor.record, settings.monitor.record_max_mb * 1_000_000))
 
 
 async def _close(writer: Writer) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
+WRONG_USE: Final = 2  # the exit code for what only another command line or configuration can mend
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
 

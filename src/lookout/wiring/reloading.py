@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import unquote
 
 import msgspec
 import structlog
@@ -18,7 +19,6 @@ from lookout.clock import Clock
 from lookout.config import ConfigError, read_config
 from lookout.core.model import Check
 from lookout.monitor.instruments import Instruments
-from lookout.monitor.running import asked_for
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Chain, Settings
 from lookout.wiring.log import configure_log
@@ -70,8 +70,12 @@ class Reloader:
         """Ask for a reload, on the event loop, without waiting for it."""
         self._asked.set()
 
-    def answer(self) -> Reply:
-        """Reload, and tell what came of it. For a thread beside the event loop."""
+    def answer(self, meant: str | None = None) -> Reply:
+        """Reload, and tell what came of it, unless another file is meant, percent-encoded. For a thread beside the
+        event loop."""
+        if meant is not None and not _is_one_file(Path(unquote(meant)), self._path):
+            another = f"the monitor has another configuration, {self._path}; nothing was read again"
+            return _reply(HTTPStatus.CONFLICT, {"error": another})
         if self._loop is None:
             return _reply(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "the monitor is not ready to reload"})
         reload = asyncio.run_coroutine_threadsafe(self.reload(), self._loop)
@@ -130,7 +134,7 @@ class Reloader:
         with DaemonThread("read the configuration") as thread:
             try:
                 async with asyncio.timeout(READ_WITHIN_S):
-                    await thread.call(lambda: read.append(read_config(self._path, sends=True)))
+                    await thread.call(lambda: read.append(read_config(self._path, judge_targets=True)))
             except TimeoutError:
                 raise ConfigError(self._path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
         return read[0]
@@ -143,7 +147,7 @@ class Reloader:
 
     def _check_that_something_is_watched(self, new: Settings) -> None:
         """A file that a full disk left empty is valid, and would empty the report."""
-        if asked_for(self.settings) and not asked_for(new):
+        if self.settings.asked() and not new.asked():
             raise ConfigError(self._path, ["names nothing to watch; restart the monitor if that is meant"])
 
     def _apply(self, new: Settings) -> Reloaded:
@@ -165,12 +169,19 @@ class Reloader:
         return reloaded
 
 
+def _is_one_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one == other
+
+
 def compared(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
     """What a reload changes, and what only a restart would. ``served`` is what a server beside the monitor has."""
     others = _NOT_THE_MONITORS if served is None else _NOBODYS
     keys = [key for key in _changed_keys(old, new) if not others & {key, key.partition(".")[0]}]
     server_log = new.log if served is None else served.log
-    checks, checks_before = asked_for(new), asked_for(old)
+    checks, checks_before = new.asked(), old.asked()
     rpc, rpc_before = ({chain.id: chain for chain in settings.chains} for settings in (new, old))
     both = [check for check in checks if check in checks_before]
     sources = (_source(check) for check in both if checks[check] != checks_before[check])

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Container
 from functools import partial
 from pathlib import Path
@@ -20,12 +21,13 @@ from lookout.api.following import Follower
 from lookout.api.instruments import Instruments
 from lookout.api.limiting import Limiter
 from lookout.clock import SystemClock
-from lookout.config import read_config
+from lookout.config import ConfigError, read_config
+from lookout.host_port import written
 from lookout.settings import Settings
 from lookout.wiring.admin import admin_port
-from lookout.wiring.listening import ListenError, free, written
+from lookout.wiring.listening import ListenError, free
 from lookout.wiring.log import LIBRARIES, configure_log
-from lookout.wiring.process import allow_many_connections, stopping_signals
+from lookout.wiring.process import WRONG_USE, allow_many_connections
 from lookout.wiring.stores import reader_of
 from lookout.wiring.worker import front_of, worker
 
@@ -37,8 +39,8 @@ _LAST_WORDS_S: Final = 2
 log = structlog.get_logger("server")
 
 
-def serve(settings: Settings, folder: Path) -> None:
-    """Answer requests until SIGINT or SIGTERM; paths in the settings are relative to ``folder``.
+def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals]) -> None:
+    """Answer requests until one of these signals; paths in the settings are relative to ``folder``.
 
     StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
     """
@@ -67,7 +69,7 @@ def serve(settings: Settings, folder: Path) -> None:
         log_level=LogLevels.warning,
         log_dictconfig=LIBRARIES,
     )
-    server.on_startup(partial(_end_at, stopping_signals(), server.signal_handler_interrupt))
+    server.on_startup(partial(_end_at, stopping, server.signal_handler_interrupt))
     with admin_port("admin.server", settings.admin.server, registry, instruments.readiness):
         log.info("serving", address=written(host, port), workers=workers)
         loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts)
@@ -88,9 +90,14 @@ def _end_at(stopping: Container[signal.Signals], end: Callable[..., None]) -> No
 
 
 def asgi() -> AsgiApplication:
-    """The application for another ASGI server, in one process; LOOKOUT_CONFIG names the configuration file."""
+    """The application for another ASGI server, in one process; LOOKOUT_CONFIG names the configuration file. SystemExit,
+    after what is wrong with it was said, if it cannot be used."""
     path = Path(os.environ.get("LOOKOUT_CONFIG", "lookout.toml"))
-    settings = read_config(path)
+    try:
+        settings = read_config(path)
+    except ConfigError as error:
+        sys.stderr.writelines(f"lookout: {problem}\n" for problem in error.problems)
+        raise SystemExit(WRONG_USE) from None
     configure_log(settings.log)
     front = front_of(settings, path.absolute().parent, _limiter(settings, 1), Counts(1))
     return AsgiApplication(front, Follower(front))

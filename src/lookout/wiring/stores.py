@@ -52,7 +52,7 @@ def reader_of(settings: Settings, folder: Path) -> Reader:
     url = settings.store.url
     if path := sqlite_path(url, folder):
         return sqlite.SqliteReader(path)
-    from lookout.store.postgres import PostgresReader  # only who uses it pays for loading it
+    from lookout.store.postgres_reader import PostgresReader  # only who uses it pays for loading it
 
     return PostgresReader(url)
 

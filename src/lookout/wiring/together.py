@@ -5,20 +5,30 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import structlog
 
+from lookout.admin import AdminError
 from lookout.settings import Settings
 from lookout.wiring.monitor import monitor
+from lookout.wiring.process import WRONG_USE
 from lookout.wiring.reloading import Reloader
 
 _TO_END_S: Final = 5.0
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
-_WRONG_USE: Final = 2
+# A terminal's Ctrl-C reaches every process; this one alone says when the server ends. The child ignores it before it
+# reads anything, and so do those that it starts.
+CHILD: Final = """\
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+from lookout.wiring.child import main
+main()
+"""
 
 log = structlog.get_logger("run")
 
@@ -34,7 +44,9 @@ class ServerEndedError(Exception):
 async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Both, until this is cancelled, the monitor ends or the server cannot be run. Paths in the settings are relative
     to ``folder``. A server that dies is started again: that is nothing that the monitor should suffer from. With a
-    reloader, whose settings these are, the monitor goes by those in force, and so does a server started later."""
+    reloader, whose settings these are, the monitor goes by those in force, and so does a server started later.
+    AdminError if an admin port is where something else of theirs listens."""
+    _check_addresses(settings)
     monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
     in_force = (lambda: settings) if reloader is None else reloader.for_server
     serving = asyncio.create_task(_keep_serving(in_force, folder), name="serve")
@@ -48,13 +60,22 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
         await asyncio.gather(monitoring, serving, return_exceptions=True)
 
 
+def _check_addresses(settings: Settings) -> None:
+    """For here alone: a monitor and a server on machines of their own may have the same ones."""
+    admin = settings.admin
+    ours = {"server.listen": settings.server.listen, "admin.monitor": admin.monitor, "admin.server": admin.server}
+    for (other, taken), (key, address) in combinations(ours.items(), 2):
+        if address == taken != "" and not address.endswith(":0"):
+            raise AdminError(f"{key}: has to be another address than {other}: lookout run listens on both")
+
+
 async def _keep_serving(in_force: Callable[[], Settings], folder: Path) -> None:
     wait_s = _FIRST_WAIT_S
     while True:
         began_s = asyncio.get_running_loop().time()
         async with _a_server(in_force(), folder) as server:
             code = await server.wait()
-        if code == _WRONG_USE:
+        if code == WRONG_USE:
             raise ServerEndedError(code)
         if asyncio.get_running_loop().time() - began_s > _LONGEST_WAIT_S:
             wait_s = _FIRST_WAIT_S
@@ -69,8 +90,9 @@ def _ending(code: int) -> str:
 
 @asynccontextmanager
 async def _a_server(settings: Settings, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    command = (sys.executable, "-m", "lookout.wiring.child", str(folder))
-    server = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CHILD, str(folder), stdin=asyncio.subprocess.PIPE
+    )
     try:
         if server.stdin is not None:
             server.stdin.write(msgspec.json.encode(settings) + b"\n")  # and stays open for as long as we live

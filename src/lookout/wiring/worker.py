@@ -9,11 +9,12 @@ from lookout.api.counting import Counts
 from lookout.api.following import Follower
 from lookout.api.front import Front
 from lookout.api.limiting import Limiter
-from lookout.api.mirror import Mirror, paths
+from lookout.api.mirror import Mirror
 from lookout.api.replies import passing
 from lookout.api.rsgi import RsgiApplication
 from lookout.api.site import assets, site, status_page
 from lookout.clock import SystemClock
+from lookout.core.wire import paths
 from lookout.feeds.making import make
 from lookout.feeds.picture import Names
 from lookout.page import rendering
@@ -50,7 +51,7 @@ def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: 
         settings.protocol,
         round(settings.server.history_unreadable_s * 1000),
         site(settings.protocol) | assets(rendering.assets()),
-        lambda live: status_page(rendering.render(live, live_path, history_path)),
+        lambda live: status_page(rendering.render(live, live_path, history_path, names.chains)),
         lambda *seen: passing(make(names, *seen)),
     )
     return Front(mirror, Callers(settings.server.trusted_proxies), limiter, counts.own(), clock)

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from lookout.store import postgres, sqlite
+from lookout.store.postgres_reader import PostgresReader
 from lookout.store.protocol import Reader, Writer
-from tests.contract.store.stores import Store
+from tests.contract.store.stores import Opened, Store
+from tests.lending import or_skipped
+from tests.opening import once_free
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian
 
 HOLD = """
@@ -29,7 +32,7 @@ POSTGRES = (from_a_wheel(), from_debian())
 def servers() -> Iterator[Callable[[Programs], Postgres]]:
     """Starts each server that a test asks for, once."""
     with ExitStack() as running:
-        yield cache(lambda programs: running.enter_context(a_postgres(programs)))
+        yield cache(lambda programs: running.enter_context(or_skipped(a_postgres(programs))))
 
 
 @pytest.fixture(params=POSTGRES)
@@ -48,7 +51,7 @@ def url(server: Postgres, database: str) -> str:
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[[Writer | Reader], None]]:
+def opened() -> Iterator[Opened]:
     """Closes what a test opened."""
     sides: list[Writer | Reader] = []
     yield sides.append
@@ -56,12 +59,27 @@ def opened() -> Iterator[Callable[[Writer | Reader], None]]:
         side.close()
 
 
+@pytest.fixture
+def writer(url: str, opened: Opened) -> postgres.PostgresWriter:
+    """Of a PostgreSQL database, as the reader is; the tests of other stores have their own."""
+    writer = postgres.open_writer(url)
+    opened(writer)
+    return writer
+
+
+@pytest.fixture
+def reader(url: str, opened: Opened) -> PostgresReader:
+    reader = PostgresReader(url)
+    opened(reader)
+    return reader
+
+
 @pytest.fixture(params=["sqlite", *POSTGRES])
 def store(request: pytest.FixtureRequest, tmp_path: Path, servers: Callable[[Programs], Postgres]) -> Store:
     if request.param == "sqlite":
         path = tmp_path / "lookout.db"
         return Store(
-            lambda wait_s: sqlite.open_writer(path, wait_s),
+            lambda wait_s: once_free(lambda: sqlite.open_writer(path), wait_s),
             lambda: sqlite.SqliteReader(path),
             0,
             (HOLD.format(module="sqlite", place="Path(sys.argv[1])"), str(path)),
@@ -69,8 +87,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, servers: Callable[[Pro
     server = servers(request.param)
     url = server.url(server.a_database())
     return Store(
-        lambda wait_s: postgres.open_writer(url, wait_s),
-        lambda: postgres.PostgresReader(url),
+        lambda wait_s: once_free(lambda: postgres.open_writer(url), wait_s),
+        lambda: PostgresReader(url),
         1.5,
         (HOLD.format(module="postgres", place="sys.argv[1]"), url),
     )

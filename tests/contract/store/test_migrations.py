@@ -20,6 +20,8 @@ from lookout.core.model import Check
 from lookout.core.pieces import decode_state
 from lookout.core.wire import Document, etag
 from lookout.store import postgres, postgres_schema, sqlite
+from lookout.store.postgres_reader import PostgresReader
+from lookout.store.postgres_session import Address
 from lookout.store.protocol import DocumentName, Reader, StoreError, Writer
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 from tests.contract.store import kept
@@ -32,7 +34,7 @@ WATCHED: Final = (MESSAGING, PPOI, BROADCASTERS, INDEXER, *(Check(n, 137) for n 
 TIME_S: Final = 60
 # What a version after today's might do.
 STEP: Final = "ALTER TABLE documents ADD COLUMN note TEXT; UPDATE documents SET note = 'kept';"
-POSTGRES_STEP: Final = "ALTER TABLE lookout.documents ADD note text; UPDATE lookout.documents SET note = 'kept';"
+POSTGRES_STEP: Final = "CREATE TABLE lookout.noted AS SELECT *, 'kept'::text AS note FROM lookout.documents;"
 KILLED: Final = f"""
 import os, signal, sqlite3, sys
 from lookout.store.sqlite import STEPS, bring_up_to_date
@@ -99,7 +101,7 @@ def test_a_file_of_every_version_is_read_and_goes_on(version: int, tmp_path: Pat
 @pytest.mark.parametrize("version", DUMPS)
 def test_a_database_of_every_version_is_read_and_goes_on(version: int, server: Postgres, opened: Opened) -> None:
     database = kept.load(server, DUMPS[version])
-    reader = postgres.PostgresReader(server.url(database))
+    reader = PostgresReader(server.url(database))
     opened(reader)
     before = documents_of(reader)
     writer = postgres.open_writer(server.url(database))
@@ -171,45 +173,34 @@ def test_whoever_is_killed_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, 
     is_whole(documents_of(reader), writer.load())
 
 
-def tomorrow(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    """Make this the version after today's: it differs in nothing but its steps and what they lead to."""
-    tables = postgres_schema._TABLES
-    monkeypatch.setattr(postgres_schema, "_STEPS", (*postgres_schema._STEPS, step))
-    monkeypatch.setattr(postgres_schema, "SCHEMA_VERSION", postgres_schema.SCHEMA_VERSION + 1)
-    monkeypatch.setattr(postgres_schema, "_TABLES", {**tables, "documents": f"{tables['documents']}, note text"})
+def migrate_further(server: Postgres, database: str, step: str) -> None:
+    """As the version after today's would, which has one more step."""
+    address = Address.of(server.url(database))
+    with address.told(), closing(address.connect("lookout monitor")) as session:
+        postgres_schema.migrate(session, address, (*postgres_schema.STEPS, step))
 
 
-def test_a_later_step_of_the_database_keeps_everything(
-    server: Postgres, monkeypatch: pytest.MonkeyPatch, opened: Opened
-) -> None:
+def test_a_later_step_of_the_database_keeps_everything(server: Postgres) -> None:
     database = kept.load(server, DUMPS[postgres_schema.SCHEMA_VERSION])
-    with monkeypatch.context() as later:
-        tomorrow(later, POSTGRES_STEP)
-        writer = postgres.open_writer(server.url(database))
-        opened(writer)
-        reader = postgres.PostgresReader(server.url(database))
-        opened(reader)
-        is_whole(documents_of(reader), writer.load())
-        writer.close()
-    assert server.ask(database, "SELECT DISTINCT note FROM lookout.documents") == [("kept",)]
+    migrate_further(server, database, POSTGRES_STEP)
+    rows = server.ask(database, "SELECT name, body, etag, generated_at, note FROM lookout.noted")
+    pieces = dict(server.ask(database, "SELECT name, piece FROM lookout.pieces"))
+    assert {note for *_, note in rows} == {"kept"}
+    is_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
     before = server.ask(database, "SELECT * FROM lookout.writer")
     with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 2, this one knows 1\)"):
-        postgres.open_writer(server.url(database), wait_s=10)
+        postgres.open_writer(server.url(database))
     assert server.ask(database, "SELECT * FROM lookout.writer") == before
 
 
-def test_a_session_that_ends_in_a_step_leaves_the_database_as_it_was(
-    server: Postgres, monkeypatch: pytest.MonkeyPatch, opened: Opened
-) -> None:
+def test_a_session_that_ends_in_a_step_leaves_the_database_as_it_was(server: Postgres, opened: Opened) -> None:
     database = kept.load(server, DUMPS[postgres_schema.SCHEMA_VERSION])
     before = columns(server, database)
-    with monkeypatch.context() as later:
-        tomorrow(later, f"{POSTGRES_STEP} SELECT pg_terminate_backend(pg_backend_pid());")
-        with pytest.raises(StoreError):
-            postgres.open_writer(server.url(database), wait_s=10)
+    with pytest.raises(StoreError):
+        migrate_further(server, database, f"{POSTGRES_STEP} SELECT pg_terminate_backend(pg_backend_pid());")
     assert columns(server, database) == before
-    writer = postgres.open_writer(server.url(database), wait_s=10)
+    writer = postgres.open_writer(server.url(database))
     opened(writer)
-    reader = postgres.PostgresReader(server.url(database))
+    reader = PostgresReader(server.url(database))
     opened(reader)
     is_whole(documents_of(reader), writer.load())

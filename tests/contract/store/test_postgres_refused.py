@@ -2,19 +2,20 @@
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 
 from lookout.core.pieces import Pieces
-from lookout.store.postgres import PostgresReader, open_writer
-from lookout.store.protocol import Reader, StoreError, StoreUnreachableError, Writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING, written_again
+from lookout.store.postgres import open_writer
+from lookout.store.postgres_reader import PostgresReader
+from lookout.store.protocol import StoreError, StoreUnreachableError
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, written_again
+from tests.opening import once_free
 from tests.postgres import Postgres, from_a_wheel
-
-Opened = Callable[[Writer | Reader], None]
+from tests.waiting import until
 
 PLANTED = "xyzzy-planted"
 RIGHTS = "; docs/operations.md says which rights are needed"
@@ -104,7 +105,7 @@ def test_a_store_that_lost_a_table_is_refused_and_left_alone(
     server.ask(database, f"DROP TABLE lookout.{table}")
     before = everything(server, database)
     with pytest.raises(StoreError, match=f"another application's, or damaged: lookout.{table} is missing"):
-        open_writer(url, wait_s=5)
+        once_free(lambda: open_writer(url))
     assert everything(server, database) == before
 
 
@@ -129,7 +130,7 @@ def test_a_role_needs_no_more_rights_than_documented(server: Postgres, database:
     assert str(caught.value) == f"{place}: permission denied for database {database}{RIGHTS}"
     assert everything(server, database) == {}
     server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {monitor}")
-    writer = open_writer(server.url(database, monitor), wait_s=5)
+    writer = once_free(lambda: open_writer(server.url(database, monitor)))
     opened(writer)
     writer.write({"live": LIVE}, NOTHING)
     reader = PostgresReader(server.url(database, reading))
@@ -151,11 +152,11 @@ def test_a_monitor_without_rights_in_anothers_store_is_refused(server: Postgres,
     server.ask(database, f"CREATE ROLE {database}_guest LOGIN")
     before = everything(server, database)
     with pytest.raises(StoreError, match=f"permission denied for schema lookout{RIGHTS}"):
-        open_writer(server.url(database, f"{database}_guest"), wait_s=5)
+        once_free(lambda: open_writer(server.url(database, f"{database}_guest")))
     server.ask(database, f"GRANT USAGE ON SCHEMA lookout TO {database}_guest")
     server.ask(database, f"GRANT SELECT ON ALL TABLES IN SCHEMA lookout TO {database}_guest")
     with pytest.raises(StoreError, match=f"permission denied for table writer{RIGHTS}"):
-        open_writer(server.url(database, f"{database}_guest"), wait_s=5)
+        once_free(lambda: open_writer(server.url(database, f"{database}_guest")))
     assert everything(server, database) == before
 
 
@@ -177,9 +178,8 @@ def asking_for_a_password(server: Postgres, role: str) -> Iterator[None]:
     rules.write_text(f"local all {role} scram-sha-256\n{before}")
     try:
         server.ask("postgres", "SELECT pg_reload_conf()")
-        until = time.monotonic() + 10
-        while not server.ask("postgres", "SELECT true FROM pg_hba_file_rules WHERE user_name = ARRAY[%s]", role):
-            assert time.monotonic() < until
+        there = "SELECT true FROM pg_hba_file_rules WHERE user_name = ARRAY[%s]"
+        until(lambda: bool(server.ask("postgres", there, role)), "the new rules are read")
         yield
     finally:
         rules.write_text(before)
@@ -191,7 +191,7 @@ def refused(url: str) -> str:
     until = time.monotonic() + 10
     while True:
         try:
-            open_writer(url, wait_s=5).close()
+            once_free(lambda: open_writer(url)).close()
         except StoreUnreachableError as error:
             return "".join(traceback.format_exception(error)).strip()
         assert time.monotonic() < until
@@ -208,7 +208,7 @@ def test_a_password_that_is_wrong_or_expires_is_told_without_it_and_may_be_right
         told = refused(server.url(database, role, f"not-{PLANTED}"))
         assert told.endswith(said)
         assert PLANTED not in told
-        writer = open_writer(server.url(database, role, PLANTED), wait_s=5)
+        writer = once_free(lambda: open_writer(server.url(database, role, PLANTED)))
         opened(writer)
         server.ask(database, f"ALTER ROLE {role} VALID UNTIL '2020-01-01'")
         writer.write({"live": LIVE}, NOTHING)  # a session that there is goes on
@@ -235,7 +235,7 @@ def test_a_database_that_is_read_only_for_a_while_is_waited_for(
     with pytest.raises(StoreUnreachableError, match="cannot execute CREATE SCHEMA in a read-only transaction"):
         open_writer(url)
     make("off")
-    writer = open_writer(url, wait_s=5)
+    writer = once_free(lambda: open_writer(url))
     opened(writer)
     writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
     make("on")

@@ -2,33 +2,19 @@
 
 import os
 import struct
-import time
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from lookout.core.pieces import Pieces
-from lookout.store.postgres import PostgresReader, PostgresWriter, open_writer
+from lookout.store.postgres import open_writer
+from lookout.store.postgres_reader import PostgresReader
 from lookout.store.postgres_session import Session
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
+from tests.opening import once_free
 from tests.postgres import Postgres, from_debian
-
-Opened = Callable[[Writer | Reader], None]
-
-
-@pytest.fixture
-def writer(url: str, opened: Opened) -> PostgresWriter:
-    writer = open_writer(url)
-    opened(writer)
-    return writer
-
-
-@pytest.fixture
-def reader(url: str, opened: Opened) -> PostgresReader:
-    reader = PostgresReader(url)
-    opened(reader)
-    return reader
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
@@ -53,7 +39,7 @@ def test_a_store_that_is_dropped_is_begun_anew(
         writer.write({"live": LIVE}, NOTHING)
     assert str(caught.value) == f"PostgreSQL {database} on {server.folder}: its tables are gone"
     assert (reader.changed(), reader.read("live")) == (False, None)
-    another = open_writer(url, wait_s=5)
+    another = once_free(lambda: open_writer(url))
     opened(another)
     assert another.load() == {}
     another.write({"live": HISTORY}, NOTHING)
@@ -66,7 +52,7 @@ def test_a_store_whose_writer_was_deleted_is_refused(server: Postgres, database:
     with pytest.raises(LostStoreError):
         writer.write({"live": HISTORY}, NOTHING)
     with pytest.raises(StoreError, match=r"or damaged: lookout.writer has 0 rows; restore it from a backup, or give"):
-        open_writer(url, wait_s=5)
+        once_free(lambda: open_writer(url))
     assert server.ask(database, "SELECT name FROM lookout.pieces") == [("a",)]
 
 
@@ -95,17 +81,11 @@ def test_what_strangers_notify_is_not_believed(server: Postgres, database: str, 
     for _ in range(5):
         assert not reader.changed()
     server.ask(database, "SELECT pg_notify('lookout', 'live ' || n) FROM generate_series(1, 20000) n")
-    until_changed(reader)
+    until(reader.changed, "it is told")
     assert reader.read("live") == LIVE
     writer.write({"live": HISTORY}, NOTHING)
-    until_changed(reader)
+    until(reader.changed, "it is told")
     assert reader.read("live") == HISTORY
-
-
-def until_changed(reader: Reader) -> None:
-    until = time.monotonic() + 10
-    while not reader.changed():
-        assert time.monotonic() < until
 
 
 SHADOWS = """
@@ -162,7 +142,7 @@ def test_settings_of_a_role_change_nothing(server: Postgres, database: str, open
     opened(reader)
     for document in (LIVE, HISTORY):
         writer.write({"live": document}, Pieces({"a": b"\\x00'"}, (), whole=True))
-        until_changed(reader)
+        until(reader.changed, "it is told")
         assert reader.read("live") == document
     assert writer.load() == {"a": b"\\x00'"}
 
@@ -192,5 +172,5 @@ def test_a_writer_that_was_frozen_in_the_act_is_replaced(server: Postgres) -> No
             writer._closed.set()  # so that nobody else speaks
             freeze(holders[url])
     for url, holder in holders.items():
-        open_writer(url, wait_s=30).close()
+        once_free(partial(open_writer, url)).close()
         holder.close()

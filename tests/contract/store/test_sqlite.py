@@ -1,18 +1,21 @@
 """What the SQLite file does besides what every store does."""
 
 import os
+import re
 import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from lookout.core.pieces import Pieces
 from lookout.store.protocol import Reader, StoreError, Writer
 from lookout.store.sqlite import SCHEMA_VERSION, SqliteReader, open_writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
+
+REMEDY = "; put a copy of it back, or move it away to begin a new store"
 
 
 @pytest.fixture
@@ -21,14 +24,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def writer(path: Path, opened: Callable[[Writer | Reader], None]) -> Writer:
+def writer(path: Path, opened: Opened) -> Writer:
     writer = open_writer(path)
     opened(writer)
     return writer
 
 
 @pytest.fixture
-def reader(path: Path, opened: Callable[[Writer | Reader], None]) -> Reader:
+def reader(path: Path, opened: Opened) -> Reader:
     reader = SqliteReader(path)
     opened(reader)
     return reader
@@ -81,11 +84,35 @@ def test_a_writer_notices_that_its_file_was_replaced_or_taken_away(path: Path, w
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader: Reader) -> None:
     path.write_bytes(b"my diary, not a database, and long enough to tell" * 100)
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"lookout\.db: file is not a database"):
+    told = re.escape(f"{path}: is damaged (file is not a database){REMEDY}") + r"\Z"
+    with pytest.raises(StoreError, match=told):
         open_writer(path)
-    with pytest.raises(StoreError, match="file is not a database"):
+    with pytest.raises(StoreError, match=told):
         reader.read("live")
     assert path.read_bytes() == before
+
+
+def test_a_file_that_was_cut_short_is_called_damaged_by_whoever_opens_it(path: Path, reader: Reader) -> None:
+    writer = open_writer(path)
+    writer.write({"live": LIVE}, Pieces({"a": b"1" * 50_000}, (), whole=False))
+    writer.close()
+    os.truncate(path, 9_000)
+    told = re.escape(f"{path}: is damaged (database disk image is malformed){REMEDY}") + r"\Z"
+    with pytest.raises(StoreError, match=told):
+        open_writer(path)
+    with pytest.raises(StoreError, match=told):
+        reader.changed()
+
+
+def test_a_file_that_is_damaged_while_it_is_written_to_is_called_that(path: Path, writer: Writer) -> None:
+    writer.write({"live": LIVE}, Pieces({f"{n}": b"1" * 5_000 for n in range(40)}, (), whole=False))
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4_096] + b"\xff" * (len(whole) - 4_096))
+    with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (") + ".*" + re.escape(REMEDY) + r"\Z"):
+        writer.write({"live": LIVE}, Pieces({"7": b"2"}, ("8",), whole=False))
 
 
 def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
@@ -110,8 +137,10 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(path: Path) -> Non
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="No such file or directory"):
-        open_writer(tmp_path / "no" / "such" / "lookout.db")
+    path = tmp_path.resolve() / "no" / "such" / "lookout.db"
+    told = f"{path}: there is no folder {path.parent}; make it first, or change store.url"
+    with pytest.raises(StoreError, match=re.escape(told)):
+        open_writer(path)
 
 
 FULL = """

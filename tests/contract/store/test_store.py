@@ -3,25 +3,24 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 from lookout.store.protocol import Reader, StoreError, Writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Store
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, Store
 
 
 @pytest.fixture
-def writer(store: Store, opened: Callable[[Writer | Reader], None]) -> Writer:
+def writer(store: Store, opened: Opened) -> Writer:
     writer = store.writer(0)
     opened(writer)
     return writer
 
 
 @pytest.fixture
-def reader(store: Store, opened: Callable[[Writer | Reader], None]) -> Reader:
+def reader(store: Store, opened: Opened) -> Reader:
     reader = store.reader()
     opened(reader)
     return reader

@@ -6,6 +6,8 @@ from tests.builders import NOON
 
 
 class SetClock:
+    """A clock that says what it is told to."""
+
     def __init__(self) -> None:
         self.elapsed = 1_000_000
         self.wall = NOON

@@ -82,7 +82,7 @@ def test_no_garbage_raises_or_matches_without_the_tag_standing_in_it(header: str
     "piece", [",", '"', ', "', '",', "W/", ' "a', '"a" ', ",\t ", "*", '"W/"', f"{ETAG} x", f",{ETAG}x"]
 )
 def test_a_hostile_header_takes_time_in_proportion_to_its_length(piece: str) -> None:
-    hostile = piece * (100_000 // len(piece)) + ETAG[:-1] + ETAG
+    hostile = piece * (400_000 // len(piece)) + ETAG[:-1] + ETAG
     began = time.process_time()
     matches(hostile, ETAG)
-    assert time.process_time() - began < 0.1  # what takes time by its square would take minutes
+    assert time.process_time() - began < 20  # on any machine: by the square of its length it would take minutes

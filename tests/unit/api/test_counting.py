@@ -29,7 +29,8 @@ def count_and_stay(counts: Counts, times: int, seen_ms: int, generated_at: int |
     own = counts.own()
     for _ in range(times):
         own.count("live", 200)
-    own.seen(seen_ms, generated_at, new_store_errors=1)
+    own.seen(seen_ms, generated_at)
+    own.failed(1)
     done.set()
     signal.pause()
 
@@ -70,12 +71,34 @@ def killed_and_replaced(
     return start(counts, times, 2_000, NOON + 1)
 
 
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  it is not a folder like others
+
+
+def test_shared_memory_that_nobody_has_any_more_leaves_no_file_open() -> None:
+    files = open_files()
+    for _ in range(20):
+        Limiter(3, 60_000)
+        Counts(1)
+    assert open_files() <= files
+
+
+def test_the_file_stays_open_while_a_row_is_counted_in_since_closing_it_would_give_the_row_away() -> None:
+    files = open_files()
+    own = Counts(1).own()
+    assert open_files() > files + 1, "the mapping has a descriptor of its own"
+    own.count("live", 200)
+    del own
+    assert open_files() <= files
+
+
 def test_a_process_not_seen_for_five_seconds_is_gone_but_what_it_counted_is_not() -> None:
     counts = Counts(1)
     own = counts.own()
     own.count("history", 304)
     assert counts.summary(1_000).generated_at == (), "it has not been seen yet"
-    own.seen(1_000, None, new_store_errors=2)
+    own.seen(1_000, None)
+    own.failed(2)
     assert counts.summary(5_999).generated_at == (None,)
     assert counts.summary(6_000).generated_at == ()
     assert counts.summary(6_000).requests["history", 304] == 1
@@ -110,7 +133,7 @@ def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough
     clock, counts = SetClock(), Counts(1)
     clock.wall = NOON + 10 * SECOND
     for number, at in enumerate(generated_at):  # as if each were a process
-        OwnCounts(counts._row(number)).seen(clock.elapsed, at, 0)
+        OwnCounts(counts._row(number)).seen(clock.elapsed, at)
     assert Instruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
 
 
@@ -163,12 +186,36 @@ def test_the_store_errors_of_a_front_are_told_once_each() -> None:
     assert counts.summary(clock.elapsed).store_errors == 3
 
 
+class FailsWhileAsked(Mirror):
+    """Each time somebody asks for its errors, the other thread has met one more."""
+
+    met = 0
+
+    @property
+    def store_errors(self) -> int:
+        self.met += 1
+        return self.met
+
+    @store_errors.setter
+    def store_errors(self, number: int) -> None:
+        self.met = number
+
+
+def test_an_error_that_the_store_meets_while_errors_are_told_is_told_too() -> None:
+    clock, counts = SetClock(), Counts(1)
+    mirror = FailsWhileAsked(FakeReader(), clock, "protocol", 300_000, {})
+    front = Front(mirror, Callers(()), None, counts.own(), clock)
+    for _ in range(3):
+        front.look_at_the_time()
+        assert counts.summary(clock.elapsed).store_errors == mirror.met
+
+
 def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no_other() -> None:
     clock, counts, registry = SetClock(), Counts(1), process_registry()
     Instruments(registry, counts, clock)
     own = counts.own()
     own.count("live", 200)
-    own.seen(clock.elapsed, NOON, 0)
+    own.seen(clock.elapsed, NOON)
     measured = {
         family.name + ("_total" if family.type == "counter" else ""): (
             family.type,

@@ -5,7 +5,6 @@ from typing import Final
 
 import pytest
 
-from lookout.api.mirror import paths
 from lookout.api.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
@@ -17,7 +16,7 @@ from lookout.api.replies import (
     too_many_requests,
 )
 from lookout.api.responding import respond
-from lookout.core.wire import Document, etag
+from lookout.core.wire import Document, etag, paths
 
 LIVE, HISTORY = paths("protocol")
 LIVE_DOCUMENT: Final = Document(b'{"checks":[]}', etag(b'{"checks":[]}'), 1)

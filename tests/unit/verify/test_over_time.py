@@ -5,12 +5,12 @@ import tracemalloc
 
 import pytest
 
-from lookout.verify import clauses_edge
 from lookout.verify.asking import Answer, NoAnswer, Reply, Request
-from lookout.verify.findings import Verdict
+from lookout.verify.findings import Verdict, untold
 from lookout.verify.judging import judged
 from lookout.verify.visit import Asked, Endpoint, Limit, Visit
 
+STOPPED = "the monitor seems to have stopped"
 PAGE = b"error code: 1015"
 REFUSAL = (("content-type", "text/plain; charset=utf-8"), ("retry-after", "60"))
 
@@ -44,6 +44,19 @@ def a_visit(live: Endpoint, history: Endpoint, limit: Limit | None = None) -> Vi
 def test_a_live_report_that_is_watched(looks: list[tuple[int, int]], verdict: Verdict) -> None:
     visit = a_visit(watched("live report", looks), watched("history", []))
     assert [finding.verdict for finding in judged(visit) if finding.clause == "M5"] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("age_s", "told"),
+    [
+        (150, "live report: generatedAt was 150 s old; whether it moves, --wait 40 watches"),
+        (151, f"live report: generatedAt was 151 s old: {STOPPED}; whether it moves, --wait 40 watches"),
+    ],
+)
+def test_a_report_older_than_its_rows_may_be_is_taken_for_a_stopped_monitor(age_s: int, told: str) -> None:
+    noon = 1_793_880_000_000
+    visit = a_visit(watched("live report", [(0, 0)]), watched("history", []))._replace(at=noon + age_s * 1000)
+    assert [finding for finding in judged(visit) if finding.clause == "M5"] == [untold("M5", told)]
 
 
 def test_a_copy_in_a_cache_may_stand_still_longer() -> None:
@@ -122,11 +135,7 @@ def test_many_histories_are_compared_in_the_memory_of_two() -> None:
     assert most < 12 * len(a_long_history(0))
 
 
-def test_one_history_is_compared_with_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(_body: bytes) -> None:
-        raise AssertionError("there is nothing to compare it with")
-
-    monkeypatch.setattr(clauses_edge, "ended_buckets", read)
+def test_one_history_is_compared_with_none() -> None:
     body = a_long_history(0, rows=1)
     findings = judged(seen_histories(body, bytes(bytearray(body))))
     assert [finding.what for finding in findings if finding.clause == "H16"] == ["only one history was seen"]

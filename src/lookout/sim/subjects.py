@@ -2,13 +2,13 @@
 
 from string import ascii_lowercase
 
-from lookout.sim.faults import Kind
+from lookout.sim.faults import SubjectKind
 from lookout.sim.layout import Layout
 
 
-def subjects_of(layout: Layout) -> dict[str, Kind]:
+def subjects_of(layout: Layout) -> dict[str, SubjectKind]:
     """Every part of every upstream that can go wrong on its own."""
-    subjects: dict[str, Kind] = {}
+    subjects: dict[str, SubjectKind] = {}
     for chain in layout:
         number = chain.chain_id
         subjects[f"rpc/{number}"] = "chain"

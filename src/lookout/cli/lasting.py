@@ -1,0 +1,27 @@
+"""What the commands that monitor have in common: they go on until stopped, and reload when asked."""
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from lookout.admin import AdminError
+from lookout.cli.arguments import fail, settings_of
+from lookout.clock import SystemClock
+from lookout.core.pieces import StateError
+from lookout.settings import Settings
+from lookout.store.protocol import StoreError
+from lookout.wiring.log import configure_log
+from lookout.wiring.process import hold_reloads_back, run_until_stopped
+from lookout.wiring.reloading import Reloader
+
+
+def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]) -> None:
+    """Run the work on these settings, in their folder, until stopped; or the end of the command, with what is wrong."""
+    hold_reloads_back()
+    settings = settings_of(config, judge_targets=True)
+    configure_log(settings.log)
+    reloader = Reloader(config.absolute(), settings, SystemClock())
+    try:
+        run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.ask)
+    except (AdminError, StateError, StoreError) as error:
+        fail(str(error))

@@ -1,0 +1,177 @@
+"""The Python reader over real HTTP, and over connections that misbehave."""
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event
+
+import pytest
+
+from lookout_reader import (
+    Answer,
+    NoAnswer,
+    Row,
+    Update,
+    fetch_with_urllib,
+    find_row,
+    poll,
+    poll_async,
+)
+from tests.contract.polling import NOON, report_text
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers by path."""
+
+    def do_GET(self) -> None:
+        name = self.path.rpartition("/")[2]
+        if name == "hangs-up":
+            self.close_connection = True
+        elif name == "breaks-off":
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"{")
+        elif name == "elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "http://:x/" if self.path.startswith("/nowhere") else "/portal")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif self.headers["If-None-Match"] == '"one"':
+            self.send_response(304)
+            self.end_headers()
+        elif name == "busy":
+            self._answer(503, b'{"error":"unavailable"}', "Retry-After", "30")
+        else:
+            self._answer(200, report_text(NOON).encode() if name == "liveness" else b"<html>", "ETag", '"one"')
+
+    def _answer(self, http_code: int, body: bytes, *header: str) -> None:
+        self.send_response(http_code)
+        self.send_header(*header)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Silence."""
+
+
+@contextlib.contextmanager
+def a_server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.clause("C9", "C10")
+def test_over_real_http_a_304_a_503_and_whatever_else_happens_are_answers_or_none() -> None:
+    with a_server() as base:
+        first = fetch_with_urllib(f"{base}/liveness", {"User-Agent": "a test"})
+        assert isinstance(first, Answer)
+        assert (first.http_code, first.etag, first.body) == (200, '"one"', report_text(NOON).encode())
+        assert first.date is not None
+        again = fetch_with_urllib(f"{base}/liveness", {"If-None-Match": '"one"'})
+        assert isinstance(again, Answer)
+        assert (again.http_code, again.body) == (304, b"")
+        busy = fetch_with_urllib(f"{base}/busy", {})
+        assert isinstance(busy, Answer)
+        assert (busy.http_code, busy.retry_after) == (503, "30")
+        portal = fetch_with_urllib(f"{base}/elsewhere", {})
+        assert isinstance(portal, Answer)
+        assert (portal.http_code, portal.body) == (200, b"<html>")
+        for path in ("hangs-up", "breaks-off", "nowhere/elsewhere"):
+            assert fetch_with_urllib(f"{base}/{path}", {}) == NoAnswer()
+    assert fetch_with_urllib(f"{base}/liveness", {}) == NoAnswer()
+
+
+@pytest.mark.clause("C9", "C10")
+def test_a_real_poll_gives_an_update_and_stops() -> None:
+    stop = Event()
+    with a_server() as base:
+        for update in poll(base, "protocol", history=None, stop=stop):
+            assert update.report is not None
+            assert isinstance(find_row(update.report, "ppoi", 1), Row)
+            stop.set()
+
+        async def first() -> Update:
+            return await anext(poll_async(base, "protocol", history=None))
+
+        assert asyncio.run(first()).report is not None
+
+
+@contextlib.contextmanager
+def a_dripping_server(*parts: bytes) -> Iterator[tuple[str, Event]]:
+    """Sends the last part again and again, ten times a second; tells when its reader has gone."""
+    gone = Event()
+
+    def serve(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            for part in parts[:-1]:
+                connection.sendall(part)
+            for _ in range(200):
+                connection.sendall(parts[-1])
+                time.sleep(0.1)
+            return
+        gone.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", gone
+        thread.join(30)
+
+
+@pytest.mark.clause("C9")
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param((b"HTTP/1.1 200 OK\r\n", b"X: y\r\n"), id="headers"),
+        pytest.param((b"H", b"T"), id="a status line"),
+        pytest.param((b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"{"), id="a body"),
+        pytest.param((b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n{\r\n"), id="chunks"),
+    ],
+)
+def test_an_answer_that_drips_is_given_up_in_time_and_its_connection_closed(
+    parts: tuple[bytes, ...],
+) -> None:
+    with a_dripping_server(*parts) as (base, gone):
+        assert fetch_with_urllib(f"{base}/liveness", {}, timeout_s=0.5) == NoAnswer("no answer in time")
+        assert gone.wait(15)
+
+
+@pytest.mark.clause("C9")
+def test_a_request_under_way_keeps_no_program_from_ending() -> None:
+    code = """
+import asyncio, atexit, sys, threading
+from lookout_reader import poll_async
+
+# Whoever keeps a program from ending has ended before this is called.
+atexit.register(lambda: print([thread.name for thread in threading.enumerate()]))
+
+async def main():
+    try:
+        await asyncio.wait_for(anext(poll_async(sys.argv[1], "protocol")), 0.5)
+    except TimeoutError:
+        print("given up")
+
+asyncio.run(main())
+"""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        base = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        ran = subprocess.run(
+            [sys.executable, "-c", code, base], capture_output=True, text=True, check=False, timeout=60
+        )
+    told = "given up\n['MainThread', 'lookout-reader', 'lookout-reader']\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, told, "")

@@ -1,0 +1,139 @@
+"""Mistakes that people make at a prompt: each is told in a sentence, and ends the command."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+from urllib.request import urlopen
+
+import pytest
+from click.testing import CliRunner
+
+from lookout.cli import main
+from tests.integration.fast import LOOKOUT
+from tests.integration.raw import UVICORN
+
+TIME_S: Final = 60
+
+
+def told(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """The exit code, and what was said and complained of."""
+    ran = subprocess.run([LOOKOUT, *arguments], cwd=folder, capture_output=True, text=True, timeout=TIME_S, check=False)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+@pytest.mark.parametrize("command", ["watch", "verify"])
+@pytest.mark.parametrize("protocol", ["", "a b", "../x?", "..", "a/b"])
+def test_a_protocol_that_is_no_segment_of_a_path_is_refused(command: str, protocol: str, tmp_path: Path) -> None:
+    rule = "a text of letters, digits and . _ ~ - that is neither . nor .."
+    assert told(tmp_path, command, "http://127.0.0.1:9", "--protocol", protocol) == (
+        2,
+        "",
+        f"lookout: --protocol: {protocol!r} is not {rule}\n",
+    )
+
+
+def test_watch_ends_with_whatever_ends_its_polling() -> None:
+    """The option's check is passed by: this is what it keeps people from."""
+    program = "from lookout.cli.watch import watch; watch.callback('http://127.0.0.1:9', '', True)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIME_S, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.endswith("ValueError: no protocol given\n")
+
+
+@pytest.mark.parametrize(
+    ("mistyped", "meant"), [("chek-config", "check-config"), ("verfy", "verify"), ("mointor", "monitor")]
+)
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(mistyped: str, meant: str) -> None:
+    ran = CliRunner().invoke(main, [mistyped, "x"], prog_name="lookout")
+    assert ran.exit_code == 2
+    assert f"No such command {mistyped!r}. Did you mean {meant!r}?" in ran.stderr
+
+
+def test_a_command_that_is_like_none_gets_no_suggestion() -> None:
+    ran = CliRunner().invoke(main, ["xyzzy"], prog_name="lookout")
+    assert ran.exit_code == 2
+    assert ran.stderr.endswith("No such command 'xyzzy'.\n")
+
+
+def test_probing_nothing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "empty.toml").touch()
+    assert told(tmp_path, "probe", "-c", "empty.toml") == (
+        2,
+        "",
+        "lookout: empty.toml: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service\n",
+    )
+
+
+def test_sim_claims_nothing_before_it_listens(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert told(tmp_path, "sim", "--listen", address) == (
+            2,
+            "",
+            f"lookout: --listen: {address}: Address already in use\n",
+        )
+
+
+def test_sim_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [LOOKOUT, "sim", "--listen", "127.0.0.1:0"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            where = re.match(r"simulated upstreams on (http://127\.0\.0\.1:[1-9][0-9]*)/ ", process.stdout.readline())
+            assert where is not None
+            with urlopen(f"{where[1]}/control", timeout=TIME_S) as answer:  # noqa: S310 - its scheme is above
+                assert answer.status == 200
+        finally:
+            process.terminate()
+        assert process.wait(TIME_S) == 0
+
+
+@pytest.mark.parametrize(
+    ("listen", "monitor", "server", "complaint"),
+    [
+        (18080, 18080, 18082, "admin.monitor: has to be another address than server.listen"),
+        (18080, 18081, 18081, "admin.server: has to be another address than admin.monitor"),
+    ],
+)
+def test_run_refuses_one_address_for_two_ports_before_it_starts(
+    listen: int, monitor: int, server: int, complaint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "lookout.toml").write_text(
+        f'[server]\nlisten = "127.0.0.1:{listen}"\n'
+        f'[admin]\nmonitor = "127.0.0.1:{monitor}"\nserver = "127.0.0.1:{server}"\n'
+    )
+    assert told(tmp_path, "check-config", "-c", "lookout.toml") == (0, "ok\n", "")  # fine on two machines
+    assert told(tmp_path, "run", "-c", "lookout.toml") == (
+        2,
+        "",
+        f"lookout: {complaint}: lookout run listens on both\n",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["lookout.toml"]
+
+
+def test_another_server_is_told_what_is_wrong_with_the_configuration_in_a_sentence(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [UVICORN, "--factory", "lookout.wiring.server:asgi"],
+        cwd=tmp_path,
+        env={**os.environ, "LOOKOUT_CONFIG": "nowhere.toml"},
+        capture_output=True,
+        text=True,
+        timeout=TIME_S,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (2, "lookout: nowhere.toml: cannot be read: No such file or directory\n")
+
+
+def test_a_store_in_a_folder_that_is_not_there_is_told_with_its_key(tmp_path: Path) -> None:
+    (tmp_path / "lookout.toml").write_text('[store]\nurl = "sqlite:nowhere/x.db"\n')
+    code, _, complaint = told(tmp_path, "monitor", "-c", "lookout.toml")
+    folder = tmp_path.resolve() / "nowhere"
+    assert code == 2
+    assert complaint.splitlines()[-1] == (
+        f"lookout: {folder}/x.db: there is no folder {folder}; make it first, or change store.url"
+    )
