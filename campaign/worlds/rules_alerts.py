@@ -1,7 +1,7 @@
 """Rules about alerts: people are told what the publications say and nothing else, and of the messages none is lost,
 none comes twice, and none before its turn."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Final, NamedTuple
 
 from campaign.worlds import scene as s
@@ -170,9 +170,10 @@ class NoneComesTwice(Rule):
 
     def __init__(self) -> None:
         self._accepted: dict[s.Message, _Acceptance] = {}
+        self._came: Counter[s.Message] = Counter()
 
     def tried(self, event: s.Tried) -> None:
-        if not event.accepted:
+        if not event.accepted or self._has_a_twin(event.message):
             return
         before = self._accepted.get(event.message)
         if before is not None and before.answers:
@@ -190,6 +191,7 @@ class NoneComesTwice(Rule):
                 self._accepted[event.message] = known._replace(heard_ms=self.scene.ms)
 
     def written(self, event: s.Written) -> None:
+        self._came.update(event.came)
         for message in self._known_to(event.life, event.publication):
             self.broken(f"{message} is still in the store, though it was accepted before {event.publication.at}")
 
@@ -198,13 +200,19 @@ class NoneComesTwice(Rule):
         if event.how != "stopped" or self.scene.ms - self.scene.let_go_ms <= 2 * _SLACK_MS or life.publication is None:
             return
         for message in self.scene.waiting.values():
-            accepted = self._accepted.get(message)
+            accepted = None if self._has_a_twin(message) else self._accepted.get(message)
             if accepted is not None and accepted.life is life and (accepted.heard_ms or 0) > life.publication.ms:
                 self.broken(f"{message} was accepted before {life.name} stopped, which did not store it")
 
+    def _has_a_twin(self, message: s.Message) -> bool:
+        """Two rules that remind of one check within a second do so in the same words: which one was accepted cannot be
+        told."""
+        return self._came[message] > 1
+
     def _known_to(self, life: s.Life, publication: s.Publication) -> list[s.Message]:
         """The messages in the store that this monitor knew to be accepted when it made a publication."""
-        accepted = ((message, self._accepted.get(message)) for message in self.scene.waiting.values())
+        waiting = (message for message in self.scene.waiting.values() if not self._has_a_twin(message))
+        accepted = ((message, self._accepted.get(message)) for message in waiting)
         return [
             message
             for message, each in accepted

@@ -71,7 +71,7 @@ class Publication:
 
 
 class Message(Struct, frozen=True):
-    """A message as it waits in the store. Its words say when, and so are those of no other."""
+    """A message as it waits in the store. Its words say when, to the second, and so are hardly ever another's."""
 
     target: str
     title: str

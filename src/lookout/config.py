@@ -18,7 +18,6 @@ from lookout.contradictions import contradictions, overwriting, unusable_targets
 from lookout.settings import Settings
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
-_NO_LIMIT: Final = 2**53 - 1  # but what JSON can carry
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -46,7 +45,7 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, judg
         raise ConfigError(path, ["not TOML that can be read: a number too long, or nested too deeply"]) from None
     reader = _Reader(environment)
     settings: Settings = reader.table(Settings, tables, "")
-    problems = [*reader.problems, *contradictions(settings, reader.broken), *overwriting(settings, path)]
+    problems = [*reader.problems, *contradictions(settings, reader.broken), *overwriting(settings, path, reader.broken)]
     if judge_targets:
         problems += unusable_targets(settings, reader.broken)
     if problems:
@@ -187,8 +186,7 @@ def _allowed(kind: Any) -> str:
         return "true or false"
     if kind is str:
         return meta.description or f"a text{' that is not empty' if meta.min_length else ''}"
-    what = "a whole number" if kind is int else "a number"
-    return f"{what} from {meta.ge:.15g} to {meta.le:.15g}" if meta.le < _NO_LIMIT else f"{what}, {meta.ge} or more"
+    return f"{'a whole number' if kind is int else 'a number'} from {meta.ge} to {meta.le}"
 
 
 def _bare(kind: Any) -> tuple[Any, Any]:
@@ -197,5 +195,8 @@ def _bare(kind: Any) -> tuple[Any, Any]:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except ValueError:
+        text = "a number that long"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -3,6 +3,7 @@
 Nothing here shows a value that may have come from the environment.
 """
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
@@ -58,7 +59,7 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     for key, address, optional in _addresses(settings):
         if not (optional and address == "") and not is_host_port(address):
             yield f"{key}: has to be HOST:PORT"
-    if settings.admin.server == settings.server.listen:
+    if settings.admin.server == settings.server.listen and not _touches("server", broken):
         yield "admin.server: has to be another address than server.listen"
     if not all(_is_network(proxy) for proxy in settings.server.trusted_proxies):
         yield "server.trusted_proxies: has to hold addresses and CIDR networks"
@@ -77,17 +78,21 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
         yield from _of_rules(settings, broken)
 
 
-def overwriting(settings: Settings, path: Path) -> Iterator[str]:
+def overwriting(settings: Settings, path: Path, broken: Set[str]) -> Iterator[str]:
     """Files that the record would be written into, although they are others'; ``path`` is the configuration's."""
     if not settings.monitor.record:
         return
+    if "\0" in settings.monitor.record or not Path(settings.monitor.record).name:
+        yield "monitor.record: names no file"
+        return
     record = path.parent / settings.monitor.record
-    others = {path.resolve(): "the configuration"}
-    if settings.store.url.startswith("sqlite:"):
-        store = path.parent / settings.store.url.removeprefix("sqlite:")
-        others |= {store.with_name(store.name + end).resolve(): "the store" for end in ("", "-wal", "-shm", "-lock")}
-    for written in (record, record.with_name(record.name + ".1")):
-        if (whose := others.get(written.resolve())) is not None:
+    others = {os.path.realpath(path): "the configuration"}
+    url = settings.store.url
+    if url.startswith("sqlite:") and "\0" not in url and not _touches("store", broken):
+        store = os.path.realpath(path.parent / url.removeprefix("sqlite:"))
+        others |= {store + end: "the store" for end in ("", "-wal", "-shm", "-lock")}
+    for written in (record, f"{record}.1"):
+        if (whose := others.get(os.path.realpath(written))) is not None:
             yield f"monitor.record: would be written into {whose}; choose another file"
 
 

@@ -113,7 +113,7 @@ def _fitting(rows: Sequence[_Shown], head: Sequence[Text], view: View) -> Sequen
     """As many rows as there is room for, those that are not current before the others."""
     if view.height is None:
         return rows
-    lines = sum(-(-line.cell_len // view.width) for line in head)
+    lines = sum(max(1, -(-line.cell_len // view.width)) for line in head)
     room = max(1, view.height - lines - 2)  # the header, and a line for those that are left out
     return rows if len(rows) <= room else sorted(rows, key=lambda shown: shown.effective == "current")[:room]
 

@@ -166,7 +166,9 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 
 def test_what_depends_on_a_table_that_could_not_be_read_is_not_judged(tmp_path: Path) -> None:
     text = CHAIN.replace("id = 1", "id = 0") + "[ppoi]\nurl = 'http://h'\nrequired_list = 'x'\nchains = [1]\n"
-    assert problems(tmp_path, text) == ["chains[0].id: 0 is not allowed; it has to be a whole number, 1 or more"]
+    assert problems(tmp_path, text) == [
+        "chains[0].id: 0 is not allowed; it has to be a whole number from 1 to 9007199254740991"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -221,3 +223,36 @@ def test_a_record_is_not_written_into_what_is_already_something_else(text: str, 
     assert problems(tmp_path, text) == [f"monitor.record: would be written into {whose}; choose another file"]
     (tmp_path / "lookout.toml").write_text(text.replace("record = '", "record = 'log-"))
     assert read_config(tmp_path / "lookout.toml").monitor.record.startswith("log-")
+
+
+@pytest.mark.parametrize("record", ["/", ".", "a\\u0000b"])
+def test_a_record_that_is_no_file_is_told(record: str, tmp_path: Path) -> None:
+    assert problems(tmp_path, f'[monitor]\nrecord = "{record}"') == ["monitor.record: names no file"]
+
+
+@pytest.mark.parametrize("url", ["sqlite:", "sqlite:/", "sqlite:.", "sqlite:a\\u0000b", "sqlite:circle"])
+def test_a_record_beside_a_store_that_is_no_file_breaks_nothing(url: str, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    text = f'[store]\nurl = "{url}"\n[monitor]\nrecord = "circle"\n[server]\nworkers = 0'
+    told = problems(tmp_path, text)
+    assert told[0] == "server.workers: 0 is not allowed; it has to be a whole number from 1 to 256"
+
+
+def test_a_record_in_the_place_of_a_linked_stores_log_is_told(tmp_path: Path) -> None:
+    (tmp_path / "lookout.db").symlink_to("data.db")
+    text = "[store]\nurl = 'sqlite:lookout.db'\n[monitor]\nrecord = 'data.db-wal'"
+    assert problems(tmp_path, text) == ["monitor.record: would be written into the store; choose another file"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[store]\nurl = 3\n[monitor]\nrecord = 'lookout.db'", "store.url: its value"),
+        ("[server]\nlisten = 8080\n[admin]\nserver = '127.0.0.1:8080'", "server.listen: 8080"),
+        ("[server]\nworkers = 0x" + 5_000 * "f", "server.workers: a number that long is not allowed"),
+        ("[policy]\nfailures_for_unavailable = 9007199254740993", "policy.failures_for_unavailable: 9007199254740993"),
+    ],
+)
+def test_nothing_false_is_told_of_what_stands_in_for_a_value(text: str, told: str, tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, text)
+    assert problem.startswith(told)

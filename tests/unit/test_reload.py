@@ -178,6 +178,9 @@ def test_a_chain_that_leaves_and_returns_at_once_begins_without_heads() -> None:
     stored.take(ledger)
     ledger.replan(a_plan())
     ledger.replan(a_plan(chains=(1, 137)))
+    ledger.publish(NOON + SECOND)
+    stored.take(ledger)
+    assert Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces)).state().heads == {}
     ledger.read_head(137, Reading(NOON + SECOND, 2, NOON))
     ledger.publish(NOON + SECOND)
     stored.take(ledger)

@@ -197,6 +197,13 @@ def test_a_monitor_is_told_of_a_good_file_and_of_no_other(tmp_path: Path) -> Non
     run(scenario())
 
 
+@pytest.mark.parametrize("meant", ["%00", "%ff%fe", "", "/no/such/file"])
+def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant: str, tmp_path: Path) -> None:
+    path = a_file(tmp_path, 60)
+    path.write_text("this is not read")
+    assert Reloader(path, Settings(), SystemClock()).answer(meant).http_code == 409
+
+
 def test_a_monitor_that_stands_by_begins_with_the_file_as_it_was_read_last(tmp_path: Path) -> None:
     async def scenario() -> None:
         began_with = Settings()

@@ -339,6 +339,16 @@ def test_a_low_terminal_shows_what_is_not_current_and_says_what_it_leaves_out() 
     assert "safe to transact" in " ".join(text.split())
 
 
+@pytest.mark.parametrize("height", range(20, 28))
+def test_a_low_terminal_is_not_overdrawn_where_everything_is_as_bad(height: int) -> None:
+    chains = (1, 42161, 137, 56)
+    services = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
+    rows = [a_row(service, n, "unavailable") for n in chains for service in services]
+    rows.append(a_row("messaging", None, "unavailable"))
+    text = plain(an_update(a_live(*rows)), width=80, height=height)
+    assert len(text.rstrip("\n").split("\n")) <= height
+
+
 def test_a_terminal_that_knows_only_ascii_gets_nothing_else() -> None:
     for width in (30, 80, 180):
         console = Console(width=width, file=StringIO())

@@ -1,6 +1,7 @@
 """``lookout reload``: tells a running monitor to read its configuration again."""
 
 import http.client
+import os
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NoReturn, TypeVar
@@ -55,7 +56,7 @@ def _asked(address: str, config: Path) -> Reloaded:
     host, port = host_and_port(address)
     connection = http.client.HTTPConnection(host, port, timeout=_WAIT_S)
     try:
-        meant = {RELOAD_HEADER: "1", CONFIG_HEADER: quote(str(config.absolute())), "Content-Length": "0"}
+        meant = {RELOAD_HEADER: "1", CONFIG_HEADER: quote(os.fsencode(config.absolute())), "Content-Length": "0"}
         connection.request("POST", "/reload", headers=meant)
         response = connection.getresponse()
         body = response.read()

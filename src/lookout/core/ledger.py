@@ -77,6 +77,7 @@ class Ledger:
 
     def _follow_heads(self, plan: Plan) -> None:
         known = self._left_heads | self._heads
+        self._new_heads |= self._left_heads.keys() & plan.chains.keys()  # who is back: what is stored of it goes
         self._left_heads = {chain_id: heads for chain_id, heads in known.items() if chain_id not in plan.chains}
         for heads in self._left_heads.values():
             heads.clear()

@@ -30,8 +30,10 @@ class Recorder:
     """Records every event, by a thread of its own: a disk that hangs, or is full, holds nobody up. What it could not
     take is a gap, after which the log begins again with a start."""
 
-    def __init__(self, file: "LogFile") -> None:
+    def __init__(self, file: "LogFile", before: "Recorder | None" = None) -> None:
+        """The one ``before``, whose file may be the same, writes first all that it was given."""
         self._file = file
+        self._before = before
         self._waiting: Queue[_Noted | None] = Queue(_MOST_WAITING)
         self._is_whole = True
         self._thread = Thread(target=self._work, name="record", daemon=True)
@@ -46,6 +48,13 @@ class Recorder:
             self._is_whole = False
         else:
             self._is_whole = True
+
+    def end(self) -> None:
+        """End after what was recorded, without waiting for it."""
+        try:
+            self._waiting.put_nowait(None)
+        except Full:
+            self._leave_out()
 
     def close(self) -> None:
         """Wait for what was recorded to be written, but not for a disk that hangs."""
@@ -66,6 +75,9 @@ class Recorder:
             self._waiting.put(None)
 
     def _work(self) -> None:
+        if self._before is not None:
+            self._before._thread.join()
+            self._before = None
         is_failing = False
         while (noted := self._waiting.get()) is not None:
             if noted.is_after_a_gap:

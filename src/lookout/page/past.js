@@ -14,7 +14,7 @@ const OLD_MS = 300_000;
 export function makePast() {
   const strips = makeStrips(onZoom);
   const axis = h("div", { class: "axis", "aria-hidden": "true" });
-  const title = h("h2", { id: "past-title" });
+  const title = h("h2", { id: "past-title" }, windowText(null));
   const back = h("button", { type: "button", click: () => strips.zoom(null) }, "All days");
   const before = h("button", { type: "button", "aria-label": "the day before", click: () => strips.zoomBy(-1) }, "‹");
   const after = h("button", { type: "button", "aria-label": "the day after", click: () => strips.zoomBy(1) }, "›");

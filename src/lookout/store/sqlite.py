@@ -287,5 +287,7 @@ def told(path: Path, remedy: str = "") -> Iterator[None]:
         raise StoreError(f"{path}: is damaged ({error}){remedy}" if code in _DAMAGE else f"{path}: {error}") from error
     except UnicodeDecodeError as error:  # what SQLite says of a damaged schema
         raise StoreError(f"{path}: is damaged (even what is wrong with it is no text){remedy}") from error
+    except (RuntimeError, ValueError) as error:  # links in a circle, a NUL, or a name that is none
+        raise StoreError(f"{path}: {error}") from error
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error

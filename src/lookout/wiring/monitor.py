@@ -62,10 +62,10 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
             nonlocal recorder, recorded
             before = recorder
             if new.monitor != recorded:
-                recorder, recorded = _recorder(new, folder), new.monitor
+                recorder, recorded = _recorder(new, folder, before), new.monitor
             apply(new, recorder)
             if before is not None and before is not recorder:
-                before.close()
+                before.end()
 
         with reloader.telling(take, settings, instruments):
             yield
@@ -77,15 +77,18 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
         with admin_port("admin.monitor", settings.admin.monitor, registry, instruments.readiness, reload):
             await run_monitor(settings, writer, clock, SystemRandom(), recorder, instruments, offer)
     finally:
-        await _close(writer)
-        if recorder is not None:
-            recorder.close()
+        try:
+            await _close(writer)
+        finally:
+            if recorder is not None:
+                recorder.close()
 
 
-def _recorder(settings: Settings, folder: Path) -> Recorder | None:
+def _recorder(settings: Settings, folder: Path, before: Recorder | None = None) -> Recorder | None:
     if not settings.monitor.record:
         return None
-    return Recorder(LogFile(folder / settings.monitor.record, settings.monitor.record_max_mb * 1_000_000))
+    file = LogFile(folder / settings.monitor.record, settings.monitor.record_max_mb * 1_000_000)
+    return Recorder(file, before)
 
 
 async def _close(writer: Writer) -> None:

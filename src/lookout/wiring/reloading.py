@@ -2,12 +2,13 @@
 
 import asyncio
 import concurrent.futures
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, Literal
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 import structlog
@@ -73,7 +74,7 @@ class Reloader:
     def answer(self, meant: str | None = None) -> Reply:
         """Reload, and tell what came of it, unless another file is meant, percent-encoded. For a thread beside the
         event loop."""
-        if meant is not None and not _is_one_file(Path(unquote(meant)), self._path):
+        if meant is not None and not _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self._path):
             another = f"the monitor has another configuration, {self._path}; nothing was read again"
             return _reply(HTTPStatus.CONFLICT, {"error": another})
         if self._loop is None:
@@ -172,7 +173,7 @@ class Reloader:
 def _is_one_file(one: Path, other: Path) -> bool:
     try:
         return one.samefile(other)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL, which no path has
         return one == other
 
 
