@@ -32,4 +32,4 @@ def run(_seconds: float, tell: Tell) -> Outcome:
     return Outcome({"tests": int(suite.get("tests", 0))}, failed)
 
 
-PART: Final = Part("the tests that take too long for every day", 6, run)
+PART: Final = Part("the tests that take too long for every day", 3, run)

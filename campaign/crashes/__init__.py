@@ -11,4 +11,4 @@ def _run(seconds: float, tell: Tell) -> Outcome:
     return run(seconds, tell)
 
 
-PART: Final = Part("the store killed, failing, torn and cut off at every place where it can be", 30, _run)
+PART: Final = Part("the store killed, failing, torn and cut off at every place where it can be", 15, _run)

@@ -24,15 +24,18 @@ def exchange(address: tuple[str, int], sent: bytes, quiet_s: float = QUIET_S) ->
     with socket.create_connection(address, timeout=END_WITHIN_S) as connection:
         connection.setblocking(False)
         left, said, is_done = memoryview(sent), b"", False
+        waiting = (
+            select.poll()
+        )  # select() knows the first 1,024 files of a process only, and others may have taken them
         quiet_since = time.monotonic()
         while time.monotonic() - quiet_since < (END_WITHIN_S if is_done else quiet_s):
-            wants = [connection] if left else []
-            readable, writable, _ = select.select([connection], wants, [], 0.05)
+            waiting.register(connection, select.POLLIN | (select.POLLOUT if left else 0))
+            is_ready = sum(events for _, events in waiting.poll(50))
             try:
-                if writable:
+                if is_ready & select.POLLOUT:
                     left = left[connection.send(left) :]
                     quiet_since = time.monotonic()
-                if readable:
+                if is_ready & ~select.POLLOUT:
                     piece = connection.recv(_PIECE)
                     if not piece:
                         return Came(said, True)

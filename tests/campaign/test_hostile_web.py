@@ -1,6 +1,8 @@
 """Hostile bytes to the real server and the real cache, in short; and weak servers, which have to be found out."""
 
+import os
 import re
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ import pytest
 from campaign.hostile.corpus import kept
 from campaign.hostile.crowds import CROWDS
 from campaign.hostile.edge import EDGE
-from campaign.hostile.exchanging import Came
+from campaign.hostile.exchanging import Came, exchange
 from campaign.hostile.fuzzing import Judge, Until, fuzz
 from campaign.hostile.overhearing import Talk
 from campaign.hostile.reading import requests_in
@@ -31,6 +33,33 @@ def test_whatever_bytes_come_every_answer_is_asked_for_and_is_one_that_there_is(
     tried = fuzz("http", HTTP, 1, Until(cases=len(kept("http")) + 400), quiet, keep_failures=False)
     assert tried.failures == ()
     assert tried.outcomes > 20
+
+
+def test_bytes_are_exchanged_also_where_others_have_taken_the_first_thousand_files() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4_096), hard))
+    taken = []
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            taken = [os.dup(server.fileno()) for _ in range(1_100)]
+            answering = threading.Thread(target=_answer_once, args=(server,))
+            answering.start()
+            came = exchange(server.getsockname(), b"hello" * 100_000)
+            answering.join()
+    finally:
+        for file in taken:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert came == Came(b"500000", True)
+
+
+def _answer_once(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        heard = 0
+        while heard < 500_000:
+            heard += len(connection.recv(65_536))
+        connection.sendall(str(heard).encode())
 
 
 @pytest.mark.clause("A11")
