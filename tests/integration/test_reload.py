@@ -155,7 +155,7 @@ def test_reloads_delay_no_probe_and_lose_no_bucket(tmp_path: Path) -> None:
                 await until_chain_is(service, there=True)
             samples = await service.samples()
             delays = "lookout_scheduler_delay_seconds"
-            assert samples[f"{delays}_bucket", "5.0"] == samples[f"{delays}_count",] > 100
+            assert samples[f"{delays}_bucket", "5.0"] == samples[f"{delays}_count",] > 20
             assert samples["lookout_probe_bugs_total",] == 0
             assert load.wrong == []
             live = load.documents(LIVE)
