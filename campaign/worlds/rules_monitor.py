@@ -138,7 +138,7 @@ class StoresTheHistory(Rule):
     clauses = ("H14",)
 
     def __init__(self) -> None:
-        self._since_ms: dict[int, int] = {}  # when the last one's writer was told that it is stored
+        self._since_ms: dict[int, int] = {}  # when the last one was stored, or its writer told so
         self._with_history = False
 
     def written(self, event: s.Written) -> None:
@@ -146,6 +146,8 @@ class StoresTheHistory(Rule):
         self._with_history = "history" in event.documents
         if not self._with_history and event.publication.ms - since_ms > 60_000 + 30_000:
             self.broken(f"no history was published for {event.publication.ms - since_ms} ms")
+        if self._with_history:  # also if its writer is never told, since it was asked to end meanwhile
+            self._since_ms[event.life.serial] = self.scene.ms
 
     def stored(self, event: s.Stored) -> None:
         if self._with_history or not event.ok:
