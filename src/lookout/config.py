@@ -18,6 +18,7 @@ from lookout.contradictions import contradictions, overwriting, unusable_targets
 from lookout.settings import Settings
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -75,7 +76,7 @@ class _Reader:
             if name not in fields:
                 near = difflib.get_close_matches(name, fields, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(fields)}"
-                self._wrong(prefix + name, f"unknown key; {hint}")
+                self._wrong(prefix + (name if _BARE_KEY.fullmatch(name) else _shown(name)), f"unknown key; {hint}")
         built = {}
         for name, field in fields.items():
             value = self._field(field.type, table[name], prefix + name) if name in table else None

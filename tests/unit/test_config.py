@@ -256,3 +256,11 @@ def test_a_record_in_the_place_of_a_linked_stores_log_is_told(tmp_path: Path) ->
 def test_nothing_false_is_told_of_what_stands_in_for_a_value(text: str, told: str, tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, text)
     assert problem.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [('" "', '" "'), ('"a\\nb"', '"a\\nb"'), ("plain", "plain"), ('"a.b"', '"a.b"')]
+)
+def test_an_unknown_key_is_shown_as_it_is_written(key: str, shown: str, tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, f"{key} = 1")
+    assert problem.startswith(f"{shown}: unknown key; ")
