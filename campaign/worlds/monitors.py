@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
@@ -146,8 +147,15 @@ class Monitor:
             scene.tell(Resumed(life, stored))
             ledger = parts.ledger(plan, decode_state(stored), scene, life)
             instruments = Noting(scene, life)
-            way, open_thread = partial(way_to, scene, life), partial(SendingThread, scene, life)
-            alerts = parts.alerts(life.telling, stored, life.clock, instruments, way, open_thread=open_thread)
+            way = partial(way_to, scene, life)
+            alerts = parts.alerts(
+                life.telling,
+                stored,
+                life.clock,
+                instruments,
+                way,
+                open_thread=lambda name: nullcontext(SendingThread(scene, life, name)),
+            )
             publisher = parts.publisher(
                 ledger,
                 parts.writer(writer),
@@ -157,7 +165,7 @@ class Monitor:
                 _sightings(life, stored),
                 None,
                 instruments,
-                partial(VirtualThread, scene, life),
+                lambda: nullcontext(VirtualThread(scene, life)),
                 alerts,
             )
             built = upstreams_of(scene, life, plan)

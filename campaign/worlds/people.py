@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from campaign.worlds.scene import Heard, Life, Message, Scene, Tried
 from lookout.alerts.sending import NotAcceptedError, Way
@@ -35,13 +33,6 @@ class SendingThread:
         self._life = life
         self._target = name.removeprefix("tell ")
         self._chance = scene.chance(f"{name} {life.serial}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None: ...
 
     async def call(self, work: Callable[[], None], /) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -3,8 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 from campaign.worlds.scene import Agreed, BeganAnew, Judged, Life, Publication, Published, Scene, Seen, Stored
 from lookout.core.heads import Reading
@@ -93,13 +92,6 @@ class VirtualThread:
         self._life = life
         self._chance = scene.chance(f"thread {life.serial}")
         self._calls: deque[tuple[Callable[[], None], Publication | None, asyncio.Future[None]]] = deque()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None: ...
 
     async def call(self, work: Callable[[], None], /) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -59,7 +59,7 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     for key, address, optional in _addresses(settings):
         if not (optional and address == "") and not is_host_port(address):
             yield f"{key}: has to be HOST:PORT"
-    if settings.admin.server == settings.server.listen and not _touches("server", broken):
+    if settings.admin.server == settings.server.listen and broken.isdisjoint(("server", "server.listen")):
         yield "admin.server: has to be another address than server.listen"
     if not all(_is_network(proxy) for proxy in settings.server.trusted_proxies):
         yield "server.trusted_proxies: has to hold addresses and CIDR networks"
@@ -88,7 +88,7 @@ def overwriting(settings: Settings, path: Path, broken: Set[str]) -> Iterator[st
     record = path.parent / settings.monitor.record
     others = {os.path.realpath(path): "the configuration"}
     url = settings.store.url
-    if url.startswith("sqlite:") and "\0" not in url and not _touches("store", broken):
+    if url.startswith("sqlite:") and "\0" not in url and broken.isdisjoint(("store", "store.url")):
         store = os.path.realpath(path.parent / url.removeprefix("sqlite:"))
         others |= {store + end: "the store" for end in ("", "-wal", "-shm", "-lock")}
     for written in (record, f"{record}.1"):

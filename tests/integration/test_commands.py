@@ -196,6 +196,17 @@ def test_run_starts_a_server_that_was_killed_again_and_says_so(tmp_path: Path) -
     run(scenario())
 
 
+def test_run_imports_nothing_from_the_folder_it_is_started_in(tmp_path: Path) -> None:
+    for name in ("lookout.py", "signal.py", "msgspec.py"):
+        (tmp_path / name).write_text("raise SystemExit('a stranger was imported')\n")
+
+    async def scenario() -> None:
+        async with a_running_service(tmp_path) as (_, service, _):
+            assert "a stranger" not in service.said
+
+    run(scenario())
+
+
 def test_run_reads_its_configuration_once_also_from_a_pipe(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_world(tmp_path) as world:

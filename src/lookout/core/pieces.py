@@ -91,7 +91,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
                 case ["tally", *_]:
                     tallies.append(msgspec.json.decode(piece, type=Tally))
                     _check_tally(tallies[-1])
-                case ["heads", chain_id, *part]:  # without a part until 0.1.0: the hour in one
+                case ["heads", chain_id, *part]:  # without a part: the hour in one, as it once was stored
                     readings = msgspec.json.decode(piece, type=tuple[Reading, ...])
                     heads[int(chain_id)][int(*part)] = readings
                     _check_all(_WAITED_SINCE, *(reading.at for reading in readings))

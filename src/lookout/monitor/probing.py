@@ -30,10 +30,10 @@ class Probed(Struct, frozen=True):
 
 async def probe_once(settings: Settings, clock: Clock) -> list[Probed]:
     """All of them at the same time, in the order of the configuration."""
-    built = sources_of(settings)
+    built, limits = sources_of(settings), settings.plan().limits
     async with open_session(settings.policy.probe_timeout_s) as session:
         answers = await asyncio.gather(
-            *(_probe(source, session, clock, settings.plan().limits) for source in built.sources),
+            *(_probe(source, session, clock, limits) for source in built.sources),
             *(_read(endpoint, session, clock) for endpoint in built.endpoints),
         )
     return [each for answer in answers for each in answer]

@@ -22,7 +22,7 @@ _TO_END_S: Final = 5.0
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 # A terminal's Ctrl-C reaches every process; this one alone says when the server ends. The child ignores it before it
-# reads anything, and so do those that it starts.
+# reads anything, and so do those that it starts. Started with -P, it imports nothing from where it happens to be.
 CHILD: Final = """\
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -91,7 +91,7 @@ def _ending(code: int) -> str:
 @asynccontextmanager
 async def _a_server(settings: Settings, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     server = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", CHILD, str(folder), stdin=asyncio.subprocess.PIPE
+        sys.executable, "-P", "-c", CHILD, str(folder), stdin=asyncio.subprocess.PIPE
     )
     try:
         if server.stdin is not None:
