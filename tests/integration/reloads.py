@@ -17,7 +17,7 @@ from lookout.cli import main
 from lookout.wiring import process
 from tests.integration.fast import World, a_world
 from tests.integration.scraping import Samples, scrape
-from tests.integration.served import HISTORY
+from tests.integration.served import HISTORY, LIVE
 from tests.integration.together import Service, a_group, a_service, answer
 from tests.waiting import until_async
 
@@ -96,9 +96,12 @@ async def running(folder: Path, command: str = "run", history: str = "") -> Asyn
 
             async def answers() -> bool:
                 assert process.poll() is None, service.said
-                if command == "run" and not await answer(world.http, service.base + HISTORY):
-                    return False
-                rows = [] if world.document() is None else world.document()["checks"]
+                live = world.document()
+                if command == "run":  # as its readers see it, which is a moment later
+                    live = await answer(world.http, service.base + LIVE)
+                    if not await answer(world.http, service.base + HISTORY):
+                        return False
+                rows = [] if live is None else live["checks"]
                 return bool(rows) and all(row["status"] in ("current", "unmonitored") for row in rows)
 
             await until_async(answers, "all is current", 90)

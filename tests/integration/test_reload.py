@@ -46,8 +46,11 @@ class Load:
                 self.wrong.append(f"{path}: two bodies with the ETag {etag}")
         connection.close()
 
+    def bodies_at(self, path: str) -> list[bytes]:
+        return [body for key, body in list(self.bodies.items()) if key.startswith(f"{path} ")]
+
     def documents(self, path: str) -> list[Any]:
-        found = [json.loads(body) for key, body in self.bodies.items() if key.startswith(f"{path} ")]
+        found = [json.loads(body) for body in self.bodies_at(path)]
         return sorted(found, key=lambda each: str(each["generatedAt"]))
 
 
@@ -153,6 +156,7 @@ def test_reloads_delay_no_probe_and_lose_no_bucket(tmp_path: Path) -> None:
                     else:
                         await service.hang_up()
                 await until_chain_is(service, there=True)
+                await until_async(lambda: len(load.bodies_at(LIVE)) > RELOADS, "the report was written again and again")
             samples = await service.samples()
             delays = "lookout_scheduler_delay_seconds"
             assert samples[f"{delays}_bucket", "5.0"] == samples[f"{delays}_count",] > 20
