@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Observation, Peers
-from lookout.core.pieces import Pieces, decode_state, encode_changes, merge
+from lookout.core.pieces import Pieces, decode_state, encode_changes, merge, sealed
+from lookout.core.seal import Seal
 from lookout.core.wire import Document
 from lookout.settings import History, span
 from lookout.store.protocol import DocumentName
@@ -60,6 +61,7 @@ class Teller:
     def __init__(self, pieces: Mapping[str, bytes]) -> None:
         self._ledger = Ledger(PLAN, decode_state(pieces))
         self._unwritten = NOTHING
+        self._seal = Seal()
         self._history_is_due = True
 
     def start(self, at: int) -> None:
@@ -76,7 +78,8 @@ class Teller:
         documents: dict[DocumentName, Document] = {"live": self._ledger.live()}
         if self._history_is_due:
             documents["history"] = self._ledger.history()
-        self._unwritten = _in_order(merge(self._unwritten, encode_changes(self._ledger.changes())))
+        pieces = merge(self._unwritten, encode_changes(self._ledger.changes()))
+        self._unwritten = _in_order(sealed(pieces, self._seal))
         return Publication(documents, self._unwritten)
 
     def stored(self) -> None:

@@ -3,7 +3,7 @@
 ``synchronous=FULL`` makes SQLite wait for the disk before a publication is acknowledged, so what is torn is what was
 not. A torn log must leave exactly the last publication before the tear. Where more is broken than a crash can break
 (the log is gone or another's, the database itself is damaged), the least that must hold: no document is served as
-right that is not, and what cannot be used is told in a sentence.
+right that is not, what cannot be used is told in a sentence, and no monitor goes on from a piece that nobody stored.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ from campaign.crashes.kinds import Attempt, Kind
 from campaign.crashes.story import EMPTY, Publication, Stored, Teller, publications
 from campaign.crashes.victim import FILE
 from lookout.core.pieces import StateError
-from lookout.core.wire import Document, etag
+from lookout.core.wire import etag
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import DAY, NOON
@@ -30,6 +30,7 @@ PAGE: Final = 4096
 _LOG_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
 FRAME: Final = _FRAME_HEADER + PAGE
+_FLIP_EVERY: Final = 37  # bytes, one bit each; the next has another place in its byte
 _GARBAGE: Final = bytes(range(1, 256)) * 17
 _FILLINGS: Final = {"zero": bytes(SECTOR), "garbage": _GARBAGE[:SECTOR]}
 
@@ -58,10 +59,12 @@ class Scene(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Torn files, and the mark that the store must have; None if it may be told that it is of no use."""
+    """Torn files, and the mark that the store must have; None if it may be told that it is of no use. If it is not, a
+    monitor goes on from one of the states in ``goes_on_from``, where those can be told."""
 
     files: Files
     mark: str | None
+    goes_on_from: tuple[Stored, ...] = ()
 
 
 def scenes() -> dict[str, Scene]:
@@ -157,6 +160,8 @@ def cases(scene: Scene, other: Scene) -> Iterator[tuple[str, Callable[[], Case]]
         for name, filling in {**_FILLINGS, "flip": flipped}.items():
             yield f"damage-{begin}-{name}", partial(_damaged, scene, begin, filling)
         yield f"short-{begin}", partial(_damaged, scene, begin, None)
+    for at in range(0, len(scene.written_back), _FLIP_EVERY):
+        yield f"rot-{at}", partial(_damaged, scene, at, bytes([scene.written_back[at] ^ 1 << at % 8]))
 
 
 def _with_log(scene: Scene, kept: slice = slice(None), at: int = 0, filling: bytes = b"") -> Case:
@@ -188,7 +193,7 @@ def _damaged(scene: Scene, begin: int, filling: bytes | None) -> Case:
     """Worse than a crash: the database alone, and something in it is broken, or it ends too early."""
     whole = scene.written_back
     database = whole[:begin] if filling is None else whole[:begin] + filling + whole[begin + len(filling) :]
-    return Case(Files(database, None, None), None)
+    return Case(Files(database, None, None), None, (scene.states[-1] if database else EMPTY,))
 
 
 def _valid(log: bytes) -> int:
@@ -234,26 +239,29 @@ def tearing() -> Iterator[tuple[Sequence[str], Attempt]]:
     everything = {
         f"{name}:{torn}": case for name, scene in made.items() for torn, case in cases(scene, made[others[name]])
     }
-    known = {d for scene in made.values() for s in (*scene.states, *scene.earlier) for d in s.documents.values()}
+    known = {d.body for scene in made.values() for s in (*scene.states, *scene.earlier) for d in s.documents.values()}
     yield list(everything), partial(attempt, everything, known)
 
 
-def attempt(everything: Mapping[str, Callable[[], Case]], known: Set[Document], point: str) -> None:
+def attempt(everything: Mapping[str, Callable[[], Case]], known: Set[bytes], point: str) -> None:
     case = everything[point]()
     with tempfile.TemporaryDirectory(prefix="lookout-torn-") as name:
         path = put(case.files, Path(name))
         if case.mark is not None:
             examine_sqlite(path, {case.mark}, EMPTY.mark)
         else:
-            _bear(path, known)
+            _bear(path, known, [stored.pieces for stored in case.goes_on_from])
 
 
-def _bear(path: Path, known: Set[Document]) -> None:
+def _bear(path: Path, known: Set[bytes], may_be: Sequence[Mapping[str, bytes]]) -> None:
     """The least that must hold of a store with which anything may have happened."""
     _check_served(path, known)
     try:
         with closing(open_writer(path)) as writer:
-            teller = Teller(writer.load())
+            pieces = writer.load()
+            teller = Teller(pieces)
+            if may_be and pieces not in may_be:
+                raise Wrong("a monitor goes on from pieces that nobody stored")
             at = NOON + 20 * DAY
             teller.start(at)
             publication = teller.publication(0, at)
@@ -262,10 +270,10 @@ def _bear(path: Path, known: Set[Document]) -> None:
         if "\n" in str(told) or not str(told):
             raise Wrong(f"not a sentence: {told!r}") from told
         return
-    _check_served(path, known | set(publication.documents.values()))
+    _check_served(path, known | {document.body for document in publication.documents.values()})
 
 
-def _check_served(path: Path, known: Set[Document]) -> None:
+def _check_served(path: Path, known: Set[bytes]) -> None:
     with closing(SqliteReader(path)) as reader:
         for name in NAMES:
             try:
@@ -275,7 +283,7 @@ def _check_served(path: Path, known: Set[Document]) -> None:
                 continue
             if document is None or etag(document.body) != document.etag:
                 continue  # a server notices
-            if document not in known:
+            if document.body not in known:
                 raise Wrong(f"a wrong {name} document has the right ETag")
 
 

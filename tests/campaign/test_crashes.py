@@ -94,6 +94,12 @@ def test_torn_stores_are_held_against_what_they_must_be() -> None:
             torn.attempt({"it": partial(torn.Case, *wrong)}, known=frozenset(), point="it")
 
 
+def test_a_store_without_a_seal_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lookout.core.pieces.is_broken", lambda _: False)
+    found = wrong_ones(torn.tearing(), "new:rot-*", slice(0, None, 5))
+    assert "a monitor goes on from pieces that nobody stored" in found
+
+
 def test_a_report_without_its_state_is_found_out(tmp_path: Path) -> None:
     (first, _), (second, _) = islice(publications(), 2)
     with closing(open_writer(tmp_path / FILE)) as writer:

@@ -96,11 +96,12 @@ async def running(folder: Path, command: str = "run", history: str = "") -> Asyn
 
             async def answers() -> bool:
                 assert process.poll() is None, service.said
-                live = world.document()
                 if command == "run":  # as its readers see it, which is a moment later
                     live = await answer(world.http, service.base + LIVE)
                     if not await answer(world.http, service.base + HISTORY):
                         return False
+                else:
+                    live = world.document()
                 rows = [] if live is None else live["checks"]
                 return bool(rows) and all(row["status"] in ("current", "unmonitored") for row in rows)
 

@@ -22,11 +22,13 @@ import pytest
 
 from lookout.config import read_config
 from lookout.core.instants import parse_instant
-from lookout.core.pieces import Pieces, decode_state, encode_changes
+from lookout.core.pieces import Pieces, decode_state, encode_changes, sealed
+from lookout.core.seal import Seal
+from lookout.core.wire import Document
 from lookout.settings import Settings
 from lookout.store import postgres, sqlite
 from lookout.store.backup import Snapshot, read_file
-from lookout.store.protocol import StoreError
+from lookout.store.protocol import DocumentName, StoreError
 from lookout.wiring.backup import back_up, restore
 from lookout.wiring.stores import reader_of
 from tests.builders import NOON
@@ -73,7 +75,8 @@ def fill(folder: Path, at: int = NOON, **more: bytes) -> Snapshot:
     writer = sqlite.open_writer(folder / "lookout.db")
     try:
         put = pieces.put | {f"other/{name}": piece for name, piece in more.items()}
-        writer.write({"live": ledger.live(), "history": ledger.history()}, Pieces(put, (), whole=True))
+        documents: dict[DocumentName, Document] = {"live": ledger.live(), "history": ledger.history()}
+        writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))
     finally:
         writer.close()
     return read_file(folder / "lookout.db")
@@ -234,10 +237,13 @@ def truncated(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-def changed(statement: str) -> Any:
+UNSEALED = "DELETE FROM pieces WHERE name = 'seal'"  # as a version that made no seals left it
+
+
+def changed(*statements: str) -> Any:
     def change(path: Path) -> None:
         with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(statement)
+            connection.executescript(";".join(statements))
 
     return change
 
@@ -261,17 +267,30 @@ def changed(statement: str) -> Any:
             id="another document",
         ),
         pytest.param(
+            changed("UPDATE documents SET generated_at = 1 << 60 WHERE name = 'live'"),
+            "is damaged: the live document was assembled when the store does not say",
+            id="another instant",
+        ),
+        pytest.param(
             changed("DELETE FROM documents WHERE name = 'history'"), "holds no history document", id="one gone"
+        ),
+        pytest.param(
+            changed("UPDATE pieces SET piece = CAST(replace(piece, '-', 'c') AS BLOB) WHERE name LIKE 'day/%/ppoi/1'"),
+            "is damaged: the stored pieces are not what was stored",
+            id="other buckets",
         ),
         pytest.param(changed("DELETE FROM pieces"), "holds no state that a monitor could go on from", id="no state"),
         pytest.param(
-            changed("UPDATE pieces SET piece = CAST('x' AS BLOB) WHERE name = 'tally/ppoi/1'"),
+            changed(UNSEALED, "UPDATE pieces SET piece = CAST('x' AS BLOB) WHERE name = 'tally/ppoi/1'"),
             "is damaged: the stored piece tally/ppoi/1 cannot be read",
             id="a broken piece",
         ),
         *(
             pytest.param(
-                changed("INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece)),
+                changed(
+                    UNSEALED,
+                    "INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece),
+                ),
                 f"is damaged: the stored piece {piece} cannot be read",
                 id=f"a broken {piece}",
             )

@@ -5,11 +5,13 @@ import json
 import os
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -314,7 +316,7 @@ def test_a_store_that_cannot_be_used_is_told_in_a_sentence(spoil: Any, reason: s
     assert "Traceback" not in outcome.stderr
 
 
-def test_a_history_in_buckets_of_another_length_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_state_that_cannot_be_gone_on_from_is_told_in_a_sentence(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_world(tmp_path) as world, watched(world, a_config(world.base)):
             await world.until_healthy()
@@ -322,12 +324,22 @@ def test_a_history_in_buckets_of_another_length_is_told_in_a_sentence(tmp_path: 
     run(scenario())
     path = tmp_path / "lookout.toml"
     path.write_text(path.read_text().replace("[history]", "[history]\nbucket_s = 600"))
-    outcome = subprocess.run([LOOKOUT, "monitor", "-c", path], capture_output=True, text=True, check=False)
-    assert outcome.returncode == 2
-    assert outcome.stderr == (
+    assert told_at_the_start(path) == (
         "lookout: the stored history has buckets of 300 s, the configuration of 600 s;"
         " set history.bucket_s back, or choose another file in store.url\n"
     )
+    with closing(sqlite3.connect(tmp_path / "lookout.db", isolation_level=None)) as store:
+        store.execute("UPDATE pieces SET piece = CAST(replace(piece, 'current', 'unknown') AS BLOB)")
+    assert told_at_the_start(path) == (
+        "lookout: the store is damaged: the stored pieces are not what was stored; restore a backup, or begin a new"
+        " store\n"
+    )
+
+
+def told_at_the_start(config: Path) -> str:
+    outcome = subprocess.run([LOOKOUT, "monitor", "-c", config], capture_output=True, text=True, check=False)
+    assert outcome.returncode == 2
+    return outcome.stderr
 
 
 def test_a_store_that_hangs_does_not_keep_the_process_from_ending(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from lookout.core.instants import format_instant
 from tests.integration.raw import RawServer, a_raw_server, admin, metrics, store
 from tests.integration.served import HISTORY, LIVE
 from tests.waiting import until
@@ -16,7 +17,9 @@ TWO: Final = "workers = 2\n"
 
 
 def filled(folder: Path, at: int | None = None) -> Path:
-    store(folder, at=time.time_ns() // 1_000_000 if at is None else at, live=b'{"live":1}', history=b'{"history":1}')
+    at = time.time_ns() // 1_000_000 if at is None else at
+    live = json.dumps({"generatedAt": format_instant(at)}).encode()
+    store(folder, at=at, live=live, history=b'{"history":1}')
     return folder
 
 

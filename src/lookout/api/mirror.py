@@ -18,7 +18,7 @@ from lookout.api.replies import (
     endpoint,
 )
 from lookout.clock import Clock
-from lookout.core.wire import Document, etag, paths
+from lookout.core.wire import Document, assembled_at, etag, paths
 from lookout.store.protocol import DocumentName, Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
@@ -68,6 +68,7 @@ class Mirror:
         self._history_unreadable_since_ms: int | None = None
         self._failing = False
         self._live: Document | None = None
+        self.generated_at: int | None = None  # when the live report that is served was assembled
         self._history: Document | None = None
         self._arrived_ms = 0  # the live report
         self.store_errors = 0
@@ -77,11 +78,6 @@ class Mirror:
         self._passing_at = (0, 0)  # by both clocks
         self.resources: Mapping[str, Resource] = {}
         self._make_passing()
-
-    @property
-    def generated_at(self) -> int | None:
-        """When the live report that is served was assembled."""
-        return None if self._live is None else self._live.generated_at
 
     def look(self) -> None:
         """Take over what is new in the store."""
@@ -171,6 +167,7 @@ class Mirror:
         self._live, self._history = live, history
         if is_new_report:  # after the API: nothing that befalls the page keeps a document back
             self._arrived_ms = self._clock.elapsed_ms()
+            self.generated_at = None if live is None else assembled_at(live.body)
             self._pages = self._made_pages()
             self.resources = self._assembled(live, history)
 
@@ -227,7 +224,7 @@ def _body(document: Document | None) -> bytes | None:
 def _is_whole(stored: object) -> bool:
     """Whether it is as a monitor wrote it: a flipped bit on a disk can make a text of bytes, or a number none."""
     match stored:
-        case Document(bytes(body), tag, int(generated_at)):
-            return etag(body) == tag and generated_at > 0
+        case Document(bytes(body), tag):
+            return etag(body) == tag
         case _:
             return False

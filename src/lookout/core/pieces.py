@@ -18,9 +18,12 @@ from lookout.core.history import DAY_MS, HistoryState, Reached
 from lookout.core.instants import END_AT
 from lookout.core.ledger import Changes, CheckState, State
 from lookout.core.model import LARGEST_METRIC, Check
+from lookout.core.seal import NAME as SEAL
+from lookout.core.seal import Seal, is_broken
 from lookout.core.strip import StripState, Tally
 
 _PROGRESS: Final = "progress"
+_KINDS: Final = frozenset(("check", "tally", "heads", "day"))
 _STATUSES: Final = frozenset((*CHARACTERS.values(), NO_DATA))
 _INSTANTS: Final = range(END_AT)
 _WAITED_SINCE: Final = range(-END_AT, END_AT)  # a clock that is set back to 1970 takes them along
@@ -70,9 +73,20 @@ def merge(older: Pieces, newer: Pieces) -> Pieces:
     return Pieces(put, delete, older.whole)
 
 
+def sealed(pieces: Pieces, seal: Seal) -> Pieces:
+    """The same, with the seal over all that is stored once they are."""
+    over = seal.over(pieces.put, pieces.delete, whole=pieces.whole)
+    return Pieces({**pieces.put, SEAL: over}, pieces.delete, pieces.whole)
+
+
 def decode_state(pieces: Mapping[str, bytes]) -> State | None:
-    """The state that stored pieces make, None if there are none; pieces of other kinds are somebody else's."""
+    """The state that stored pieces make, None if there are none; pieces of other kinds are somebody else's. StateError
+    if they are not what was stored, or make no state."""
+    if is_broken(pieces):
+        raise StateError("the stored pieces are not what was stored")
     if _PROGRESS not in pieces:
+        if any(name.partition("/")[0] in _KINDS for name in pieces):
+            raise StateError(f"the stored piece {_PROGRESS} is missing")
         return None
     with _naming(_PROGRESS):
         progress = msgspec.json.decode(pieces[_PROGRESS], type=_Progress)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from lookout.core.history import HistoryView, Uptime
-from lookout.core.instants import format_instant, format_second
+from lookout.core.instants import format_instant, format_second, parse_instant
 from lookout.core.model import Metrics, Row
 
 SCHEMA_VERSION: Final = 1
@@ -128,6 +128,19 @@ def _document(generated_at: int, report: Struct) -> Document:
 def etag(body: bytes) -> str:
     """A strong validator: a quoted hash of 16 characters (A4)."""
     return f'"{blake2b(body, digest_size=8).hexdigest()}"'
+
+
+class _Assembled(Struct):
+    at: str = field(name="generatedAt")
+
+
+def assembled_at(body: bytes) -> int | None:
+    """When a document says that it was assembled, None if it does not. Its ETag vouches for that, while nothing vouches
+    for an instant that is stored beside it."""
+    try:
+        return parse_instant(msgspec.json.decode(body, type=_Assembled).at)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _instant(at: int | None) -> str | None:

@@ -14,8 +14,9 @@ from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.log import Event, HeadRead, Started, Stopped
 from lookout.core.model import Check, Found, Observation, Row
-from lookout.core.pieces import Pieces, encode_changes, merge
+from lookout.core.pieces import Pieces, encode_changes, merge, sealed
 from lookout.core.plan import Limits, Plan
+from lookout.core.seal import Seal
 from lookout.core.wire import Document
 from lookout.monitor.alerting import NOBODY, Alerts
 from lookout.monitor.instruments import Instruments
@@ -61,6 +62,7 @@ class Publisher:
         self._alerts = alerts or Alerts(NOBODY, {}, clock, self._instruments)
         self._changed = asyncio.Event()
         self._unwritten = _NO_PIECES
+        self._seal = Seal()
         self._last_at = self._wall_at = self._elapsed_ms = 0
         self.clock_was_set = asyncio.Event()
         self._history_due_ms = clock.elapsed_ms()
@@ -174,7 +176,7 @@ class Publisher:
             self._history_due_ms = self._clock.elapsed_ms() + self._write_history_every_ms
         changes = encode_changes(self._ledger.changes())
         pieces = merge(self._unwritten, Pieces(changes.put | self._sources_pieces(), changes.delete, changes.whole))
-        pieces = merge(pieces, self._alerts.pieces(whole=changes.whole))
+        pieces = sealed(merge(pieces, self._alerts.pieces(whole=changes.whole)), self._seal)
         self._unwritten = pieces
         began_ms = self._clock.elapsed_ms()
         try:

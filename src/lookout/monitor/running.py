@@ -183,6 +183,8 @@ async def _watch_the_clock(publisher: Publisher, watcher: Watcher) -> None:
 def _resumed(plan: Plan, stored: dict[str, bytes]) -> Ledger:
     try:
         return Ledger(plan, decode_state(stored))
+    except StateError as error:
+        raise StateError(f"the store is damaged: {error}; restore a backup, or begin a new store") from None
     except ValueError as error:
         raise StateError(f"{error}; set history.bucket_s back, or choose another file in store.url") from None
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, get_args
 import msgspec
 
 from lookout.core.pieces import StateError, decode_state
-from lookout.core.wire import Document, HistoryReport, LiveReport, etag
+from lookout.core.wire import Document, HistoryReport, LiveReport, assembled_at, etag
 from lookout.store.protocol import DocumentName, StoreError
 from lookout.store.sqlite import APPLICATION_ID, bring_up_to_date, check_version, identity, told
 
@@ -43,6 +43,8 @@ def contents_of(snapshot: Snapshot, name: object) -> Contents:
             raise StoreError(f"{name}: holds no {which} document: no monitor has published into it yet")
         if etag(document.body) != document.etag:
             raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
+        if assembled_at(document.body) != document.generated_at:
+            raise StoreError(f"{name}: is damaged: the {which} document was assembled when the store does not say")
     try:
         if decode_state(snapshot.pieces) is None:
             raise StoreError(f"{name}: holds no state that a monitor could go on from")
@@ -80,7 +82,7 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
                 opened.write(body)
                 opened.flush()
                 os.fsync(file)
-            if read_file(beside) != snapshot:
+            if not _is(beside, snapshot):
                 raise StoreError(f"{path}: the disk gave back other bytes than were written")
             _refuse_existing(path)
             beside.rename(path)
@@ -88,6 +90,13 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
         finally:
             beside.unlink(missing_ok=True)
     return len(body)
+
+
+def _is(path: Path, snapshot: Snapshot) -> bool:
+    try:
+        return read_file(path) == snapshot
+    except StoreError:
+        return False
 
 
 def _copy(file: sqlite3.Connection, copy: sqlite3.Connection, path: Path) -> None:

@@ -18,7 +18,7 @@ from psycopg.errors import InvalidSchemaName, UndefinedTable
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.store.postgres_schema import migrate, not_ours, transaction
+from lookout.store.postgres_schema import migrate, not_ours, pieces_in, transaction
 from lookout.store.postgres_session import CHANNEL, Address, Patience, Session, goes_through_a_pooler
 from lookout.store.protocol import (
     DocumentName,
@@ -84,7 +84,7 @@ class PostgresWriter:
         """LostStoreError if the session was lost before it could: then this is not the writer any more."""
         try:
             with self._used() as session, self._address.told():
-                return dict(session.execute("SELECT name, piece FROM lookout.pieces", binary=True).fetchall())
+                return pieces_in(session, self._address)
         except (StoreBusyError, StoreUnreachableError) as error:
             self._lost = str(error)
             raise LostStoreError(self._lost) from None

@@ -63,6 +63,14 @@ def migrate(session: Session, address: Address, steps: Sequence[str] = STEPS) ->
                 raise not_ours(address, f"lookout.{name} has other columns")
 
 
+def pieces_in(session: Session, address: Address) -> dict[str, bytes]:
+    """Every stored piece. StoreError if what no column may be is there: a failing disk minds no constraint."""
+    rows = session.execute("SELECT name, piece FROM lookout.pieces", binary=True).fetchall()
+    if any(None in row for row in rows):
+        raise not_ours(address, "lookout.pieces holds nothing where something has to be")
+    return dict(rows)
+
+
 def check_version(version: int | None, address: Address) -> None:
     if version is None or version < 1:
         raise not_ours(address, "lookout.schema_version holds no version")

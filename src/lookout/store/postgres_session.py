@@ -90,6 +90,8 @@ class Address(NamedTuple):
             # A provider makes a database read-only when its disk is full.
             away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | ReadOnlySqlTransaction)
             raise (StoreUnreachableError if away else StoreError)(f"{self}: {text}") from None
+        except UnicodeDecodeError as error:
+            raise StoreError(f"{self}: is damaged (a text in it is none); restore it from a backup") from error
 
 
 class Patience:

@@ -22,6 +22,7 @@ APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
 _BUSY_S: Final = 5.0
 _LARGEST_WAL_BYTES: Final = 16 * 1024 * 1024
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_NO_TEXT: Final = "Could not decode to UTF-8"  # which Python says, and SQLite has no code for
 _REMEDY: Final = "; put a copy of it back, or move it away to begin a new store"
 
 # Each step brings a store from the version that is its place to the next. One that was released is never changed:
@@ -284,6 +285,8 @@ def told(path: Path, remedy: str = "") -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # misuse has none; the rest is detail
+        if str(error).startswith(_NO_TEXT):
+            raise StoreError(f"{path}: is damaged (a text in it is none){remedy}") from error
         raise StoreError(f"{path}: is damaged ({error}){remedy}" if code in _DAMAGE else f"{path}: {error}") from error
     except UnicodeDecodeError as error:  # what SQLite says of a damaged schema
         raise StoreError(f"{path}: is damaged (even what is wrong with it is no text){remedy}") from error

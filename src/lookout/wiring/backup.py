@@ -4,6 +4,7 @@ from pathlib import Path
 
 from lookout.core.instants import format_instant
 from lookout.core.pieces import Pieces, StateError
+from lookout.core.wire import assembled_at
 from lookout.monitor.alerting import decoded_alerts
 from lookout.monitor.running import seen_in
 from lookout.settings import Settings
@@ -76,7 +77,8 @@ def _check_empty(writer: Writer, settings: Settings, folder: Path, backed_up: Co
         reader.close()
     if live is None and not writer.load():
         return
-    held = "a monitor's state" if live is None else f"a report of {format_instant(live.generated_at)}"
+    at = None if live is None else assembled_at(live.body)
+    held = "a monitor's state" if at is None else f"a report of {format_instant(at)}"
     raise StoreError(
         f"the store holds {held}, and the backup one of {backed_up.generated_at}; --force replaces what is stored"
     )

@@ -33,8 +33,9 @@ def free(address: str) -> tuple[str, int]:
 
 
 def a_free_port() -> int:
-    """Below those that the system gives to outgoing connections: one of them could take it before its server does."""
+    """Below those that the system gives to outgoing connections: one of them could take it before its server does. And
+    above the last that browsers refuse to ask, which is 10080."""
     while True:
-        port = secrets.choice(range(10_000, 32_000))
+        port = secrets.choice(range(10_081, 32_000))
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port

@@ -1,6 +1,7 @@
 """What befalls a PostgreSQL store in use: dropped tables, strangers' functions, a client frozen in the act."""
 
 import os
+import re
 import struct
 from functools import partial
 
@@ -8,6 +9,7 @@ import pytest
 
 from lookout.core.pieces import Pieces
 from lookout.store.postgres import open_writer
+from lookout.store.postgres_backup import read_database
 from lookout.store.postgres_reader import PostgresReader
 from lookout.store.postgres_session import Session
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
@@ -27,6 +29,37 @@ def test_a_database_may_have_any_encoding(encoding: str, server: Postgres, opene
     opened(reader)
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
     assert writer.load() == {"a": b"1"}
+
+
+ROTTEN = {
+    "nothing where a name has to be": (
+        """
+        ALTER TABLE lookout.pieces DROP CONSTRAINT pieces_pkey, ALTER name DROP NOT NULL;
+        UPDATE lookout.pieces SET name = NULL;
+        """,
+        "lookout.pieces holds nothing where something has to be; restore it",
+    ),
+    "a name that is no text": (  # but bytes, of which the catalog says that they are one
+        r"""
+        ALTER TABLE lookout.pieces DROP CONSTRAINT pieces_pkey, ALTER name TYPE bytea USING '\xff';
+        SET allow_system_table_mods = on;
+        UPDATE pg_attribute SET (atttypid, attcollation) = ('text'::regtype, 100)
+        WHERE attrelid = 'lookout.pieces'::regclass AND attname = 'name';
+        """,
+        "is damaged (a text in it is none); restore it from a backup",
+    ),
+}
+
+
+@pytest.mark.parametrize(("rot", "said"), ROTTEN.values(), ids=ROTTEN)
+def test_what_only_a_failing_disk_can_bring_into_a_table_is_told_in_a_sentence(
+    rot: str, said: str, server: Postgres, database: str, url: str, writer: Writer
+) -> None:
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    server.ask(database, rot)
+    for read in (writer.load, lambda: read_database(url)):
+        with pytest.raises(StoreError, match=re.escape(said)):
+            read()
 
 
 def test_a_store_that_is_dropped_is_begun_anew(

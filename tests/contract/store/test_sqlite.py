@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,14 @@ def test_a_file_that_is_damaged_while_it_is_written_to_is_called_that(path: Path
     path.write_bytes(whole[:4_096] + b"\xff" * (len(whole) - 4_096))
     with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (") + ".*" + re.escape(REMEDY) + r"\Z"):
         writer.write({"live": LIVE}, Pieces({"7": b"2"}, ("8",), whole=False))
+
+
+def test_a_name_that_is_no_text_any_more_is_damage(path: Path, writer: Writer) -> None:
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE pieces SET name = CAST(x'ff' AS TEXT)")
+    with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (a text in it is none){REMEDY}")):
+        writer.load()
 
 
 def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 from lookout.api.mirror import Mirror
 from lookout.api.replies import Resource, operators_own
 from lookout.api.responding import respond
+from lookout.core.instants import format_instant
 from lookout.core.wire import Document
 from tests.builders import NOON, SECOND
 from tests.unit.api.fakes import FakeReader, SetClock
@@ -227,7 +228,7 @@ def test_replies_that_were_taken_stay_as_they_are() -> None:
 def test_the_report_that_is_served_tells_its_instant_and_the_operators_routes_stay() -> None:
     followed = Followed()
     before = followed.mirror.generated_at
-    followed.store.put("live", b"live 1", generated_at=NOON + 1)
+    followed.store.put("live", b'{"generatedAt":"%s"}' % format_instant(NOON + 1).encode(), generated_at=NOON + 2)
     followed.look()
     assert (before, followed.mirror.generated_at) == (None, NOON + 1)
     assert followed.mirror.resources["/own"] is OWN["/own"]
