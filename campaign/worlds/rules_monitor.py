@@ -10,7 +10,7 @@ from campaign.worlds.upstreams import sources_in
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Check
-from lookout.core.pieces import decode_state
+from lookout.core.pieces import StateError, decode_state
 
 _JITTER_MS: Final = 3_000
 _TIMEOUT_MS: Final = 10_000
@@ -239,7 +239,11 @@ class RemembersAll(Rule):
     clauses = ("M7",)
 
     def resumed(self, event: s.Resumed) -> None:
-        publication, state = event.life.publication, decode_state(event.stored)
+        publication = event.life.publication
+        try:
+            state = decode_state(event.stored)
+        except StateError as error:
+            self.broken(str(error))
         if publication is None:
             if state is not None:
                 self.broken("there is a state, though nothing was ever stored")
