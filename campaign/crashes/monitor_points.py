@@ -24,7 +24,8 @@ from lookout.core.pieces import decode_state
 from lookout.core.wire import Document, LiveReport, live_row
 from lookout.store.protocol import DocumentName, StoreError
 from lookout.store.sqlite import SqliteReader, open_writer
-from tests.integration.fast import LOOKOUT, a_config
+from tests.commands import LOOKOUT
+from tests.integration.fast import a_config
 from tests.integration.served import a_free_port
 from tests.waiting import until
 

@@ -14,10 +14,10 @@ import psycopg
 from campaign.day.judging import EDGE
 from campaign.day.scale import Scale, configuration
 from campaign.day.wall import Wall
+from tests.commands import a_command
 from tests.integration.edged import VARNISHD, VSTHROTTLE, an_edge
 from tests.integration.served import Server, a_free_port
 from tests.integration.small_disks import a_small_disk
-from tests.integration.together import a_group
 from tests.lending import NotHereError
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian
 from tests.waiting import until
@@ -117,14 +117,14 @@ def a_stage(scale: Scale) -> Iterator[Stage]:
         upstreams = Server("127.0.0.1", a_free_port())
         (folder / "sim").mkdir()
         listen = f"{upstreams.host}:{upstreams.port}"
-        lent.enter_context(a_group(folder / "sim", "sim", "--listen", listen, **environment))
+        lent.enter_context(a_command(folder / "sim", "sim", "--listen", listen, **environment))
 
         def start(name: str, command: str = "monitor", port: int = 0, limit: int = 0) -> subprocess.Popen[bytes]:
             place = folder / name
             place.mkdir(exist_ok=True)
             text = configuration(scale, upstreams.base, postgres.url(database), port, limit)
             (place / "lookout.toml").write_text(text)
-            return lent.enter_context(a_group(place, command, "-c", "lookout.toml", **environment))
+            return lent.enter_context(a_command(place, command, "-c", "lookout.toml", **environment))
 
         places = {f"server {n}": Server("127.0.0.1", a_free_port()) for n in (1, 2, 3)}
         for name, place in places.items():

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -24,7 +22,6 @@ from lookout.wiring import process
 from tests.opening import once_free
 from tests.waiting import until_async
 
-LOOKOUT = Path(sys.executable).parent / "lookout"
 CHAINS = {1: 12, 42161: 0.25, 137: 1.75, 56: 0.45, 11155111: 12}
 REQUIRED_LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 POLICY = {
@@ -144,18 +141,6 @@ async def watched(
             writer.close()
             if recorder is not None:
                 recorder.close()
-
-
-@contextmanager
-def a_process(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command meanwhile; what it says is in ``monitor.log``."""
-    with (folder / "monitor.log").open("ab") as log:
-        process = subprocess.Popen([LOOKOUT, *arguments], cwd=folder, stderr=log)
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
 
 
 def run(scenario: Awaitable[None]) -> None:

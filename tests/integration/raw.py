@@ -2,13 +2,12 @@
 
 import http.client
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,7 +17,7 @@ from lookout.core.wire import Document, etag
 from lookout.store.protocol import DocumentName
 from lookout.store.sqlite import open_writer
 from tests.builders import NOON
-from tests.integration.fast import LOOKOUT
+from tests.commands import a_command, meanwhile, said
 from tests.integration.scraping import Samples, samples_in
 from tests.integration.served import LIVE, START_WITHIN_S, a_free_port
 from tests.opening import once_free
@@ -81,7 +80,7 @@ class RawServer:
         return [self.ask(method, path, *headers).http_code for _ in range(times)]
 
     def log(self) -> list[Any]:
-        lines = (self.folder / "server.log").read_text().splitlines()
+        lines = said(self.folder).splitlines()
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def logged(self, event: str) -> int:
@@ -166,7 +165,7 @@ def a_raw_server(
     """``lookout serve`` meanwhile, in a process group of its own. It ends by SIGTERM, without a word of complaint."""
     port, admin_port = a_free_port(), a_free_port() if with_admin else 0
     config = write_config(folder, port, server=server, more=more, top=top, admin_port=admin_port, host=host)
-    with _a_process(folder, [LOOKOUT, "serve", "-c", config], {}) as process:
+    with a_command(folder, "serve", "-c", config) as process:
         raw = RawServer(port, process, folder, host, admin_port)
         _wait_until_it_answers(raw)
         yield raw
@@ -175,8 +174,8 @@ def a_raw_server(
             process.send_signal(signal.SIGTERM)
             assert process.wait(STOP_WITHIN_S) == 0
             assert not any(is_a_worker(pid) for pid in workers)
-    assert "Traceback" not in (folder / "server.log").read_text()
-    assert "panicked" not in (folder / "server.log").read_text()
+    assert "Traceback" not in said(folder)
+    assert "panicked" not in said(folder)
 
 
 @contextmanager
@@ -193,36 +192,20 @@ def a_server_under_uvicorn(folder: Path) -> Iterator[RawServer]:
         "--log-level",
         "critical",
     ]
-    with _a_process(folder, command, {"LOOKOUT_CONFIG": str(config)}) as process:
+    with meanwhile(folder, *command, LOOKOUT_CONFIG=str(config)) as process:
         raw = RawServer(port, process, folder)
         _wait_until_it_answers(raw)
         yield raw
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_WITHIN_S) in (0, -signal.SIGTERM)  # it ends in order, and then by the signal itself
-    assert (folder / "server.log").read_text() == ""
-
-
-@contextmanager
-def _a_process(
-    folder: Path, command: list[str | Path], environment: dict[str, str]
-) -> Iterator[subprocess.Popen[bytes]]:
-    with (folder / "server.log").open("ab") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, stderr=log, stdout=log, env=os.environ | environment, start_new_session=True
-        )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # also workers whose parent is gone
-        process.wait()
+    assert said(folder) == ""
 
 
 def _wait_until_it_answers(server: RawServer) -> None:
     """It asks for a path that no limit counts."""
 
     def answers() -> bool:
-        assert server.process.poll() is None, (server.folder / "server.log").read_text()
+        assert server.process.poll() is None, said(server.folder)
         try:
             return bool(server.exchange(a_request("GET", "/openapi.json")))
         except OSError:

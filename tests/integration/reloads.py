@@ -15,10 +15,11 @@ from click.testing import CliRunner, Result
 
 from lookout.cli import main
 from lookout.wiring import process
+from tests.commands import a_command
 from tests.integration.fast import World, a_world
 from tests.integration.scraping import Samples, scrape
 from tests.integration.served import HISTORY, LIVE
-from tests.integration.together import Service, a_group, a_service, answer
+from tests.integration.together import Service, a_service, answer
 from tests.waiting import until_async
 
 EVERY_CHAIN = "chains = [1, 42161, 137, 56, 11155111]"
@@ -91,7 +92,7 @@ async def running(folder: Path, command: str = "run", history: str = "") -> Asyn
         text = text.replace("probe_timeout_s = 1.5", "probe_timeout_s = 20")  # so that nobody fails who is only slow
         text = text.replace("[history]\n", f"[history]\n{history}")
         path.write_text(text)
-        with a_group(folder, command, "-c", "lookout.toml") as process:
+        with a_command(folder, command, "-c", "lookout.toml") as process:
             running = Running(world, service, process, text)
 
             async def answers() -> bool:

@@ -1,8 +1,6 @@
 """A real ``lookout serve`` on a store that a test fills."""
 
 import http.client
-import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +14,13 @@ from lookout.replay import Replay
 from lookout.store.sqlite import open_writer
 from lookout.wiring.listening import a_free_port as a_free_port
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
-from tests.integration.fast import LOOKOUT
+from tests.commands import a_command, said
 from tests.opening import once_free
+from tests.waiting import until
 
 LIVE = "/api/v1/protocol/liveness"
 HISTORY = "/api/v1/protocol/liveness/history"
 START_WITHIN_S = 20
-STOP_WITHIN_S = 10
 
 
 class Answer(NamedTuple):
@@ -98,30 +96,15 @@ def a_server(folder: Path, *, rate_limit_per_minute: int = 0, more: str = "") ->
         '[admin]\nmonitor = ""\nserver = ""\n[log]\nformat = "json"\n'
         f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = {rate_limit_per_minute}\n{more}'
     )
-    with (folder / "server.log").open("ab") as log:
-        process = subprocess.Popen([LOOKOUT, "serve", "-c", config], cwd=folder, stderr=log)
-        try:
-            server = Server("127.0.0.1", port)
-            _wait_until_it_answers(server, process, folder / "server.log")
-            yield server
-        finally:
-            process.terminate()
+    with a_command(folder, "serve", "-c", config) as process:
+        server = Server("127.0.0.1", port)
+
+        def answers() -> bool:
+            assert process.poll() is None, said(folder)
             try:
-                process.wait(STOP_WITHIN_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                return bool(server.ask("GET", "/openapi.json"))  # a path that no limit counts
+            except OSError:
+                return False
 
-
-def _wait_until_it_answers(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    """It asks for a path that no limit counts."""
-    give_up = time.monotonic() + START_WITHIN_S
-    while True:
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < give_up, f"no answer within {START_WITHIN_S} s: {log.read_text()}"
-        try:
-            server.ask("GET", "/openapi.json")
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
+        until(answers, "it answers", START_WITHIN_S)
+        yield server

@@ -6,7 +6,6 @@ import json
 import resource
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +23,8 @@ from lookout.monitor.instruments import Instruments
 from lookout.monitor.running import run_monitor
 from lookout.settings import Policy, Settings
 from lookout.store.protocol import DocumentName, StoreError
-from tests.integration.fast import LOOKOUT, World, a_config, a_process, a_world, run
+from tests.commands import a_command, lookout, said
+from tests.integration.fast import World, a_config, a_world, run
 from tests.integration.scraping import scrape
 from tests.waiting import until_async
 
@@ -37,7 +37,7 @@ async def admin_address(folder: Path) -> str:
     """Where the monitor says that its admin port is."""
 
     def told() -> list[str]:
-        whole, _, _ = (folder / "monitor.log").read_text().rpartition("\n")
+        whole, _, _ = said(folder).rpartition("\n")
         lines = [json.loads(line) for line in whole.splitlines()]
         return [line["address"] for line in lines if line["event"] == "admin port"]
 
@@ -49,7 +49,7 @@ def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
             (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
-            with a_process(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
                 address = await admin_address(tmp_path)
                 await world.until_healthy()
                 await in_health(world, address)
@@ -104,7 +104,7 @@ def test_a_store_that_cannot_be_written_is_not_ready_until_it_can(tmp_path: Path
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
             (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
-            with a_process(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
                 base = f"http://{await admin_address(tmp_path)}"
                 await world.until_healthy()
 
@@ -175,9 +175,7 @@ def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
         (tmp_path / "lookout.toml").write_text(f'[admin]\nmonitor = "{address}"\n')
-        outcome = subprocess.run(
-            [LOOKOUT, "monitor", "-c", "lookout.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        outcome = lookout(tmp_path, "monitor", "-c", "lookout.toml")
     assert outcome.returncode == 2
     assert outcome.stderr == f"lookout: admin.monitor: {address}: Address already in use\n"
 
@@ -193,7 +191,7 @@ def test_metrics_show_no_secret_and_no_address(tmp_path: Path) -> None:
             )
             (tmp_path / "lookout.toml").write_text(with_admin(config))
             await world.order("*", "status", code=403)
-            with a_process(tmp_path, "monitor", "-c", "lookout.toml"):
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
                 base = f"http://{await admin_address(tmp_path)}"
                 await world.until(
                     lambda: all(row["status"] in ("unavailable", "unmonitored") for row in world.document()["checks"]),

@@ -4,7 +4,6 @@ import asyncio
 import re
 import signal
 import sqlite3
-import subprocess
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, closing
@@ -15,7 +14,8 @@ import pytest
 
 from lookout.core.instants import parse_instant
 from lookout.wiring import process
-from tests.integration.fast import LOOKOUT, World, a_config, a_process, a_world
+from tests.commands import a_command, lookout, said
+from tests.integration.fast import World, a_config, a_world
 from tests.integration.receivers import WITHIN_S, Receiver, a_hook, a_mailbox, samples
 from tests.integration.served import a_free_port
 from tests.integration.together import PLANTED
@@ -57,9 +57,9 @@ def test_a_bad_night_is_told_exactly(tmp_path: Path) -> None:
             targets = {"mail": mail.address, "hook": hook.address}
             (tmp_path / "lookout.toml").write_text(a_night(world.base, targets, rule, "group_s = 3"))
             with ExitStack() as monitors:
-                first = monitors.enter_context(a_process(tmp_path, "monitor", "-c", "lookout.toml"))
+                first = monitors.enter_context(a_command(tmp_path, "monitor", "-c", "lookout.toml"))
                 await world.until_healthy()
-                second = monitors.enter_context(a_process(tmp_path, "monitor", "-c", "lookout.toml"))
+                second = monitors.enter_context(a_command(tmp_path, "monitor", "-c", "lookout.toml"))
                 await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "a standby")
 
                 await ill(world, "squid/56", "indexer", 56)  # a blip
@@ -126,7 +126,7 @@ def test_targets_that_do_not_accept_trouble_nobody_else(tmp_path: Path) -> None:
         async with a_world(tmp_path) as world:
             more = "group_s = 0\ngive_up_s = 14"
             (tmp_path / "lookout.toml").write_text(a_night(world.base, targets, "for_s = 1", more, admin))
-            with a_process(tmp_path, "monitor", "-c", "lookout.toml"):
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
                 await world.until_healthy()
                 instants = asyncio.create_task(watch_the_report(world))
                 await ill(world, "squid/1", "indexer", 1)
@@ -177,7 +177,7 @@ def test_a_monitor_that_thaws_after_a_takeover_sends_nothing(programs: Programs,
                 for folder in (tmp_path / "a", tmp_path / "b"):
                     folder.mkdir()
                     (folder / "lookout.toml").write_text(config.replace("sqlite:lookout.db", server.url(database)))
-                    monitor = processes.enter_context(a_process(folder, "monitor", "-c", "lookout.toml"))
+                    monitor = processes.enter_context(a_command(folder, "monitor", "-c", "lookout.toml"))
                     monitors[str(monitor.pid)] = monitor, folder
                 await until_async(
                     lambda: "waiting for the other" in said(tmp_path / "a") + said(tmp_path / "b"), "a standby"
@@ -210,9 +210,9 @@ def test_a_ping_comes_while_publications_are_stored_and_only_from_who_stores_the
                 config = f'{a_config(world.base)}[ping]\nurl = "{url}/{name}"\nevery_s = 0.5\n'
                 (tmp_path / f"{name}.toml").write_text(config)
             with ExitStack() as monitors:
-                first = monitors.enter_context(a_process(tmp_path, "monitor", "-c", "a.toml"))
+                first = monitors.enter_context(a_command(tmp_path, "monitor", "-c", "a.toml"))
                 await until_async(lambda: pings(hook, "a") >= 3, "pings")
-                monitors.enter_context(a_process(tmp_path, "monitor", "-c", "b.toml"))
+                monitors.enter_context(a_command(tmp_path, "monitor", "-c", "b.toml"))
                 await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "a standby")
 
                 (tmp_path / "lookout.db").rename(tmp_path / "away.db")
@@ -254,8 +254,7 @@ def test_a_ping_comes_while_publications_are_stored_and_only_from_who_stores_the
 
 def test_a_test_of_the_targets_says_of_each_whether_it_accepted(tmp_path: Path) -> None:
     def tried(*more: str) -> tuple[int, list[str], str]:
-        command = [str(LOOKOUT), "alerts", "test", "-c", str(tmp_path / "lookout.toml"), *more]
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=100)
+        done = lookout(tmp_path, "alerts", "test", "-c", "lookout.toml", *more)
         return done.returncode, re.sub(r"\d+\.\d s", "N s", done.stdout).splitlines(), done.stderr
 
     with a_mailbox() as mail, a_hook(PLANTED) as hook:
@@ -296,7 +295,3 @@ def waiting(folder: Path) -> list[str]:
     """The stored messages that were not accepted yet, by their names."""
     with closing(sqlite3.connect(folder / "lookout.db")) as store:
         return [name for (name,) in store.execute("SELECT name FROM pieces WHERE name LIKE 'alerts/%'")]
-
-
-def said(folder: Path) -> str:
-    return (folder / "monitor.log").read_text()

@@ -32,10 +32,11 @@ from lookout.store.protocol import DocumentName, StoreError
 from lookout.wiring.backup import back_up, restore
 from lookout.wiring.stores import reader_of
 from tests.builders import NOON
-from tests.integration.fast import LOOKOUT, a_world, run
+from tests.commands import LOOKOUT, a_command
+from tests.integration.fast import a_world, run
 from tests.integration.planted import a_fresh_ledger
 from tests.integration.served import a_free_port
-from tests.integration.together import BUCKET_S, a_group, a_place
+from tests.integration.together import BUCKET_S, a_place
 from tests.lending import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
 from tests.waiting import until, until_async
@@ -94,7 +95,7 @@ def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monito
         async with a_world(tmp_path) as world:
             first = a_place(tmp_path / "first", world.base, url(kind), a_free_port())
             backups: list[Snapshot] = []
-            with a_group(first, "monitor", "-c", "lookout.toml"):
+            with a_command(first, "monitor", "-c", "lookout.toml"):
 
                 async def has_some_buckets() -> bool:
                     with suppress(StoreError):  # nothing was published yet
@@ -115,7 +116,7 @@ def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monito
                 done = said(second, "restore", "-c", "lookout.toml", newest)
                 assert (done.returncode, done.stderr) == (0, "")
                 assert "21 rows, the history from 20" in done.stdout
-                with a_group(second, "monitor", "-c", "lookout.toml"):
+                with a_command(second, "monitor", "-c", "lookout.toml"):
                     await until_async(partial(goes_on, second, before), f"{other} goes on", TIME_S)
 
     async def goes_on(folder: Path, before: str) -> bool:

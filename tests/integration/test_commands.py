@@ -21,9 +21,10 @@ from lookout.core.pieces import decode_state
 from lookout.settings import Admin, Server, Settings
 from lookout.store.sqlite import open_writer
 from lookout.wiring.together import CHILD
-from tests.integration.fast import LOOKOUT, World, a_world, run
+from tests.commands import LOOKOUT, a_command, living, lookout
+from tests.integration.fast import World, a_world, run
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.integration.together import Service, a_group, a_service, answer, living
+from tests.integration.together import Service, a_service, answer
 from tests.waiting import until, until_async
 
 COMMANDS = (
@@ -53,7 +54,7 @@ async def a_running_service(folder: Path) -> AsyncIterator[tuple[World, Service,
     """``lookout run`` on a simulated world, once both endpoints answer."""
     async with a_world(folder) as world:
         service = a_service(folder, world.base)
-        with a_group(folder, "run", "-c", "lookout.toml") as process:
+        with a_command(folder, "run", "-c", "lookout.toml") as process:
 
             async def both_answer() -> bool:
                 assert process.poll() is None, service.said
@@ -140,7 +141,7 @@ def test_no_process_of_a_runs_server_heeds_the_terminal(workers: int, tmp_path: 
             service = a_service(tmp_path, world.base)
             path = tmp_path / "lookout.toml"
             path.write_text(path.read_text().replace("[server]\n", f"[server]\nworkers = {workers}\n"))
-            with a_group(tmp_path, "run", "-c", "lookout.toml") as process:
+            with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
 
                 async def answers() -> bool:
                     assert process.poll() is None, service.said
@@ -213,7 +214,7 @@ def test_run_reads_its_configuration_once_also_from_a_pipe(tmp_path: Path) -> No
             service = a_service(tmp_path, world.base)
             text = (tmp_path / "lookout.toml").read_bytes()
             os.mkfifo(tmp_path / "pipe.toml")
-            with a_group(tmp_path, "run", "-c", "pipe.toml") as process:
+            with a_command(tmp_path, "run", "-c", "pipe.toml") as process:
                 (tmp_path / "pipe.toml").write_bytes(text)
 
                 async def answers() -> bool:
@@ -231,7 +232,10 @@ def test_run_says_in_a_sentence_that_its_port_is_taken(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
             service = a_service(tmp_path, world.base)
-            with socket.create_server(("127.0.0.1", service.port)), a_group(tmp_path, "run", "-c", "lookout.toml") as p:
+            with (
+                socket.create_server(("127.0.0.1", service.port)),
+                a_command(tmp_path, "run", "-c", "lookout.toml") as p,
+            ):
                 assert await ended(p, within_s=10) == 2
             lines = [line for line in service.said.splitlines() if line.startswith("lookout: ")]
             assert lines == [f"lookout: server.listen: 127.0.0.1:{service.port}: Address already in use"]
@@ -242,7 +246,7 @@ def test_run_says_in_a_sentence_that_its_port_is_taken(tmp_path: Path) -> None:
 
 def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text('[server]\nlisten = "nowhere"\nworkers = 0\n[log]\nlevel = "loud"\n')
-    ran = told("run", "-c", "lookout.toml", folder=tmp_path)
+    ran = lookout(tmp_path, "run", "-c", "lookout.toml")
     assert ran.returncode == 2
     assert len(ran.stderr.splitlines()) >= 3
     for line, key in zip(
@@ -250,12 +254,6 @@ def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path
     ):
         assert line.startswith("lookout: ")
         assert key in line
-
-
-def told(*arguments: str, folder: Path, within_s: float = 10) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [LOOKOUT, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=within_s
-    )
 
 
 @pytest.mark.first
@@ -267,7 +265,7 @@ def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> No
 
     async def scenario() -> None:
         async with aiohttp.ClientSession() as http:
-            with a_group(tmp_path, "demo", "--listen", base.partition("//")[2], TMPDIR=str(temporary)) as process:
+            with a_command(tmp_path, "demo", "--listen", base.partition("//")[2], TMPDIR=str(temporary)) as process:
                 said = tmp_path / "said.log"
 
                 async def answers() -> bool:
@@ -301,7 +299,7 @@ def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> No
 def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        ran = told("demo", "--listen", address, folder=tmp_path)
+        ran = lookout(tmp_path, "demo", "--listen", address)
         assert (ran.returncode, ran.stderr) == (2, f"lookout: --listen: {address}: Address already in use\n")
     for garbage in ("nonsense", "127.0.0.1", "127.0.0.1:99999", ""):
         own = CliRunner().invoke(main, ["demo", "--listen", garbage])
@@ -309,7 +307,7 @@ def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> No
 
 
 def test_help_has_a_line_for_each_command_and_each_has_help_of_its_own(tmp_path: Path) -> None:
-    ran = told("--help", folder=tmp_path)
+    ran = lookout(tmp_path, "--help")
     _, _, commands = ran.stdout.partition("Commands:\n")
     lines = [line.split(maxsplit=1) for line in commands.splitlines()]
     assert tuple(line[0] for line in lines) == COMMANDS

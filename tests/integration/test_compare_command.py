@@ -13,7 +13,7 @@ from lookout.monitor.rehearsal import Life, Listeners, rehearse
 from lookout.settings import Policy
 from lookout.sim.world import drawn_world
 from tests.builders import DAY, NOON
-from tests.integration.fast import LOOKOUT
+from tests.commands import lookout
 from tests.simulation.worlds import ONE_CHAIN, plan_of
 
 CONFIG = """
@@ -65,8 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *options: str, config: str = "now.toml") -> subprocess.CompletedProcess[str]:
-    command = [str(LOOKOUT), "replay", "log.jsonl", "-c", config, *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return lookout(folder, "replay", "log.jsonl", "-c", config, *options)
 
 
 def history(folder: Path, config: str) -> Any:

@@ -15,9 +15,10 @@ import yaml  # type: ignore[import-untyped]  # it has no types of its own
 from prometheus_client.parser import text_string_to_metric_families
 
 from lookout.core.model import Status
+from tests.commands import a_command
 from tests.integration.fast import a_world, run
 from tests.integration.served import HISTORY, LIVE
-from tests.integration.together import a_group, a_service, answer
+from tests.integration.together import a_service, answer
 from tests.waiting import until_async
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -156,7 +157,7 @@ def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_pat
             with (tmp_path / "lookout.toml").open("a") as config:  # who is told has metrics, too; nobody listens there
                 config.write(f'[alerts.targets]\nops = "json://{service.monitor_admin}"\n[[alerts.rules]]\n')
                 config.write(f'[ping]\nurl = "http://{service.monitor_admin}/healthz"\nevery_s = 0.2\n')
-            with a_group(tmp_path, "run", "-c", "lookout.toml"):
+            with a_command(tmp_path, "run", "-c", "lookout.toml"):
 
                 async def both_answer() -> bool:
                     return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
+from tests.commands import LOOKOUT
 from tests.integration.edged import Edge, needs_varnish
-from tests.integration.fast import LOOKOUT
 from tests.integration.served import a_free_port
 from tests.waiting import until
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import LOOKOUT
 from tests.integration.edged import START_WITHIN_S, Edge, a_varnish, an_edge, an_origin, caching, needs_varnish, says
-from tests.integration.fast import LOOKOUT
 from tests.integration.raw import RawServer, a_raw_server, a_request, parsed, store
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.waiting import until

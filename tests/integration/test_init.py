@@ -20,7 +20,7 @@ import pytest
 from lookout.cli import init
 from lookout.config import read_config
 from lookout.settings import Settings
-from tests.integration.fast import LOOKOUT
+from tests.commands import LOOKOUT, lookout
 
 ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = ROOT / "lookout.example.toml"
@@ -37,25 +37,19 @@ TO_FILL_IN: Final = [
 ]
 
 
-def said(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [LOOKOUT, *arguments], cwd=folder, capture_output=True, text=True, timeout=TIME_S, check=False
-    )
-
-
 def test_what_init_writes_says_what_to_fill_in_and_is_fine_once_it_is(tmp_path: Path) -> None:
     path = tmp_path / "lookout.toml"
-    done = said(tmp_path, "init")
+    done = lookout(tmp_path, "init")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == 'lookout.toml: put your addresses in the place of each "FILL IN"\n'
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    checked = said(tmp_path, "check-config", "-c", "lookout.toml")
+    checked = lookout(tmp_path, "check-config", "-c", "lookout.toml")
     assert checked.returncode == 2
     assert [line.split(": ")[2] for line in checked.stderr.splitlines()] == TO_FILL_IN
     text = path.read_text()
     assert text.count('"FILL IN"') == len(TO_FILL_IN) + 1  # and once in what it says of itself
     path.write_text(text.replace('"FILL IN"', '"https://service.example/"'))
-    assert said(tmp_path, "check-config", "-c", "lookout.toml").stdout == "ok\n"
+    assert lookout(tmp_path, "check-config", "-c", "lookout.toml").stdout == "ok\n"
     settings = read_config(path)
     assert [chain.id for chain in settings.chains] == [1]
     assert len(settings.plan().monitored) == 5  # every service, once
@@ -91,17 +85,17 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text("precious")
     path.chmod(0o644)
-    done = said(tmp_path, "init", "mine.toml")
+    done = lookout(tmp_path, "init", "mine.toml")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "lookout: mine.toml: is there already; choose another name, or replace it with --force\n"
     assert path.read_text() == "precious"
-    assert said(tmp_path, "init", "--force", "mine.toml").returncode == 0
+    assert lookout(tmp_path, "init", "--force", "mine.toml").returncode == 0
     assert path.read_text() == init.beginning()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_init_writes_to_the_standard_output_if_asked_to(tmp_path: Path) -> None:
-    done = said(tmp_path, "init", "-")
+    done = lookout(tmp_path, "init", "-")
     assert (done.returncode, done.stdout, done.stderr) == (0, init.beginning(), "")
     assert list(tmp_path.iterdir()) == []
 
@@ -120,7 +114,7 @@ def test_a_place_that_cannot_be_written_is_told_with_what_to_do(
 ) -> None:
     (tmp_path / "a-folder").mkdir()
     (tmp_path / "a-file").touch()
-    done = said(tmp_path, "init", path, *more)
+    done = lookout(tmp_path, "init", path, *more)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"lookout: {path}: {why}\n")
 
 
@@ -191,7 +185,7 @@ def test_completing_a_command_reads_none_of_their_modules() -> None:
     ("shell", "word"), [("bash", "complete -"), ("zsh", "#compdef lookout"), ("fish", "complete ")]
 )
 def test_there_is_a_completion_for_each_shell(shell: str, word: str, tmp_path: Path) -> None:
-    done = said(tmp_path, "completion", shell)
+    done = lookout(tmp_path, "completion", shell)
     assert (done.returncode, done.stderr) == (0, "")
     assert word in done.stdout
     assert "_LOOKOUT_COMPLETE" in done.stdout

@@ -12,10 +12,11 @@ import aiohttp
 import pytest
 
 from lookout.core.instants import parse_instant
+from tests.commands import a_command
 from tests.integration.fast import POLICY, World, a_world, run
 from tests.integration.scraping import Samples, scrape
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
-from tests.integration.together import Service, a_group, a_service, answer
+from tests.integration.together import Service, a_service, answer
 from tests.waiting import until_async
 
 LOAD_S = 5
@@ -30,7 +31,7 @@ def test_under_load_no_reader_fails_and_no_probe_is_late(tmp_path: Path) -> None
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
             service = a_service(tmp_path, world.base)
-            with a_group(tmp_path, "run", "-c", "lookout.toml"):
+            with a_command(tmp_path, "run", "-c", "lookout.toml"):
                 await until_served(world, service)
                 before = await scrape(world.http, service.monitor_admin)
                 failed_before = failures(await scrape(world.http, service.server_admin))  # before the first report
@@ -70,7 +71,7 @@ def test_what_is_published_is_soon_served(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
             service = a_service(tmp_path, world.base)
-            with a_group(tmp_path, "run", "-c", "lookout.toml"):
+            with a_command(tmp_path, "run", "-c", "lookout.toml"):
                 await until_served(world, service)
                 delays_s = sorted(await serving_delays(world.http, service.base + LIVE))
         at_99 = delays_s[-(-99 * len(delays_s) // 100) - 1]
@@ -85,7 +86,7 @@ def test_a_server_asks_no_source(tmp_path: Path) -> None:
     async def scenario(upstreams: socket.socket) -> None:
         service = a_service(tmp_path, f"http://127.0.0.1:{upstreams.getsockname()[1]}")
         publish(tmp_path, a_ledger())
-        with a_group(tmp_path, "serve", "-c", "lookout.toml"):
+        with a_command(tmp_path, "serve", "-c", "lookout.toml"):
             async with aiohttp.ClientSession() as http:
 
                 async def answers() -> bool:

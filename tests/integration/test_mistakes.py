@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from tests.integration.fast import LOOKOUT
+from tests.commands import LOOKOUT, lookout
 from tests.integration.raw import UVICORN
 
 TIME_S: Final = 60
@@ -21,7 +21,7 @@ TIME_S: Final = 60
 
 def told(folder: Path, *arguments: str) -> tuple[int, str, str]:
     """The exit code, and what was said and complained of."""
-    ran = subprocess.run([LOOKOUT, *arguments], cwd=folder, capture_output=True, text=True, timeout=TIME_S, check=False)
+    ran = lookout(folder, *arguments)
     return ran.returncode, ran.stdout, ran.stderr
 
 

@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -28,7 +27,8 @@ from lookout.replay import Replay, read_log, run_log
 from lookout.settings import Log
 from lookout.store.sqlite import SqliteReader, open_writer
 from lookout.wiring.log import configure_log
-from tests.integration.fast import LOOKOUT, World, a_config, a_process, a_world, run, watched
+from tests.commands import LOOKOUT, SAID, a_command, lookout, meanwhile, said
+from tests.integration.fast import World, a_config, a_world, run, watched
 from tests.opening import once_free
 from tests.waiting import until
 
@@ -89,7 +89,7 @@ def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> None:
             success: dict[tuple[str, int | None], str] = {}
             after: dict[str, Any] = {}
             for life in range(4):
-                with a_process(tmp_path, "monitor", "-c", "lookout.toml") as process:
+                with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
                     if life == 0:
                         await world.until(lambda: world.told("ppoi", 56) == "catching-up/behind", "trails", 20)
                         await world.order("squid/1", "status")
@@ -99,7 +99,7 @@ def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> None:
                     process.wait()
                 before = stored(tmp_path)
                 report = world.document()
-                with a_process(tmp_path, "monitor", "-c", "lookout.toml"):
+                with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
                     await until_later(world, report["generatedAt"])
                     await asyncio.sleep(0.3)
                 after = stored(tmp_path)
@@ -180,7 +180,7 @@ def test_a_full_disk_stops_neither_the_probes_nor_the_store_for_good(tmp_path: P
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
             (tmp_path / "lookout.toml").write_text(a_config(world.base))
-            with a_process(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
                 await world.until_healthy()
                 resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8_192, resource.RLIM_INFINITY))
                 stuck = await until_stuck(world)
@@ -190,7 +190,7 @@ def test_a_full_disk_stops_neither_the_probes_nor_the_store_for_good(tmp_path: P
                 await world.until_healthy()
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(10) == 0
-            log = (tmp_path / "monitor.log").read_text()
+            log = said(tmp_path)
             assert "not stored; trying again with every publication" in log
             assert "stored again" in log
             assert "Traceback" not in log
@@ -249,8 +249,8 @@ def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monitor(wher
             record = '[monitor]\nrecord = "/dev/full"\n' if where == "record" else ""
             (tmp_path / "lookout.toml").write_text(a_config(world.base) + record)
             if where == "log":
-                (tmp_path / "monitor.log").symlink_to("/dev/full")
-            with a_process(tmp_path, "monitor", "-c", "lookout.toml") as process:
+                (tmp_path / SAID).symlink_to("/dev/full")
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
                 await world.until_healthy()
                 await world.order("squid/1", "lag", by=100)
                 await world.until(lambda: world.told("indexer", 1) == "catching-up/behind", "it goes on")
@@ -259,7 +259,7 @@ def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monitor(wher
 
     run(scenario())
     if where == "record":
-        log = (tmp_path / "monitor.log").read_text()
+        log = said(tmp_path)
         assert log.count("not recorded") == 1
         assert "Traceback" not in log
 
@@ -283,11 +283,10 @@ def test_a_second_monitor_waits_for_the_first_to_end(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
             (tmp_path / "lookout.toml").write_text(a_config(world.base))
-            with a_process(tmp_path, "monitor", "-c", "lookout.toml") as first:
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as first:
                 await world.until_healthy()
-                with a_process(tmp_path, "monitor", "-c", "lookout.toml") as second:
-                    said = tmp_path / "monitor.log"
-                    await world.until(lambda: "waiting for the other monitor to end" in said.read_text(), "it waits")
+                with a_command(tmp_path, "monitor", "-c", "lookout.toml") as second:
+                    await world.until(lambda: "waiting for the other monitor to end" in said(tmp_path), "it waits")
                     first.kill()
                     at = world.document()["generatedAt"]
                     await world.until(lambda: world.document()["generatedAt"] > at, "the second goes on")
@@ -307,9 +306,7 @@ def test_a_second_monitor_waits_for_the_first_to_end(tmp_path: Path) -> None:
 def test_a_store_that_cannot_be_used_is_told_in_a_sentence(spoil: Any, reason: str, tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text("")
     spoil(tmp_path / "lookout.db")
-    outcome = subprocess.run(
-        [LOOKOUT, "monitor", "-c", "lookout.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    outcome = lookout(tmp_path, "monitor", "-c", "lookout.toml")
     assert outcome.returncode == 2
     assert outcome.stderr.startswith("lookout: ")
     assert reason in outcome.stderr
@@ -337,24 +334,18 @@ def test_a_state_that_cannot_be_gone_on_from_is_told_in_a_sentence(tmp_path: Pat
 
 
 def told_at_the_start(config: Path) -> str:
-    outcome = subprocess.run([LOOKOUT, "monitor", "-c", config], capture_output=True, text=True, check=False)
+    outcome = lookout(config.parent, "monitor", "-c", config)
     assert outcome.returncode == 2
     return outcome.stderr
 
 
 def test_a_store_that_hangs_does_not_keep_the_process_from_ending(tmp_path: Path) -> None:
     program = Path(__file__).with_name("hanging_store.py")
-    with (
-        (tmp_path / "monitor.log").open("wb") as log,
-        subprocess.Popen([sys.executable, program, tmp_path], stderr=log) as process,
-    ):
-        try:
-            until((tmp_path / "hangs").exists, "the store hangs")
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(5 + 2 + 8) == 0  # for the last write, for closing; and a slow machine
-        finally:
-            process.kill()
-    told = [json.loads(line) for line in (tmp_path / "monitor.log").read_text().splitlines()]
+    with meanwhile(tmp_path, sys.executable, program, tmp_path) as process:
+        until((tmp_path / "hangs").exists, "the store hangs")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5 + 2 + 8) == 0  # for the last write, for closing; and a slow machine
+    told = [json.loads(line) for line in said(tmp_path).splitlines()]
     assert [line["event"] for line in told] == [
         "started",
         "the last publication was not stored: the store hangs",

@@ -12,9 +12,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.commands import a_command
 from tests.integration.fast import a_world, run
 from tests.integration.served import LIVE, a_free_port
-from tests.integration.together import BUCKET_S, PLANTED, Deployment, a_group, a_place, answer, deployed
+from tests.integration.together import BUCKET_S, PLANTED, Deployment, a_place, answer, deployed
 from tests.lending import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel, from_debian
 from tests.waiting import until_async
@@ -158,7 +159,7 @@ def test_a_database_that_is_down_at_the_start_is_waited_for(server: Postgres, tm
             places = {name: a_place(tmp_path / name, world.base, url, port) for name in ("monitor", "serve")}
             with ExitStack() as processes:
                 for name, place in places.items():
-                    processes.enter_context(a_group(place, name, "-c", "lookout.toml"))
+                    processes.enter_context(a_command(place, name, "-c", "lookout.toml"))
 
                 async def is_unavailable() -> bool:
                     with suppress(aiohttp.ClientConnectionError):
@@ -205,7 +206,7 @@ def test_a_schema_of_another_application_ends_the_monitor_with_one_sentence(serv
     server.ask(database, "CREATE SCHEMA lookout")
     server.ask(database, "CREATE TABLE lookout.writer AS SELECT 'Jane Austen' AS name")
     place = a_place(tmp_path / "monitor", "http://127.0.0.1:1", server.url(database, password=PLANTED), 0)
-    with a_group(place, "monitor", "-c", "lookout.toml") as process:
+    with a_command(place, "monitor", "-c", "lookout.toml") as process:
         assert process.wait(30) == 2
     assert (place / "said.log").read_text() == (
         f"lookout: PostgreSQL {database} on {server.folder}: the schema lookout is another application's, or damaged:"

@@ -22,11 +22,12 @@ from lookout.monitor.instruments import Instruments
 from lookout.monitor.running import Apply, run_monitor
 from lookout.settings import Alerts, Chain, Ping, Policy, Settings
 from lookout.store.protocol import DocumentName
-from tests.integration.fast import LOOKOUT, World, a_world
+from tests.commands import LOOKOUT, a_command, living
+from tests.integration.fast import World, a_world
 from tests.integration.reloads import run, running, without
 from tests.integration.scraping import scrape
 from tests.integration.served import LIVE
-from tests.integration.together import a_group, a_service, answer, living
+from tests.integration.together import a_service, answer
 from tests.waiting import until_async
 
 
@@ -63,7 +64,7 @@ def test_a_monitor_killed_right_after_a_reload_has_stored_one_state_or_the_other
             service.process.wait()
             assert chains_of(world) in ({None, 1, 42161, 137, 11155111}, {None, 1, 42161, 137, 56, 11155111})
             killed_at = world.document()["generatedAt"]
-            with a_group(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
                 await world.until(lambda: world.document()["generatedAt"] > killed_at, "it runs again")
                 await world.until(lambda: 56 not in chains_of(world) | chains_of(world, "history"), "it is gone")
                 for row in world.document()["checks"]:
@@ -86,7 +87,7 @@ def test_a_monitor_killed_right_after_a_reload_has_stored_one_state_or_the_other
 def test_a_standby_that_is_told_takes_over_with_the_new_file(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running(tmp_path, "monitor") as service:
-            with a_group(tmp_path, "monitor", "-c", "lookout.toml") as standby:
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as standby:
 
                 async def stands_by() -> bool:
                     return bool(service.events("waiting for the other monitor to end"))
@@ -122,7 +123,7 @@ def test_hang_ups_while_it_starts_end_nothing_and_the_last_file_counts(tmp_path:
             whole = path.read_text().replace("chains = [1, 42161, 137, 56, 11155111]", "chains = [1]")
             path.unlink()
             os.mkfifo(path)
-            with a_group(tmp_path, "run", "-c", "lookout.toml") as process:
+            with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
 
                 async def heeds() -> bool:
                     return hang_ups_are(process.pid, "SigBlk", "SigCgt")

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lookout.cli import main
+from tests.commands import LOOKOUT, lookout
 
-LOOKOUT = Path(sys.executable).parent / "lookout"
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 START = '{"at":"2026-11-05T12:00:00.000Z","kind":"start"}\n'
 PEERS = (
@@ -182,7 +182,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(options: list[str], 
     ],
 )
 def test_a_mistyped_call_is_answered_in_a_sentence(arguments: list[str], told: str, tmp_path: Path) -> None:
-    outcome = subprocess.run([LOOKOUT, "replay", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    outcome = lookout(tmp_path, "replay", *arguments)
     assert outcome.returncode == 2
     assert told in outcome.stderr
     assert "Traceback" not in outcome.stderr

@@ -26,10 +26,11 @@ from lookout.sources.fetching import Request, fetch, open_session
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.builders import NOON
-from tests.integration.fast import LOOKOUT, a_world, run
+from tests.commands import LOOKOUT, a_command, lookout
+from tests.integration.fast import a_world, run
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE
-from tests.integration.together import a_group, a_service, answer
+from tests.integration.together import a_service, answer
 from tests.waiting import until_async
 
 OWNERS_ALONE = 0o600
@@ -57,7 +58,7 @@ def test_every_file_that_a_running_service_makes_is_its_owners_alone(tmp_path: P
             config = tmp_path / "lookout.toml"
             config.write_text(config.read_text() + '[monitor]\nrecord = "seen.jsonl"\n')
             brought = {"lookout.toml", "said.log"}
-            with laxest_umask(), a_group(tmp_path, "run", "-c", "lookout.toml"):
+            with laxest_umask(), a_command(tmp_path, "run", "-c", "lookout.toml"):
 
                 async def both_answer() -> bool:
                     return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
@@ -138,15 +139,7 @@ def probe(folder: Path, *urls: str, **environment: str) -> str:
     """What ``lookout probe`` shows of RPC endpoints at these addresses."""
     rpc = json.dumps(urls)
     (folder / "lookout.toml").write_text(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 12\nrpc = {rpc}\n')
-    outcome = subprocess.run(
-        [LOOKOUT, "probe", "-c", "lookout.toml"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "COLUMNS": "200", **environment},
-    )
+    outcome = lookout(folder, "probe", "-c", "lookout.toml", COLUMNS="200", **environment)
     assert outcome.stderr == ""
     return outcome.stdout
 

@@ -5,7 +5,6 @@ The upstreams are hostile: whatever they were told, they say back, in every part
 
 import base64
 import itertools
-import os
 import socketserver
 import subprocess
 import threading
@@ -19,10 +18,11 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from tests.integration.fast import LOOKOUT, POLICY, run
+from tests.commands import a_command, living, lookout
+from tests.integration.fast import POLICY, run
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.integration.together import a_group, answer, living
+from tests.integration.together import answer
 from tests.waiting import until_async
 
 # One for each place, so that a leak tells where it came from; the last is in the environment and asked for by nobody.
@@ -94,20 +94,8 @@ class Echo:
         return f"{head}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode("latin-1")
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, **VARIABLES, "COLUMNS": "500"}
-
-
 def command(folder: Path, *arguments: str, config: str = "lookout.toml") -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [LOOKOUT, *arguments, "-c", config],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    return lookout(folder, *arguments, "-c", config, **VARIABLES, COLUMNS="500")
 
 
 def check_silent(told: str) -> None:
@@ -147,7 +135,7 @@ def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret(forma
         (tmp_path / "lookout.toml").write_text(a_config(upstream, ports=ports, format_=format_))
         public, *admin = [f"http://127.0.0.1:{port}" for port in ports]
         async with aiohttp.ClientSession() as http:
-            with a_group(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
+            with a_command(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
 
                 async def all_was_said() -> bool:
                     assert process.poll() is None, (tmp_path / "said.log").read_text()
@@ -269,7 +257,7 @@ def test_a_database_that_repeats_the_password_has_it_told_to_nobody(tmp_path: Pa
         config = a_config("http://127.0.0.1:1", ports=ports, format_="json", store=store)
         (tmp_path / "lookout.toml").write_text(config)
         async with aiohttp.ClientSession() as http:
-            with a_group(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
+            with a_command(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
 
                 async def both_have_failed() -> bool:
                     assert process.poll() is None, (tmp_path / "said.log").read_text()

@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.integration.fast import LOOKOUT
+from tests.commands import lookout
 from tests.integration.raw import (
     STOP_WITHIN_S,
     RawServer,
@@ -39,9 +38,7 @@ def filled(folder: Path) -> Path:
 
 def refused(folder: Path) -> str:
     """What the command says that ends at once."""
-    ended = subprocess.run(
-        [LOOKOUT, "serve", "-c", "lookout.toml"], cwd=folder, capture_output=True, text=True, timeout=20, check=False
-    )
+    ended = lookout(folder, "serve", "-c", "lookout.toml")
     assert (ended.returncode, ended.stdout) == (2, "")
     return ended.stderr
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.integration.fast import LOOKOUT
+from tests.commands import LOOKOUT
 from tests.integration.served import a_ledger, a_server, publish
 
 CELLS = 48

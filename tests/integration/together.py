@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-import os
-import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,8 @@ from typing import Any
 import aiohttp
 import psycopg
 
-from tests.integration.fast import LOOKOUT, a_config
+from tests.commands import a_command, said
+from tests.integration.fast import a_config
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.postgres import Postgres
 from tests.waiting import until_async
@@ -39,7 +38,7 @@ class Service:
 
     @property
     def said(self) -> str:
-        return (self.folder / "said.log").read_text()
+        return said(self.folder)
 
 
 def a_service(folder: Path, upstreams: str) -> Service:
@@ -52,41 +51,6 @@ def a_service(folder: Path, upstreams: str) -> Service:
     )
     (folder / "lookout.toml").write_text(config)
     return service
-
-
-@contextmanager
-def a_group(folder: Path, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command meanwhile, in a process group of its own; what it says is in ``said.log``."""
-    with (folder / "said.log").open("ab") as said:
-        process = subprocess.Popen(
-            [LOOKOUT, *arguments],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-            env={**os.environ, **environment},
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            for pid in living(process.pid):
-                os.kill(pid, signal.SIGKILL)
-            process.wait()
-
-
-def living(group: int) -> dict[int, str]:
-    """The processes of a group that have not ended, with their commands."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                state, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
-                if int(of) == group and state not in "ZX":
-                    found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
-            except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
-                continue
-    return found
 
 
 async def answer(http: aiohttp.ClientSession, url: str) -> Any:
@@ -234,12 +198,12 @@ async def deployed(server: Postgres, folder: Path, upstreams: str) -> AsyncItera
 
         def start(name: str) -> None:
             where = folder / name if (folder / name).exists() else a_place(folder / name, upstreams, url, 0)
-            monitors[name] = processes.enter_context(a_group(where, "monitor", "-c", "lookout.toml"))
+            monitors[name] = processes.enter_context(a_command(where, "monitor", "-c", "lookout.toml"))
 
         start("a")
         for n, port in enumerate(ports):
             where = a_place(folder / f"server{n}", upstreams, url, port)
-            processes.enter_context(a_group(where, "serve", "-c", "lookout.toml"))
+            processes.enter_context(a_command(where, "serve", "-c", "lookout.toml"))
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
             readers = Readers(ports, http)
             asking = asyncio.create_task(readers.ask_all_the_time())

@@ -9,7 +9,7 @@ from lookout.verify.asking import parse_address
 from lookout.verify.findings import Finding
 from lookout.verify.judging import judged
 from lookout.verify.visit import Visit, Wishes, visit
-from tests.integration.fast import LOOKOUT
+from tests.commands import LOOKOUT
 
 # What one visit of a healthy bare server cannot show.
 _UNTOLD = """

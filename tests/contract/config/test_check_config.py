@@ -1,8 +1,5 @@
 """``lookout check-config`` on a folder of bad files, each beside the exact words about it, and one of good files."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +9,8 @@ from click.testing import CliRunner
 from lookout.cli import main
 from lookout.config import ConfigError, read_config
 from lookout.settings import PPOI_NETWORKS
+from tests.commands import lookout
 
-LOOKOUT: Final = Path(sys.executable).parent / "lookout"
 FOLDER: Final = Path(__file__).parent
 BAD: Final = sorted((FOLDER / "bad").glob("*.toml"))
 GOOD: Final = sorted((FOLDER / "good").glob("*.toml"))
@@ -33,13 +30,7 @@ def check_config(path: Path) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("path", [BAD[0], GOOD[0]], ids=words)
 def test_a_process_of_its_own_says_the_same(path: Path) -> None:
-    outcome = subprocess.run(
-        [LOOKOUT, "check-config", "-c", path],
-        env={**os.environ, **ENVIRONMENT},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    outcome = lookout(path.parent, "check-config", "-c", path, **ENVIRONMENT)
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == check_config(path)
 
 

@@ -1,0 +1,76 @@
+"""The command as real processes: to its end, or meanwhile."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+LOOKOUT: Final = Path(sys.executable).parent / "lookout"
+TIME_S: Final = 120
+SAID: Final = "said.log"
+
+Meanwhile = AbstractContextManager[subprocess.Popen[bytes]]
+
+
+def lookout(folder: Path, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end in a folder; its exit code, what it said, and what it complained of."""
+    return subprocess.run(
+        [LOOKOUT, *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIME_S,
+        check=False,
+    )
+
+
+@contextmanager
+def meanwhile(folder: Path, *program: str | Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program meanwhile, in a process group of its own, of which nobody is left afterwards. ``said`` tells what
+    all that ran in the folder said."""
+    with (folder / SAID).open("ab") as log:
+        process = subprocess.Popen(
+            program,
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        for pid in living(process.pid):  # also workers whose parent is gone
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def a_command(folder: Path, *arguments: str | Path, **environment: str) -> Meanwhile:
+    """The command meanwhile."""
+    return meanwhile(folder, LOOKOUT, *arguments, **environment)
+
+
+def said(folder: Path) -> str:
+    return (folder / SAID).read_text(encoding="utf-8")
+
+
+def living(group: int) -> dict[int, str]:
+    """The processes of a group that have not ended, with their commands."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                state, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
+                if int(of) == group and state not in "ZX":
+                    found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+            except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+                continue
+    return found
