@@ -176,8 +176,9 @@ def _headline(status: EffectiveStatus, counts: Counter[EffectiveStatus], in_trou
     if status == "current" and in_trouble:
         return "Everything on the mainnets was current when last seen"
     number, watched = counts[status], counts.total() - counts["unmonitored"]
-    subject = f"All {watched}" if number == watched > 1 else f"{number} of {watched}"
-    return f"{subject} checks of the mainnets {'is' if number == 1 else 'are'} {status.replace('-', ' ')}"
+    part = f"All {watched}" if number == watched else f"{number} of {watched}"
+    subject = "The only check" if watched == 1 else f"{part} checks"
+    return f"{subject} of the mainnets {'is' if number == 1 else 'are'} {status.replace('-', ' ')}"
 
 
 def _checks(

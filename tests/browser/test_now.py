@@ -230,6 +230,13 @@ def test_chains_are_called_as_the_configuration_calls_them(tmp_path: Path, open_
 
 
 @pytest.mark.clause("C11")
+def test_a_single_check_is_called_that(site: Site, open_page: Open) -> None:
+    checks = [a_check("unmonitored", check["service"], check["chainId"]) for check in all_current()[1:]]
+    site.has(a_live_report([all_current()[0], *checks]), a_history(all_current()))
+    expect(open_page().locator("h1")).to_have_text("The only check of the mainnets is current")
+
+
+@pytest.mark.clause("C11")
 def test_a_service_that_the_page_does_not_know_counts_too(site: Site, open_page: Open) -> None:
     checks = [*all_current(), a_check("current", "relayer", 1), a_check("unavailable", "relayer", 11155111)]
     site.has(a_live_report(checks), a_history(checks))

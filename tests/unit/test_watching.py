@@ -144,6 +144,12 @@ FIVE = (
             id="an unmonitored row is neither failure nor health",
         ),
         pytest.param(
+            (FIVE[0], *(a_row(row["service"], status="unmonitored") for row in FIVE[1:])),
+            "● The only check of the mainnets is current.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="a single check is called that",
+        ),
+        pytest.param(
             FIVE[:-1],
             "? 1 of 5 checks of the mainnets is unknown.",
             "hosted-indexer 1; besides 4 current; not watched: chains 42161, 137, 56",

@@ -132,9 +132,10 @@ function headline(view, seen, isTroubled) {
     const text = "Everything on the mainnets was current when last seen";
     return { status: "unknown", healthy: false, text, detail: where };
   }
-  if (status === "current") return { status, healthy: true, text: `All ${watched} checks of the mainnets are current`, detail: where };
-  const subject = meant.length === watched && watched > 1 ? `All ${watched}` : `${meant.length} of ${watched}`;
-  const text = `${subject} checks of the mainnets ${meant.length === 1 ? "is" : "are"} ${statusWord(status)}`;
+  const part = meant.length === watched ? `All ${watched}` : `${meant.length} of ${watched}`;
+  const subject = watched === 1 ? "The only check" : `${part} checks`;
+  const text = `${subject} of the mainnets ${meant.length === 1 ? "is" : "are"} ${statusWord(status)}`;
+  if (status === "current") return { status, healthy: true, text, detail: where };
   const detail = lines(namesText(meant), othersText(checks, status), chainsText("no rows for ", gone), chainsText("not watched: ", unwatched));
   return { status, healthy: false, text, detail };
 }

@@ -45,7 +45,7 @@ _TYPES: Final = {
     **dict.fromkeys(_SCRIPTS, "text/javascript; charset=utf-8"),
 }
 # Of chains that the configuration does not name.
-_CHAINS: Final = {1: "Ethereum", 42161: "Arbitrum One", 137: "Polygon", 56: "BNB Smart Chain", 11155111: "Sepolia"}
+CHAIN_NAMES: Final = {1: "Ethereum", 42161: "Arbitrum One", 137: "Polygon", 56: "BNB Smart Chain", 11155111: "Sepolia"}
 
 
 def assets() -> dict[str, tuple[str, bytes]]:
@@ -56,7 +56,7 @@ def assets() -> dict[str, tuple[str, bytes]]:
 
 def render(live: bytes | None, live_path: str, history_path: str, chains: Mapping[int, str]) -> bytes:
     """The page with this live report in it, or without one. ``chains`` is what the operator calls them."""
-    names = {**_CHAINS, **chains}
+    names = {**CHAIN_NAMES, **chains}
     text = _frame().substitute(
         live_path=escape(live_path),
         history_path=escape(history_path),

@@ -16,6 +16,7 @@ from lookout.core.pieces import encode_changes
 from lookout.core.wire import paths
 from lookout.host_port import host_and_port
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
+from lookout.page.rendering import CHAIN_NAMES
 from lookout.settings import Settings
 from lookout.sim.announcing import REQUIRED_LIST
 from lookout.sim.layout import LAUNCH, ChainLayout
@@ -27,7 +28,6 @@ from lookout.wiring.listening import a_free_port
 from lookout.wiring.together import monitor_and_serve
 
 _LOOK_EVERY_S: Final = 0.1
-_NAMES: Final = {1: "Ethereum", 42161: "Arbitrum One", 137: "Polygon", 56: "BNB Smart Chain", 11155111: "Sepolia"}
 
 
 class Demo(NamedTuple):
@@ -123,7 +123,7 @@ def _chain(chain: ChainLayout, base: str) -> str:
     text = f"""
 [[chains]]
 id = {chain_id}
-name = "{_NAMES[chain_id]}"
+name = "{CHAIN_NAMES[chain_id]}"
 block_time_s = {chain.block_ms / 1000}
 rpc = [{rpc}]
 """
