@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 # Tests at the same time; they wait more than they compute, so a machine bears half as many again as it has cores.
-JOBS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN) && echo $$((cores + (cores + 1) / 2)))
+JOBS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) && echo $$((cores + (cores + 1) / 2)))
 # Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there.
 PIP := python -m pip --quiet --disable-pip-version-check install
 

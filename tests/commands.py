@@ -4,19 +4,27 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
+from tests.waiting import until
+
 LOOKOUT: Final = Path(sys.executable).parent / "lookout"
-TIME_S: Final = 120
+TIME_S: Final = 60
 SAID: Final = "said.log"
 
 Meanwhile = AbstractContextManager[subprocess.Popen[bytes]]
 
 
-def lookout(folder: Path, *arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def lookout(
+    folder: Path,
+    *arguments: str | Path,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    within_s: float = TIME_S,
+) -> subprocess.CompletedProcess[str]:
     """Run the command to its end in a folder; its exit code, what it said, and what it complained of."""
     return subprocess.run(
         [LOOKOUT, *arguments],
@@ -25,7 +33,7 @@ def lookout(folder: Path, *arguments: str | Path, **environment: str) -> subproc
         stdin=subprocess.DEVNULL,
         capture_output=True,
         encoding="utf-8",
-        timeout=TIME_S,
+        timeout=within_s,
         check=False,
     )
 
@@ -47,10 +55,10 @@ def meanwhile(folder: Path, *program: str | Path, **environment: str) -> Iterato
     try:
         yield process
     finally:
-        for pid in living(process.pid):  # also workers whose parent is gone
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # also workers whose parent is gone
         process.wait()
+        until(lambda: not living(process.pid), "nobody is left")
 
 
 def a_command(folder: Path, *arguments: str | Path, **environment: str) -> Meanwhile:

@@ -6,6 +6,7 @@ not. A torn log must leave exactly the last publication before the tear. Where m
 right that is not, what cannot be used is told in a sentence, and no monitor goes on from a piece that nobody stored.
 """
 
+import re
 import sqlite3
 import struct
 import tempfile
@@ -31,6 +32,7 @@ _LOG_HEADER: Final = 32
 _FRAME_HEADER: Final = 24
 FRAME: Final = _FRAME_HEADER + PAGE
 _FLIP_EVERY: Final = 37  # bytes, one bit each; the next has another place in its byte
+_SEALED: Final = re.compile(rb'progress\{[^}]*\},"seal":"[0-9a-f]{16}"\}')  # every byte of what holds the seal
 _GARBAGE: Final = bytes(range(1, 256)) * 17
 _FILLINGS: Final = {"zero": bytes(SECTOR), "garbage": _GARBAGE[:SECTOR]}
 
@@ -160,7 +162,8 @@ def cases(scene: Scene, other: Scene) -> Iterator[tuple[str, Callable[[], Case]]
         for name, filling in {**_FILLINGS, "flip": flipped}.items():
             yield f"damage-{begin}-{name}", partial(_damaged, scene, begin, filling)
         yield f"short-{begin}", partial(_damaged, scene, begin, None)
-    for at in range(0, len(scene.written_back), _FLIP_EVERY):
+    sealed = (found.span() for found in _SEALED.finditer(scene.written_back))
+    for at in {*range(0, len(scene.written_back), _FLIP_EVERY), *(at for span in sealed for at in range(*span))}:
         yield f"rot-{at}", partial(_damaged, scene, at, bytes([scene.written_back[at] ^ 1 << at % 8]))
 
 

@@ -105,6 +105,11 @@ def written(postgres: Postgres, database: str) -> None:
         pytest.param("UPDATE lookout.documents SET generated_at = -1, etag = etag || ' '", id="a negative instant"),
         pytest.param("UPDATE lookout.documents SET body = '', etag = ''", id="empty"),
         pytest.param(
+            "ALTER TABLE lookout.documents ALTER body DROP NOT NULL; "
+            "UPDATE lookout.documents SET body = NULL, etag = 'x'",
+            id="no body",
+        ),
+        pytest.param(
             "ALTER TABLE lookout.documents ALTER etag DROP NOT NULL; UPDATE lookout.documents SET etag = NULL",
             id="no ETag",
         ),

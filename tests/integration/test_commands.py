@@ -299,7 +299,7 @@ def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> No
 def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        ran = lookout(tmp_path, "demo", "--listen", address)
+        ran = lookout(tmp_path, "demo", "--listen", address, within_s=10)
         assert (ran.returncode, ran.stderr) == (2, f"lookout: --listen: {address}: Address already in use\n")
     for garbage in ("nonsense", "127.0.0.1", "127.0.0.1:99999", ""):
         own = CliRunner().invoke(main, ["demo", "--listen", garbage])

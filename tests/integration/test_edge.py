@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import LOOKOUT
+from tests.commands import lookout
 from tests.integration.edged import START_WITHIN_S, Edge, a_varnish, an_edge, an_origin, caching, needs_varnish, says
 from tests.integration.raw import RawServer, a_raw_server, a_request, parsed, store
 from tests.integration.served import HISTORY, LIVE, a_free_port
@@ -32,8 +32,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawSe
     with a_raw_server(folder) as server:
         config = folder / "edge.toml"
         config.write_text(f'[server]\nrate_limit_per_minute = 0\n[edge]\norigin = "127.0.0.1:{server.port}"\n')
-        printed = subprocess.run([LOOKOUT, "edge-config", "-c", config], check=True, capture_output=True, text=True)
-        with a_varnish(folder, printed.stdout) as edge:
+        with a_varnish(folder, lookout(folder, "edge-config", "-c", config).stdout) as edge:
             until(lambda: server.ask().http_code == 200, "the server has the report")
             yield edge, server
 

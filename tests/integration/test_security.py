@@ -139,7 +139,9 @@ def probe(folder: Path, *urls: str, **environment: str) -> str:
     """What ``lookout probe`` shows of RPC endpoints at these addresses."""
     rpc = json.dumps(urls)
     (folder / "lookout.toml").write_text(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 12\nrpc = {rpc}\n')
-    outcome = lookout(folder, "probe", "-c", "lookout.toml", COLUMNS="200", **environment)
+    outcome = lookout(
+        folder, "probe", "-c", "lookout.toml", environment={"COLUMNS": "200", **environment}, within_s=120
+    )
     assert outcome.stderr == ""
     return outcome.stdout
 

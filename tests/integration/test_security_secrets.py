@@ -95,7 +95,8 @@ class Echo:
 
 
 def command(folder: Path, *arguments: str, config: str = "lookout.toml") -> "subprocess.CompletedProcess[str]":
-    return lookout(folder, *arguments, "-c", config, **VARIABLES, COLUMNS="500")
+    environment = {**VARIABLES, "COLUMNS": "500"}
+    return lookout(folder, *arguments, "-c", config, environment=environment, within_s=120)
 
 
 def check_silent(told: str) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.heads import Reading, of_the_hour
@@ -18,8 +19,7 @@ from lookout.core.history import DAY_MS, HistoryState, Reached
 from lookout.core.instants import END_AT
 from lookout.core.ledger import Changes, CheckState, State
 from lookout.core.model import LARGEST_METRIC, Check
-from lookout.core.seal import NAME as SEAL
-from lookout.core.seal import Seal, is_broken
+from lookout.core.seal import Seal, seal_of
 from lookout.core.strip import StripState, Tally
 
 _PROGRESS: Final = "progress"
@@ -42,9 +42,11 @@ class StateError(Exception):
     """Stored pieces that do not make a state; the text names the piece."""
 
 
-class _Progress(Struct, frozen=True):
+# A field of another name would be a seal that is damaged, and taken for one that was never made.
+class _Progress(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     last_answer_at: int | None
     reached: Reached
+    seal: str | None = None  # over all pieces, this one being without it; an earlier version made none
 
 
 def encode_changes(changes: Changes) -> Pieces:
@@ -74,16 +76,20 @@ def merge(older: Pieces, newer: Pieces) -> Pieces:
 
 
 def sealed(pieces: Pieces, seal: Seal) -> Pieces:
-    """The same, with the seal over all that is stored once they are."""
-    over = seal.over(pieces.put, pieces.delete, whole=pieces.whole)
-    return Pieces({**pieces.put, SEAL: over}, pieces.delete, pieces.whole)
+    """The same, with the seal over all that is stored once they are. One of them is always the progress."""
+    progress = msgspec.json.decode(pieces.put[_PROGRESS], type=_Progress)
+    over = seal.over({**pieces.put, _PROGRESS: _unsealed(progress)}, pieces.delete, whole=pieces.whole)
+    put = {**pieces.put, _PROGRESS: msgspec.json.encode(replace(progress, seal=over))}
+    return Pieces(put, pieces.delete, pieces.whole)
+
+
+def _unsealed(progress: _Progress) -> bytes:
+    return msgspec.json.encode(replace(progress, seal=None))
 
 
 def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     """The state that stored pieces make, None if there are none; pieces of other kinds are somebody else's. StateError
     if they are not what was stored, or make no state."""
-    if is_broken(pieces):
-        raise StateError("the stored pieces are not what was stored")
     if _PROGRESS not in pieces:
         if any(name.partition("/")[0] in _KINDS for name in pieces):
             raise StateError(f"the stored piece {_PROGRESS} is missing")
@@ -91,6 +97,8 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     with _naming(_PROGRESS):
         progress = msgspec.json.decode(pieces[_PROGRESS], type=_Progress)
         _check_progress(progress)
+    if progress.seal not in (None, seal_of({**pieces, _PROGRESS: _unsealed(progress)})):
+        raise StateError("the stored pieces are not what was stored")
     bucket_ms = progress.reached.bucket_ms
     checks: list[CheckState] = []
     tallies: list[Tally] = []

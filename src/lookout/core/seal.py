@@ -8,50 +8,34 @@ write to the store: they can make a seal, too.
 
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import Final
-
-NAME: Final = "seal"  # of the piece that it is stored as
 
 
 class Seal:
-    """Keeps up with what is stored. The first changes have to be all there is."""
+    """Keeps up with what is stored."""
 
     def __init__(self) -> None:
-        self._hashes: dict[str, int] = {}
+        self._hashes: dict[str, int] | None = None
         self._all = 0
 
-    def over(self, put: Mapping[str, bytes], delete: Iterable[str], *, whole: bool) -> bytes:
-        """The seal of what is stored once these are put and deleted. What is put again, since it could not be written,
-        changes nothing."""
+    def over(self, put: Mapping[str, bytes], delete: Iterable[str], *, whole: bool) -> str:
+        """The seal of what is stored once these are put and deleted. The first have to be whole; what is put again,
+        since it could not be written, changes nothing."""
         if whole:
             self._hashes, self._all = {}, 0
+        if self._hashes is None:
+            raise ValueError("nobody knows what else is stored")
         for name, piece in put.items():
-            if name != NAME:
-                self._replace(name, _hash(name, piece))
-        for name in delete:
-            self._replace(name, 0)
-        return _written(self._all)
-
-    def _replace(self, name: str, new: int) -> None:
-        self._all ^= self._hashes.pop(name, 0) ^ new
-        if new:
+            new = _hash(name, piece)
+            self._all ^= self._hashes.get(name, 0) ^ new
             self._hashes[name] = new
+        for name in delete:
+            self._all ^= self._hashes.pop(name, 0)
+        return f"{self._all:016x}"
 
 
-def is_broken(stored: Mapping[str, bytes]) -> bool:
-    """Whether pieces are not those that were sealed. A store of a version that made no seals has none to break."""
-    if NAME not in stored:
-        return False
-    together = 0
-    for name, piece in stored.items():
-        if name != NAME:
-            together ^= _hash(name, piece)
-    return stored[NAME] != _written(together)
+def seal_of(pieces: Mapping[str, bytes]) -> str:
+    return Seal().over(pieces, (), whole=True)
 
 
 def _hash(name: str, piece: bytes) -> int:
     return int.from_bytes(blake2b(b"%b\0%b" % (name.encode(), piece), digest_size=8).digest())
-
-
-def _written(seal: int) -> bytes:
-    return b"%016x" % seal

@@ -44,7 +44,7 @@ def contents_of(snapshot: Snapshot, name: object) -> Contents:
         if etag(document.body) != document.etag:
             raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
         if assembled_at(document.body) != document.generated_at:
-            raise StoreError(f"{name}: is damaged: the {which} document was assembled when the store does not say")
+            raise StoreError(f"{name}: is damaged: the {which} document has another instant beside it than it says")
     try:
         if decode_state(snapshot.pieces) is None:
             raise StoreError(f"{name}: holds no state that a monitor could go on from")

@@ -6,7 +6,7 @@ from psycopg.errors import InvalidSchemaName, UndefinedTable
 
 from lookout.core.wire import Document
 from lookout.store.backup import Snapshot
-from lookout.store.postgres_schema import check_version, pieces_in
+from lookout.store.postgres_schema import check_version, complete, pieces_in
 from lookout.store.postgres_session import Address
 from lookout.store.protocol import StoreError
 
@@ -23,4 +23,5 @@ def read_database(url: str) -> Snapshot:
             raise StoreError(f"{address}: there is no store in it") from None
         check_version(versions[0][0] if versions else None, address)
         documents = session.execute("SELECT name, body, etag, generated_at FROM lookout.documents", binary=True)
-        return Snapshot({row[0]: Document(*row[1:]) for row in documents.fetchall()}, pieces_in(session, address))
+        rows = complete(documents.fetchall(), address)
+        return Snapshot({row[0]: Document(*row[1:]) for row in rows}, pieces_in(session, address))

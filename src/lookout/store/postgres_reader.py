@@ -8,7 +8,7 @@ from psycopg.errors import CannotCoerce, DataError, InvalidSchemaName, Undefined
 
 from lookout.core.wire import Document
 from lookout.core.wire import etag as etag_of
-from lookout.store.postgres_schema import check_version, not_ours
+from lookout.store.postgres_schema import check_version, complete, not_ours
 from lookout.store.postgres_session import CHANNEL, Address, Patience, Session, goes_through_a_pooler
 from lookout.store.protocol import DocumentName
 
@@ -70,8 +70,9 @@ class PostgresReader:
         check_version(version, self._address)
         if etag is None:
             return None
-        if body is None and last is not None:
+        if last is not None and last.etag == etag:
             return Document(last.body, etag, generated_at)
+        complete([row], self._address)
         document = Document(body, etag, generated_at)
         if etag_of(body) == etag:  # a damaged one may be mended
             self._last[name] = document

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from lookout.store.postgres_session import Address, Session
+from psycopg.rows import TupleRow
+
+from lookout.store.postgres_session import Address, Session, damaged
 from lookout.store.protocol import StoreError
 
 # Each step brings a store from the version that is its place to the next. One that was released is never changed:
@@ -64,11 +66,15 @@ def migrate(session: Session, address: Address, steps: Sequence[str] = STEPS) ->
 
 
 def pieces_in(session: Session, address: Address) -> dict[str, bytes]:
-    """Every stored piece. StoreError if what no column may be is there: a failing disk minds no constraint."""
-    rows = session.execute("SELECT name, piece FROM lookout.pieces", binary=True).fetchall()
+    """Every stored piece."""
+    return dict(complete(session.execute("SELECT name, piece FROM lookout.pieces", binary=True).fetchall(), address))
+
+
+def complete(rows: list[TupleRow], address: Address) -> list[TupleRow]:
+    """The rows; StoreError if nothing is in one where something has to be: a failing disk minds no constraint."""
     if any(None in row for row in rows):
-        raise not_ours(address, "lookout.pieces holds nothing where something has to be")
-    return dict(rows)
+        raise damaged(address, "nothing is where something has to be")
+    return rows
 
 
 def check_version(version: int | None, address: Address) -> None:

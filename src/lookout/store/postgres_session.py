@@ -91,7 +91,11 @@ class Address(NamedTuple):
             away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | ReadOnlySqlTransaction)
             raise (StoreUnreachableError if away else StoreError)(f"{self}: {text}") from None
         except UnicodeDecodeError as error:
-            raise StoreError(f"{self}: is damaged (a text in it is none); restore it from a backup") from error
+            raise damaged(self, "a text in it is none") from error
+
+
+def damaged(address: Address, why: str) -> StoreError:
+    return StoreError(f"{address}: is damaged ({why}); restore it from a backup")
 
 
 class Patience:

@@ -8,6 +8,7 @@ when its holder dies, however it dies.
 import fcntl
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,8 @@ class SqliteWriter:
         self._lock = lock
         self._path = path
         self._identity = identity(path)
+        self._using = threading.Lock()
+        self._is_closed = False
 
     def load(self) -> dict[str, bytes]:
         with told(self._path, _REMEDY), self._used() as connection:
@@ -63,23 +66,29 @@ class SqliteWriter:
             raise StoreError(f"{self._path}: was replaced or removed; restart the monitor")
 
     def close(self) -> None:
-        self._end()
-        os.close(self._lock)
+        """Waits for whoever writes: without the lock, a write could end after another monitor's first one."""
+        self._is_closed = True
+        with self._using:
+            self._end()
+            os.close(self._lock)
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
-        """The connection. One that failed is not used again: a lock that the system would not let go of is its own for
-        ever, and keeps it out."""
-        if self._connection is None:
-            self._connection, version = _connected(self._path)
-            if version == 0:  # a part of the state would be taken for all of it
+        """The connection, for one thread at a time. One that failed is not used again: a lock that the system would not
+        let go of is its own for ever, and keeps it out."""
+        with self._using:
+            if self._is_closed:
+                raise StoreError(f"{self._path}: the store was closed")
+            if self._connection is None:
+                self._connection, version = _connected(self._path)
+                if version == 0:  # a part of the state would be taken for all of it
+                    self._end()
+                    raise StoreError(f"{self._path}: was emptied; restart the monitor")
+            try:
+                yield self._connection
+            except BaseException:
                 self._end()
-                raise StoreError(f"{self._path}: was emptied; restart the monitor")
-        try:
-            yield self._connection
-        except BaseException:
-            self._end()
-            raise
+                raise
 
     def _end(self) -> None:
         if self._connection is not None:

@@ -30,7 +30,7 @@ def check_config(path: Path) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("path", [BAD[0], GOOD[0]], ids=words)
 def test_a_process_of_its_own_says_the_same(path: Path) -> None:
-    outcome = lookout(path.parent, "check-config", "-c", path, **ENVIRONMENT)
+    outcome = lookout(path.parent, "check-config", "-c", path, environment=ENVIRONMENT)
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == check_config(path)
 
 

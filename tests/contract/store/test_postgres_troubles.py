@@ -37,7 +37,7 @@ ROTTEN = {
         ALTER TABLE lookout.pieces DROP CONSTRAINT pieces_pkey, ALTER name DROP NOT NULL;
         UPDATE lookout.pieces SET name = NULL;
         """,
-        "lookout.pieces holds nothing where something has to be; restore it",
+        "is damaged (nothing is where something has to be); restore it from a backup",
     ),
     "a name that is no text": (  # but bytes, of which the catalog says that they are one
         r"""

@@ -6,15 +6,17 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from lookout.core.pieces import Pieces
-from lookout.store.protocol import Reader, StoreError, Writer
+from lookout.store.protocol import Reader, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import SCHEMA_VERSION, SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
+from tests.waiting import until
 
 REMEDY = "; put a copy of it back, or move it away to begin a new store"
 
@@ -114,6 +116,25 @@ def test_a_file_that_is_damaged_while_it_is_written_to_is_called_that(path: Path
     path.write_bytes(whole[:4_096] + b"\xff" * (len(whole) - 4_096))
     with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (") + ".*" + re.escape(REMEDY) + r"\Z"):
         writer.write({"live": LIVE}, Pieces({"7": b"2"}, ("8",), whole=False))
+
+
+def test_closing_waits_for_a_write_and_keeps_others_out_meanwhile(path: Path) -> None:
+    writer = open_writer(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as holding:
+        holding.execute("BEGIN IMMEDIATE")
+        writing = threading.Thread(target=writer.write, args=({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False)))
+        writing.start()
+        until(lambda: writer._using.locked(), "it waits for the database")
+        ending = threading.Thread(target=writer.close)
+        ending.start()
+        with pytest.raises(StoreBusyError):
+            open_writer(path)
+        holding.execute("COMMIT")
+    ending.join()
+    writing.join()
+    other = open_writer(path)
+    assert other.load() == {"a": b"1"}
+    other.close()
 
 
 def test_a_name_that_is_no_text_any_more_is_damage(path: Path, writer: Writer) -> None:

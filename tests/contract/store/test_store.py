@@ -85,6 +85,20 @@ def test_a_write_that_fails_leaves_everything_as_it_was(writer: Writer, reader: 
     assert reader.read("live") == HISTORY
 
 
+def test_a_writer_that_was_closed_writes_nothing(store: Store, opened: Opened) -> None:
+    """It may be asked to by a thread that a disk kept waiting: another monitor has the store by then."""
+    closed = store.writer(0)
+    closed.close()
+    other = store.writer(10)
+    opened(other)
+    other.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=True))
+    with pytest.raises(StoreError, match="the store was closed"):
+        closed.write({"live": HISTORY}, Pieces({"a": b"2"}, (), whole=False))
+    with pytest.raises(StoreError, match="the store was closed"):
+        closed.load()
+    assert other.load() == {"a": b"1"}
+
+
 def test_only_one_writer_is_let_in(store: Store, writer: Writer) -> None:
     with pytest.raises(StoreError, match="another monitor is writing to it"):
         store.writer(0)
