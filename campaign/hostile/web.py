@@ -116,8 +116,10 @@ def _possible(server: Known, asked: Asked) -> set[Reply]:
 
 def _path(target: bytes) -> str:
     """Of any form of a target, percent-decoded, as the server compares it."""
-    target = _AUTHORITY.sub(b"", target) if _AUTHORITY.match(target) else target
-    bare = target.partition(b"#")[0].partition(b"?")[0]
+    authority = _AUTHORITY.match(target)
+    bare = target[authority.end() if authority else 0 :].partition(b"#")[0].partition(b"?")[0]
+    if authority and not bare:
+        return "/"  # RFC 9112, 3.2.2
     return unquote_to_bytes(bare).decode("utf-8", "replace")
 
 

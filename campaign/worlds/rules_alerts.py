@@ -159,6 +159,7 @@ class NoneIsLost(_AboutMessages):
 class _Acceptance(NamedTuple):
     life: s.Life
     answers: bool
+    at_ms: int
     heard_ms: int | None = None
 
 
@@ -180,9 +181,10 @@ class NoneComesTwice(Rule):
             if before.life is event.life:
                 self.broken(f"{event.message} was sent again")
             was_overtaken = self.scene.ms - self.scene.let_go_ms <= _FRESH_MS + _SLACK_MS
-            if event.message not in self.scene.waiting.values() and not was_overtaken:
+            is_forgotten = self.scene.went_back_ms >= before.at_ms  # and due again, in the same words
+            if event.message not in self.scene.waiting.values() and not was_overtaken and not is_forgotten:
                 self.broken(f"{event.message} was sent again, though it was known to be accepted")
-        self._accepted[event.message] = _Acceptance(event.life, event.answers)
+        self._accepted[event.message] = _Acceptance(event.life, event.answers, self.scene.ms)
 
     def heard(self, event: s.Heard) -> None:
         if event.accepted and event.message is not None and event.message in self._accepted:

@@ -229,6 +229,10 @@ class LastSuccessIsKept(Rule):
         """What left begins anew when it returns."""
         self._left_ms.update(dict.fromkeys(event.before.monitored - event.life.plan.monitored, self.scene.ms))
 
+    def resumed(self, event: s.Resumed) -> None:
+        """A monitor may begin without a check that is stored, and get it back before it could store that."""
+        self._left_ms.update(dict.fromkeys(self._stored_ms.keys() - event.life.plan.monitored, self.scene.ms))
+
     def judged(self, event: s.Judged) -> None:
         row = event.seen.row
         if row.last_success_at is not None and row.last_success_at == row.observed_at:
