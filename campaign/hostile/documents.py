@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from campaign.hostile.fuzzing import Judge, Kind, Verdict
+from campaign.silence import silently
 from lookout.api.mirror import Mirror
 from lookout.api.responding import respond
 from lookout.clock import SystemClock
@@ -190,7 +191,7 @@ def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
 
 @contextmanager
 def _judging() -> Iterator[Judge]:
-    with tempfile.TemporaryDirectory() as folder:
+    with silently(), tempfile.TemporaryDirectory() as folder:
         yield Judge(lambda cases: [judged(Path(folder), case) for case in cases])
 
 

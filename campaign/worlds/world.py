@@ -3,14 +3,12 @@
 import asyncio
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import structlog
-
+from campaign.silence import silently
 from campaign.worlds.loop import Process, VirtualLoop
 from campaign.worlds.monitors import Monitor, Parts
 from campaign.worlds.rules import Rule
@@ -34,7 +32,7 @@ class Lived(NamedTuple):
 
 def live(script: Script, parts: Parts, rules: Callable[[], Sequence[Rule]]) -> Lived:
     """Live through a world. The same script gives the same trace."""
-    with _silently(), tempfile.TemporaryDirectory(prefix="lookout-world-") as folder:
+    with silently(), tempfile.TemporaryDirectory(prefix="lookout-world-") as folder:
         loop = VirtualLoop()  # type: ignore[abstract]  # asyncio asks for a few of a loop's methods only
         scene = Scene(script, loop, rules())
         store: Store = ModelStore(scene) if script.store == "model" else SqliteStore(scene, Path(folder))
@@ -128,18 +126,3 @@ def _end(scene: Scene, loop: VirtualLoop, monitors: Sequence[Monitor], servers: 
         monitor.kill()
     loop.bury(scene.processes)
     asyncio._set_running_loop(None)
-
-
-@contextmanager
-def _silently() -> Iterator[None]:
-    """The log would be most of what a world costs."""
-    before = structlog.get_config()
-    structlog.configure(processors=[_drop], cache_logger_on_first_use=False)
-    try:
-        yield
-    finally:
-        structlog.configure(**before)
-
-
-def _drop(_logger: object, _method: str, _event: object) -> str:
-    raise structlog.DropEvent
