@@ -246,7 +246,7 @@ def test_run_says_in_a_sentence_that_its_port_is_taken(tmp_path: Path) -> None:
 
 def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text('[server]\nlisten = "nowhere"\nworkers = 0\n[log]\nlevel = "loud"\n')
-    ran = lookout(tmp_path, "run", "-c", "lookout.toml")
+    ran = lookout(tmp_path, "run", "-c", "lookout.toml", within_s=10)
     assert ran.returncode == 2
     assert len(ran.stderr.splitlines()) >= 3
     for line, key in zip(
@@ -307,7 +307,7 @@ def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> No
 
 
 def test_help_has_a_line_for_each_command_and_each_has_help_of_its_own(tmp_path: Path) -> None:
-    ran = lookout(tmp_path, "--help")
+    ran = lookout(tmp_path, "--help", within_s=10)
     _, _, commands = ran.stdout.partition("Commands:\n")
     lines = [line.split(maxsplit=1) for line in commands.splitlines()]
     assert tuple(line[0] for line in lines) == COMMANDS

@@ -32,7 +32,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawSe
     with a_raw_server(folder) as server:
         config = folder / "edge.toml"
         config.write_text(f'[server]\nrate_limit_per_minute = 0\n[edge]\norigin = "127.0.0.1:{server.port}"\n')
-        with a_varnish(folder, lookout(folder, "edge-config", "-c", config).stdout) as edge:
+        printed = lookout(folder, "edge-config", "-c", config)
+        assert printed.returncode == 0, printed.stderr
+        with a_varnish(folder, printed.stdout) as edge:
             until(lambda: server.ask().http_code == 200, "the server has the report")
             yield edge, server
 

@@ -38,7 +38,7 @@ def filled(folder: Path) -> Path:
 
 def refused(folder: Path) -> str:
     """What the command says that ends at once."""
-    ended = lookout(folder, "serve", "-c", "lookout.toml")
+    ended = lookout(folder, "serve", "-c", "lookout.toml", within_s=20)
     assert (ended.returncode, ended.stdout) == (2, "")
     return ended.stderr
 

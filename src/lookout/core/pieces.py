@@ -39,7 +39,7 @@ class Pieces(Struct, frozen=True):
 
 
 class StateError(Exception):
-    """Stored pieces that do not make a state; the text names the piece."""
+    """Stored pieces that do not make a state; the text says why, and of which piece if it is a single one."""
 
 
 # A field of another name would be a seal that is damaged, and taken for one that was never made.
