@@ -2,14 +2,18 @@
 
 from typing import Final
 
-from lookout.core.model import Blocks
+from lookout.core.model import Blocks, Nothing
 from lookout.sources.answers import count, graphql_answer, query, table
 
 # The height alone: older servers refuse a query that names the other fields.
 QUERY: Final = query("{ squidStatus { height } }")
+_BEFORE_THE_FIRST_BATCH: Final = -1
 
 
-def parse_status(body: bytes) -> Blocks:
-    """A null status means that the processor never ran, which is no answer."""
+def parse_status(body: bytes) -> Blocks | Nothing:
+    """A null status means that the processor never ran, which is no answer; one that has just begun has nothing yet."""
     status = table(graphql_answer(body).get("squidStatus"), "no squidStatus")
-    return Blocks(count(status.get("height"), "the height"))
+    height = status.get("height")
+    if type(height) is int and height == _BEFORE_THE_FIRST_BATCH:
+        return Nothing()
+    return Blocks(count(height, "the height"))

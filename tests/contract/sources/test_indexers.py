@@ -10,7 +10,10 @@ from lookout.sources import json_pointer, ponder, squid, subgraph
 from lookout.sources.failure import ProbeFailed
 from tests.contract.sources.recorded import PARSERS, recorded
 
-NOT_COUNTS = [b"null", b"true", b"1.0", b"-1", b"9007199254740992", b'"56"', b"1e3", b"[]", b"{}", b"1" + b"0" * 40]
+NOT_COUNTS = [
+    *(b"null", b"true", b"1.0", b"-2", b"9007199254740992", b'"56"', b'"-1"', b"1e3", b"-1.0", b"[]", b"{}"),
+    *(b"1" + b"0" * 40, b"-1" + b"0" * 40),
+]
 
 
 @pytest.mark.clause("M9")
@@ -94,9 +97,15 @@ def test_an_answer_that_is_not_understood_fails(parser: str, body: bytes, reason
 
 @pytest.mark.clause("R10")
 @pytest.mark.parametrize("number", NOT_COUNTS)
-def test_a_height_that_is_no_count_fails(number: bytes) -> None:
-    with pytest.raises(ProbeFailed):
+def test_a_squids_height_that_is_no_count_fails(number: bytes) -> None:
+    with pytest.raises(ProbeFailed) as caught:
         squid.parse_status(b'{"data":{"squidStatus":{"height":%b}}}' % number)
+    assert caught.value.reason == "not understood: the height"
+
+
+@pytest.mark.clause("R10")
+@pytest.mark.parametrize("number", [b"-1", *NOT_COUNTS])
+def test_a_block_number_that_is_no_count_fails(number: bytes) -> None:
     with pytest.raises(ProbeFailed):
         subgraph.parse_meta(b'{"data":{"_meta":{"block":{"number":%b}}}}' % number)
     with pytest.raises(ProbeFailed):
@@ -105,6 +114,11 @@ def test_a_height_that_is_no_count_fails(number: bytes) -> None:
 
 def test_of_two_equal_keys_the_last_counts() -> None:
     assert squid.parse_status(b'{"data":{"squidStatus":{"height":1,"height":2}}}') == Blocks(2)
+
+
+@pytest.mark.clause("S12")
+def test_a_squid_without_a_first_batch_has_nothing_yet() -> None:
+    assert squid.parse_status(recorded("squid-new-processor.json")) == Nothing()
 
 
 @pytest.mark.clause("S12")
@@ -191,9 +205,9 @@ def test_a_block_number_is_an_integer_digits_or_hexadecimal(written: bytes) -> N
     "written",
     [
         *(each for each in NOT_COUNTS if each != b'"56"'),
+        b"-1",
         b'""',
         b'"0x"',
-        b'"-1"',
         b'"1.0"',
         b'" 1"',
         b'"1_0"',
