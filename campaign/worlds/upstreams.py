@@ -10,7 +10,7 @@ from campaign.worlds.scene import Answered, Asked, HeadAnswered, Life, Scene
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, MissingList, Nothing, Peers
 from lookout.core.plan import Plan
-from lookout.sim.world import Silence
+from lookout.sim.world import NOTHING_INDEXED, HeadAnswer, Silence
 from lookout.sim.world import World as Sim
 from lookout.sources.building import Built
 from lookout.sources.failure import ProbeFailed
@@ -74,15 +74,17 @@ class SimEndpoint:
 
     async def read(self, _session: Session, now: Now, /) -> Reading:
         scene, asked_ms = self._scene, self._scene.ms
-        took_ms = _took_ms(self._chance)
+        took_ms = _took_ms(self._chance) + scene.sim.endpoint_delay_ms(self.chain_id, self._number, scene.true_at())
         answer = scene.sim.endpoint(self.chain_id, self._number, scene.true_at() + took_ms)
+        if took_ms >= TIMEOUT_S * 1000:
+            answer = "hang"
         await asyncio.sleep(TIMEOUT_S if answer == "hang" else took_ms / 1000)
         if scene.active("bug", self.name):
             scene.bugs_made += 1
             raise RuntimeError("a bug")
         if isinstance(answer, str) or answer.chain_id != self.chain_id:
             scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None))
-            raise ProbeFailed("no head")
+            raise ProbeFailed(_why(answer))
         reading = Reading(now(), answer.height, answer.block_at)
         scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, reading))
         return reading
@@ -143,7 +145,9 @@ def _broadcasters(sim: Sim, checks: tuple[Check, ...], at: int) -> Mapping[Check
 def _indexer(sim: Sim, check: Check, at: int) -> Mapping[Check, Found] | Silence:
     service: str = check.service
     position = sim.indexer("indexer" if service == "indexer" else "hosted-indexer", check.chain_id or 0, at)
-    return position if isinstance(position, str) else {check: Blocks(position)}
+    if isinstance(position, str):
+        return position
+    return {check: Nothing() if position == NOTHING_INDEXED else Blocks(position)}
 
 
 def _is_failure(found: Found) -> bool:
@@ -154,6 +158,17 @@ def _is_failure(found: Found) -> bool:
             return monitored > 0
         case _:
             return False
+
+
+def _why(answer: HeadAnswer | Silence) -> str:
+    """Why there is no head to be had from an endpoint that answers, or does not, like this."""
+    match answer:
+        case "hang":
+            return "timeout"
+        case "fail":
+            return "refused"
+        case _:
+            return "wrong chain id"
 
 
 def _took_ms(chance: Random) -> int:

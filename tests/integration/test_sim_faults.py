@@ -1,6 +1,7 @@
 """What every fault does to the simulated upstreams, over real sockets."""
 
 import time
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import pytest
@@ -116,6 +117,18 @@ def test_an_endpoint_can_be_wrong_about_everything_it_tells() -> None:
         await client.order("rpc/1/a", "future", seconds=900)
         block = await client.rpc("1/a", "eth_getBlockByNumber", "latest", False)
         assert int(block["timestamp"], 16) == NOON // 1000 + 900
+        true = await client.rpc("1/b", "eth_getBlockByNumber", "latest", False)
+        await client.order("rpc/1/a", "past")
+        block = await client.rpc("1/a", "eth_getBlockByNumber", "latest", False)
+        assert block["number"] == true["number"]
+        assert int(true["timestamp"], 16) - int(block["timestamp"], 16) == 86_400
+        await client.order("rpc/1/a", "past", seconds=10**10)
+        assert (await client.rpc("1/a", "eth_getBlockByNumber", "latest", False))["timestamp"] == "0x0"
+        await client.order("rpc/1/a", "genesis")
+        block = await client.rpc("1/a", "eth_getBlockByNumber", "latest", False)
+        assert (block["number"], block["timestamp"]) == ("0x0", "0x0")
+        assert await client.rpc("1/a", "eth_blockNumber") == "0x0"
+        assert await client.rpc("1/a", "eth_chainId") == "0x1"
         await client.order("rpc/1/a", "freeze")
         client.clock.pass_s(600)
         assert await client.height("1/a") == height
@@ -162,6 +175,109 @@ def test_whatever_follows_can_lag_freeze_and_lie(target: str) -> None:
         assert await _position(client, target) == position
         await client.order(target, None)
         assert await _position(client, target) > position
+
+    simulate(scene)
+
+
+NOTHING_YET = {
+    "squid/1": -1,
+    "hosted/1": -1,
+    "subgraph/1": "has not started syncing yet",
+    "index-node/1": None,
+    "ponder/1": "absent",
+}
+
+
+async def _told(client: Client, target: str) -> object:
+    """What an indexer says that has nothing, or its height."""
+    if target == "subgraph/1":
+        document = (await client.post("/subgraph/1", META)).document
+        if "errors" in document:
+            (error,) = document["errors"]
+            assert list(document) == ["errors"]
+            return "has not started syncing yet" if "has not started syncing yet" in error["message"] else error
+    if target == "ponder/1" and "mainnet" not in (await client.get("/ponder/status")).document:
+        return "absent"
+    if target == "index-node/1":
+        query = {"query": "{ indexingStatuses { synced chains { latestBlock { number } } } }"}
+        status = (await client.post("/index-node/graphql", query)).document["data"]["indexingStatuses"][0]
+        if status["chains"][0]["latestBlock"] is None:
+            return None
+    return await _position(client, target)
+
+
+@pytest.mark.parametrize("target", list(NOTHING_YET))
+def test_an_indexer_rebuilt_from_scratch_has_nothing_and_then_climbs(target: str) -> None:
+    async def scene(client: Client) -> None:
+        before = await _position(client, target)
+        await client.order(target, "rebuild", times=49)
+        assert await _told(client, target) == NOTHING_YET[target]
+        client.clock.pass_s(59)
+        assert await _told(client, target) == NOTHING_YET[target]
+        assert await client.squid("squid/56") > 0
+        client.clock.pass_s(1)
+        assert abs(before - await _position(client, target) - 24 * 300) <= 1  # blocks of a day
+        client.clock.pass_s(600)
+        assert abs(before - await _position(client, target) - (24 * 300 - 49 * 50)) <= 2
+        client.clock.pass_s(1_300)
+        caught_up = await _position(client, target)
+        await client.order(target, None)
+        assert caught_up == await _position(client, target)
+
+    simulate(scene)
+
+
+def test_a_rebuilt_indexer_is_never_above_the_one_that_it_becomes() -> None:
+    async def scene(client: Client) -> None:
+        await client.order("squid/1", "rebuild", times=1_000_000)
+        client.clock.pass_s(60.5)
+        assert await client.squid("squid/1") == await client.squid("hosted/1")
+
+    simulate(scene)
+
+
+async def _took_s(asking: Awaitable[object]) -> float:
+    started_s = time.monotonic()
+    await asking
+    return time.monotonic() - started_s
+
+
+SPEAKERS: dict[str, Callable[[Client], Awaitable[object]]] = {
+    "rpc/1/a": lambda client: client.height("1/a"),
+    "squid/1": lambda client: client.squid("squid/1"),
+    "json/1": lambda client: client.get("/json/1"),
+    "ponder": lambda client: client.get("/ponder/status"),
+    "ppoi": lambda client: client.ppoi(),
+    "waku/peers": lambda client: client.get("/waku/health"),
+    "waku/messages": lambda client: client.store(),
+}
+
+
+@pytest.mark.parametrize("target", list(SPEAKERS))
+def test_a_late_upstream_gives_its_right_answer_after_a_while(target: str) -> None:
+    async def scene(client: Client) -> None:
+        ask = SPEAKERS[target]
+        at_once = await ask(client)
+        await client.order(target, "late", ms=700)
+        assert 0.7 <= await _took_s(ask(client)) < 3
+        assert await client.height("56/a")
+        assert await ask(client) == at_once
+        await client.order(target, None)
+        assert await _took_s(ask(client)) < 0.5
+
+    simulate(scene)
+
+
+def test_each_page_of_a_slow_store_takes_its_time_and_nothing_else_does() -> None:
+    async def scene(client: Client) -> None:
+        await client.order("waku/messages", "slow-pages", ms=600)
+        first = await client.store(pageSize=5)
+        assert 0.6 <= await _took_s(client.store(pageSize=5, cursor=first["paginationCursor"])) < 3
+        assert len(first["messages"]) == 5
+        topic = "/waku/relay/v1/messages/%2Fwaku%2F2%2Frs%2F5%2F1"
+        assert await _took_s(client.post("/waku/relay/v1/subscriptions", ["/waku/2/rs/5/1"])) < 0.5
+        assert await _took_s(client.get(topic)) < 0.5
+        assert await _took_s(client.get("/waku/health")) < 0.5
 
     simulate(scene)
 

@@ -9,10 +9,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from lookout.sim.episodes import Episode
 from lookout.sim.faults import WAYS
+from lookout.sim.layout import LAUNCH
 from lookout.sim.server import serving
 from lookout.sim.upstreams import launch_world
-from tests.builders import NOON
+from lookout.sim.world import World
+from tests.builders import DAY, HOUR, NOON
 from tests.integration.sim_client import (
     LATEST,
     Answer,
@@ -114,6 +117,31 @@ def test_a_seed_makes_things_go_wrong_by_themselves_and_an_order_overrides_it() 
     simulate(scene, world, at)
 
 
+def test_a_world_with_new_kinds_of_faults_shows_them_over_http() -> None:
+    episodes = (
+        Episode("rpc/1/0", "genesis", NOON, NOON + HOUR),
+        Episode("rpc/1/1", "past", NOON, NOON + HOUR, DAY),
+        Episode("rpc/1/2", "late", NOON, NOON + HOUR, 700),
+        Episode("indexer/1", "rebuild", NOON, NOON + HOUR, DAY),
+    )
+
+    async def scene(client: Client) -> None:
+        assert await client.height("1/a") == 0
+        past = await client.rpc("1/b", "eth_getBlockByNumber", "latest", False)
+        assert NOON - DAY - 30_000 <= int(past["timestamp"], 16) * 1000 <= NOON - DAY
+        started_s = time.monotonic()
+        true = await client.rpc("1/c", "eth_getBlockByNumber", "latest", False)
+        assert 0.7 <= time.monotonic() - started_s < 3
+        assert true["number"] == past["number"]
+        assert await client.squid("squid/1") == -1
+        assert (await client.get("/json/1")).document["status"]["lastBlock"] is None
+        client.clock.pass_s(3_600)
+        assert await client.height("1/a") == await client.height("1/c")
+        assert 7_000 < await client.height("1/a") - await client.squid("squid/1") < 7_600
+
+    simulate(scene, World(LAUNCH, 1, NOON - HOUR, episodes))
+
+
 @pytest.mark.parametrize("subject", ["indexer/1", "ppoi", "messaging", "broadcasters"])
 def test_a_service_that_fails_by_the_seed_gives_no_healthy_answer(subject: str) -> None:
     world = launch_world(3, NOON)
@@ -140,7 +168,9 @@ def test_stopping_ends_every_connection_that_is_held_within_a_second() -> None:
                 client = Client(session, f"http://{host}:{port}", clock)
                 for target, fault in (("rpc/1/a", "hang"), ("rpc/1/b", "drip"), ("rpc/1/c", "endless")):
                     await client.order(target, fault)
+                await client.order("rpc/56/a", "late", ms=60_000)
                 hanging = [asyncio.create_task(client.post("/rpc/1/a", LATEST)) for _ in range(20)]
+                hanging += [asyncio.create_task(client.post("/rpc/56/a", LATEST)) for _ in range(20)]
                 dripping = [await session.post(client.url("/rpc/1/b"), json=LATEST) for _ in range(20)]
                 unread = [await session.post(client.url("/rpc/1/c"), json=LATEST) for _ in range(20)]
                 await asyncio.sleep(0.3)
@@ -170,6 +200,7 @@ def test_only_so_many_connections_are_held_and_given_up_ones_make_room() -> None
             done, waiting = await asyncio.wait(asked, timeout=1)
             assert (len(done), len(waiting)) == (4, 256)
             assert all(isinstance(task.exception(), aiohttp.ClientConnectionError) for task in done)
+            assert await client.height("1/b")
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)

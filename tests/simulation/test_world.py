@@ -73,7 +73,16 @@ def test_a_chain_halts_changes_its_pace_and_goes_back() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "size"),
-    [("freeze", 0), ("lag", 600_000), ("lie-high", 70), ("lie-low", 70), ("future", 90_000), ("wrong-chain", 0)],
+    [
+        ("freeze", 0),
+        ("lag", 600_000),
+        ("lie-high", 70),
+        ("lie-low", 70),
+        ("future", 90_000),
+        ("past", DAY),
+        ("genesis", 0),
+        ("wrong-chain", 0),
+    ],
 )
 def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: str, size: int) -> None:
     (fault,) = (fault for fault in FAULTS["rpc/*/*"] if fault.kind == kind)
@@ -88,12 +97,27 @@ def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: st
             "lie-high": (1, height + 70, block_at),
             "lie-low": (1, height - 70, block_at),
             "future": (1, height, LATER + 90_000),
+            "past": (1, height, block_at - DAY),
+            "genesis": (1, 0, 0),
             "wrong-chain": (61, height, block_at),
         }[kind]
     )
     for at in (NOON + 20 * MINUTE - 1, NOON + 40 * MINUTE):
         assert world.endpoint(1, 1, at) == (1, *world.head(1, at))
     assert world.endpoint(1, 0, LATER) == (1, height, block_at)
+
+
+def test_a_late_endpoint_tells_the_truth_after_a_while() -> None:
+    world = a_world(an_episode("rpc/1/1", "late", 20, 20, 3_000))
+    assert [world.endpoint(1, number, LATER) for number in range(3)] == [(1, *world.head(1, LATER))] * 3
+    assert [world.endpoint_delay_ms(1, number, LATER) for number in range(3)] == [0, 3_000, 0]
+    for minute in (19.9, 40):
+        assert world.endpoint_delay_ms(1, 1, NOON + round(minute * MINUTE)) == 0
+
+
+def test_another_fault_makes_no_endpoint_late() -> None:
+    world = a_world(an_episode("rpc/1/0", "lag", 20, 20, 600_000))
+    assert world.endpoint_delay_ms(1, 0, LATER) == 0
 
 
 @pytest.mark.parametrize("subject", ["rpc/1/0", "indexer/1", "hosted-indexer/1", "ppoi", "broadcasters", "messaging"])
@@ -130,6 +154,40 @@ def test_an_indexer_falls_behind_and_catches_up(kind: str, speed: float) -> None
     assert [world.indexer("indexer", 1, NOON + minute * MINUTE) for minute in (10, 180)] == [
         world.head(1, NOON + minute * MINUTE - usual).height - 5 for minute in (10, 180)
     ]
+
+
+def test_an_indexer_rebuilt_from_scratch_has_nothing_then_climbs_from_its_start() -> None:
+    """A minute without a block; then from an hour back, at six times the chain's speed."""
+    world = a_world(an_episode("indexer/1", "rebuild", 20, 1, HOUR))
+
+    def told(minute: float) -> int:
+        position = world.indexer("indexer", 1, NOON + round(minute * MINUTE))
+        assert isinstance(position, int)
+        assert world.truth("indexer", 1, NOON + round(minute * MINUTE)).position == position
+        return position
+
+    usual = told(10)
+    assert [told(minute) for minute in (20, 20.5, 20.99)] == [-1] * 3
+    start = world.head(1, NOON + 20 * MINUTE - HOUR).height - 5
+    assert abs(told(21) - start) <= 1
+    assert told(26) - told(21) == pytest.approx(6 * 5 * MINUTE / 12_000, abs=2)
+    assert told(10) == usual
+    late = NOON + 40 * MINUTE
+    caught_up = a_world().indexer("indexer", 1, late)
+    assert world.indexer("indexer", 1, late) == caught_up
+    truth = world.truth("indexer", 1, NOON + 20 * MINUTE)
+    assert truth.answering
+    assert truth.reached_at is not None
+    assert truth.reached_at <= NOON + 20 * MINUTE - HOUR
+    assert world.indexer("hosted-indexer", 1, NOON + 20 * MINUTE) != -1
+
+
+def test_an_indexer_that_fails_while_it_is_rebuilt_has_nothing_afterwards_too() -> None:
+    world = a_world(an_episode("indexer/1", "rebuild", 20, 20, HOUR), an_episode("indexer/1", "fail", 25, 5))
+    assert [world.indexer("indexer", 1, NOON + minute * MINUTE) for minute in (21, 26, 31)] == [-1, "fail", -1]
+    back = world.indexer("indexer", 1, NOON + 40 * MINUTE)
+    assert isinstance(back, int)
+    assert abs(back - (world.head(1, NOON + 20 * MINUTE - HOUR).height - 5)) <= 1
 
 
 def test_an_outage_is_silent_and_leaves_the_indexer_behind() -> None:
@@ -221,7 +279,9 @@ def test_a_later_episode_does_not_change_what_was_before_it() -> None:
 
 def test_drawn_episodes_use_every_kind_of_fault_and_a_subjects_do_not_overlap() -> None:
     drawn = draw_episodes(LAUNCH, 1, NOON, NOON + 365 * DAY)
-    assert {episode.kind for episode in drawn} == {fault.kind for faults in FAULTS.values() for fault in faults}
+    assert {episode.kind for episode in drawn} == {
+        fault.kind for faults in FAULTS.values() for fault in faults if fault.per_month
+    }
     assert all(NOON < episode.begin_at < NOON + 365 * DAY for episode in drawn)
     for subject in {episode.subject for episode in drawn}:
         its = [episode for episode in drawn if episode.subject == subject]

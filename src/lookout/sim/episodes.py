@@ -14,10 +14,14 @@ EpisodeKind = Literal[
     "outage",  # fails, does no work meanwhile, and has to catch up afterwards
     "freeze",  # goes on answering, for ever with the same
     "behind",  # works, at `size` percent of the chain's speed
+    "rebuild",  # has nothing, and afterwards begins with the block of `size` ms before
     "lag",  # tells what was true `size` ms ago
     "lie-high",  # tells a height `size` blocks too high
     "lie-low",  # the same, too low
     "future",  # tells a block that is `size` ms ahead of its time
+    "past",  # tells block timestamps that are `size` ms too old
+    "genesis",  # has not begun to follow its chain: block 0 of 1970
+    "late",  # tells the truth, after `size` ms
     "wrong-chain",  # answers for another chain
     "halt",  # no new blocks
     "pace",  # a block takes `size` percent of its usual time
@@ -42,7 +46,11 @@ class Episode(NamedTuple):
 
 
 class Odds(NamedTuple):
-    """How often a kind of fault befalls a subject, how long it lasts, and how large it is."""
+    """How often a kind of fault befalls a subject, how long it lasts, and how large it is.
+
+    One that befalls it 0 times a month is never drawn, only written into a world by name: each kind that is drawn
+    changes what all seeds draw.
+    """
 
     kind: EpisodeKind
     per_month: float
@@ -58,6 +66,7 @@ _INDEXER_FAULTS: Final = (
     Odds("outage", 2, 60, 10_800),
     Odds("freeze", 2, 120, 14_400),
     Odds("behind", 3, 600, 14_400, 5, 95),
+    Odds("rebuild", 0, 20, 600, 600_000, 43_200_000),
 )
 
 # Every subject, with a star for each of its numbers, and what may befall it.
@@ -76,6 +85,9 @@ FAULTS: Final[Mapping[str, tuple[Odds, ...]]] = {
         Odds("lie-low", 2, 30, 7_200, 50, 1_000_000),
         Odds("future", 2, 30, 7_200, 90_000, 86_400_000),
         Odds("wrong-chain", 2, 30, 7_200),
+        Odds("genesis", 0, 30, 7_200),
+        Odds("past", 0, 30, 14_400, 60_000, 86_400_000),
+        Odds("late", 0, 30, 14_400, 500, 9_000),
     ),
     "indexer/*": _INDEXER_FAULTS,
     "hosted-indexer/*": _INDEXER_FAULTS,

@@ -67,6 +67,8 @@ WAYS: Final[Mapping[str, Way]] = {
         _SPEAKERS,
         Parameter("code", 429, 200, 429),
     ),
+    "late": Way("the right answer, after a while", _SPEAKERS, Parameter("ms", 3_000, 1, 600_000)),
+    "slow-pages": Way("each page of the store takes a while", ("messages",), Parameter("ms", 600, 1, 600_000)),
     "wrong-chain": Way("the endpoint is of another chain", ("endpoint",), Parameter("chainId", 61, 1, _FAR)),
     "lag": Way(
         "so many blocks, or indexes of ppoi, behind", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000, 1, _FAR)
@@ -74,6 +76,14 @@ WAYS: Final[Mapping[str, Way]] = {
     "freeze": Way("answers for ever with the height, or validated index, of this moment", ("endpoint", *_FOLLOWERS)),
     "lie": Way("so many blocks or indexes too high", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000_000, 1, _FAR)),
     "future": Way("block timestamps ahead of now", ("endpoint",), Parameter("seconds", 3_600, 1, 10**9)),
+    "past": Way("block timestamps too old", ("endpoint",), Parameter("seconds", 86_400, 1, _FAR)),
+    "genesis": Way("the endpoint is at its first block: height 0, timestamp 0", ("endpoint",)),
+    "rebuild": Way(
+        "an indexer that is built again: nothing for a minute, then from the block of a day before at so many times the"
+        " chain's speed",
+        ("graphql-indexer", "share"),
+        Parameter("times", 50, 2, 1_000_000),
+    ),
     "halt": Way("the chain itself stops, for everybody who follows it", ("chain",)),
     "reorg": Way(
         "the newest blocks are taken back; this happens once and leaves nothing to clear",

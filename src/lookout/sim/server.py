@@ -8,6 +8,7 @@ from typing import Final
 
 from aiohttp import web
 
+from lookout.sim.faults import Fault
 from lookout.sim.http.control import order_reply, overview_reply
 from lookout.sim.http.indexers import (
     deployment,
@@ -20,13 +21,15 @@ from lookout.sim.http.indexers import (
 from lookout.sim.http.ppoi import node_status, ppoi_reply
 from lookout.sim.http.reply import Reply, json_reply, text_reply
 from lookout.sim.http.rpc import rpc_reply
-from lookout.sim.http.trouble import Holding, misbehave, respond
+from lookout.sim.http.trouble import Holding, misbehave, reset, respond
 from lookout.sim.http.waku import Relay, peers_reply, store_reply
 from lookout.sim.upstreams import Upstreams, launch_world
 from lookout.sim.world import World
 
 _LAST_WORDS_S: Final = 0.1
 _BACKLOG: Final = 1_024
+# The faults that leave the answer itself right.
+_ANSWERING: Final = ("drip", "late", "slow-pages")
 
 
 class Simulation:
@@ -154,14 +157,30 @@ class Simulation:
         """The reply, unless something is wrong with the subject; where there is none, silence."""
         if subject not in self._upstreams.subjects:
             return respond(text_reply(f"there is no {subject} in this world", 404))
-        body, at = await request.read(), self._now()
-        fault = self._upstreams.trouble(subject, at)
-        if fault is not None and fault.name != "drip":
+        body = await request.read()
+        fault = self._upstreams.trouble(subject, self._now())
+        if fault is not None and fault.name not in _ANSWERING:
             return await misbehave(request, subject.partition("/")[0], fault, self._holding)
-        told = reply(body, at)
+        delay_s = _delay_s(fault, request.path)
+        if delay_s and not await self._holding.wait(delay_s):
+            return reset(request)
+        told = reply(body, self._now())
         if told is None:
             return await self._holding.hang(request)
-        return respond(told) if fault is None else await self._holding.drip(request, told)
+        if fault is not None and fault.name == "drip":
+            return await self._holding.drip(request, told)
+        return respond(told)
+
+
+def _delay_s(fault: Fault | None, path: str) -> float:
+    """How long a right answer is kept back."""
+    match fault:
+        case Fault("late", delay_ms):
+            return delay_ms / 1000
+        case Fault("slow-pages", delay_ms) if path.startswith("/waku/store/"):
+            return delay_ms / 1000
+        case _:
+            return 0
 
 
 @asynccontextmanager

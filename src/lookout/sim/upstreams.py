@@ -11,7 +11,7 @@ from lookout.sim.episodes import Episode
 from lookout.sim.faults import Book, Fault, Order, Standing
 from lookout.sim.layout import LAUNCH
 from lookout.sim.subjects import in_world, subjects_of
-from lookout.sim.world import HeadAnswer, IndexerService, World, drawn_world
+from lookout.sim.world import NOTHING_INDEXED, HeadAnswer, IndexerService, World, drawn_world
 
 # Fixed, so that heights go on where they were when the simulation is started again.
 _ORIGIN_AT: Final = 1_767_225_600_000  # 2026-01-01
@@ -29,15 +29,23 @@ _FAILURES: Final = (
     Fault("garbage"),
 )
 # The other faults are told in answers that are well formed.
-_OF_THE_WIRE: Final = frozenset({"refuse", "hang", "drip", "endless", "garbage", "html", "status", "rate-limit"})
+_OF_THE_WIRE: Final = frozenset(
+    {"refuse", "hang", "drip", "late", "slow-pages", "endless", "garbage", "html", "status", "rate-limit"}
+)
+_WITHOUT_BLOCKS_MS: Final = 60_000  # an indexer that is built again
+_REBUILT_MS: Final = 86_400_000  # how much of its chain it has to take in
 
 
 class Indexed(NamedTuple):
-    """How far one chain has been indexed."""
+    """How far one chain has been indexed; the height is NOTHING_INDEXED if there is no block yet."""
 
     chain_id: int
     height: int
     block_at: int
+
+    @property
+    def has_blocks(self) -> bool:
+        return self.height != NOTHING_INDEXED
 
 
 class Network(NamedTuple):
@@ -93,6 +101,8 @@ class Upstreams:
                 return Fault("hang")
             case Episode(kind="outage"):
                 return Fault("refuse")
+            case Episode(kind="late", size=delay_ms):
+                return Fault("late", delay_ms)
             case Episode(kind="fail", begin_at=begin_at):
                 return random.Random(f"{self._world.seed}/{subject}/{begin_at}").choice(_FAILURES)
             case _:
@@ -124,6 +134,10 @@ class Upstreams:
                 return true._replace(height=true.height + blocks)
             case Fault("future", seconds):
                 return true._replace(block_at=at + seconds * 1000)
+            case Fault("past", seconds):
+                return true._replace(block_at=max(0, true.block_at - seconds * 1000))
+            case Fault("genesis"):
+                return true._replace(height=0, block_at=0)
             case _:
                 return true
 
@@ -195,6 +209,11 @@ class Upstreams:
                 return max(0, reached(at) - by)
             case Standing(fault=Fault("lie", by)):
                 return reached(at) + by
+            case Standing(fault=Fault("rebuild", times), begin_at=begin_at):
+                climbing_ms = at - begin_at - _WITHOUT_BLOCKS_MS
+                if climbing_ms < 0:
+                    return NOTHING_INDEXED
+                return reached(min(at, begin_at - _REBUILT_MS + climbing_ms * times))
             case _:
                 return reached(at)
 

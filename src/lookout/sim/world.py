@@ -16,6 +16,7 @@ Service = Literal["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexe
 
 _ANOTHER_CHAIN: Final = 61
 _PPOI_DELAY_MS: Final = 3_000
+NOTHING_INDEXED: Final = -1  # the position of an indexer that has not taken in a first block, in a squid's own words
 
 
 class HeadAnswer(NamedTuple):
@@ -101,13 +102,26 @@ class World:
                 return HeadAnswer(chain_id, max(0, height - blocks), block_at)
             case Episode(kind="future", size=ahead_ms):
                 return HeadAnswer(chain_id, height, at + ahead_ms)
+            case Episode(kind="past", size=age_ms):
+                return HeadAnswer(chain_id, height, max(0, block_at - age_ms))
+            case Episode(kind="genesis"):
+                return HeadAnswer(chain_id, 0, 0)
+            case Episode(kind="late"):
+                return HeadAnswer(chain_id, height, block_at)
             case _:
                 return HeadAnswer(_ANOTHER_CHAIN, height, block_at)
 
+    def endpoint_delay_ms(self, chain_id: int, number: int, at: int) -> int:
+        """How much longer than usual one of a chain's endpoints takes to answer."""
+        match self._endpoints[chain_id, number].at(at):
+            case Episode(kind="late", size=delay_ms):
+                return delay_ms
+            case _:
+                return 0
+
     def indexer(self, service: IndexerService, chain_id: int, at: int) -> int | Silence:
-        """The last block that an indexer, the operator's or the hosted one, says it has."""
-        course, progress = self._indexers[service, chain_id]
-        return _silence(course.at(at)) or self._position(chain_id, progress, at)
+        """The last block that an indexer, the operator's or the hosted one, says it has; -1 if it has none yet."""
+        return _silence(self._indexers[service, chain_id][0].at(at)) or self._position(service, chain_id, at)
 
     def ppoi(self, at: int) -> Mapping[int, Indexes | Literal["nothing", "missing-list"]] | Silence:
         """What the ppoi node says of its networks, by chain."""
@@ -156,7 +170,7 @@ class World:
             case "indexer" | "hosted-indexer":
                 course, progress = self._indexers[service, chain_id]
                 head = max(0, self.head(chain_id, at).height - self._of_chain[chain_id].confirmations)
-                position = self._position(chain_id, progress, at)
+                position = self._position(service, chain_id, at)
                 return Truth(_silence(course.at(at)) is None, position, head, progress.reached_at(at))
 
     def _indexer(self, subject: str) -> tuple[Course, Progress]:
@@ -171,7 +185,11 @@ class World:
         course = self._courses[subject]
         return course, tree, Progress(_PPOI_DELAY_MS, self.origin_at, course)
 
-    def _position(self, chain_id: int, progress: Progress, at: int) -> int:
+    def _position(self, service: IndexerService, chain_id: int, at: int) -> int:
+        course, progress = self._indexers[service, chain_id]
+        match course.at(at):
+            case Episode(kind="rebuild"):
+                return NOTHING_INDEXED
         reached = self._chains[chain_id].head(progress.reached_at(at))
         return max(0, reached.height - self._of_chain[chain_id].confirmations)
 

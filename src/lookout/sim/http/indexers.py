@@ -9,6 +9,10 @@ from lookout.sim.http.reply import Reply, json_reply, text_reply
 from lookout.sim.upstreams import Indexed
 
 _NAMES: Final = {1: "mainnet", 56: "bsc", 137: "polygon", 42161: "arbitrum-one", 11155111: "sepolia"}
+_NOT_STARTED: Final = (
+    "Store error: query execution failed: Subgraph `{}` has not started syncing yet."
+    " Wait for it to ingest a few blocks before querying it"
+)
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
@@ -29,6 +33,8 @@ def squid_reply(body: bytes, height: int, *, without_status: bool) -> Reply:
 
 
 def subgraph_reply(body: bytes, indexed: Indexed, *, without_status: bool) -> Reply:
+    if not indexed.has_blocks:
+        return json_reply({"errors": [{"message": _NOT_STARTED.format(deployment(indexed.chain_id))}]})
     meta = {
         "block": {
             "number": indexed.height,
@@ -55,7 +61,9 @@ def index_node_reply(body: bytes, chains: Iterable[Indexed]) -> Reply:
 def ponder_reply(path: str, chains: Iterable[Indexed]) -> Reply:
     match path:
         case "/status":
-            return json_reply({_name(indexed.chain_id): _ponder_status(indexed) for indexed in chains})
+            return json_reply(
+                {_name(indexed.chain_id): _ponder_status(indexed) for indexed in chains if indexed.has_blocks}
+            )
         case "/ready" | "/health":
             return Reply(b"", "text/plain")
         case _:
@@ -63,16 +71,18 @@ def ponder_reply(path: str, chains: Iterable[Indexed]) -> Reply:
 
 
 def document_reply(indexed: Indexed) -> Reply:
-    return json_reply({"status": {"chainId": indexed.chain_id, "lastBlock": indexed.height}})
+    last_block = indexed.height if indexed.has_blocks else None
+    return json_reply({"status": {"chainId": indexed.chain_id, "lastBlock": last_block}})
 
 
 def _indexing_status(indexed: Indexed) -> dict[str, object]:
+    latest_block = {"number": str(indexed.height)} if indexed.has_blocks else None
     return {
         "subgraph": deployment(indexed.chain_id),
-        "synced": True,
+        "synced": indexed.has_blocks,
         "health": "healthy",
         "fatalError": None,
-        "chains": [{"network": _name(indexed.chain_id), "latestBlock": {"number": str(indexed.height)}}],
+        "chains": [{"network": _name(indexed.chain_id), "latestBlock": latest_block}],
     }
 
 

@@ -43,6 +43,11 @@ class Holding:
                 await self._stopped_within(self._longest_s)
         return reset(request)
 
+    async def wait(self, seconds: float) -> bool:
+        """Keep a request waiting; False if it can wait no longer."""
+        with self._place() as free:
+            return free and not await self._stopped_within(seconds)
+
     async def drip(self, request: web.Request, reply: Reply) -> web.StreamResponse:
         """Say the right thing, one byte a second."""
         response = web.StreamResponse(status=reply.http_code, headers={"Content-Type": reply.content_type})
