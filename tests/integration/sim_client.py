@@ -11,6 +11,7 @@ import yarl
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from lookout.sim.front import BARE, Front
 from lookout.sim.server import serving
 from lookout.sim.upstreams import launch_world
 from lookout.sim.world import World
@@ -112,15 +113,17 @@ class Client:
         return False
 
 
-def simulate(scene: Callable[[Client], Awaitable[None]], world: World | None = None, at: int = NOON) -> None:
+def simulate(
+    scene: Callable[[Client], Awaitable[None]], world: World | None = None, at: int = NOON, front: Front = BARE
+) -> None:
     """Run a scene against a simulation of its own."""
 
     async def play() -> None:
         clock = Clock(at)
-        async with serving("127.0.0.1", 0, world or launch_world(None, at), clock.now) as (host, port):
+        async with serving("127.0.0.1", 0, world or launch_world(None, at), clock.now, front) as (host, port):
             connector = aiohttp.TCPConnector(limit=0)
             async with aiohttp.ClientSession(connector=connector) as session:
-                await scene(Client(session, f"http://{host}:{port}", clock))
+                await scene(Client(session, f"{front.scheme}://{host}:{port}", clock))
 
     asyncio.run(play())
 

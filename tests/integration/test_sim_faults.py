@@ -129,6 +129,9 @@ def test_an_endpoint_can_be_wrong_about_everything_it_tells() -> None:
         assert (block["number"], block["timestamp"]) == ("0x0", "0x0")
         assert await client.rpc("1/a", "eth_blockNumber") == "0x0"
         assert await client.rpc("1/a", "eth_chainId") == "0x1"
+        await client.order("rpc/1/a", "genesis", timestamp=NOON // 1000)
+        block = await client.rpc("1/a", "eth_getBlockByNumber", "latest", False)
+        assert (block["number"], int(block["timestamp"], 16)) == ("0x0", NOON // 1000)
         await client.order("rpc/1/a", "freeze")
         client.clock.pass_s(600)
         assert await client.height("1/a") == height

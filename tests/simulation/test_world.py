@@ -80,7 +80,7 @@ def test_a_chain_halts_changes_its_pace_and_goes_back() -> None:
         ("lie-low", 70),
         ("future", 90_000),
         ("past", DAY),
-        ("genesis", 0),
+        ("genesis", 1_438_269_973_000),
         ("wrong-chain", 0),
     ],
 )
@@ -98,7 +98,7 @@ def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: st
             "lie-low": (1, height - 70, block_at),
             "future": (1, height, LATER + 90_000),
             "past": (1, height, block_at - DAY),
-            "genesis": (1, 0, 0),
+            "genesis": (1, 0, 1_438_269_973_000),
             "wrong-chain": (61, height, block_at),
         }[kind]
     )

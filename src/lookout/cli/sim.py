@@ -1,9 +1,13 @@
 """``lookout sim``: the simulated upstreams alone."""
 
+from pathlib import Path
+
 import click
 
 from lookout.cli.arguments import checked_listen, fail
 from lookout.host_port import host_and_port, written
+from lookout.sim.certificate import CERTIFICATE, KEY, load_or_make
+from lookout.sim.front import Front
 from lookout.sim.server import serve_forever
 from lookout.wiring.listening import ListenError, free
 from lookout.wiring.process import run_until_stopped
@@ -19,20 +23,35 @@ from lookout.wiring.process import run_until_stopped
     help="Where to listen.",
 )
 @click.option("--seed", type=int, help="Let things go wrong now and then, always the same for the same number.")
-def sim(listen: str, seed: int | None) -> None:
+@click.option(
+    "--tls",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help=f"Speak https with {CERTIFICATE} and {KEY} of this folder, which are made if neither is there.",
+)
+@click.option("--gzip", "compresses", is_flag=True, help="Compress answers for clients that accept it.")
+def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool) -> None:
     """Run all upstreams of a small simulated world, in their real protocols, with faults on demand.
 
     Without --seed nothing goes wrong until POST /control says so; GET /control lists the faults.
     """
     host, port = host_and_port(listen)
+    try:
+        front = Front(None if folder is None else load_or_make(folder, host), compresses)
+    except OSError as error:
+        fail(f"--tls: {folder}: {error}")
 
     def ready(bound_host: str, bound_port: int) -> None:
         at = listen if port else written(bound_host, bound_port)
-        click.echo(f"simulated upstreams on http://{at}/ (faults: http://{at}/control); Ctrl-C ends them")
+        base = f"{front.scheme}://{at}"
+        click.echo(f"simulated upstreams on {base}/ (faults: {base}/control); Ctrl-C ends them")
+        if folder is not None:
+            click.echo(f"to trust them, set SSL_CERT_FILE={folder / CERTIFICATE} for Lookout, or curl --cacert")
 
     try:
         free(listen)
-        run_until_stopped(serve_forever(host, port, seed, ready))
+        run_until_stopped(serve_forever(host, port, seed, front, ready))
     except ListenError as error:
         fail(f"--listen: {error}")
     except OSError as error:  # somebody came between

@@ -20,7 +20,7 @@ EpisodeKind = Literal[
     "lie-low",  # the same, too low
     "future",  # tells a block that is `size` ms ahead of its time
     "past",  # tells block timestamps that are `size` ms too old
-    "genesis",  # has not begun to follow its chain: block 0 of 1970
+    "genesis",  # has not begun to follow its chain: block 0, of the instant `size`, which is 1970 for most
     "late",  # tells the truth, after `size` ms
     "wrong-chain",  # answers for another chain
     "halt",  # no new blocks

@@ -77,7 +77,11 @@ WAYS: Final[Mapping[str, Way]] = {
     "lie": Way("so many blocks or indexes too high", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000_000, 1, _FAR)),
     "future": Way("block timestamps ahead of now", ("endpoint",), Parameter("seconds", 3_600, 1, 10**9)),
     "past": Way("block timestamps too old", ("endpoint",), Parameter("seconds", 86_400, 1, _FAR)),
-    "genesis": Way("the endpoint is at its first block: height 0, timestamp 0", ("endpoint",)),
+    "genesis": Way(
+        "the endpoint is at block 0, which is of 1970 or of the second that is given; a new test node's is of now",
+        ("endpoint",),
+        Parameter("timestamp", 0, 0, _FAR),
+    ),
     "rebuild": Way(
         "an indexer that is built again: nothing for a minute, then from the block of a day before at so many times the"
         " chain's speed",

@@ -9,6 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from lookout.sim.faults import Fault
+from lookout.sim.front import BARE, Front
 from lookout.sim.http.control import order_reply, overview_reply
 from lookout.sim.http.indexers import (
     deployment,
@@ -184,26 +185,32 @@ def _delay_s(fault: Fault | None, path: str) -> float:
 
 
 @asynccontextmanager
-async def serving(host: str, port: int, world: World, now: Callable[[], int]) -> AsyncIterator[tuple[str, int]]:
+async def serving(
+    host: str, port: int, world: World, now: Callable[[], int], front: Front = BARE
+) -> AsyncIterator[tuple[str, int]]:
     """Serve a world's upstreams meanwhile; the address is the bound one, also when the port was 0."""
+    application = Simulation(world, now).application()
+    front.put_before(application)
     runner = web.AppRunner(
-        Simulation(world, now).application(),
+        application,
         access_log=None,
         handler_cancellation=True,  # so that a connection that its client gave up is not held
         shutdown_timeout=_LAST_WORDS_S,
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port, backlog=_BACKLOG).start()
+        await web.TCPSite(runner, host, port, ssl_context=front.tls, backlog=_BACKLOG).start()
         bound_host, bound_port, *_ = runner.addresses[0]
         yield bound_host, bound_port
     finally:
         await runner.cleanup()
 
 
-async def serve_forever(host: str, port: int, seed: int | None, ready: Callable[[str, int], None]) -> None:
+async def serve_forever(
+    host: str, port: int, seed: int | None, front: Front, ready: Callable[[str, int], None]
+) -> None:
     """Serve the launch world by the wall clock until cancelled; ``ready`` is told the bound address."""
-    async with serving(host, port, launch_world(seed, wall_clock()), wall_clock) as (bound_host, bound_port):
+    async with serving(host, port, launch_world(seed, wall_clock()), wall_clock, front) as (bound_host, bound_port):
         ready(bound_host, bound_port)
         await asyncio.Event().wait()
 

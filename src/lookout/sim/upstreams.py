@@ -136,8 +136,8 @@ class Upstreams:
                 return true._replace(block_at=at + seconds * 1000)
             case Fault("past", seconds):
                 return true._replace(block_at=max(0, true.block_at - seconds * 1000))
-            case Fault("genesis"):
-                return true._replace(height=0, block_at=0)
+            case Fault("genesis", second):
+                return true._replace(height=0, block_at=second * 1000)
             case _:
                 return true
 

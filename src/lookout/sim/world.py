@@ -104,8 +104,8 @@ class World:
                 return HeadAnswer(chain_id, height, at + ahead_ms)
             case Episode(kind="past", size=age_ms):
                 return HeadAnswer(chain_id, height, max(0, block_at - age_ms))
-            case Episode(kind="genesis"):
-                return HeadAnswer(chain_id, 0, 0)
+            case Episode(kind="genesis", size=made_at):
+                return HeadAnswer(chain_id, 0, made_at)
             case Episode(kind="late"):
                 return HeadAnswer(chain_id, height, block_at)
             case _:
