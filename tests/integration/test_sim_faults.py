@@ -191,7 +191,7 @@ NOTHING_YET = {
 }
 
 
-async def _told(client: Client, target: str) -> object:
+async def _said(client: Client, target: str) -> object:
     """What an indexer says that has nothing, or its height."""
     if target == "subgraph/1":
         document = (await client.post("/subgraph/1", META)).document
@@ -214,9 +214,9 @@ def test_an_indexer_rebuilt_from_scratch_has_nothing_and_then_climbs(target: str
     async def scene(client: Client) -> None:
         before = await _position(client, target)
         await client.order(target, "rebuild", times=49)
-        assert await _told(client, target) == NOTHING_YET[target]
+        assert await _said(client, target) == NOTHING_YET[target]
         client.clock.pass_s(59)
-        assert await _told(client, target) == NOTHING_YET[target]
+        assert await _said(client, target) == NOTHING_YET[target]
         assert await client.squid("squid/56") > 0
         client.clock.pass_s(1)
         assert abs(before - await _position(client, target) - 24 * 300) <= 1  # blocks of a day

@@ -69,7 +69,7 @@ def test_a_probe_reads_a_compressed_answer() -> None:
     simulate(scene, front=Front(compresses=True))
 
 
-def test_a_certificate_is_made_once_and_trusted_by_whoever_is_given_it(tmp_path: Path) -> None:
+def test_a_certificate_is_made_once_and_trusted_where_it_is_given(tmp_path: Path) -> None:
     folder = tmp_path / "made" / "here"
     tls = load_or_make(folder, "localhost")
     certificate, key = folder / "cert.pem", folder / "key.pem"

@@ -160,18 +160,16 @@ def test_an_indexer_rebuilt_from_scratch_has_nothing_then_climbs_from_its_start(
     """A minute without a block; then from an hour back, at six times the chain's speed."""
     world = a_world(an_episode("indexer/1", "rebuild", 20, 1, HOUR))
 
-    def told(minute: float) -> int:
+    def position_at(minute: float) -> int:
         position = world.indexer("indexer", 1, NOON + round(minute * MINUTE))
         assert isinstance(position, int)
         assert world.truth("indexer", 1, NOON + round(minute * MINUTE)).position == position
         return position
 
-    usual = told(10)
-    assert [told(minute) for minute in (20, 20.5, 20.99)] == [-1] * 3
+    assert [position_at(minute) for minute in (20, 20.5, 20.99)] == [-1] * 3
     start = world.head(1, NOON + 20 * MINUTE - HOUR).height - 5
-    assert abs(told(21) - start) <= 1
-    assert told(26) - told(21) == pytest.approx(6 * 5 * MINUTE / 12_000, abs=2)
-    assert told(10) == usual
+    assert abs(position_at(21) - start) <= 1
+    assert position_at(26) - position_at(21) == pytest.approx(6 * 5 * MINUTE / 12_000, abs=2)
     late = NOON + 40 * MINUTE
     caught_up = a_world().indexer("indexer", 1, late)
     assert world.indexer("indexer", 1, late) == caught_up

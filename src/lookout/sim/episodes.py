@@ -19,9 +19,9 @@ EpisodeKind = Literal[
     "lie-high",  # tells a height `size` blocks too high
     "lie-low",  # the same, too low
     "future",  # tells a block that is `size` ms ahead of its time
-    "past",  # tells block timestamps that are `size` ms too old
+    "past",  # its block timestamps are `size` ms too old
     "genesis",  # has not begun to follow its chain: block 0, of the instant `size`, which is 1970 for most
-    "late",  # tells the truth, after `size` ms
+    "late",  # answers rightly, after `size` ms
     "wrong-chain",  # answers for another chain
     "halt",  # no new blocks
     "pace",  # a block takes `size` percent of its usual time
@@ -48,8 +48,8 @@ class Episode(NamedTuple):
 class Odds(NamedTuple):
     """How often a kind of fault befalls a subject, how long it lasts, and how large it is.
 
-    One that befalls it 0 times a month is never drawn, only written into a world by name: each kind that is drawn
-    changes what all seeds draw.
+    One of 0 times a month is never drawn, and only happens in a world that names it: each kind that is drawn changes
+    what all seeds draw.
     """
 
     kind: EpisodeKind

@@ -165,12 +165,12 @@ class Simulation:
         delay_s = _delay_s(fault, request.path)
         if delay_s and not await self._holding.wait(delay_s):
             return reset(request)
-        told = reply(body, self._now())
-        if told is None:
+        answer = reply(body, self._now())
+        if answer is None:
             return await self._holding.hang(request)
         if fault is not None and fault.name == "drip":
-            return await self._holding.drip(request, told)
-        return respond(told)
+            return await self._holding.drip(request, answer)
+        return respond(answer)
 
 
 def _delay_s(fault: Fault | None, path: str) -> float:
