@@ -63,7 +63,7 @@ def _events(plan: Plan) -> Iterator[Event]:
             for chain_id in plan.chains:
                 at += chance.randrange(100, 1_000)
                 height = 20_000_000 + (at - start_at) // 12_000
-                yield HeadRead(chain_id, Reading(at, height, at - at % 12_000))
+                yield HeadRead(at, chain_id, Reading(at, height, at - at % 12_000))
             for check in plan.checks()[half::2]:
                 at += chance.randrange(100, 1_000)
                 yield Observation(check, at, _found(check, chance, 20_000_000 + (at - start_at) // 12_000))

@@ -37,13 +37,15 @@ class EndedBucketsStay(Rule):
         self._times += 1
         history = self._checked(event.documents["history"])
         first, last = (parse_instant(history[name][:-1] + ".000Z") // BUCKET_MS for name in ("from", "to"))
+        each_bucket = enumerate(zip(*(row["buckets"] for row in history["rows"]), strict=True), first)
+        begun = {bucket for bucket, characters in each_bucket if set(characters) != {"-"}}
         for row in history["rows"]:
             check, buckets = Check(row["service"], row["chainId"]), row["buckets"]
             if len(buckets) != last - first + 1:
                 self.broken(f"{check} has {len(buckets)} buckets from {history['from']} to {history['to']}")
             ended = self._ended[check]
             for bucket, character in enumerate(buckets[:-1], first):
-                if ended.setdefault(bucket, character) != character:
+                if bucket in begun and ended.setdefault(bucket, character) != character:
                     self.broken(f"bucket {bucket} of {check} was {ended[bucket]} and is {character}")
 
     def _checked(self, document: Document) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from campaign.worlds.rules import Rule
 from campaign.worlds.upstreams import sources_in
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
-from lookout.core.model import Check
+from lookout.core.model import Blocks, Check
 from lookout.core.pieces import StateError, decode_state
 
 _JITTER_MS: Final = 3_000
@@ -52,9 +52,7 @@ class AsksOnTime(Rule):
         self._asked_since_it_began.add(key)
         if last is None or last.ended_ms is None or is_first:
             ready_ms = began_ms if last is None or last.ended_ms is None else max(began_ms, last.ended_ms)
-            indexer = "indexer" in event.source
-            latest_ms = max(began_ms + _TIMEOUT_MS, ready_ms) if indexer else ready_ms + _JITTER_MS
-            if now_ms > latest_ms + _SLACK_MS:
+            if now_ms > ready_ms + _JITTER_MS + _SLACK_MS:
                 self.broken(f"{event.source} was first asked {now_ms - began_ms} ms after the beginning")
             failures = 0
         else:
@@ -75,6 +73,13 @@ class AsksOnTime(Rule):
         bug = event.found is None or any(check not in event.checks for check in event.found)
         failures = failures if bug else failures + 1 if event.failed else 0
         self._last[key] = _Probe(asked_ms, now_ms, failures, bug)
+
+    def judged(self, event: s.Judged) -> None:
+        """A position may wait for a head to be compared with; only then the probe is over."""
+        check = event.seen.row.check
+        key = event.life.serial, f"{check.service}/{check.chain_id}"
+        if key in self._last:
+            self._last[key] = self._last[key]._replace(ended_ms=self.scene.ms)
 
     def concluded(self, _event: s.Concluded) -> None:
         for life in living(self.scene):
@@ -155,36 +160,81 @@ class StoresTheHistory(Rule):
 
 
 class AgreesOnHeads(Rule):
-    """The head is the second-highest of what the endpoints said in the last minute."""
+    """The head is an answer of the last minute that no single endpoint could have chosen; and while all endpoints are
+    as they should be, there is one."""
 
     clauses = ("M8",)
 
     def __init__(self) -> None:
         self._answers: dict[tuple[int, int], dict[int, tuple[int, Reading]]] = defaultdict(dict)
+        self._heard: dict[tuple[int, int], set[int]] = defaultdict(set)
+        self._since_ms: dict[tuple[int, int], int] = {}
 
     def head_answered(self, event: s.HeadAnswered) -> None:
-        reading = event.reading
-        if reading is None or reading.block_at - reading.at > 60_000 or event.asked_ms < (event.life.began_ms or 0):
+        key, reading = (event.life.serial, event.chain_id), event.reading
+        if event.asked_ms < max(event.life.began_ms or 0, self._since_ms.get(key, 0)):
             return
-        self._answers[event.life.serial, event.chain_id][event.number] = self.scene.ms, reading
+        self._heard[key].add(event.number)
+        if event.is_wrong_chain:
+            self._answers[key].pop(event.number, None)
+        elif reading is not None and reading.block_at - reading.at <= 60_000:
+            self._answers[key][event.number] = self.scene.ms, reading
 
     def began_anew(self, event: s.BeganAnew) -> None:
-        for key in [key for key in self._answers if key[0] == event.life.serial]:
-            del self._answers[key]
+        for kept in (self._answers, self._heard, self._since_ms):
+            for key in [key for key in kept if key[0] == event.life.serial]:
+                del kept[key]
 
     def reloaded(self, event: s.Reloaded) -> None:
         for chain_id in event.before.chains.keys() ^ event.life.plan.chains.keys():
-            self._answers.pop((event.life.serial, chain_id), None)
+            key = event.life.serial, chain_id
+            self._answers.pop(key, None)
+            self._heard.pop(key, None)
+            self._since_ms[key] = self.scene.ms
 
     def agreed(self, event: s.Agreed) -> None:
-        answers = self._answers[event.life.serial, event.chain_id].values()
-        ages_ms = [self.scene.ms - ms for ms, _ in answers]
-        if any(54_000 < age_ms < 66_000 for age_ms in ages_ms):
+        key = event.life.serial, event.chain_id
+        endpoints = self.scene.sim.endpoints(event.chain_id)
+        since_ms = max(event.life.began_ms or 0, self._since_ms.get(key, 0))
+        if len(self._heard[key]) < endpoints and self.scene.ms - since_ms < _TIMEOUT_MS - _SLACK_MS:
+            self.broken(f"a head of {event.chain_id} was taken when only {self._heard[key]} had been heard")
+        answers = self._answers[key].values()
+        if any(54_000 < self.scene.ms - ms < 66_000 for ms, _ in answers):
             return  # too near to a minute to say: a clock may be slewed
-        heights = sorted((r.height for ms, r in answers if self.scene.ms - ms <= 60_000), reverse=True)
-        expected = heights[1] if len(heights) > 1 else heights[0] if heights else None
-        if event.reading.height != expected:
+        eligible = [reading for ms, reading in answers if self.scene.ms - ms <= 60_000]
+        if event.reading.height not in self._possible(endpoints, eligible):
+            heights = [reading.height for reading in eligible]
             self.broken(f"took {event.reading.height} for the head of {event.chain_id} when {heights} was said")
+        if not any(
+            abs(event.reading.at - each.at) <= 5_000 for each in eligible if each.height == event.reading.height
+        ):
+            self.broken(f"the head of {event.chain_id} is not of the instant of its own answer")
+
+    def _possible(self, endpoints: int, eligible: list[Reading]) -> set[int]:
+        heights = sorted((reading.height for reading in eligible), reverse=True)
+        if endpoints > 2:
+            return set(heights[1:2])
+        newest = max((reading.block_at for reading in eligible), default=0)
+        later = {reading.height for reading in eligible if reading.block_at == newest}
+        return {*heights[-1:], *(later if max(heights, default=0) - min(heights, default=0) > 10 else ())}
+
+    def judged(self, event: s.Judged) -> None:
+        chain_id, now_ms = event.seen.row.check.chain_id, self.scene.ms
+        began_ms = event.life.began_ms
+        if event.seen.row.reason != "incompatible-reference" or not isinstance(event.seen.observation.found, Blocks):
+            return
+        since_ms = max(began_ms or 0, self._since_ms.get((event.life.serial, chain_id or 0), 0))
+        troubled = ("bug", "reload", "without", "clock", "slew")
+        if now_ms - since_ms < 90_000 or any(fault.kind in troubled for fault in self.scene.script.faults):
+            return
+        from_at, until_at = self.scene.true_at(now_ms - 90_000), self.scene.true_at()
+        if not any(
+            episode.subject.startswith((f"rpc/{chain_id}/", f"chain/{chain_id}"))
+            and episode.begin_at < until_at
+            and episode.end_at > from_at
+            for episode in self.scene.sim.episodes
+        ):
+            self.broken(f"{event.seen.row.check} was compared with no head, though all endpoints answer")
 
 
 class EndsOnlyWhenAsked(Rule):
@@ -299,8 +349,7 @@ class RightAgainSoon(Rule):
         life, now_ms = event.life, self.scene.ms
         for check in life.plan.monitored:
             began_ms = max(life.began_ms or 0, self._since_ms.get((life.serial, check), 0))
-            soon_ms = 20_500 if check.service.endswith("indexer") else 14_500
-            if now_ms - began_ms <= soon_ms or now_ms < self._excused_ms.get(check, 0):
+            if now_ms - began_ms <= 14_500 or now_ms < self._excused_ms.get(check, 0):
                 continue
             judged_ms, failed = self._judged.get((life.serial, check), (-1, False))
             if judged_ms < began_ms:

@@ -98,7 +98,8 @@ class ComparesWithHeads(Rule):
     clauses = ("S3", "S4", "S5", "S13", "S15", "R11", "R13")
 
     def agreed(self, event: s.Agreed) -> None:
-        event.life.memory["head", event.chain_id] = self.scene.ms, event.reading.height
+        age_ms = max(0, event.life.clock.now() - event.reading.at)
+        event.life.memory["head", event.chain_id] = self.scene.ms - age_ms, event.reading.height
 
     def judged(self, event: s.Judged) -> None:
         life, (now_ms, _, _, seen, row) = event.life, event.seen
@@ -149,12 +150,18 @@ class NothingUnseen(Rule):
 
     def __init__(self) -> None:
         self._rows: dict[tuple[Check, int], list[Row]] = defaultdict(list)  # who takes over may be at the same instant
-        self._last: tuple[Row, ...] = ()
+        self._answered_ms: dict[tuple[int, Check], int] = {}
+
+    def answered(self, event: s.Answered) -> None:
+        for check in event.checks:
+            self._answered_ms[event.life.serial, check] = self.scene.ms
 
     def judged(self, event: s.Judged) -> None:
         row, found = event.seen.row, event.seen.observation.found
         self._rows[row.check, event.seen.observation.at].append(row)
-        truth = self.scene.sim.truth(row.check.service, row.check.chain_id, ORIGIN_AT + event.seen.ms)
+        # What was true when it answered: a position may wait for a head to be compared with.
+        answered_ms = self._answered_ms.get((event.life.serial, row.check), event.seen.ms)
+        truth = self.scene.sim.truth(row.check.service, row.check.chain_id, ORIGIN_AT + answered_ms)
         if row.status == "current" and not self._is_green(found, truth, event.seen):
             self.broken(f"{row.check} is shown as current, though {truth}")
 

@@ -207,13 +207,14 @@ class Answered(NamedTuple):
 
 
 class HeadAnswered(NamedTuple):
-    """An endpoint was heard; None if it failed."""
+    """An endpoint was heard; without a reading if it failed."""
 
     life: Life
     chain_id: int
     number: int
     asked_ms: int
     reading: Reading | None
+    is_wrong_chain: bool = False
 
 
 class Agreed(NamedTuple):

@@ -10,10 +10,10 @@ from campaign.worlds.scene import Answered, Asked, HeadAnswered, Life, Scene
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, MissingList, Nothing, Peers
 from lookout.core.plan import Plan
-from lookout.sim.world import NOTHING_INDEXED, HeadAnswer, Silence
+from lookout.sim.world import NOTHING_INDEXED, Silence
 from lookout.sim.world import World as Sim
 from lookout.sources.building import Built
-from lookout.sources.failure import ProbeFailed
+from lookout.sources.failure import ProbeFailed, WrongChainFailed
 from lookout.sources.fetching import Session
 from lookout.sources.source import Now
 
@@ -83,8 +83,9 @@ class SimEndpoint:
             scene.bugs_made += 1
             raise RuntimeError("a bug")
         if isinstance(answer, str) or answer.chain_id != self.chain_id:
-            scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None))
-            raise ProbeFailed(_why(answer))
+            is_wrong_chain = not isinstance(answer, str)
+            scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None, is_wrong_chain))
+            raise WrongChainFailed if is_wrong_chain else ProbeFailed("no head")
         reading = Reading(now(), answer.height, answer.block_at)
         scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, reading))
         return reading
@@ -158,17 +159,6 @@ def _is_failure(found: Found) -> bool:
             return monitored > 0
         case _:
             return False
-
-
-def _why(answer: HeadAnswer | Silence) -> str:
-    """Why there is no head to be had from an endpoint that answers, or does not, like this."""
-    match answer:
-        case "hang":
-            return "timeout"
-        case "fail":
-            return "refused"
-        case _:
-            return "wrong chain id"
 
 
 def _took_ms(chance: Random) -> int:

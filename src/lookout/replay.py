@@ -6,7 +6,7 @@ from typing import BinaryIO, Final
 from lookout.core.history import DAY_MS, SPARE_DAYS
 from lookout.core.instants import format_instant
 from lookout.core.ledger import Ledger, State
-from lookout.core.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, parse_event
+from lookout.core.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, Unread, parse_line
 from lookout.core.model import Observation
 from lookout.core.plan import Plan
 
@@ -35,7 +35,7 @@ class Replay:
         # After as much time without an event every row has expired, and all that was before has left the history.
         self._forgets_after_ms = plan.limits.row_lifetime_ms + (plan.span.retention_days + 1 + SPARE_DAYS) * DAY_MS
 
-    def feed(self, event: Event) -> None:
+    def feed(self, event: Event | Unread) -> None:
         """Apply one event; LineError if it cannot follow the ones before."""
         at = event.at
         if isinstance(event, Started):
@@ -55,7 +55,13 @@ class Replay:
                 if not self.ledger.follows(event.chain_id):
                     self._skip(at, "heads", event.chain_id)
                     return
+                self._check_order(event)
                 self.ledger.read_head(event.chain_id, event.reading)
+            case Unread():
+                if self.ledger.follows(event.chain_id):
+                    raise event.error
+                self._skip(at, event.name, event.chain_id)
+                return
             case Stopped():
                 self.running = False
                 return
@@ -88,6 +94,13 @@ class Replay:
         self.ledger.publish(at)
         self._beat_at = at + self._heartbeat_ms
 
+    def _check_order(self, head: HeadRead) -> None:
+        """Within one run no head is read before the one before it (M8)."""
+        before = self.ledger.heads(head.chain_id).newest_of_run
+        if before is not None and head.reading.at < before.at:
+            read_at, before_at = format_instant(head.reading.at), format_instant(before.at)
+            raise LineError(f"readAt is {read_at}, earlier than {before_at} of the head before it on this chain")
+
     def _skip(self, at: int, name: str, chain_id: int | None) -> None:
         if at == self._beat_at:
             self._publish(at)
@@ -96,7 +109,7 @@ class Replay:
             self.first_skipped = name if chain_id is None else f"{name} on chain {chain_id}"
 
 
-def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event]]:
+def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | Unread]]:
     """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
     number = 0
     while line := lines.readline(LONGEST_LINE + 1):
@@ -104,7 +117,7 @@ def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event]
         if len(line) > LONGEST_LINE:
             raise LogError(f"line {number}: longer than {LONGEST_LINE} bytes")
         try:
-            event = parse_event(line)
+            event = parse_line(line)
         except NotJsonError as error:
             if line.endswith(b"\n"):
                 raise LogError(f"line {number}: {error}") from None
@@ -115,7 +128,7 @@ def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event]
         yield number, event
 
 
-def run_log(events: Iterable[tuple[int, Event]], *replays: Replay, until_at: int | None = None) -> None:
+def run_log(events: Iterable[tuple[int, Event | Unread]], *replays: Replay, until_at: int | None = None) -> None:
     """Feed a log's events up to ``until_at``, or all of them, to one replay or to several at the same time; LogError
     if there is nothing to tell."""
     is_empty = True

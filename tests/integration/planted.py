@@ -55,7 +55,7 @@ def a_fresh_ledger(now: int) -> Ledger:
 
 def _feed(replay: Replay, at: int, lag: int) -> None:
     head = at // MINUTE  # a block a minute
-    replay.feed(HeadRead(1, Reading(at, head, at)))
+    replay.feed(HeadRead(at, 1, Reading(at, head, at)))
     replay.feed(Observation(INDEXER, at, Blocks(head - 5 - lag)))
     for check, found in _SEEN.items():
         replay.feed(Observation(check, at, found))

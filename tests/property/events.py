@@ -55,10 +55,11 @@ def findings(check: Check) -> st.SearchStrategy[Found]:
 
 
 @st.composite
-def _happening(draw: st.DrawFn, at: int) -> Event:
+def _happening(draw: st.DrawFn, at: int, read_from_at: int) -> Event:
     check = draw(st.sampled_from([MESSAGING, MESSAGING, PPOI, BROADCASTERS, INDEXER, HOSTED_INDEXER, None]))
     if check is None:
-        return HeadRead(1, Reading(at, draw(HEIGHTS), at - draw(st.integers(-MINUTE, HOUR))))
+        read_at = max(read_from_at, at - draw(st.just(0) | st.integers(0, MINUTE)))
+        return HeadRead(at, 1, Reading(read_at, draw(HEIGHTS), read_at - draw(st.integers(-MINUTE, HOUR))))
     return Observation(check, at, draw(findings(check)))
 
 
@@ -72,6 +73,7 @@ def logs(
     """A log that is as it should be: starts, stops, crashes and, where asked for, clocks that were set back."""
     at = draw(STARTS)
     events: list[Event] = [Started(at)]
+    read_from_at = 0  # within one run no head is read before the one before it
     running = True
     for _ in range(draw(st.integers(1, most))):
         at += draw(steps)
@@ -80,10 +82,11 @@ def logs(
             if set_back is not None and draw(st.booleans()):
                 at -= draw(set_back)
             events.append(Started(at))
-            running = True
+            read_from_at, running = 0, True
         elif turn == 1:
             events.append(Stopped(at))
             running = False
         else:
-            events.append(draw(_happening(at)))
+            events.append(event := draw(_happening(at, read_from_at)))
+            read_from_at = event.reading.at if isinstance(event, HeadRead) else read_from_at
     return events

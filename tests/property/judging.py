@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from lookout.core.heads import Reading
 from lookout.core.log import Event, HeadRead
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, MissingList, Nothing, Observation, Peers
 from lookout.core.plan import Limits
@@ -83,15 +84,28 @@ def _evaluate(probe: Observation, past: Sequence[Event], confirmations: int, blo
     heads = [event.reading for event in before if isinstance(event, HeadRead)]
     if not heads or probe.at - heads[-1].at > limits.head_max_age_ms:
         return None
-    newest = heads[-1]
-    oldest = next(head for head in heads if newest.at - head.at <= 3_600_000)
-    pace = Fraction(block_ms)
-    if newest.block_at - oldest.block_at >= 600_000 and newest.height - oldest.height >= 10:
-        pace = Fraction(newest.block_at - oldest.block_at, newest.height - oldest.height)
-    lag = max(0, max(0, newest.height - confirmations) - found.position)
+    pace = expected_pace(heads, block_ms)
+    lag = max(0, max(0, heads[-1].height - confirmations) - found.position)
     if lag <= max(Fraction(limits.allowance_blocks), limits.allowance_ms / pace):
         return "fine"
     return "far" if lag * pace >= limits.degraded_lag_ms else "behind"
+
+
+def expected_pace(heads: Sequence[Reading], block_ms: int) -> Fraction:
+    """The time that a block takes, by what was read of a chain."""
+    taken = [head for head in heads if heads[-1].at - head.at <= 3_600_000]
+    for later in range(len(taken) - 1, 0, -1):
+        before = taken[:later]
+        highest = max(head.height for head in before)
+        since_at = next(head.at for head in before if head.height == highest)
+        if taken[later].height > highest and taken[later].at - since_at >= 600_000:
+            taken = taken[later:]
+            break
+    fresh = [head for head in taken if head.at - head.block_at <= 600_000]
+    if not fresh:
+        return Fraction(block_ms)
+    span_ms, blocks = fresh[-1].at - fresh[0].at, fresh[-1].height - fresh[0].height
+    return Fraction(span_ms, blocks) if span_ms >= 600_000 and blocks >= 10 else Fraction(block_ms)
 
 
 def _evaluate_indexes(probe: Observation, found: Indexes, before: Sequence[Event], limits: Limits) -> str:

@@ -42,32 +42,32 @@ def expected_history(publications: list[Publication], span: Span) -> Expected:
         for publication, following in zip(publications, [*publications[1:], None], strict=True)
         if following is None or following.at != publication.at  # only the last one of an instant counts
     ]
-    entered = _entered(counted, span)
-    newest = counted[0].at // span.bucket_ms
+    begun: set[int] = set()
+    recorded: set[int] = set()
     lasted: dict[tuple[int, Check], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     seen: dict[tuple[int, Check], set[str]] = defaultdict(set)
     for publication, following in zip(counted, [*counted[1:], None], strict=True):
-        newest = max(newest, publication.at // span.bucket_ms)
+        bucket = publication.at // span.bucket_ms
+        begun.add(bucket)
+        recorded |= {earlier for earlier in begun if earlier < bucket}
+        next_bucket = bucket if following is None else following.at // span.bucket_ms
+        until_at = publication.at if following is None else min(following.at, publication.at + span.hold_ms)
         for row in publication.rows:
             character = _counts_as(row, publication.at)
-            if publication.at // span.bucket_ms == newest:
-                seen[newest, row.check].add(character)
-            if following is None:
-                continue
-            end_at = min(following.at, publication.at + span.hold_ms)
-            for bucket in range(publication.at // span.bucket_ms, end_at // span.bucket_ms + 1):
-                start_at = bucket * span.bucket_ms
-                ms = min(end_at, start_at + span.bucket_ms) - max(publication.at, start_at)
-                if bucket >= newest and ms > 0:
-                    lasted[bucket, row.check][character] += ms
-                    seen[bucket, row.check].add(character)
+            if bucket not in recorded:
+                seen[bucket, row.check].add(character)
+            for each in {bucket, next_bucket} - recorded:
+                start_at = each * span.bucket_ms
+                ms = min(until_at, start_at + span.bucket_ms) - max(publication.at, start_at)
+                if ms > 0:
+                    lasted[each, row.check][character] += ms
+                    seen[each, row.check].add(character)
     to = counted[-1].at // span.bucket_ms
     earliest = to - span.retention_days * 86_400_000 // span.bucket_ms
-    first = min(max(min(entered), earliest), to)
+    first = max(min(begun), earliest)
     buckets = {
         row.check: "".join(
-            _character(lasted[bucket, row.check], seen[bucket, row.check], span) if bucket in entered else "-"
-            for bucket in range(first, to + 1)
+            _character(lasted[bucket, row.check], seen[bucket, row.check], span) for bucket in range(first, to + 1)
         )
         for row in counted[-1].rows
     }
@@ -77,18 +77,6 @@ def expected_history(publications: list[Publication], span: Span) -> Expected:
         for check, characters in buckets.items()
     }
     return Expected(first, to, buckets, shares)  # type: ignore[arg-type]
-
-
-def _entered(counted: list[Publication], span: Span) -> set[int]:
-    """The buckets that a sample may have entered: none older than the newest one begun before it."""
-    newest = counted[0].at // span.bucket_ms
-    entered = {newest}
-    for publication in counted:
-        bucket = publication.at // span.bucket_ms
-        if bucket >= newest:
-            newest = bucket
-            entered.add(bucket)
-    return entered
 
 
 def _counts_as(row: Row, at: int) -> str:
@@ -102,7 +90,7 @@ def _character(lasted: dict[str, int], seen: set[str], span: Span) -> str:
         for character, worse in (("u", "u"), ("d", "du"), ("k", "kdu")):
             if sum(lasted[status] for status in worse) >= span.counts_from_ms:
                 return character
-        return "c"
+        return "c" if "c" in seen else "?"
     return "?" if "?" in seen else "." if "." in seen else "-"
 
 

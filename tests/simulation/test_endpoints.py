@@ -77,7 +77,7 @@ def test_without_any_head_for_a_minute_an_indexer_is_unknown_and_others_go_on(ki
     assert incomparable
     for row in incomparable:
         assert (row.status, row.reason, row.expires_at) == ("unknown", "incompatible-reference", None)
-    assert record.statuses("indexer", 1, 1, 30.9) == {"current"}
+    assert record.statuses("indexer", 1, 1, 30.65) == {"current"}
     assert record.statuses("indexer", 1, 61, 90) == {"current"}
     for service, chain_id in (("indexer", 56), ("ppoi", 1), ("messaging", None)):
         assert record.statuses(service, chain_id, 1, 90) == {"current"}

@@ -35,7 +35,9 @@ class Onlooker:
             for begin_at, end_at in overlaps(two)
         ]
         self._headless = overlaps([[(e.begin_at + AFTERGLOW, e.end_at) for e in its] for its in useless])
-        self._uncertain = overlaps([[(e.begin_at, e.end_at + HEAD_MAX_AGE) for e in its] for its in useless])
+        # Two of three or more are needed to agree; of two, one that is far from the other may be enough to prevent it.
+        needed = 2 if self.chain.endpoints > 2 else 1
+        self._uncertain = [interval for some in combinations(at_fault, needed) for interval in overlaps(some)]
 
     def outvoted(self, at: int) -> bool:
         """Two endpoints were at fault at once within the last hour: the head or its pace may be wrong by right."""
@@ -46,7 +48,7 @@ class Onlooker:
         return _within(self._headless, at)
 
     def may_lack_a_head(self, at: int) -> bool:
-        """No endpoint was of use throughout the last minute."""
+        """So many endpoints were at fault within the last minute that the others may not have agreed on anything."""
         return _within(self._uncertain, at)
 
     def surely_near(self, position: int, at: int) -> bool:

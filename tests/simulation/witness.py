@@ -12,6 +12,8 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
+from msgspec import UNSET
+
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Row
 from lookout.core.plan import Plan
@@ -115,6 +117,7 @@ class Witness:
 
     def _hold_against_truth(self, row: Row, at: int) -> None:
         service, chain_id = row.check
+        at = self._read_at(row, at)
         truth = self._world.truth(service, chain_id, at)
         self.compared[service, row.status] += 1
         silent = not truth.answering or truth.peers == 0 or (truth.responding == 0 and truth.monitored != 0)
@@ -134,6 +137,15 @@ class Witness:
                 self._hold_indexes(row, truth, at)
             case "indexer" | "hosted-indexer":
                 self._hold_blocks(row, truth, at)
+
+    def _read_at(self, row: Row, at: int) -> int:
+        """When the row's answer was read: an indexer's position may have waited for the first head (M12)."""
+        if row.metrics.position is UNSET or "indexer" not in row.check.service:
+            return at
+        waited = 0 if at - self._begun_at > TIMEOUT else TIMEOUT
+        read_at = range(at, max(at - waited, self._begun_at) - 1, -20)
+        truths = ((then, self._world.truth(*row.check, then)) for then in read_at)
+        return next(then for then, truth in truths if truth.answering and truth.position == row.metrics.position)
 
     def _was_hanging(self, check: Check, at: int) -> bool:
         """Whether a probe that is given up now was asked, a timeout ago, of something that hung."""
@@ -234,9 +246,9 @@ class Witness:
             worse_ms += lasted[status]
             if worse_ms >= MINUTE:
                 return character
-        if worse_ms or lasted["current"]:
+        if lasted["current"]:
             return "c"
-        return "?" if lasted["unknown"] else "."
+        return "?" if worse_ms or lasted["unknown"] else "."
 
     def _between(self, check: Check, begin_at: int, end_at: int) -> list[tuple[int, str]]:
         """What the check was published as between these instants, and since when."""

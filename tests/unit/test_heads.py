@@ -1,60 +1,13 @@
-"""Reference heads: agreement, age and pace."""
+"""Reference heads: their age, and the chain's pace."""
 
 import pytest
 
-from lookout.core.heads import Heads, Pace, Reading, Reference, agree, counts
+from lookout.core.heads import Heads, Pace, Reading, Reference
 from tests.builders import HOUR, MINUTE, NOON, SECOND, TWELVE_SECONDS
-
-MAX_AGE = 60 * SECOND
 
 
 def an_answer(height: int, *, at: int = NOON, block_at: int | None = None) -> Reading:
     return Reading(at, height, at - 2 * SECOND if block_at is None else block_at)
-
-
-@pytest.mark.clause("M8")
-@pytest.mark.parametrize(
-    ("heights", "agreed"),
-    [
-        pytest.param([100], 100, id="of one that one"),
-        pytest.param([100, 90], 90, id="of two the lower"),
-        pytest.param([90, 100], 90, id="in whatever order"),
-        pytest.param([100, 99, 98], 99, id="of three the second-highest"),
-        pytest.param([100, 100, 10**9], 100, id="one that lies high changes nothing"),
-        pytest.param([100, 100, 1], 100, id="one that lies low or is frozen changes nothing"),
-        pytest.param([97, 98, 99, 100], 99, id="of four the second-highest"),
-    ],
-)
-def test_endpoints_agree_on_the_second_highest(heights: list[int], agreed: int) -> None:
-    head = agree([an_answer(height) for height in heights], NOON, MAX_AGE)
-    assert head is not None
-    assert head.height == agreed
-
-
-@pytest.mark.clause("M8")
-def test_the_agreed_head_is_of_the_instant_of_the_newest_answer_and_of_the_chosen_block() -> None:
-    answers = [an_answer(100, at=NOON - 9 * SECOND), an_answer(101, at=NOON)]
-    assert agree(answers, NOON, MAX_AGE) == Reading(NOON, 100, NOON - 11 * SECOND)
-
-
-@pytest.mark.clause("M8")
-def test_an_answer_takes_part_for_as_long_as_a_head_may_be_old() -> None:
-    answers = [an_answer(100), an_answer(90, at=NOON - MAX_AGE)]
-    assert agree(answers, NOON, MAX_AGE) == Reading(NOON, 90, NOON - MAX_AGE - 2 * SECOND)
-    answers = [an_answer(100), an_answer(90, at=NOON - MAX_AGE - 1)]
-    assert agree(answers, NOON, MAX_AGE) == Reading(NOON, 100, NOON - 2 * SECOND)
-    assert agree([], NOON, MAX_AGE) is None
-
-
-@pytest.mark.clause("M8")
-def test_a_block_more_than_a_minute_in_the_future_does_not_count() -> None:
-    near = an_answer(100, block_at=NOON + 60 * SECOND)
-    far = an_answer(100, block_at=NOON + 60 * SECOND + 1)
-    assert counts(near)
-    assert not counts(far)
-    assert agree([near], NOON, MAX_AGE) == Reading(NOON, 100, NOON + 60 * SECOND)
-    assert agree([far], NOON, MAX_AGE) is None
-    assert agree([far, far, an_answer(7)], NOON, MAX_AGE) == Reading(NOON, 7, NOON - 2 * SECOND)
 
 
 @pytest.mark.clause("R11")
@@ -82,10 +35,12 @@ def test_before_the_first_reading_there_is_no_reference() -> None:
         pytest.param(3_000_000, 12_001, Pace(3_000_000, 12_001), id="exactly, without rounding"),
     ],
 )
-def test_the_pace_is_measured_between_block_timestamps(span_ms: int, blocks: int, pace: Pace) -> None:
+def test_the_pace_is_measured_by_our_own_clock(span_ms: int, blocks: int, pace: Pace) -> None:
+    """The blocks' timestamps, which a stranger wrote, have no part in it."""
     heads = Heads(TWELVE_SECONDS)
-    heads.read(Reading(NOON, 1_000, NOON))
-    heads.read(Reading(NOON + SECOND, 1_000 + blocks, NOON + span_ms))
+    for number, ms in enumerate((*range(0, span_ms, 5 * MINUTE), span_ms)):
+        block_age_ms = 599 * SECOND if number % 2 == 0 else -59 * SECOND
+        heads.read(Reading(NOON + ms, 1_000 + blocks * ms // span_ms, NOON + ms - block_age_ms))
     assert heads.pace() == pace
 
 
@@ -108,17 +63,69 @@ def test_a_chain_that_halts_goes_back_to_its_configured_pace() -> None:
     assert heads.pace() == TWELVE_SECONDS
 
 
-def test_of_the_heads_of_one_instant_the_first_and_the_last_are_kept() -> None:
+def heads_at(*readings: tuple[int, int]) -> Heads:
+    """Heads of these minutes after noon and heights."""
     heads = Heads(TWELVE_SECONDS)
-    for height in range(1_000):
-        heads.read(an_answer(height))
-    assert [reading.height for reading in heads.readings] == [0, 999]
-    heads.read(an_answer(1_000, at=NOON + 1))
-    assert [reading.height for reading in heads.readings] == [0, 999, 1_000]
+    for minute, height in readings:
+        heads.read(Reading(NOON + minute * MINUTE, height, NOON + minute * MINUTE))
+    return heads
 
 
-@pytest.mark.clause("S13")
-def test_a_clock_set_back_makes_no_head_younger() -> None:
+AFTER = [(19, 15), (24, 20), (29, 25)]
+
+
+@pytest.mark.clause("S15")
+@pytest.mark.parametrize(
+    ("readings", "pace"),
+    [
+        pytest.param([(0, 0), (9, 5), (18, 15)], Pace(18 * MINUTE, 15), id="below ten minutes is none"),
+        pytest.param([(0, 0), (9, 5), *AFTER], Pace(MINUTE, 1), id="what stands before its end goes"),
+        pytest.param(
+            [(0, 0), (9, 5), (12, 5), *AFTER], Pace(MINUTE, 1), id="it begins with the first reading of a height"
+        ),
+        pytest.param([(0, 0), (9, 9), (12, 4), (16, 8), *AFTER], Pace(MINUTE, 1), id="going back is no progress"),
+        pytest.param([(0, 0), (10, 5), *AFTER, (40, 30), (44, 40)], TWELVE_SECONDS, id="the last one counts"),
+        pytest.param(
+            [(0, 50), (55, 2), (61, 5), (65, 8), (72, 20)], Pace(17 * MINUTE, 18), id="what left the hour has no part"
+        ),
+        pytest.param([(0, 50), (5, 5), (16, 8), (58, 50), (59, 60)], TWELVE_SECONDS, id="what is in the hour has"),
+    ],
+)
+def test_after_a_standstill_the_pace_begins_at_its_end(readings: list[tuple[int, int]], pace: Pace) -> None:
+    measured = heads_at(*readings).pace()
+    assert measured.ms * pace.blocks == pace.ms * measured.blocks
+
+
+@pytest.mark.clause("S15")
+@pytest.mark.parametrize(
+    ("old_minutes", "pace"),
+    [
+        pytest.param((), Pace(20 * MINUTE, 20), id="all are fresh"),
+        pytest.param((0,), Pace(15 * MINUTE, 15), id="the first is not"),
+        pytest.param((20,), Pace(15 * MINUTE, 15), id="the last is not"),
+        pytest.param((0, 20), Pace(10 * MINUTE, 10), id="neither is"),
+        pytest.param((0, 5, 20), TWELVE_SECONDS, id="too little is left"),
+        pytest.param((0, 5, 10, 15, 20), TWELVE_SECONDS, id="nothing is left"),
+    ],
+)
+def test_a_head_measures_the_pace_only_if_its_block_was_fresh(old_minutes: tuple[int, ...], pace: Pace) -> None:
+    heads = Heads(TWELVE_SECONDS)
+    for minute in (0, 5, 10, 15, 20):
+        age_ms = 10 * MINUTE + (minute in old_minutes)
+        heads.read(Reading(NOON + minute * MINUTE, minute, NOON + minute * MINUTE - age_ms))
+    assert heads.pace() == pace
+
+
+@pytest.mark.clause("S13", "S15")
+def test_a_clock_set_back_makes_no_head_younger_and_no_block_older() -> None:
     heads = Heads(TWELVE_SECONDS, [Reading(NOON, 10, NOON - SECOND)])
-    heads.set_back(HOUR)
-    assert heads.readings == (Reading(NOON - HOUR, 10, NOON - SECOND),)
+    heads.start(HOUR)
+    assert heads.readings == (Reading(NOON - HOUR, 10, NOON - HOUR - SECOND),)
+
+
+@pytest.mark.clause("M8")
+def test_a_start_begins_a_run_of_its_own() -> None:
+    heads = heads_at((0, 10), (1, 11))
+    before = heads.newest_of_run
+    heads.start()
+    assert (before, heads.newest_of_run) == (heads.readings[-1], None)

@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.history import History
+from lookout.core.history import History, HistoryState, Reached
 from lookout.core.model import Check, Row, Status
+from lookout.core.strip import StripState, Tally
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_row
 
 BUCKET = 5 * MINUTE
@@ -117,14 +118,15 @@ def test_what_an_hour_into_the_future_dropped_is_back_when_the_clock_is() -> Non
 
 
 @pytest.mark.clause("H16")
-def test_a_clock_set_back_before_the_beginning_shows_one_bucket_without_data() -> None:
+def test_a_clock_set_back_before_the_beginning_begins_there() -> None:
     history = History(LAUNCH_SPAN)
     watch(history, NOON, NOON + 2 * BUCKET, a_row("current"))
     history.publish(NOON - HOUR, [])
     view = history.view([MESSAGING])
-    assert (view.from_at, view.to_at, view.rows[0].buckets) == (NOON - HOUR, NOON - HOUR, "-")
-    watch(history, NOON - HOUR, NOON + 2 * BUCKET, a_row("current"))
-    assert shown(history) == "cc"
+    assert (view.from_at, view.to_at, view.rows[0].buckets) == (NOON - HOUR, NOON - HOUR, "c")
+    watch(history, NOON - HOUR, NOON - 2 * BUCKET, a_row("unavailable"))
+    history.publish(NOON + 2 * BUCKET, [a_row("current")])
+    assert shown(history) == "u" * 10 + "--" + "ccc"
 
 
 @pytest.mark.clause("H16", "H17")
@@ -226,7 +228,7 @@ def test_a_bucket_in_which_nothing_was_published_has_no_data_even_if_a_status_re
     history = History(LAUNCH_SPAN)
     history.publish(NOON + BUCKET - SECOND, [a_row("unavailable")])
     history.publish(NOON + 2 * BUCKET, [a_row("unavailable")])
-    assert shown(history) == "c-c"
+    assert shown(history) == "?-?"
 
 
 @pytest.mark.clause("H5")
@@ -273,14 +275,16 @@ def test_a_shorter_retention_cuts_every_window() -> None:
 
 
 @pytest.mark.clause("H16")
-def test_a_clock_set_back_twice_adds_no_time_to_the_newest_bucket() -> None:
+def test_a_clock_set_back_twice_adds_no_time_to_the_buckets_that_it_left() -> None:
     history = History(LAUNCH_SPAN)
     history.publish(NOON + HOUR, [a_row("current")])
     history.publish(NOON, [a_row("unavailable")])
     history.publish(NOON - HOUR, [a_row("unavailable")])
     state = history.state()
     assert state is not None
-    assert (state.strips[0].tally.lasted_ms, state.reached.watched_ms) == ({"c": 0}, 0)
+    later = {(NOON + HOUR) // BUCKET: {"c": 0}, NOON // BUCKET: {"u": 0}}
+    assert (state.strips[0].tally.lasted_ms, state.strips[0].tally.later) == ({}, later)
+    assert state.reached.watched_ms == 0
 
 
 @pytest.mark.clause("H16", "H17")
@@ -328,7 +332,7 @@ def test_a_filling_bucket_counts_a_status_from_a_minute_on() -> None:
     history = History(LAUNCH_SPAN)
     history.publish(NOON, [a_row("unavailable")])
     history.publish(NOON + 59_999, [])
-    assert shown(history) == "c"
+    assert shown(history) == "?"
     history.publish(NOON + MINUTE, [])
     assert shown(history) == "u"
 
@@ -373,3 +377,101 @@ def test_days_without_the_monitor_have_no_data() -> None:
     history.publish(NOON, [a_row("current")])
     history.publish(NOON + 3 * DAY, [a_row("current")])
     assert shown(history) == "c" + "-" * (3 * 288 - 1) + "c"
+
+
+@pytest.mark.clause("H16")
+def test_a_clock_that_is_ten_days_ahead_for_six_seconds_costs_the_buckets_of_those_seconds() -> None:
+    history = History(LAUNCH_SPAN)
+    ahead_at = NOON + 10 * DAY
+    watch(history, NOON, NOON + 2 * BUCKET, a_row("current"))
+    history.publish(ahead_at, [a_row("unavailable")])
+    history.publish(ahead_at + 6 * SECOND, [])
+    watch(history, NOON + 2 * BUCKET + MINUTE, NOON + 4 * BUCKET, a_row("catching-up"))
+    assert shown(history) == "cckk"
+    watch(history, NOON + BUCKET, NOON + 2 * BUCKET, a_row("degraded"))  # which is recorded
+    assert shown(history) == "cc"
+    watch(history, NOON + 4 * BUCKET, ahead_at + 57 * SECOND, a_row("current"))
+    assert shown(history) == "cckk" + "c" * (10 * 288 - 4 + 1)
+    history.publish(ahead_at + 57 * SECOND, [a_row("unavailable")])  # with the six seconds of before, a minute
+    history.publish(ahead_at + 111 * SECOND, [])
+    assert shown(history)[-2:] == "cu"
+
+
+@pytest.mark.clause("H16")
+def test_buckets_over_which_the_clock_jumps_are_recorded_as_they_were() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON + 2 * BUCKET, [a_row("current")])
+    watch(history, NOON, NOON + 2 * MINUTE, a_row("unavailable"))
+    history.publish(NOON + 3 * BUCKET, [a_row("current")])
+    assert shown(history) == "u-cc"
+    watch(history, NOON + 2 * BUCKET, NOON + 3 * BUCKET, a_row("degraded"))
+    assert shown(history) == "u-c"
+
+
+@pytest.mark.clause("H16", "M7")
+@pytest.mark.parametrize("set_to", [NOON, NOON + 2 * BUCKET], ids=["a recorded bucket", "one that never began"])
+def test_a_clock_that_was_set_back_survives_a_restart(set_to: int) -> None:
+    kept = History(LAUNCH_SPAN)
+    watch(kept, NOON, NOON + MINUTE, a_row("current"))
+    watch(kept, NOON + 3 * BUCKET, NOON + 3 * BUCKET + MINUTE, a_row("unavailable"))
+    kept.publish(set_to, [])
+    resumed = History(LAUNCH_SPAN, kept.state())
+    for history in (kept, resumed):
+        watch(history, set_to + 30 * SECOND, NOON + 4 * BUCKET, a_row("catching-up"))
+    assert shown(resumed) == shown(kept) == ("ckkk" if set_to == NOON else "c-kk")
+
+
+@pytest.mark.clause("H16", "M7")
+def test_what_an_earlier_version_stored_after_a_clock_was_set_back_goes_on_in_its_bucket() -> None:
+    newest = NOON // BUCKET + 3
+    tally = Tally(MESSAGING, "u", 40_000, {"c": 40_000})
+    day, place = divmod(NOON // BUCKET, 288)
+    days = {day: "-" * place + "d"}
+    reached = Reached(BUCKET, NOON // BUCKET, newest, NOON + MINUTE, 50_000)
+    history = History(LAUNCH_SPAN, HistoryState(reached, (StripState(tally, days),)))
+    history.publish(NOON + 2 * MINUTE, [a_row("current")])
+    assert shown(history) == "d"
+    history.publish(NOON + 3 * BUCKET, [a_row("unavailable")])
+    history.publish(NOON + 3 * BUCKET + 49_999, [])
+    assert shown(history) == "d--c"
+    history.publish(NOON + 3 * BUCKET + 50_000, [])
+    assert shown(history) == "d--u"
+
+
+@pytest.mark.clause("H15", "H16")
+def test_a_check_that_is_added_while_the_clock_stands_in_a_recorded_bucket_has_nothing_there() -> None:
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + 2 * BUCKET, a_row("current"))
+    history.publish(NOON + MINUTE, [a_row("current", check=INDEXER)])
+    assert (shown(history), shown(history, INDEXER)) == ("c", "-")
+    history.publish(NOON + 2 * MINUTE, [])
+    history.publish(NOON + BUCKET + MINUTE, [])
+    assert (shown(history), shown(history, INDEXER)) == ("cc", "-c")
+
+
+@pytest.mark.clause("H17")
+def test_a_row_whose_new_expiry_is_earlier_expires_then() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("current", expires_at=NOON + BUCKET)])
+    history.publish(NOON + SECOND, [a_row("current", expires_at=NOON + MINUTE)])
+    for at in range(NOON + MINUTE, NOON + 2 * BUCKET, 30 * SECOND):
+        history.publish(at, [])
+    assert shown(history) == "c?"
+    history.publish(NOON + 2 * BUCKET, [a_row("current", expires_at=NOON + 3 * BUCKET)])
+    history.publish(NOON + 3 * BUCKET, [])
+    assert shown(history) == "c?c?"
+
+
+@pytest.mark.clause("H8", "H15", "H16")
+def test_a_row_that_leaves_as_its_bucket_goes_on_keeps_what_it_had_there() -> None:
+    """The bucket began, the clock was set back, and when it comes back the row is no longer published."""
+    history = History(LAUNCH_SPAN)
+    both = [a_row("current"), a_row("current", check=INDEXER)]
+    history.publish(NOON + BUCKET, both)
+    history.publish(NOON + 4 * MINUTE, both)
+    history.publish(NOON + BUCKET + SECOND, [], gone=[INDEXER])
+    history.publish(NOON + 2 * BUCKET, [a_row("current", check=INDEXER)])
+    assert shown(history, INDEXER) == "ccc"
+    history.publish(NOON + 3 * BUCKET, [], gone=[INDEXER])
+    history.publish(NOON + 4 * BUCKET, [a_row("current", check=INDEXER)])
+    assert shown(history, INDEXER) == "ccc-c"

@@ -29,7 +29,11 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
         ('"kind":"stop"', Stopped(NOON)),
         (
             '"kind":"head","chainId":1,"height":21900000,"blockAt":"2026-11-05T11:59:58.000Z"',
-            HeadRead(1, Reading(NOON, 21_900_000, NOON - 2000)),
+            HeadRead(NOON, 1, Reading(NOON, 21_900_000, NOON - 2000)),
+        ),
+        (
+            '"kind":"head","chainId":1,"height":7,"blockAt":"2026-11-05T11:59:58.000Z","readAt":"2026-11-05T11:59:59.000Z"',
+            HeadRead(NOON, 1, Reading(NOON - 1000, 7, NOON - 2000)),
         ),
         (
             '"kind":"probe","service":"indexer","chainId":1,"outcome":"answered","position":21899990',

@@ -1,4 +1,4 @@
-"""Parts of the monitor on their own: agreement, recording, a source with a bug."""
+"""Parts of the monitor on their own: recording, a source with a bug."""
 
 import asyncio
 import threading
@@ -18,7 +18,6 @@ from lookout.core.log import Event, Started, Stopped, format_event
 from lookout.core.model import Check, Found, Peers
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.monitor.agreement import Agreement
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import LogFile, Recorder
@@ -27,59 +26,9 @@ from lookout.replay import read_log
 from lookout.sources.fetching import Session, open_session
 from lookout.sources.source import Now
 from lookout.store.protocol import DocumentName
-from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, SECOND, a_plan
+from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, a_plan
 from tests.unit.api.fakes import SetClock
 from tests.waiting import until
-
-
-def an_answer(height: int, at: int = NOON) -> Reading:
-    return Reading(at, height, at)
-
-
-@pytest.mark.clause("M8")
-def test_there_is_no_head_before_each_endpoint_was_heard() -> None:
-    agreement = Agreement(3, 60_000)
-    assert agreement.answered(0, an_answer(10**9)) is None  # it lies
-    assert agreement.answered(1, an_answer(100)) is None
-    assert agreement.answered(2, an_answer(101, NOON + 1)) == Reading(NOON + 1, 101, NOON + 1)
-    assert agreement.answered(1, an_answer(102, NOON + 2)) == Reading(NOON + 2, 102, NOON + 2)
-
-
-@pytest.mark.clause("M8")
-def test_an_endpoint_that_fails_was_heard() -> None:
-    agreement = Agreement(2, 60_000)
-    assert agreement.answered(0, an_answer(100)) is None
-    assert agreement.failed(1) == Reading(NOON, 100, NOON)
-    assert agreement.failed(1) is None  # nothing new: the head ages
-    alone = Agreement(2, 60_000)
-    assert alone.failed(0) is None
-    assert alone.failed(1) is None
-    assert alone.answered(1, an_answer(7)) == Reading(NOON, 7, NOON)
-
-
-@pytest.mark.clause("M8")
-def test_the_wait_for_a_silent_endpoint_is_given_up() -> None:
-    agreement = Agreement(3, 60_000)
-    assert agreement.answered(0, an_answer(100)) is None
-    assert agreement.give_up_waiting() == Reading(NOON, 100, NOON)
-    assert agreement.give_up_waiting() is None
-    assert Agreement(3, 60_000).give_up_waiting() is None
-
-
-@pytest.mark.clause("M8")
-def test_an_answer_from_the_future_renews_nothing() -> None:
-    agreement = Agreement(2, 60_000)
-    agreement.answered(0, an_answer(100))
-    agreement.answered(1, an_answer(100))
-    assert agreement.answered(1, Reading(NOON + SECOND, 100, NOON + 3_600_000)) is None
-
-
-@pytest.mark.clause("M8")
-def test_an_answer_from_the_future_that_comes_last_leaves_the_head_to_the_others() -> None:
-    agreement = Agreement(3, 60_000)
-    assert agreement.answered(0, an_answer(100)) is None
-    assert agreement.answered(1, an_answer(101)) is None
-    assert agreement.answered(2, Reading(NOON, 100, NOON + 3_600_000)) == Reading(NOON, 100, NOON)
 
 
 def test_a_record_that_could_not_be_written_begins_again_with_a_start(tmp_path: Path) -> None:
@@ -315,6 +264,6 @@ def test_a_head_answered_before_the_clock_was_set_back_does_not_stop_time() -> N
     publisher = Publisher(Ledger(a_plan()), KeptInMemory(), clock, LAUNCH, 1_000)
     publisher.start()
     clock.wall = NOON - 3_600_000
-    publisher.read_head(1, an_answer(100, NOON))
+    publisher.read_head(1, Reading(NOON, 100, NOON))
     assert publisher.clock_was_set.is_set()
     assert publisher.observe(MESSAGING, Peers(1)).observed_at == NOON - 3_600_000

@@ -125,7 +125,7 @@ def happen(ledger: Ledger, event: Event) -> None:
             ledger.start(at)
         case Observation(check, _, _) if ledger.watches(check):
             ledger.observe(event)
-        case HeadRead(chain_id, reading) if ledger.follows(chain_id):
+        case HeadRead(_, chain_id, reading) if ledger.follows(chain_id):
             ledger.read_head(chain_id, reading)
     ledger.publish(event.at)
 

@@ -21,7 +21,8 @@ NO_DATA: Final = "-"
 def bucket_character(seen_ms: Mapping[str, int], counts_from_ms: int) -> str:
     """The character of a bucket in which these statuses were seen, each for so long (H6, H7).
 
-    A status that was published last and has not lasted yet is there with 0.
+    A status that was published last and has not lasted yet is there with 0. Short trouble alone is too little to tell:
+    nothing is shown as current that was not seen so.
     """
     if not KNOWN.isdisjoint(seen_ms):
         total_ms = 0
@@ -29,7 +30,7 @@ def bucket_character(seen_ms: Mapping[str, int], counts_from_ms: int) -> str:
             total_ms += seen_ms.get(character, 0)  # time in a worse status counts toward a milder one
             if total_ms >= counts_from_ms:
                 return character
-        return "c"
+        return "c" if "c" in seen_ms else "?"
     return "?" if "?" in seen_ms else "." if "." in seen_ms else NO_DATA
 
 

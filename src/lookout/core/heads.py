@@ -1,4 +1,4 @@
-"""Reference heads: how endpoints agree on one, how old it is, and how fast its chain moves."""
+"""A chain's reference heads of the last hour: how old the newest is, and how fast the chain moves."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -7,10 +7,11 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 PACE_WINDOW_MS: Final = 3_600_000
-PART_MS: Final = 300_000
 PACE_MIN_SPAN_MS: Final = 600_000
 PACE_MIN_BLOCKS: Final = 10
-FUTURE_TOLERANCE_MS: Final = 60_000
+STANDSTILL_MS: Final = 600_000
+FRESH_BLOCK_MS: Final = 600_000
+PART_MS: Final = 300_000
 
 
 class Pace(NamedTuple):
@@ -19,6 +20,10 @@ class Pace(NamedTuple):
     ms: int
     blocks: int
 
+    def takes_longer(self, blocks: int, span_ms: int) -> bool:
+        """Whether so many blocks take longer than this span."""
+        return blocks * self.ms > span_ms * self.blocks
+
 
 class Reading(Struct, frozen=True, gc=False, array_like=True):
     """A block height with its timestamp, and when it was read."""
@@ -26,6 +31,11 @@ class Reading(Struct, frozen=True, gc=False, array_like=True):
     at: int
     height: int
     block_at: int
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether its block was new enough, when it was read, to say how fast the chain moves (S15)."""
+        return self.at - self.block_at <= FRESH_BLOCK_MS
 
 
 class Reference(Struct, frozen=True, gc=False):
@@ -36,28 +46,6 @@ class Reference(Struct, frozen=True, gc=False):
     pace: Pace
 
 
-def counts(answer: Reading) -> bool:
-    """Whether an endpoint's answer may take part: a block from the future is no evidence (M8)."""
-    return answer.block_at - answer.at <= FUTURE_TOLERANCE_MS
-
-
-def agree(answers: Iterable[Reading], at: int, max_age_ms: int) -> Reading | None:
-    """The head that the endpoints' latest answers give at the instant one of them answered (M8).
-
-    The second-highest height wins, so that one endpoint that lies high, lies low, lags or is frozen moves nothing
-    while two others agree; of two the lower, of one that one.
-    """
-    usable = sorted(
-        (answer for answer in answers if at - answer.at <= max_age_ms and counts(answer)),
-        key=lambda answer: (answer.height, answer.block_at),
-        reverse=True,
-    )
-    if not usable:
-        return None
-    second_highest = usable[1] if len(usable) > 1 else usable[0]
-    return Reading(at, second_highest.height, second_highest.block_at)
-
-
 class Heads:
     """One chain's agreed heads of the last hour.
 
@@ -65,11 +53,23 @@ class Heads:
     the last part.
     """
 
-    __slots__ = ("_readings", "_stored", "_touched", "block_time")
+    __slots__ = (
+        "_fresh",
+        "_highest",
+        "_readings",
+        "_risen_at",
+        "_stood_at",
+        "_stored",
+        "_touched",
+        "block_time",
+        "newest_of_run",
+    )
 
     def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
         self.block_time = block_time
-        self._readings = deque(readings)
+        self.newest_of_run: Reading | None = None
+        """The newest head since the monitor started, or its clock was set."""
+        self._take_all(readings)
         self._touched = set(map(_part, self._readings))  # since the last call of changes(); at first, everything
         self._stored: set[int] = set()  # the parts that there were then
 
@@ -78,15 +78,10 @@ class Heads:
         return tuple(self._readings)
 
     def read(self, reading: Reading) -> None:
-        """Take the newest head; forget what is read more than an hour before it."""
-        readings = self._readings
-        if len(readings) > 1 and readings[-2].at == reading.at:
-            readings.pop()  # of those of one instant only the first and the last can matter
-        readings.append(reading)
+        """Take the newest head; forget what was read more than an hour before it."""
+        self._take(reading)
         self._touched.add(_part(reading))
-        oldest_at = reading.at - PACE_WINDOW_MS
-        while readings[0].at < oldest_at:
-            readings.popleft()
+        self.newest_of_run = reading
 
     def changes(self) -> dict[int, tuple[Reading, ...]]:
         """The parts that are not what they were at the last call; empty ones are to be forgotten. Of a part that ages
@@ -101,12 +96,16 @@ class Heads:
         return gone | changed
 
     def clear(self) -> None:
-        self._readings.clear()
+        self._take_all(())
+        self.newest_of_run = None
 
-    def set_back(self, by_ms: int) -> None:
-        """The clock was set back: a head stays as old as it was."""
-        self._readings = deque(Reading(r.at - by_ms, r.height, r.block_at) for r in self._readings)
-        self._touched.update(map(_part, self._readings))
+    def start(self, set_back_by_ms: int = 0) -> None:
+        """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block."""
+        self.newest_of_run = None
+        if set_back_by_ms:
+            by_ms = set_back_by_ms
+            self._take_all([Reading(r.at - by_ms, r.height, r.block_at - by_ms) for r in self._readings])
+            self._touched.update(map(_part, self._readings))
 
     def reference(self, confirmations: int) -> Reference | None:
         """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
@@ -115,16 +114,72 @@ class Heads:
         newest = self._readings[-1]
         return Reference(max(0, newest.height - confirmations), newest.at, self.pace())
 
+    def highest_before(self, at: int) -> int:
+        """The highest head that was read at most an hour before this instant; 0 if there is none."""
+        return max((r.height for r in self._readings if at - PACE_WINDOW_MS <= r.at <= at), default=0)
+
     def pace(self) -> Pace:
         """Measured over the window once that is long enough, the configured block time until then (S15)."""
-        if not self._readings:
+        if self._may_have_stood():
+            after = after_the_last_standstill(tuple(self._readings))
+            fresh: Sequence[Reading] = [reading for reading in after if reading.is_fresh]
+        else:
+            fresh = self._fresh
+        if not fresh:
             return self.block_time
-        oldest, newest = self._readings[0], self._readings[-1]
-        span_ms = newest.block_at - oldest.block_at
+        oldest, newest = fresh[0], fresh[-1]
+        span_ms = newest.at - oldest.at
         blocks = newest.height - oldest.height
         if span_ms < PACE_MIN_SPAN_MS or blocks < PACE_MIN_BLOCKS:
             return self.block_time
         return Pace(span_ms, blocks)
+
+    def _take_all(self, readings: Iterable[Reading]) -> None:
+        self._readings: deque[Reading] = deque()
+        self._fresh: deque[Reading] = deque()
+        self._highest = self._risen_at = 0
+        self._stood_at: int | None = None
+        for reading in readings:
+            self._take(reading)
+
+    def _take(self, reading: Reading) -> None:
+        at, oldest_at = reading.at, reading.at - PACE_WINDOW_MS
+        if not self._readings or reading.height > self._highest:
+            if self._readings and at - self._risen_at >= STANDSTILL_MS:
+                self._stood_at = at
+            self._highest, self._risen_at = reading.height, at
+        elif at - self._risen_at >= STANDSTILL_MS:
+            self._stood_at = at
+        for kept in (self._readings, self._fresh):
+            while kept and kept[0].at < oldest_at:
+                kept.popleft()
+        self._readings.append(reading)
+        if reading.is_fresh:
+            self._fresh.append(reading)
+        if self._risen_at < oldest_at:  # the highest has left the hour: another one is the highest now
+            first_highest = max(self._readings, key=lambda kept: kept.height)
+            self._highest, self._risen_at = first_highest.height, first_highest.at
+
+    def _may_have_stood(self) -> bool:
+        """Whether a standstill of the chain may be among the readings: the exact answer takes a look at all of them,
+        which is too slow for every judgement, and there hardly ever is one."""
+        return self._stood_at is not None and self._stood_at >= self._readings[0].at
+
+
+def after_the_last_standstill(readings: Sequence[Reading]) -> Sequence[Reading]:
+    """The readings from the end of the last standstill on; all of them if the chain never stood still (S15).
+
+    A chain stood still if ten minutes passed between the first reading of a highest height and the first reading of
+    a higher one.
+    """
+    begin = 0
+    highest = readings[0]
+    for number, reading in enumerate(readings):
+        if reading.height > highest.height:
+            if reading.at - highest.at >= STANDSTILL_MS:
+                begin = number
+            highest = reading
+    return readings[begin:]
 
 
 def of_the_hour(readings: Sequence[Reading]) -> tuple[Reading, ...]:

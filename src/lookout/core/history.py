@@ -5,7 +5,8 @@ statuses were held is one running total for all rows, and a row settles its shar
 bucket ends. Buckets are numbered from 1970; a day holds a whole number of them.
 """
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Annotated, Final
 
@@ -27,7 +28,10 @@ class Reached(Struct, frozen=True):
 
     bucket_ms: int
     first: int
+    """The earliest bucket ever begun."""
     newest: int
+    """The bucket of the last publication. An earlier version left it at the latest bucket ever begun, and the tallies
+    with it, when the clock was set back."""
     published_at: int
     watched_ms: int
 
@@ -90,21 +94,17 @@ class History:
         self._span = span
         self._per_day = DAY_MS // span.bucket_ms
         self._windows = [min(days, span.retention_days) * self._per_day for days in WINDOW_DAYS]
-        self._first = self._newest = self._newest_at = self._watched_ms = 0
+        self._first = self._bucket = self._bucket_at = self._watched_ms = 0
+        self._is_filling = True  # the bucket of the last publication; or it was recorded, and the clock set back to it
         self.published_at: int | None = None
         self._strips: dict[Check, Strip] = {}
         self._expiries: list[tuple[int, Check]] = []
         if state is not None:
-            self._first = state.reached.first
-            self._begin(state.reached.newest)
-            self.published_at, self._watched_ms = state.reached.published_at, state.reached.watched_ms
-            self._strips = {strip.tally.check: Strip(strip.tally, strip.days) for strip in state.strips}
-        for strip in self._strips.values():
-            self._recount(strip)
-        self._lived = sorted({day for strip in self._strips.values() for day in strip.days})
+            self._resume(state)
+        self._days_kept = sorted({day for strip in self._strips.values() for day in strip.days})
         # Since the last call of changes(); at first, everything.
         self._new_tallies = set(self._strips)
-        self._new_days = set(self._lived)
+        self._new_days = set(self._days_kept)
         self._forgotten_days: list[tuple[Check, int]] = []
         self._forgotten_checks: list[Check] = []
 
@@ -116,14 +116,14 @@ class History:
     def publish(self, at: int, changed: Iterable[Row], gone: Iterable[Check] = ()) -> None:
         """A publication, a sample of every row (H8): of those that changed since the last one, these are the new
         rows; ``gone`` are no longer published. Of several publications at one instant only the last one counts."""
-        last_at, filling = self.published_at, self._newest
+        last_at, bucket = self.published_at, self._bucket
         if last_at is None:
-            self._begin(at // self._span.bucket_ms)
-            self._first = self._newest
+            bucket = self._first = at // self._span.bucket_ms
+            self._enter(bucket)
         elif at < last_at:
-            self._set_back(at, last_at)
-        elif self._newest_at <= last_at and at < self._newest_at + self._span.bucket_ms:  # nearly always
-            self._watched_ms += min(at - last_at, self._span.hold_ms)
+            self._set_back(at)
+        elif at < self._bucket_at + self._span.bucket_ms:  # nearly always
+            self._watch(last_at, at)
         else:
             self._advance(at, last_at)
         self.published_at = at
@@ -134,9 +134,9 @@ class History:
             if strip is None:  # it aged out just now
                 continue
             strip.published, strip.expires_at = NO_DATA, None
+            if self._bucket != bucket:  # its last status reaches into a bucket in which it was not published
+                strip.since_ms = self._watched_ms
             self._count(strip, at)
-            if self._newest > filling:  # its last status reaches into a bucket in which it was never published
-                strip.lasted_ms.clear()
         if self._expiries and self._expiries[0][0] <= at:
             self._expire(at)
 
@@ -144,11 +144,9 @@ class History:
         """The history of these rows, all of which have been published."""
         if self.published_at is None:
             raise ValueError("there is no history before the first publication")
-        to = self.published_at // self._span.bucket_ms
-        # A clock that was set back may stand before the first bucket ever recorded.
-        start = min(max(self._first, to - self._span.retention_days * self._per_day), to)
-        rows = tuple(self._view_row(self._strips[check], start, to) for check in checks)
-        bucket_ms = self._span.bucket_ms
+        to, bucket_ms = self._bucket, self._span.bucket_ms
+        start = max(self._first, to - self._span.retention_days * self._per_day)
+        rows = tuple(self._view_row(self._strips[check], start) for check in checks)
         return HistoryView(self.published_at, self._span, start * bucket_ms, to * bucket_ms, rows)
 
     def state(self) -> HistoryState | None:
@@ -175,7 +173,7 @@ class History:
         return changes
 
     def _reached(self, published_at: int) -> Reached:
-        return Reached(self._span.bucket_ms, self._first, self._newest, published_at, self._watched_ms)
+        return Reached(self._span.bucket_ms, self._first, self._bucket, published_at, self._watched_ms)
 
     def _take(self, row: Row, at: int) -> None:
         strip = self._strips.get(row.check)
@@ -185,9 +183,7 @@ class History:
         strip.published, strip.expires_at = CHARACTERS[row.status], row.expires_at
         if strip.published != strip.counted or (strip.expires_at is not None and strip.expires_at <= at):
             self._count(strip, at)
-        if strip.expires_at is not None and not strip.queued:
-            strip.queued = True
-            heappush(self._expiries, (strip.expires_at, strip.check))
+        self._queue(strip)
 
     def _count(self, strip: Strip, at: int) -> None:
         """Let a row count, from this instant on, as what it is then."""
@@ -196,81 +192,125 @@ class History:
             strip.count(character, self._watched_ms)
             self._new_tallies.add(strip.check)
 
+    def _queue(self, strip: Strip) -> None:
+        """Wait for a row's expiry. One that is renewed stays queued for its earlier expiry, which is cheaper."""
+        expires_at = strip.expires_at
+        if expires_at is not None and (strip.queued_at is None or expires_at < strip.queued_at):
+            strip.queued_at = expires_at
+            heappush(self._expiries, (expires_at, strip.check))
+
     def _expire(self, at: int) -> None:
         """Rows that ran out without a new probe count as unknown from this publication on (H17)."""
-        expiries = self._expiries
-        while expiries and expiries[0][0] <= at:
-            strip = self._strips[heappop(expiries)[1]]
-            strip.queued = False
+        while self._expiries and self._expiries[0][0] <= at:
+            expiry_at, check = heappop(self._expiries)
+            strip = self._strips[check]
+            if strip.queued_at != expiry_at:  # it was queued again for an earlier one, which has passed
+                continue
+            strip.queued_at = None
             if strip.expires_at is not None and strip.expires_at > at:  # renewed since it was queued
-                strip.queued = True
-                heappush(expiries, (strip.expires_at, strip.check))
+                self._queue(strip)
             else:
                 self._count(strip, at)
 
+    def _watch(self, from_at: int, until_at: int) -> None:
+        """Let the statuses of a publication last in the filling bucket, until their hold runs out (H8)."""
+        if self._is_filling:
+            begin_at = max(from_at, self._bucket_at)
+            end_at = min(until_at, from_at + self._span.hold_ms, self._bucket_at + self._span.bucket_ms)
+            self._watched_ms += max(0, end_at - begin_at)
+
     def _advance(self, at: int, last_at: int) -> None:
-        """Let the statuses of the last publication last until this one, or until their hold runs out (H8)."""
-        held_until_at = min(at, last_at + self._span.hold_ms)
-        self._watched_ms += self._within_newest(last_at, held_until_at)
-        bucket = at // self._span.bucket_ms
-        if bucket > self._newest:
-            self._close(bucket)
-            self._watched_ms = self._within_newest(last_at, held_until_at)
+        """Go on to a later bucket. All that began before it are recorded (H16): the one of the last publication, and
+        those before which the clock was set back and over which it has jumped now."""
+        self._watch(last_at, at)
+        left, bucket = self._bucket, at // self._span.bucket_ms
+        self._put_aside()
+        begun = {later for strip in self._strips.values() for later in strip.later if later < bucket}
+        for ended in begun:
+            self._record(ended)
+        self._enter(bucket)
+        if bucket == left + 1:
+            self._slide(left)
+        else:
+            self._recount_all()
+        self._watch(last_at, at)
+        self._forget_old_days()
 
-    def _within_newest(self, from_at: int, until_at: int) -> int:
-        return max(0, min(until_at, self._newest_at + self._span.bucket_ms) - max(from_at, self._newest_at))
-
-    def _begin(self, bucket: int) -> None:
-        self._newest = bucket
-        self._newest_at = bucket * self._span.bucket_ms
-
-    def _set_back(self, at: int, last_at: int) -> None:
+    def _set_back(self, at: int) -> None:
         """The clock was set back (H16): what was published last was seen, but for a time that nobody measured."""
-        seen_in_newest = last_at // self._span.bucket_ms == self._newest
+        if self._is_filling:
+            for strip in self._strips.values():
+                strip.mark_seen()
+        bucket = at // self._span.bucket_ms
+        if bucket < self._bucket:
+            self._put_aside()
+            self._enter(bucket)
+            self._recount_all()
+        self._expiries = []
         for strip in self._strips.values():
-            if seen_in_newest:
-                strip.note()
             self._count(strip, at)
-            strip.queued = strip.expires_at is not None
+            strip.queued_at = None
+            self._queue(strip)
         self._new_tallies.update(self._strips)
-        self._expiries = [(s.expires_at, s.check) for s in self._strips.values() if s.expires_at is not None]
-        heapify(self._expiries)
 
-    def _close(self, bucket: int) -> None:
-        """End the newest bucket, for good (H16), and begin a later one; between them nothing was published."""
-        ended = self._newest
-        day, place = divmod(ended, self._per_day)
-        leaving = [divmod(ended - window, self._per_day) for window in self._windows]
+    def _put_aside(self) -> None:
+        """Keep the tallies of the filling bucket, until it is recorded or the clock comes back to it."""
+        if self._is_filling:
+            for strip in self._strips.values():
+                strip.settle(self._watched_ms)
+                strip.put_aside(self._bucket)
+
+    def _enter(self, bucket: int) -> None:
+        """Begin a bucket, or go on with one that had begun. One that was recorded takes no more."""
+        self._bucket, self._bucket_at = bucket, bucket * self._span.bucket_ms
+        self._first = min(self._first, bucket)
+        self._is_filling = not self._is_recorded(bucket)
+        self._watched_ms = 0
         for strip in self._strips.values():
-            strip.settle(self._watched_ms)
-            character = bucket_character(strip.lasted_ms, self._span.counts_from_ms)
-            if character != NO_DATA:
-                strip.days[day] = strip.days.get(day, "").ljust(place, NO_DATA) + character
-            strip.lasted_ms.clear()
-            strip.since_ms = 0
-            if bucket == ended + 1:
-                strip.slide(character, leaving)
+            strip.take_up(bucket)
+
+    def _record(self, bucket: int) -> None:
+        """End a bucket, for good."""
+        day, place = divmod(bucket, self._per_day)
+        for strip in self._strips.values():
+            strip.record(day, place, bucket_character(strip.later.pop(bucket, {}), self._span.counts_from_ms))
         self._new_tallies.update(self._strips)
         self._new_days.add(day)
-        self._begin(bucket)
-        if bucket > ended + 1:
-            for strip in self._strips.values():
-                self._recount(strip)
-        if self._lived[-1:] != [day]:
-            self._lived.append(day)
-        if len(self._lived) > self._span.retention_days + 1 + SPARE_DAYS:
-            self._forget(self._lived.pop(0))
+        if day not in self._days_kept:
+            insort(self._days_kept, day)
+
+    def _is_recorded(self, bucket: int) -> bool:
+        """For all rows alike: a publication is a sample of every one of them."""
+        place = divmod(bucket, self._per_day)
+        return any(strip.recorded(*place) != NO_DATA for strip in self._strips.values())
+
+    def _slide(self, ended: int) -> None:
+        """Move the windows' counts on by a bucket."""
+        place = divmod(ended, self._per_day)
+        leaving = [divmod(ended - window, self._per_day) for window in self._windows]
+        for strip in self._strips.values():
+            strip.slide(strip.recorded(*place), leaving)
+
+    def _recount_all(self) -> None:
+        for strip in self._strips.values():
+            self._recount(strip)
 
     def _recount(self, strip: Strip) -> None:
-        counted = [_tell(self._ended(strip, self._newest - window, self._newest)) for window in self._windows]
+        counted = [_count_buckets(self._ended(strip, self._bucket - window)) for window in self._windows]
         strip.current = [current for current, _ in counted]
         strip.known = [known for _, known in counted]
+
+    def _forget_old_days(self) -> None:
+        """Days, not dates: a clock that stands ten days ahead for a moment must not cost ten days."""
+        today = self._bucket // self._per_day
+        while bisect_right(self._days_kept, today) > self._span.retention_days + 1 + SPARE_DAYS:
+            self._forget(self._days_kept.pop(0))
 
     def _forget(self, day: int) -> None:
         for strip in self._strips.values():
             if strip.days.pop(day, None) is not None:
                 self._forgotten_days.append((strip.check, day))
-        aged_out = [s.check for s in self._strips.values() if s.counted == NO_DATA and not s.days]
+        aged_out = [s.check for s in self._strips.values() if s.counted == NO_DATA and not (s.days or s.later)]
         for check in aged_out:
             del self._strips[check]
         self._expiries = [expiry for expiry in self._expiries if expiry[1] in self._strips]
@@ -278,34 +318,43 @@ class History:
         self._new_tallies.difference_update(aged_out)
         self._forgotten_checks.extend(aged_out)
 
-    def _ended(self, strip: Strip, start: int, end: int) -> str:
-        """The characters of the ended buckets from ``start`` up to, not including, ``end``."""
+    def _ended(self, strip: Strip, start: int) -> str:
+        """The characters from ``start`` up to, not including, the bucket of the last publication."""
         per_day = self._per_day
-        days = range(start // per_day, end // per_day + 1)
+        days = range(start // per_day, self._bucket // per_day + 1)
         characters = "".join(strip.days.get(day, "").ljust(per_day, NO_DATA) for day in days)
-        return characters[start % per_day :][: end - start]
+        return characters[start % per_day :][: self._bucket - start]
 
-    def _view_row(self, strip: Strip, start: int, to: int) -> HistoryRow:
-        if to == self._newest:
-            filling = self._filling(strip)
-            buckets = self._ended(strip, start, to) + filling
-            counted = [
-                (current + (filling == "c"), known + (filling in KNOWN))
-                for current, known in zip(strip.current, strip.known, strict=True)
-            ]
-        else:  # the clock was set back: every bucket up to its time has ended (H16)
-            buckets = self._ended(strip, start, to + 1)
-            counted = [_tell(buckets[-window - 1 :]) for window in self._windows]
-        min_known = self._span.min_known_buckets
-        figures = (uptime(current, known, min_known) for current, known in counted)
-        return HistoryRow(strip.check, buckets, Uptime(*figures))
+    def _view_row(self, strip: Strip, start: int) -> HistoryRow:
+        last = self._last_character(strip)
+        figures = (
+            uptime(current + (last == "c"), known + (last in KNOWN), self._span.min_known_buckets)
+            for current, known in zip(strip.current, strip.known, strict=True)
+        )
+        return HistoryRow(strip.check, self._ended(strip, start) + last, Uptime(*figures))
 
-    def _filling(self, strip: Strip) -> str:
+    def _last_character(self, strip: Strip) -> str:
+        if not self._is_filling:
+            return strip.recorded(*divmod(self._bucket, self._per_day))
         held_ms = self._watched_ms - strip.since_ms
         seen_ms = strip.lasted_ms | {strip.counted: strip.lasted_ms.get(strip.counted, 0) + held_ms}
         return bucket_character(seen_ms, self._span.counts_from_ms)
 
+    def _resume(self, state: HistoryState) -> None:
+        reached = state.reached
+        self.published_at, self._first, self._watched_ms = reached.published_at, reached.first, reached.watched_ms
+        self._bucket = reached.published_at // reached.bucket_ms
+        self._bucket_at = self._bucket * reached.bucket_ms
+        self._strips = {strip.tally.check: Strip(strip.tally, strip.days) for strip in state.strips}
+        self._is_filling = not self._is_recorded(self._bucket)
+        if reached.newest > self._bucket:
+            for strip in self._strips.values():
+                strip.settle(self._watched_ms)
+                strip.put_aside(reached.newest)
+            self._enter(self._bucket)
+        self._recount_all()
 
-def _tell(buckets: Sequence[str]) -> tuple[int, int]:
+
+def _count_buckets(buckets: str) -> tuple[int, int]:
     """How many buckets are current, and how many known."""
     return buckets.count("c"), sum(buckets.count(character) for character in KNOWN)

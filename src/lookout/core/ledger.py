@@ -129,21 +129,25 @@ class Ledger:
         last_at = self.published_at if last_at is None else last_at
         if self._last_answer_at is None:
             self._last_answer_at = at
-        if last_at is None or at >= last_at:
+        by_ms = 0 if last_at is None else max(0, last_at - at)
+        for heads in self._heads.values():
+            heads.start(by_ms)
+        if by_ms == 0:
             return
-        by_ms = last_at - at
         self._last_answer_at -= by_ms
         self._memories = {check: set_back(memory, by_ms) for check, memory in self._memories.items()}
-        for heads in self._heads.values():
-            heads.set_back(by_ms)
         self._new_checks.update(self._memories)
         self._new_heads.update(self._heads)
+
+    def heads(self, chain_id: int) -> Heads:
+        """A followed chain's heads of the last hour; only ``read_head`` changes them."""
+        return self._heads[chain_id]
 
     def read_head(self, chain_id: int, reading: Reading) -> None:
         """The endpoints of a chain agreed on a head."""
         self._heads[chain_id].read(reading)
         self._new_heads.add(chain_id)
-        self._last_answer_at = reading.at
+        self._last_answer_at = max(self._last_answer_at or 0, reading.at)
 
     def observe(self, seen: Observation) -> Row:
         """A probe of a monitored check completed; its new row."""

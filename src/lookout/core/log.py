@@ -39,18 +39,26 @@ class Started(Struct, frozen=True, gc=False):
 
 
 class HeadRead(Struct, frozen=True, gc=False):
-    """A chain's endpoints agreed on a head, before any confirmation depth is taken off."""
+    """A chain's endpoints agreed on a head, before any confirmation depth is taken off. The answer that it was taken
+    from may have been read earlier than they agreed."""
 
+    at: int
     chain_id: int
     reading: Reading
-
-    @property
-    def at(self) -> int:
-        return self.reading.at
 
 
 class Stopped(Struct, frozen=True, gc=False):
     at: int
+
+
+class Unread(Struct, frozen=True, gc=False):
+    """A line of a chain that is not as the format has it: an error where that chain is configured, and of no matter
+    elsewhere."""
+
+    at: int
+    chain_id: int
+    name: str
+    error: LineError
 
 
 Event = Started | HeadRead | Observation | Stopped
@@ -66,6 +74,7 @@ class _Line(Struct, gc=False, rename="camel"):
     chain_id: Any = UNSET
     height: Any = UNSET
     block_at: Any = UNSET
+    read_at: Any = UNSET
     service: Any = UNSET
     outcome: Any = UNSET
     position: Any = UNSET
@@ -79,8 +88,8 @@ class _Line(Struct, gc=False, rename="camel"):
 _DECODER: Final = msgspec.json.Decoder(_Line)
 
 
-def parse_event(line: bytes) -> Event:
-    """Read one line; LineError if it is not exactly as the format has it."""
+def parse_line(line: bytes) -> Event | Unread:
+    """Read one line; LineError if it is not exactly as the format has it, and cannot be left to its chain either."""
     try:
         if not line.isascii():
             line.decode()  # also in the fields that are passed over
@@ -94,17 +103,32 @@ def parse_event(line: bytes) -> Event:
     match fields.kind:
         case "probe":
             check = _check(fields)
-            return Observation(check, at, _found(check.service, fields))
+            try:
+                return Observation(check, at, _found(check.service, fields))
+            except LineError as error:
+                if check.chain_id is None:
+                    raise
+                return Unread(at, check.chain_id, check.service, error)
         case "head":
             chain_id = _chain_id(fields.chain_id)
-            height = _count("height", fields.height)
-            return HeadRead(chain_id, Reading(at, height, _block_at(fields.block_at)))
+            try:
+                return HeadRead(at, chain_id, _reading(at, fields))
+            except LineError as error:
+                return Unread(at, chain_id, "heads", error)
         case "start":
             return Started(at)
         case "stop":
             return Stopped(at)
         case _:
             raise _wrong("kind", fields.kind, "start, head, probe or stop")
+
+
+def parse_event(line: bytes) -> Event:
+    """Read one line; LineError if it is not exactly as the format has it."""
+    event = parse_line(line)
+    if isinstance(event, Unread):
+        raise event.error
+    return event
 
 
 def format_event(event: Event) -> bytes:
@@ -115,9 +139,11 @@ def format_event(event: Event) -> bytes:
             line["kind"] = "start"
         case Stopped():
             line["kind"] = "stop"
-        case HeadRead(chain_id, reading):
+        case HeadRead(at, chain_id, reading):
             block_at = format_instant(reading.block_at)
             line |= {"kind": "head", "chainId": chain_id, "height": reading.height, "blockAt": block_at}
+            if reading.at != at:
+                line["readAt"] = format_instant(reading.at)
         case Observation(check, _, found):
             line |= {
                 "kind": "probe",
@@ -246,13 +272,21 @@ def _count(name: str, value: Any) -> int:
     raise _wrong(name, value, f"a whole number from 0 to {LARGEST_METRIC}")
 
 
-def _block_at(value: Any) -> int:
+def _reading(at: int, fields: _Line) -> Reading:
+    height, block_at = _count("height", fields.height), _instant("blockAt", fields.block_at)
+    read_at = at if fields.read_at is UNSET else _instant("readAt", fields.read_at)
+    if read_at > at:
+        raise LineError(f"readAt is {fields.read_at}, later than at, which is {fields.at}")
+    return Reading(read_at, height, block_at)
+
+
+def _instant(name: str, value: Any) -> int:
     if type(value) is not str:
-        raise _wrong("blockAt", value, "an instant like 2026-11-01T00:00:00.000Z")
+        raise _wrong(name, value, "an instant like 2026-11-01T00:00:00.000Z")
     try:
         return parse_instant(value)
     except ValueError as error:
-        raise LineError(f"blockAt: {error}") from None
+        raise LineError(f"{name}: {error}") from None
 
 
 def _wrong(name: str, value: Any, allowed: str) -> LineError:

@@ -116,8 +116,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
                 case ["heads", chain_id, *part]:  # without a part: the hour in one, as it once was stored
                     readings = msgspec.json.decode(piece, type=tuple[Reading, ...])
                     heads[int(chain_id)][int(*part)] = readings
-                    _check_all(_WAITED_SINCE, *(reading.at for reading in readings))
-                    _check_all(_INSTANTS, *(reading.block_at for reading in readings))
+                    _check_all(_WAITED_SINCE, *(at for reading in readings for at in (reading.at, reading.block_at)))
                     _check_all(_COUNTS, *(reading.height for reading in readings))
                 case ["day", day, check]:
                     days[check][int(day)] = piece.decode("ascii")
@@ -157,8 +156,11 @@ def _check_judgement(entry: CheckState) -> None:
 
 
 def _check_tally(tally: Tally) -> None:
-    _check_all(_STATUSES, tally.counted, *tally.lasted_ms)
-    _check_all(_INSTANTS, tally.since_ms, *tally.lasted_ms.values())
+    _check_all(_STATUSES, tally.counted)
+    _check_all(_INSTANTS, tally.since_ms)
+    for lasted_ms in (tally.lasted_ms, *tally.later.values()):
+        _check_all(_STATUSES, *lasted_ms)
+        _check_all(_INSTANTS, *lasted_ms.values())
 
 
 def _check_day(day: int, characters: str, bucket_ms: int) -> None:

@@ -10,7 +10,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from lookout.clock import Clock
-from lookout.core.heads import Reading
+from lookout.core.heads import Heads, Reading
 from lookout.core.ledger import Ledger
 from lookout.core.log import Event, HeadRead, Started, Stopped
 from lookout.core.model import Check, Found, Observation, Row
@@ -113,18 +113,24 @@ class Publisher:
             log.info("status", check=row.check.name, status=row.status, reason=row.reason, was=before.status)
         return row
 
-    def read_head(self, chain_id: int, head: Reading) -> None:
-        """A chain's endpoints agreed on a head. It changes no row, and so asks for no publication."""
-        self.look_at_the_clock()
+    def heads(self, chain_id: int) -> Heads:
+        """A chain's heads of the last hour."""
+        return self._ledger.heads(chain_id)
+
+    def read_head(self, chain_id: int, answer: Reading) -> None:
+        """A chain's endpoints agree on this answer. It is no new head if it is the last one, or was read before it
+        (M8). A head changes no row, and so asks for no publication."""
+        at = self._instant()
         if self.clock_was_set.is_set():
             # A clock set forward makes every answer too old but this one, which might be the one that lies. All are
-            # about to be asked anew.
+            # about to be asked again.
             return
-        # Not later than now: an answer from before the clock was set back would stop time until it is reached again.
-        self._last_at = max(self._last_at, min(head.at, self._wall_at))
-        reading = Reading(self._last_at, head.height, head.block_at)
-        self._ledger.read_head(chain_id, reading)
-        self._record(HeadRead(chain_id, reading))
+        # Not later than now, as the log has it: a clock that is slowed down a little may go back by less than a step.
+        head = Reading(min(answer.at, at), answer.height, answer.block_at)
+        last = self._ledger.heads(chain_id).newest_of_run
+        if last is None or (head != last and head.at >= last.at):
+            self._ledger.read_head(chain_id, head)
+            self._record(HeadRead(at, chain_id, head))
 
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger, State
@@ -31,7 +32,6 @@ from lookout.core.model import (
     Peers,
 )
 from lookout.core.plan import Plan
-from lookout.monitor.agreement import Agreement
 from lookout.monitor.publishing import GATHER_MS
 
 _PROGRESS_EVERY_MS: Final = 3_600_000
@@ -50,8 +50,11 @@ class World(Protocol):
     def endpoint(self, chain_id: int, number: int, at: int, /) -> tuple[int, int, int] | Silence:
         """The chain id, height and block timestamp that an endpoint answers with."""
 
+    def endpoint_delay_ms(self, chain_id: int, number: int, at: int, /) -> int:
+        """How much later than usual an endpoint answers."""
+
     def indexer(self, service: IndexerService, chain_id: int, at: int, /) -> int | Silence:
-        """The last block that an indexer has."""
+        """The last block that an indexer has; -1 if it has none yet."""
 
     def ppoi(self, at: int, /) -> Mapping[int, tuple[int, int] | Literal["nothing", "missing-list"]] | Silence:
         """The validated and the current index, by chain."""
@@ -151,8 +154,10 @@ class _Run:
         self._agreements = {
             chain_id: Agreement(world.endpoints(chain_id), plan.limits.head_max_age_ms) for chain_id in plan.chains
         }
-        self._unsettled = set(plan.chains)
-        self._last_at = self._published_at = self._due_at = self._tell_at = life.begin_at
+        self._unsettled: dict[int, list[Callable[[int], None]]] = {chain_id: [] for chain_id in plan.chains}
+        """By chain that has no head yet: the probes of indexers that are to be judged when it has one."""
+        self._awaiting: set[int] = set()  # chains of which it is known when an answer becomes too old
+        self._published_at = self._due_at = self._tell_at = life.begin_at
         self._stored = ledger.state()
 
     def live(self) -> State:
@@ -175,36 +180,46 @@ class _Run:
         return self._ledger.state()
 
     def _begin_all(self, at: int) -> None:
-        """Ask everything at once, spread over the jitter (M12); the indexers when there are heads to compare with."""
+        """Ask everything at once, spread over the jitter (M12)."""
         for endpoint in self._endpoints:
             self._read(endpoint, at + int(endpoint.chance.random() * self._limits.jitter_ms / 2))
         for chain_id in self._agreements:
-            self._schedule(at + self._limits.jitter_ms, partial(self._give_up_waiting, chain_id))
-            self._schedule(at + self._limits.probe_timeout_ms, partial(self._settle, chain_id))
+            self._schedule(at + self._limits.probe_timeout_ms, partial(self._end_wait, chain_id))
         for source in self._sources:
-            if not _needs_head(source):
-                self._probe(source, at + int(source.chance.random() * self._limits.jitter_ms))
+            self._probe(source, at + int(source.chance.random() * self._limits.jitter_ms))
 
-    def _give_up_waiting(self, chain_id: int, at: int) -> None:
-        self._agreed(chain_id, self._agreements[chain_id].give_up_waiting(), at)
-
-    def _agreed(self, chain_id: int, head: Reading | None, at: int) -> None:
-        if head is None:
-            return
-        self._last_at = max(self._last_at, head.at)
-        head = Reading(self._last_at, head.height, head.block_at)
-        self._listeners.event(HeadRead(chain_id, head))
-        self._ledger.read_head(chain_id, head)
+    def _end_wait(self, chain_id: int, at: int) -> None:
+        self._agreements[chain_id].end_wait()
+        self._agree(chain_id, at)
         self._settle(chain_id, at)
 
-    def _settle(self, chain_id: int, at: int) -> None:
-        """Begin to ask a chain's indexers: with its first head, or when that could have been there."""
-        if chain_id not in self._unsettled:
+    def _agree(self, chain_id: int, at: int) -> None:
+        heads = self._ledger.heads(chain_id)
+        answer = self._agreements[chain_id].agreed(at, heads)
+        if answer is None:
             return
-        self._unsettled.remove(chain_id)
-        for source in self._sources:
-            if _needs_head(source) and source.checks[0].chain_id == chain_id:
-                self._probe(source, at)
+        last = heads.newest_of_run
+        if last is None or (answer != last and answer.at >= last.at):
+            self._listeners.event(HeadRead(at, chain_id, answer))
+            self._ledger.read_head(chain_id, answer)
+        self._settle(chain_id, at)
+
+    def _agree_again(self, chain_id: int, at: int) -> None:
+        """An answer became too old, unless its endpoint has answered again since."""
+        self._awaiting.discard(chain_id)
+        self._agree(chain_id, at)
+        self._await_change(chain_id, at)
+
+    def _await_change(self, chain_id: int, at: int) -> None:
+        next_at = self._agreements[chain_id].next_change_at(at)
+        if next_at is not None:
+            self._awaiting.add(chain_id)
+            self._schedule(next_at, partial(self._agree_again, chain_id))
+
+    def _settle(self, chain_id: int, at: int) -> None:
+        """A chain has its first head, or could have had it: what was read of its indexers is judged now."""
+        for judge in self._unsettled.pop(chain_id, ()):
+            judge(at)
 
     def _probe(self, source: _Source, at: int) -> None:
         """A probe that begins at this instant, now or later: how it ends, and that within the timeout (M3)."""
@@ -220,8 +235,14 @@ class _Run:
         self._schedule(at + took_ms, partial(self._end_probe, source, found))
 
     def _end_probe(self, source: _Source, found: tuple[Found, ...], at: int) -> None:
+        waiting = self._unsettled.get(source.checks[0].chain_id or 0)
+        if waiting is not None and isinstance(found[0], Blocks):
+            waiting.append(partial(self._judge, source, found))
+        else:
+            self._judge(source, found, at)
+
+    def _judge(self, source: _Source, found: tuple[Found, ...], at: int) -> None:
         answered = False
-        self._last_at = at
         for check, of_check in zip(source.checks, found, strict=True):
             seen = Observation(check, at, of_check)
             self._listeners.event(seen)
@@ -233,25 +254,30 @@ class _Run:
         self._probe(source, at + wait_ms(source.failures, source.chance.random(), self._limits))
 
     def _read(self, endpoint: _Endpoint, at: int) -> None:
-        took_ms = self._took_ms(endpoint.chance)
-        answer = self._world.endpoint(endpoint.chain_id, endpoint.number, at + took_ms)
-        if answer == "hang":
-            took_ms = self._limits.probe_timeout_ms
+        chain_id, number, chance = endpoint
+        took_ms = self._took_ms(chance) + self._world.endpoint_delay_ms(chain_id, number, at)
+        answer = self._world.endpoint(chain_id, number, at + took_ms)
+        if answer == "hang" or took_ms >= self._limits.probe_timeout_ms:
+            took_ms, answer = self._limits.probe_timeout_ms, "hang"
         self._schedule(at + took_ms, partial(self._end_read, endpoint, answer))
 
     def _end_read(self, endpoint: _Endpoint, answer: tuple[int, int, int] | Silence, at: int) -> None:
         chain_id, number, chance = endpoint
         agreement = self._agreements[chain_id]
-        if isinstance(answer, str) or answer[0] != chain_id:
-            head = agreement.failed(number)
+        if isinstance(answer, str):
+            agreement.failed(number)
+        elif answer[0] != chain_id:
+            agreement.failed(number, is_wrong_chain=True)
         else:
-            head = agreement.answered(number, Reading(at, *answer[1:]))
-        self._agreed(chain_id, head, at)
+            agreement.answered(number, Reading(at, *answer[1:]))
+        self._agree(chain_id, at)
+        if chain_id not in self._awaiting:
+            self._await_change(chain_id, at)
         self._read(endpoint, at + int((self._limits.recheck_ms + chance.random() * self._limits.jitter_ms) / 2))
 
     def _publish(self, at: int) -> None:
         self._ledger.publish(at)
-        self._published_at = self._last_at = at
+        self._published_at = at
         self._due_at = at + self._limits.heartbeat_ms
         if self._life.ending == "crash" and self._life.end_at <= self._due_at:  # this may have been the last one
             self._stored = self._ledger.state()
@@ -270,10 +296,6 @@ class _Run:
 
 def _own(chance: Random) -> Random:
     return Random(chance.getrandbits(64))  # noqa: S311 - a rehearsal has to be repeatable
-
-
-def _needs_head(source: _Source) -> bool:
-    return source.checks[0].service in ("indexer", "hosted-indexer")
 
 
 def _sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, ...], _Ask]]:
@@ -324,4 +346,6 @@ def _ask_broadcasters(world: World, chain_ids: Sequence[int], at: int) -> tuple[
 
 def _ask_indexer(world: World, service: IndexerService, chain_id: int, at: int) -> tuple[Found, ...] | Silence:
     position = world.indexer(service, chain_id, at)
-    return position if isinstance(position, str) else (Blocks(position),)
+    if isinstance(position, str):
+        return position
+    return (Nothing() if position < 0 else Blocks(position),)

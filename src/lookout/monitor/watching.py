@@ -1,27 +1,25 @@
 """Asking every source and endpoint, each on its own, for as long as the monitor runs (M1, M2, M6, M11, M12)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from lookout.clock import Clock
+from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
-from lookout.core.heads import Reading
+from lookout.core.model import Blocks
 from lookout.core.plan import Limits
-from lookout.monitor.agreement import Agreement
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
-from lookout.sources.failure import ProbeFailed
+from lookout.sources.failure import ProbeFailed, WrongChainFailed
 from lookout.sources.fetching import Session
 from lookout.sources.source import Endpoint, Source, observe
-
-# How long the first head waits for each endpoint to be heard, if there is hardly any jitter.
-_LEAST_WAIT_MS: Final = 500
 
 log = structlog.get_logger("monitor")
 
@@ -48,9 +46,7 @@ class Watcher:
         self._chance = chance
         self._instruments = instruments or Instruments(CollectorRegistry(), clock)
         self._endpoints = _by_chain(endpoints)
-        self._agreements: dict[int, Agreement] = {}
-        self._settled: dict[int, asyncio.Event] = {}
-        self._timers: list[asyncio.TimerHandle] = []
+        self._chains: dict[int, _Chain] = {}
         self._woken = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None  # while it runs
         self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of whom they ask
@@ -65,11 +61,13 @@ class Watcher:
         finally:
             self._group = None
             self._tasks.clear()
-            self._cancel_timers()
+            for chain in self._chains.values():
+                chain.cancel_timers()
 
     def wake(self) -> None:
         """Ask everything again at once, spread over the jitter: the clock was set (M12)."""
-        self._cancel_timers()
+        for chain in self._chains.values():
+            chain.settled.clear()
         self._begin(self._endpoints)
         self._woken.set()
         self._woken = asyncio.Event()
@@ -86,7 +84,9 @@ class Watcher:
         ]
         for chain_id in {*anew, *self._endpoints.keys() - followed.keys()}:
             self._leave(*self._endpoints.get(chain_id, ()))
-            self._agreements.pop(chain_id, None)
+        for chain_id in self._endpoints.keys() - followed.keys():
+            if left := self._chains.pop(chain_id, None):
+                left.cancel_timers()
         before, self._sources = self._sources, tuple(sources)
         now = {id(source) for source in self._sources}
         self._leave(*(source for source in before if id(source) not in now))
@@ -112,33 +112,36 @@ class Watcher:
                 task.cancel()
 
     def _begin(self, chain_ids: Iterable[int]) -> None:
-        """Wait for each endpoint of these chains to be heard, but not for long."""
+        """Let the endpoints of these chains agree from scratch."""
         limits, loop = self._limits, asyncio.get_running_loop()
-        begun = {chain_id: Agreement(len(self._endpoints[chain_id]), limits.head_max_age_ms) for chain_id in chain_ids}
-        self._agreements |= begun
-        for chain_id in begun:
-            self._settled.setdefault(chain_id, asyncio.Event()).clear()  # the same one: indexers may wait for it
-        self._timers = [timer for timer in self._timers if timer.when() > loop.time()]
-        self._timers += (
-            loop.call_later(max(limits.jitter_ms, _LEAST_WAIT_MS) / 1000, self._give_up_waiting, begun),
-            loop.call_later(limits.probe_timeout_ms / 1000, self._settle, begun),
-        )
+        for chain_id in chain_ids:
+            before = self._chains.get(chain_id)
+            if before is not None:
+                before.cancel_timers()
+            self._chains[chain_id] = _Chain(
+                Agreement(len(self._endpoints[chain_id]), limits.head_max_age_ms),
+                loop.call_later(limits.probe_timeout_ms / 1000, self._end_wait, chain_id),
+                asyncio.Event() if before is None else before.settled,  # positions may be waiting for it
+            )
 
-    def _cancel_timers(self) -> None:
-        for timer in self._timers:
-            timer.cancel()
+    def _end_wait(self, chain_id: int) -> None:
+        self._chains[chain_id].agreement.end_wait()
+        self._agree(chain_id)
+        self._chains[chain_id].settled.set()
 
-    def _give_up_waiting(self, begun: Mapping[int, Agreement]) -> None:
-        for chain_id, agreement in self._still(begun):
-            self._agreed(chain_id, agreement.give_up_waiting())
-
-    def _settle(self, begun: Mapping[int, Agreement]) -> None:
-        for chain_id, _ in self._still(begun):
-            self._settled[chain_id].set()
-
-    def _still(self, begun: Mapping[int, Agreement]) -> list[tuple[int, Agreement]]:
-        """Those that nobody has left or begun anew since."""
-        return [each for each in begun.items() if self._agreements.get(each[0]) is each[1]]
+    def _agree(self, chain_id: int) -> None:
+        """See what a chain's endpoints agree on now, and again when one of their answers becomes too old (M8)."""
+        chain, now = self._chains[chain_id], self._clock.now()
+        answer = chain.agreement.agreed(now, self._publisher.heads(chain_id))
+        if answer is not None:
+            self._publisher.read_head(chain_id, answer)
+            if not self._publisher.clock_was_set.is_set():  # or all are about to agree again
+                chain.settled.set()
+        if chain.next_change is not None:
+            chain.next_change.cancel()
+        next_at = chain.agreement.next_change_at(now)
+        if next_at is not None:
+            chain.next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self._agree, chain_id)
 
     async def _watch(self, source: Source) -> NoReturn:
         failures = 0
@@ -148,50 +151,45 @@ class Watcher:
             began_ms = self._clock.elapsed_ms()
             found = await observe(source, self._session, self._clock.now)
             self._instruments.probed(source.checks[0].service, self._clock.elapsed_ms() - began_ms, found)
+            for check, what in found.items():
+                if isinstance(what, Blocks) and check.chain_id is not None:
+                    await self._wait_for_head(check.chain_id)
             rows = [self._publisher.observe(check, what) for check, what in found.items()]
             failures = failures + 1 if all(row.reason == "unreachable" for row in rows) else 0
             return wait_ms(failures, self._chance.random(), self._limits)
 
         while True:
-            await self._wait_to_begin(source)
+            await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 1000)
             await self._keep_asking(source.name, probe)
             failures = 0
 
-    async def _wait_to_begin(self, source: Source) -> None:
-        """Spread over the jitter; an indexer waits for a head to be compared with, but no longer than a probe lasts."""
-        check = source.checks[0]
-        if check.service in ("indexer", "hosted-indexer") and check.chain_id is not None:
-            while not self._settled[check.chain_id].is_set():  # the clock may be set again just then
-                await self._settled[check.chain_id].wait()
-        else:
-            await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 1000)
+    async def _wait_for_head(self, chain_id: int) -> None:
+        """After a start a position waits for a head to be compared with, but no longer than a probe lasts (M12)."""
+        chain = self._chains.get(chain_id)
+        while chain is not None and not chain.settled.is_set():  # the clock may be set again just then
+            await chain.settled.wait()
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
         chain_id = endpoint.chain_id
 
         async def read() -> int:
-            agreement = self._agreements[chain_id]
+            chain = self._chains[chain_id]
             try:
                 answer = await endpoint.read(self._session, self._clock.now)
             except ProbeFailed as failure:
                 log.debug("endpoint failed", endpoint=endpoint.name, reason=failure.reason)
-                self._instruments.head_read(chain_id, "failed")
-                head = agreement.failed(number)
+                chain.agreement.failed(number, is_wrong_chain=isinstance(failure, WrongChainFailed))
+                is_answer = False
             else:
-                self._instruments.head_read(chain_id, "answered")
-                head = agreement.answered(number, answer)
-            if agreement is self._agreements[chain_id]:  # and the clock was not set meanwhile
-                self._agreed(chain_id, head)
+                is_answer = chain.agreement.answered(number, answer)
+            self._instruments.head_read(chain_id, "answered" if is_answer else "failed")
+            if chain is self._chains[chain_id]:  # and the clock was not set meanwhile
+                self._agree(chain_id)
             return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / 2)
 
         while True:
             await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 2000)
             await self._keep_asking(endpoint.name, read)
-
-    def _agreed(self, chain_id: int, head: Reading | None) -> None:
-        if head is not None:
-            self._publisher.read_head(chain_id, head)
-            self._settled[chain_id].set()
 
     async def _keep_asking(self, name: str, ask: Callable[[], Awaitable[int]]) -> None:
         """Ask again and again, after as long as each answer says, until everything is to be asked anew. A bug in one
@@ -210,6 +208,21 @@ class Watcher:
                     await woken.wait()
             except TimeoutError:
                 self._instruments.began_late(self._clock.elapsed_ms() - due_ms)
+
+
+@dataclass(slots=True)
+class _Chain:
+    """What is under way of a chain's heads."""
+
+    agreement: Agreement
+    wait: asyncio.TimerHandle  # for each endpoint to be heard
+    settled: asyncio.Event  # there is a head to compare with, or none came in time
+    next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
+
+    def cancel_timers(self) -> None:
+        self.wait.cancel()
+        if self.next_change is not None:
+            self.next_change.cancel()
 
 
 def _by_chain(endpoints: Iterable[Endpoint]) -> dict[int, list[Endpoint]]:

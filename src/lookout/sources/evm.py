@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from lookout.core.heads import Reading
 from lookout.core.instants import END_AT
 from lookout.sources.answers import call, quantity, result_of, table
-from lookout.sources.failure import ProbeFailed, not_understood
+from lookout.sources.failure import WrongChainFailed, not_understood
 from lookout.sources.fetching import Request, Session, at_most, fetch
 from lookout.sources.source import Now
 
@@ -46,7 +46,7 @@ class EvmEndpoint:
 
     async def _check_chain_id(self, session: Session) -> None:
         if parse_chain_id(await fetch(session, self._ask_chain_id)) != self.chain_id:
-            raise ProbeFailed("wrong chain id")
+            raise WrongChainFailed
 
 
 def parse_chain_id(body: bytes) -> int:

@@ -21,5 +21,12 @@ class HttpCodeFailed(ProbeFailed):
         self.http_code = http_code
 
 
+class WrongChainFailed(ProbeFailed):
+    """An endpoint is of another chain than it was configured for."""
+
+    def __init__(self) -> None:
+        super().__init__("wrong chain id")
+
+
 def not_understood(what: str) -> ProbeFailed:
     return ProbeFailed(f"not understood: {what}")

@@ -1,0 +1,100 @@
+"""One chain's RPC endpoints, and the answer of theirs that is the chain's head (M8)."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from lookout.core.heads import Heads, Pace, Reading
+
+FUTURE_TOLERANCE_MS: Final = 60_000
+NEAR_MS: Final = 600_000
+LATER_BLOCK_MS: Final = 600_000
+
+
+class Agreement:
+    """The latest answer of each endpoint.
+
+    At first nothing is agreed until each endpoint has answered or failed, or the wait for that was ended: the first to
+    answer, alone, might be the one that lies.
+    """
+
+    def __init__(self, endpoints: int, max_age_ms: int) -> None:
+        self._endpoints = endpoints
+        self._max_age_ms = max_age_ms
+        self._answers: dict[int, Reading] = {}
+        self._unheard = set(range(endpoints))
+
+    def answered(self, endpoint: int, answer: Reading) -> bool:
+        """Take an endpoint's answer. False if it has failed by that: its block is from the future."""
+        self._unheard.discard(endpoint)
+        if answer.block_at - answer.at > FUTURE_TOLERANCE_MS:
+            return False
+        self._answers[endpoint] = answer
+        return True
+
+    def failed(self, endpoint: int, *, is_wrong_chain: bool = False) -> None:
+        """An endpoint gave no answer. Its last one still counts, unless it was found to be of another chain."""
+        self._unheard.discard(endpoint)
+        if is_wrong_chain:
+            self._answers.pop(endpoint, None)
+
+    def end_wait(self) -> None:
+        """Be content with the endpoints that were heard."""
+        self._unheard.clear()
+
+    def agreed(self, at: int, heads: Heads) -> Reading | None:
+        """The answer that is the head at this instant, given the heads so far; None if nothing is agreed."""
+        if self._unheard:
+            return None
+        match self._eligible(at):
+            case eligible if self._endpoints > 2:
+                return agree_among_many(eligible, heads.pace())
+            case [one, other]:
+                return agree_among_two(one, other, heads.pace())
+            case [alone]:
+                return accept_alone(alone, heads)
+            case _:
+                return None
+
+    def next_change_at(self, at: int) -> int | None:
+        """When the next of the answers that count now becomes too old."""
+        return min((answer.at + self._max_age_ms + 1 for answer in self._eligible(at)), default=None)
+
+    def _eligible(self, at: int) -> list[Reading]:
+        return [answer for answer in self._answers.values() if at - answer.at <= self._max_age_ms]
+
+
+def agree_among_many(answers: Iterable[Reading], pace: Pace) -> Reading | None:
+    """The second-highest, if another answer is near it: one endpoint that lies, lags or is frozen moves nothing while
+    two others agree."""
+    highest_first = sorted(answers, key=_by_height, reverse=True)
+    if len(highest_first) < 2:
+        return None
+    height = highest_first[1].height
+    neighbours = sum(_are_near(height, other.height, pace) for other in highest_first) - 1
+    return next(answer for answer in highest_first if answer.height == height) if neighbours else None
+
+
+def agree_among_two(one: Reading, other: Reading, pace: Pace) -> Reading | None:
+    """The lower; if they are far from each other, the one with the later block: the other may still be syncing."""
+    lower, higher = sorted((one, other), key=_by_height)
+    if lower.height == higher.height:
+        return higher  # the one read last
+    if _are_near(lower.height, higher.height, pace):
+        return lower
+    earlier_block, later_block = sorted((one, other), key=lambda answer: answer.block_at)
+    return later_block if later_block.block_at - earlier_block.block_at > LATER_BLOCK_MS else None
+
+
+def accept_alone(answer: Reading, heads: Heads) -> Reading | None:
+    """An answer that no other can confirm, unless it is far below what the chain is known to have reached."""
+    missing = heads.highest_before(answer.at) - answer.height
+    return None if heads.pace().takes_longer(missing, NEAR_MS) else answer
+
+
+def _are_near(height: int, other: int, pace: Pace) -> bool:
+    return not pace.takes_longer(abs(height - other), NEAR_MS)
+
+
+def _by_height(answer: Reading) -> tuple[int, int, int]:
+    """Of equal heights the answer read last comes last."""
+    return answer.height, answer.at, answer.block_at
