@@ -86,7 +86,6 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
                 "f",
                 "applied",
                 removed=("broadcasters 137", "indexer 137", "ppoi 1", "ppoi 137", "chain 137"),
-                changed=("broadcasters",),
             ),
             id="a chain and a source taken out",
         ),
