@@ -26,6 +26,7 @@ from tests.contract.sources.listening import ONE, POLYGON, probes
 from tests.contract.sources.storing import Store, query_of
 from tests.contract.sources.upstreams import Asked, Reply, answering
 from tests.unit.test_monitor import KeptInMemory
+from tests.waiting import until_async
 
 LIMIT = 200  # more than there are
 
@@ -67,6 +68,18 @@ def test_a_store_that_takes_long_for_each_page_answers_at_once_and_all_are_found
     assert last == {ONE: Members(1, count), POLYGON: Members(3, count)}
 
 
+@pytest.mark.clause("S10")
+def test_who_answers_is_judged_when_the_newest_page_is_there_and_not_after_the_older_ones() -> None:
+    store = Store(everybody(5, newest_at=NOON - 115 * SECOND))
+
+    async def converse() -> Mapping[Check, Found]:
+        async with answering(store) as (url, asked), open_session(5) as session:
+            (source,) = broadcasters_sources(Broadcasters(url, (1,)))
+            return await observe(source, session, lambda: NOON + 2 * SECOND * len(asked))
+
+    assert asyncio.run(converse()) == {ONE: Members(1, 5)}
+
+
 @pytest.mark.clause("M6")
 def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> None:
     clock = SystemClock()
@@ -89,9 +102,8 @@ def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> None:
             sources = broadcasters_sources(Broadcasters(url, (1, 137)))
             watcher = Watcher(sources, [], publisher, session, clock, plan.limits, Random(1))
             tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(publisher.run())]
-            async with asyncio.timeout(30):
-                while len(asked) < 2 or statuses() != dict(zip(checks, ("current", "unknown"), strict=True)):
-                    await asyncio.sleep(0.02)
+            wanted = dict(zip(checks, ("current", "unknown"), strict=True))
+            await until_async(lambda: len(asked) == 2 and statuses() == wanted, "the row of chain 1", 30)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
