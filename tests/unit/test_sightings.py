@@ -99,3 +99,10 @@ def test_what_was_seen_before_a_clock_was_set_back_takes_no_room() -> None:
     sightings = sightings_of(by("0zk1a", NOON + HOUR), by("0zk1b", NOON + HOUR))
     sightings.note(1, by("0zk1c", NOON), NOON)
     assert sightings.members(1, NOON) == Members(1, 1)
+
+
+@pytest.mark.clause("S10")
+def test_a_clock_that_is_wrong_for_a_moment_forgets_nobody() -> None:
+    sightings = sightings_of(KNOWN, by("0zk1b", NOON - HOUR))
+    for at, expected in ((NOON, (1, 2)), (NOON + 10 * DAY, (0, 0)), (NOON - 10 * DAY, (0, 0)), (NOON, (1, 2))):
+        assert sightings.members(1, at) == Members(*expected)

@@ -107,25 +107,26 @@ class StoreBroadcasters(BroadcastersSource):
         answered_at = now()
         with suppress(TimeoutError):
             async with asyncio.timeout_at(read_until):
-                await self._read_older(session, now, read_bytes)
+                await self._read_older(session, answered_at, read_bytes)
         return {self.checks[0]: self._sightings.members(self._chain_id, answered_at)}
 
     def _begin(self, at: int) -> Unread:
-        """All that is of interest, at first and after a clock was set back: who was seen is forgotten if the clock was
-        wrong."""
+        """All that is of interest, at first and after a clock was set back: by a clock that was ahead, what was left
+        looked too old to be read."""
         asked_at, oldest_at = self._asked_at.get(self._chain_id), self._oldest_at(at)
         if asked_at is None or asked_at > at + FUTURE_TOLERANCE_MS:
             return begin((), oldest_at, oldest_at)
         return begin(self._unread.get(self._chain_id, ()), max(oldest_at, min(asked_at, at)), oldest_at)
 
-    async def _read_older(self, session: Session, now: Now, read_bytes: int) -> None:
-        """A failure here is none of the probe's, which has its answer, and costs nothing of what was read before."""
+    async def _read_older(self, session: Session, at: int, read_bytes: int) -> None:
+        """A failure here is none of the probe's, which has its answer, and costs nothing of what was read before. Nor
+        does a clock that is set meanwhile: all is read as of the answer."""
         for _ in range(MAX_PAGES - 1):
             unread = self._unread[self._chain_id]
             if not unread or read_bytes > MOST_BYTES_A_CHAIN:
                 return
             try:
-                self._unread[self._chain_id], page_bytes = await self._read_page(session, now, unread)
+                self._unread[self._chain_id], page_bytes = await self._read_page(session, lambda: at, unread)
             except ProbeFailed:
                 self._unread[self._chain_id] = begin_again(unread)
                 return

@@ -79,11 +79,11 @@ class Sightings:
 
     def members(self, chain_id: int, at: int) -> Members:
         """How many broadcasters are monitored on the chain, and how many of them answer at this instant."""
-        newest = self._newest[chain_id]
-        for identity, announcement in tuple(newest.items()):
-            if announcement.sent_at < at - self._seen_ms:
-                del newest[identity]
-        counted = [each for each in newest.values() if not is_from_the_future(each, at)]
+        counted = [
+            each
+            for each in self._newest[chain_id].values()
+            if each.sent_at >= at - self._seen_ms and not is_from_the_future(each, at)
+        ]
         responding = sum(is_answer(each, at, self._freshness) for each in counted)
         return Members(responding, len(self._members_of(chain_id)) or len(counted))
 

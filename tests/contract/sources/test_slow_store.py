@@ -214,6 +214,19 @@ def test_a_clock_that_was_wrong_for_a_moment_forgets_nobody() -> None:
     assert found == [{ONE: Members(1, 3)}, {ONE: Members(0, 0)}, {ONE: Members(1, 3)}]
 
 
+@pytest.mark.clause("S10")
+def test_a_clock_that_is_wrong_while_older_pages_are_read_forgets_nobody() -> None:
+    store = Store(everybody(5))
+
+    async def converse() -> list[Mapping[Check, Found]]:
+        async with answering(store) as (url, asked), open_session(5) as session:
+            (source,) = broadcasters_sources(Broadcasters(url, (1,)))
+            during = await observe(source, session, lambda: NOON + 10 * DAY * (len(asked) > 1))
+            return [during, await observe(source, session, lambda: NOON + SECOND)]
+
+    assert asyncio.run(converse()) == [{ONE: Members(1, 5)}] * 2
+
+
 @pytest.mark.clause("M6")
 def test_a_chain_is_read_up_to_so_many_bytes_in_one_probe_and_the_next_goes_on() -> None:
     size = LIMIT_BYTES - 100_000
