@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from lookout.core.alerting import Rule, Rules
 from lookout.core.heads import Pace
@@ -103,6 +104,16 @@ class Broadcasters(Struct, frozen=True):
     seen_s: Duration = 86_400
     members: dict[str, tuple[Text, ...]] = {}
     headers: dict[str, str] = {}
+
+    def by_source(self) -> tuple["Broadcasters", ...]:
+        """The settings of each source. A store is asked for each chain on its own, so that none waits for another (M6).
+        A relay has one cache for all chains, which reading empties."""
+        if self.via == "relay":
+            return (self,)
+        return tuple(replace(self, chains=(each,), members=self._members_of(each)) for each in self.chains)
+
+    def _members_of(self, chain_id: int) -> dict[str, tuple[str, ...]]:
+        return {chain: listed for chain, listed in self.members.items() if chain == str(chain_id)}
 
 
 Asked = Messaging | Ppoi | Broadcasters | Indexer
@@ -217,7 +228,8 @@ class Settings(Struct, frozen=True):
         if self.ppoi is not None:
             asked |= {Check("ppoi", chain_id): self.ppoi for chain_id in self.ppoi.chains}
         if self.broadcasters is not None:
-            asked |= {Check("broadcasters", chain_id): self.broadcasters for chain_id in self.broadcasters.chains}
+            for each in self.broadcasters.by_source():
+                asked |= {Check("broadcasters", chain_id): each for chain_id in each.chains}
         asked |= {Check("indexer", indexer.chain): indexer for indexer in self.indexer}
         return asked | {Check("hosted-indexer", indexer.chain): indexer for indexer in self.hosted_indexer}
 

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.admin import AdminPort, Readiness, Reply
 from lookout.clock import SystemClock
+from lookout.core.model import Check
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.running import rebuilt
 from lookout.settings import (
@@ -35,10 +36,11 @@ from lookout.settings import (
 )
 from lookout.sources.announcements import Announcement
 from lookout.sources.broadcasters import BroadcastersSource
-from lookout.sources.building import sources_of
-from lookout.sources.sightings import Seen, Sighting
+from lookout.sources.building import Built, seen_by, sources_of
+from lookout.sources.sightings import NOTHING_SEEN, Seen, Sighting
+from lookout.sources.unread import Stretch
 from lookout.wiring.reloading import Reloaded, Reloader, compared
-from tests.builders import NOON
+from tests.builders import DAY, HOUR, NOON
 
 CHAINS = (Chain(1, "Ethereum", 12, ("http://a", "http://b")), Chain(137, "Polygon", 2, ("http://c",)))
 SETTINGS = Settings(
@@ -65,8 +67,47 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
     same = {source.name for source in again.sources if any(source is each for each in built.sources)}
     assert same == {"messaging", "ppoi", "indexer 1"}
     assert [endpoint in built.endpoints for endpoint in again.endpoints] == [True, True, False]
-    (listening,) = (source for source in again.sources if isinstance(source, BroadcastersSource))
-    assert listening.seen == Seen((sighting,), {})  # and another node is asked for all of them
+    assert seen_by(again.sources) == Seen((sighting,), {})  # and another node is asked for all of them
+
+
+def listening(built: Built) -> list[BroadcastersSource]:
+    return [source for source in built.sources if isinstance(source, BroadcastersSource)]
+
+
+@pytest.mark.clause("M6", "M7")
+def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_the_others() -> None:
+    seen = Seen(
+        tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137)),
+        {1: NOON, 137: NOON},
+        {1: (Stretch(NOON - DAY, NOON - HOUR, "0xa"),)},
+    )
+    built = sources_of(SETTINGS, seen)
+    one, polygon = listening(built)
+    assert seen_by(built.sources) == seen
+    added = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 56, 137)))
+    again = rebuilt(built, SETTINGS, added)
+    kept, new, also_kept = listening(again)
+    assert (kept, also_kept) == (one, polygon)
+    assert new.seen == NOTHING_SEEN
+    fewer = replace(SETTINGS, broadcasters=Broadcasters("http://w", (137,)))
+    again = rebuilt(again, added, fewer)
+    assert listening(again) == [polygon]
+    assert seen_by(again.sources) == Seen(seen.sightings[1:], {137: NOON})
+    members = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 137), members={"1": ("0zk1",)}))
+    assert listening(rebuilt(built, SETTINGS, members))[1] is polygon
+
+
+@pytest.mark.clause("M7")
+def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> None:
+    sightings = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
+    relay = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 137), "relay"))
+    built = sources_of(SETTINGS, Seen(sightings, {1: NOON, 137: NOON}))
+    relayed = rebuilt(built, SETTINGS, relay)
+    assert [source.checks for source in listening(relayed)] == [(Check("broadcasters", 1), Check("broadcasters", 137))]
+    assert rebuilt(relayed, relay, relay) == relayed
+    stored = rebuilt(relayed, relay, SETTINGS)
+    assert [source.name for source in listening(stored)] == ["broadcasters 1", "broadcasters 137"]
+    assert seen_by(relayed.sources) == seen_by(stored.sources) == Seen(sightings)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +127,6 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
                 "f",
                 "applied",
                 removed=("broadcasters 137", "indexer 137", "ppoi 1", "ppoi 137", "chain 137"),
-                changed=("broadcasters",),
             ),
             id="a chain and a source taken out",
         ),

@@ -2,28 +2,33 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 from msgspec import Struct
 
-from lookout.core.model import Check, Failed, Found, Nothing
+from lookout.core.model import Check, Found, Nothing
 from lookout.settings import Broadcasters
-from lookout.sources.announcements import read_announcement
+from lookout.sources.announcements import FUTURE_TOLERANCE_MS, read_announcement
 from lookout.sources.answers import decode, entries, table
 from lookout.sources.failure import HttpCodeFailed, ProbeFailed, not_understood
 from lookout.sources.fetching import MIB, Request, Session, at_most, below, fetch
 from lookout.sources.sightings import NOTHING_SEEN, Seen, Sightings
 from lookout.sources.source import Now
+from lookout.sources.unread import Stretch, Unread, after_page, begin, begin_again
 
 PAGE_SIZE: Final = 100
-MAX_PAGES: Final = 20  # a chain and probe; newest first, so what is left out is the oldest
+MAX_PAGES: Final = 20  # a chain and probe
 # An announcement of many tokens' fees takes 20 KB, and a page has a hundred. More than a real network sends is not
-# worth the time it takes everybody else: the newest come first.
+# worth the time it takes everybody else: the newest come first, and the next probe goes on.
 LIMIT_BYTES: Final = 3 * MIB
 MOST_BYTES_A_CHAIN: Final = 2 * LIMIT_BYTES
 MOST_MESSAGES: Final = 5_000
+_LONGEST_CURSOR: Final = 1_000  # it is remembered, and sent in an address; a real one is a hash
+_READING_SHARE: Final = 0.9  # of the probe's time (M3); the rest is for what was read last
 _MESSAGES_AT_A_TIME: Final = 32
 _NS_PER_MS: Final = 1_000_000
 
@@ -38,23 +43,29 @@ class Page(Struct, frozen=True, gc=False):
     messages: tuple[Message, ...]
     cursor: str | None
 
+    @property
+    def sent_from_at(self) -> int | None:
+        """When its oldest message was sent; they come in either order."""
+        return min((message.sent_at for message in self.messages), default=None)
+
 
 class BroadcastersSource:
     """What both ways of listening share."""
 
-    name = "broadcasters"
-
-    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
+    def __init__(self, name: str, settings: Broadcasters, seen: Seen) -> None:
+        self.name = name
         self.checks = tuple(Check("broadcasters", chain_id) for chain_id in settings.chains)
         self._settings = settings
         self._topics = {settings.content_topic.replace("{chainId}", str(each)): each for each in settings.chains}
         self._sightings = Sightings(settings, seen.sightings)
         self._asked_at = {chain_id: at for chain_id, at in seen.asked_at.items() if chain_id in settings.chains}
+        self._unread = {chain_id: left for chain_id, left in seen.unread.items() if chain_id in settings.chains}
 
     @property
     def seen(self) -> Seen:
         """To be kept, and given back to the next one of these (M7)."""
-        return Seen(tuple(self._sightings), dict(self._asked_at))
+        unread = {chain_id: left for chain_id, left in self._unread.items() if left}
+        return Seen(tuple(self._sightings), dict(self._asked_at), unread)
 
     def _request(self, path: str, query: str = "", *, post: bytes | None = None) -> Request:
         url = below(self._settings.url, path, query)
@@ -64,71 +75,97 @@ class BroadcastersSource:
         """Verify and remember. Signatures take time, so others get their turn in between (M6)."""
         for number, message in enumerate(messages, 1):
             chain_id = self._topics.get(message.content_topic)
-            announcement = None if chain_id is None else read_announcement(message.payload, message.sent_at)
-            if chain_id is not None and announcement is not None:
-                self._sightings.note(chain_id, announcement, now())
+            if chain_id is not None:
+                self._note_message(chain_id, message, now())
             if number % _MESSAGES_AT_A_TIME == 0:
                 await asyncio.sleep(0)
 
+    def _note_message(self, chain_id: int, message: Message, at: int) -> None:
+        is_news = partial(self._sightings.is_news, chain_id, at=at)
+        announcement = read_announcement(message.payload, message.sent_at, is_news)
+        if announcement is not None:
+            self._sightings.note(chain_id, announcement, at)
+
 
 class StoreBroadcasters(BroadcastersSource):
-    """Asks a store for each chain's announcements: at first for all that are still of interest, then for new ones."""
+    """Asks a store for one chain's announcements.
+
+    The newest page is the answer. What the store has besides, back to the last probe or, at first, for as long as
+    broadcasters stay monitored, is read while there is time, and by the next probes from there on.
+    """
+
+    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
+        (self._chain_id,) = settings.chains
+        super().__init__(f"broadcasters {self._chain_id}", settings, seen)
 
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
-        async with asyncio.TaskGroup() as chains:
-            asked = {
-                Check("broadcasters", chain_id): chains.create_task(self._ask(session, now, topic, chain_id))
-                for topic, chain_id in self._topics.items()
-            }
-        return {check: task.result() for check, task in asked.items()}
-
-    async def _ask(self, session: Session, now: Now, topic: str, chain_id: int) -> Found:
-        """What was found on one chain; a failure there is not the other chains'."""
+        read_until = asyncio.get_running_loop().time() + _READING_SHARE * session.timeout_s
         asked_at = now()
-        try:
-            async with at_most(session.timeout_s):
-                await self._follow(session, now, topic, self._since(chain_id, asked_at))
-        except ProbeFailed as failure:
-            return Failed(failure.reason)
-        self._asked_at[chain_id] = asked_at
-        return self._sightings.members(chain_id, now())
+        async with at_most(session.timeout_s):
+            unread, read_bytes = await self._read_page(session, now, self._begin(asked_at))
+        self._asked_at[self._chain_id], self._unread[self._chain_id] = asked_at, unread
+        answered_at = now()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(read_until):
+                await self._read_older(session, answered_at, read_bytes)
+        return {self.checks[0]: self._sightings.members(self._chain_id, answered_at)}
 
-    def _since(self, chain_id: int, at: int) -> int:
-        """From which instant on to ask. Stores learn of some messages late, so the fresh ones are asked for again."""
-        oldest = at - round(self._settings.seen_s * 1000)
-        if chain_id not in self._asked_at:
-            return oldest
-        return max(oldest, min(self._asked_at[chain_id], at) - round(self._settings.fresh_s * 1000))
+    def _begin(self, at: int) -> Unread:
+        """All that is of interest, at first and after a clock was set back: by a clock that was ahead, what was left
+        looked too old to be read."""
+        asked_at, oldest_at = self._asked_at.get(self._chain_id), self._oldest_at(at)
+        if asked_at is None or asked_at > at + FUTURE_TOLERANCE_MS:
+            return begin((), oldest_at, oldest_at)
+        return begin(self._unread.get(self._chain_id, ()), max(oldest_at, min(asked_at, at)), oldest_at)
 
-    async def _follow(self, session: Session, now: Now, topic: str, since_at: int) -> None:
-        cursor: str | None = None
-        read_bytes = 0
-        for _ in range(MAX_PAGES):
-            body = await fetch(session, self._query(topic, since_at, cursor))
-            read_bytes += len(body)
-            page = parse_page(body)
-            await self._note(page.messages, now)
-            is_last = page.cursor is None or page.cursor == cursor or not page.messages
-            if is_last or read_bytes > MOST_BYTES_A_CHAIN:
+    async def _read_older(self, session: Session, at: int, read_bytes: int) -> None:
+        """A failure here is none of the probe's, which has its answer, and costs nothing of what was read before. Nor
+        does a clock that is set meanwhile: all is read as of the answer."""
+        for _ in range(MAX_PAGES - 1):
+            unread = self._unread[self._chain_id]
+            if not unread or read_bytes > MOST_BYTES_A_CHAIN:
                 return
-            cursor = page.cursor
+            try:
+                self._unread[self._chain_id], page_bytes = await self._read_page(session, lambda: at, unread)
+            except ProbeFailed:
+                self._unread[self._chain_id] = begin_again(unread)
+                return
+            read_bytes += page_bytes
 
-    def _query(self, topic: str, since_at: int, cursor: str | None) -> Request:
+    async def _read_page(self, session: Session, now: Now, unread: Unread) -> tuple[Unread, int]:
+        """One page of the first stretch: what is left after it, and its bytes."""
+        body = await fetch(session, self._query(unread[0], self._oldest_at(now())))
+        page = parse_page(body)
+        await self._note(page.messages, now)
+        return after_page(unread, page.sent_from_at, page.cursor), len(body)
+
+    def _oldest_at(self, at: int) -> int:
+        return at - round(self._settings.seen_s * 1000)
+
+    def _query(self, stretch: Stretch, oldest_at: int) -> Request:
+        # Stores learn of some messages late: what a page has of the time before the stretch is taken along.
+        since_at = max(0, oldest_at, stretch.since_at - round(self._settings.fresh_s * 1000))
+        (topic,) = self._topics
         fields = {
             "includeData": "true",
             "pubsubTopic": self._settings.pubsub_topic,
             "contentTopics": topic,
-            "startTime": str(max(0, since_at) * _NS_PER_MS),
+            "startTime": str(since_at * _NS_PER_MS),
             "pageSize": str(PAGE_SIZE),
             "ascending": "false",
         }
-        if cursor is not None:
-            fields["cursor"] = cursor
+        if stretch.cursor is not None:
+            fields["cursor"] = stretch.cursor
+        elif stretch.until_at is not None:
+            fields["endTime"] = str((stretch.until_at + 1) * _NS_PER_MS)
         return self._request("/store/v3/messages", urlencode(fields, safe="/", quote_via=quote))
 
 
 class RelayBroadcasters(BroadcastersSource):
     """Reads what a node of one's own relayed since the last time. Reading empties the node's cache."""
+
+    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
+        super().__init__("broadcasters", settings, seen)
 
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
         async with at_most(session.timeout_s):
@@ -158,8 +195,11 @@ class RelayBroadcasters(BroadcastersSource):
         return members
 
 
-def broadcasters_source(settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> StoreBroadcasters | RelayBroadcasters:
-    return StoreBroadcasters(settings, seen) if settings.via == "store" else RelayBroadcasters(settings, seen)
+def broadcasters_sources(
+    settings: Broadcasters, seen: Seen = NOTHING_SEEN
+) -> tuple[StoreBroadcasters | RelayBroadcasters, ...]:
+    listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
+    return tuple(listen(each, seen) for each in settings.by_source())
 
 
 def parse_page(body: bytes) -> Page:
@@ -171,9 +211,9 @@ def parse_page(body: bytes) -> Page:
     if code != 200:
         raise ProbeFailed(f"store status {code}" if 0 <= code <= 999 else "store status other than 200")
     cursor = answer.get("paginationCursor")
-    if cursor is not None and type(cursor) is not str:
+    if cursor is not None and (type(cursor) is not str or len(cursor) > _LONGEST_CURSOR):
         raise not_understood("paginationCursor")
-    return Page(_messages(answer.get("messages")), cursor or None)
+    return Page(_messages(answer.get("messages")), (cursor or None) if answer["messages"] else None)
 
 
 def parse_messages(body: bytes) -> tuple[Message, ...]:

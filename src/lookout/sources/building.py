@@ -7,7 +7,7 @@ from typing import NamedTuple, assert_never
 from lookout.core.model import Check, Found, Service
 from lookout.settings import Indexer, Settings
 from lookout.sources import json_pointer, ponder, squid, subgraph
-from lookout.sources.broadcasters import BroadcastersSource, broadcasters_source
+from lookout.sources.broadcasters import BroadcastersSource, broadcasters_sources
 from lookout.sources.evm import EvmEndpoint
 from lookout.sources.fetching import Request
 from lookout.sources.ppoi import ppoi_source
@@ -29,7 +29,7 @@ def sources_of(settings: Settings, seen: Seen = NOTHING_SEEN) -> Built:
     if settings.ppoi is not None:
         sources.append(ppoi_source(settings.ppoi))
     if settings.broadcasters is not None:
-        sources.append(broadcasters_source(settings.broadcasters, seen))
+        sources.extend(broadcasters_sources(settings.broadcasters, seen))
     sources.extend(indexer_source("indexer", indexer) for indexer in settings.indexer)
     sources.extend(indexer_source("hosted-indexer", indexer) for indexer in settings.hosted_indexer)
     endpoints = (
@@ -42,10 +42,12 @@ def sources_of(settings: Settings, seen: Seen = NOTHING_SEEN) -> Built:
 
 def seen_by(sources: Iterable[Source]) -> Seen:
     """What the sources have to be given back after a restart (M7)."""
-    for source in sources:
-        if isinstance(source, BroadcastersSource):
-            return source.seen
-    return NOTHING_SEEN
+    seen = [source.seen for source in sources if isinstance(source, BroadcastersSource)]
+    return Seen(
+        tuple(sighting for each in seen for sighting in each.sightings),
+        {chain_id: at for each in seen for chain_id, at in each.asked_at.items()},
+        {chain_id: unread for each in seen for chain_id, unread in each.unread.items()},
+    )
 
 
 def indexer_source(service: Service, settings: Indexer) -> OneRequest:

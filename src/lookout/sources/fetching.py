@@ -50,8 +50,8 @@ class Session:
 async def open_session(timeout_s: float) -> AsyncIterator[Session]:
     """Connections for as long as the block lasts.
 
-    Their number is not limited: a source has one request under way, or one per chain, and waiting for a free
-    connection would let hanging sources delay others (M6).
+    Their number is not limited: a source has one request under way, and waiting for a free connection would let hanging
+    sources delay others (M6).
     """
     connector = aiohttp.TCPConnector(
         limit=0, limit_per_host=0, keepalive_timeout=_KEEPALIVE_S, resolver=ThreadPerLookup()

@@ -8,6 +8,7 @@ from msgspec import Struct
 from lookout.core.model import Members
 from lookout.settings import Broadcasters
 from lookout.sources.announcements import Announcement, Freshness, is_answer, is_from_the_future
+from lookout.sources.unread import Unread
 
 _NO_MEMBERS: Final[frozenset[str]] = frozenset()
 
@@ -27,6 +28,7 @@ class Seen(Struct, frozen=True):
 
     sightings: tuple[Sighting, ...] = ()
     asked_at: dict[int, int] = {}  # by chain: when the store last answered
+    unread: dict[int, Unread] = {}  # by chain: what of the time before that is still to be read
 
 
 NOTHING_SEEN: Final = Seen()
@@ -56,39 +58,55 @@ class Sightings:
             for announcement in newest.values():
                 yield Sighting(chain_id, announcement)
 
+    def is_news(self, chain_id: int, announcement: Announcement, at: int) -> bool:
+        """Whether to note it would change anything. One of the future, or of too long ago, does not."""
+        newest = self._newest.get(chain_id)
+        identity = self._identity(chain_id, announcement)
+        if newest is None or identity is None or is_from_the_future(announcement, at):
+            return False
+        if announcement.sent_at < at - self._seen_ms:
+            return False
+        known = newest.get(identity)
+        if known is None or is_from_the_future(known, at):
+            return self._has_room(chain_id, announcement, at)
+        return announcement != known and self._is_later(announcement, known, at)
+
     def note(self, chain_id: int, announcement: Announcement, at: int) -> None:
-        """Take a verified announcement, unless it was sent in the future or too long ago."""
-        if announcement.sent_at >= at - self._seen_ms and not is_from_the_future(announcement, at):
+        """Take a verified announcement, if it is news."""
+        if self.is_news(chain_id, announcement, at):
             self._forget_the_future(chain_id, at)
-            if self._is_news(chain_id, announcement, at):
-                self._keep(chain_id, announcement)
+            self._keep(chain_id, announcement)
 
     def members(self, chain_id: int, at: int) -> Members:
         """How many broadcasters are monitored on the chain, and how many of them answer at this instant."""
-        newest = self._newest[chain_id]
-        for identity, announcement in tuple(newest.items()):
-            if announcement.sent_at < at - self._seen_ms:
-                del newest[identity]
-        counted = [each for each in newest.values() if not is_from_the_future(each, at)]
+        counted = [
+            each
+            for each in self._newest[chain_id].values()
+            if each.sent_at >= at - self._seen_ms and not is_from_the_future(each, at)
+        ]
         responding = sum(is_answer(each, at, self._freshness) for each in counted)
         return Members(responding, len(self._members_of(chain_id)) or len(counted))
 
     def _forget_the_future(self, chain_id: int, at: int) -> None:
         """After a clock was set back, what was seen before it must not stand in the way of what is seen now."""
-        newest = self._newest.get(chain_id, {})
+        newest = self._newest[chain_id]
         for identity in [identity for identity, each in newest.items() if is_from_the_future(each, at)]:
             del newest[identity]
 
-    def _is_news(self, chain_id: int, announcement: Announcement, at: int) -> bool:
+    def _has_room(self, chain_id: int, announcement: Announcement, at: int) -> bool:
+        """Whether a broadcaster that is not known yet would be among those that are monitored."""
+        sent = [each.sent_at for each in self._newest[chain_id].values() if not is_from_the_future(each, at)]
+        return len(sent) < self._limit or bool(self._members_of(chain_id)) or announcement.sent_at >= min(sent)
+
+    def _is_later(self, announcement: Announcement, known: Announcement, at: int) -> bool:
         """Whether it takes the place of what is known of its broadcaster.
 
         The later expiry is the later announcement's. It is signed and the instant of sending is not: anybody could
         send an earlier one again as if it were the newest. Only once the known one no longer counts as an answer, the
-        instant decides: a broadcaster may have been told to let its fees expire sooner.
+        instant decides: a broadcaster may have been told to let its fees expire sooner. For the same reason it decides
+        if the other one is too old to be an answer: older pages are read after newer ones.
         """
-        identity = self._identity(chain_id, announcement)
-        known = None if identity is None else self._newest.get(chain_id, {}).get(identity)
-        if known is None or announcement.expires_at > known.expires_at:
+        if announcement.expires_at > known.expires_at and announcement.sent_at >= at - self._freshness.fresh_ms:
             return True
         if announcement.expires_at < known.expires_at and is_answer(known, at, self._freshness):
             return False

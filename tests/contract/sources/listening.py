@@ -1,4 +1,4 @@
-"""Probing the broadcasters source against a node on loopback."""
+"""Probing the broadcasters sources against a node on loopback."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,7 +6,8 @@ from typing import Any
 
 from lookout.core.model import Check, Found
 from lookout.settings import Broadcasters
-from lookout.sources.broadcasters import BroadcastersSource, broadcasters_source
+from lookout.sources.broadcasters import broadcasters_sources
+from lookout.sources.building import seen_by
 from lookout.sources.fetching import open_session
 from lookout.sources.sightings import NOTHING_SEEN, Seen
 from lookout.sources.source import observe
@@ -21,13 +22,17 @@ def settings(url: str = "http://127.0.0.1:1", **changed: Any) -> Broadcasters:
 
 def probes(
     answer: Answer, *instants: int, seen: Seen = NOTHING_SEEN, **changed: Any
-) -> tuple[list[Mapping[Check, Found]], list[Asked], BroadcastersSource]:
-    """Probe a node that answers like this at each of these instants."""
+) -> tuple[list[Mapping[Check, Found]], list[Asked], Seen]:
+    """Probe a node that answers like this at each of these instants: what was found at each of them, what the node was
+    asked, and what is to be kept."""
 
-    async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], BroadcastersSource]:
+    async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], Seen]:
         async with answering(answer) as (url, asked), open_session(5) as session:
-            source = broadcasters_source(settings(url, **changed), seen)
-            found = [await observe(source, session, lambda at=at: at) for at in instants]  # type: ignore[misc]
-            return found, asked, source
+            sources = broadcasters_sources(settings(url, **changed), seen)
+            found: list[Mapping[Check, Found]] = []
+            for at in instants:
+                answers = [await observe(source, session, lambda at=at: at) for source in sources]  # type: ignore[misc]
+                found.append({check: what for each in answers for check, what in each.items()})
+            return found, asked, seen_by(sources)
 
     return asyncio.run(converse())

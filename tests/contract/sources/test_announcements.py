@@ -54,6 +54,22 @@ def test_one_flipped_bit_and_it_counts_for_nobody(vector: dict[str, Any], part: 
         content[position // 8] ^= 1 << position % 8
 
 
+def test_only_news_are_verified_and_forged_ones_still_count_for_nobody() -> None:
+    asked: list[Announcement] = []
+
+    def is_news(announcement: Announcement) -> bool:
+        asked.append(announcement)
+        return announcement.available_wallets == 2
+
+    read = read_announcement(payload(1), NOON, is_news)
+    assert read_announcement(payload(1, wallets=3), NOON, is_news) is None
+    impostor = broadcaster(1)._replace(key=broadcaster(2).key)
+    forged = encoded(envelope(impostor, {"feeExpiration": NOON, "availableWallets": 2}))
+    assert read_announcement(forged, NOON, is_news) is None
+    assert [each.available_wallets for each in asked] == [2, 3, 2]  # it was asked first
+    assert read == asked[0]
+
+
 def test_what_another_key_signed_counts_for_nobody() -> None:
     honest, impostor = broadcaster(1), broadcaster(2)
     fees = {"feeExpiration": NOON, "availableWallets": 2}

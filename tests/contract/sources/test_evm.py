@@ -10,7 +10,7 @@ from lookout.core.heads import Reading
 from lookout.sources.evm import Block, EvmEndpoint, parse_block, parse_chain_id
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import open_session
-from tests.builders import NOON
+from tests.builders import MINUTE, NOON
 from tests.contract.sources.recorded import recorded
 from tests.contract.sources.upstreams import Asked, Reply, answering
 
@@ -112,3 +112,18 @@ def test_an_endpoint_of_another_chain_fails_every_time() -> None:
             return methods(asked)
 
     assert asyncio.run(converse()) == ["eth_chainId", "eth_chainId"]
+
+
+@pytest.mark.clause("M8")
+def test_another_chain_behind_the_same_address_is_noticed_by_the_first_reading_after_a_minute() -> None:
+    async def converse() -> None:
+        node = Node()
+        async with answering(node) as (url, _), open_session(5) as session:
+            endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
+            await endpoint.read(session, lambda: NOON)
+            node.chain_id = "0x38"
+            await endpoint.read(session, lambda: NOON + MINUTE - 1)  # it need not be asked again before
+            with pytest.raises(ProbeFailed, match="wrong chain id"):
+                await endpoint.read(session, lambda: NOON + MINUTE)
+
+    asyncio.run(converse())

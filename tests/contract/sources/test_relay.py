@@ -44,13 +44,13 @@ def test_what_a_relay_told_once_is_remembered() -> None:
     relay = Relay(subscribed=True)
     relay.cache = [a_message(1), a_message(2, chain_id=137), {"message": a_message(3)}]
     instants = (NOON, NOON + 30 * SECOND, NOON + 3 * MINUTE)
-    found, _, source = probes(relay, *instants, via="relay", chains=(1, 137))
+    found, _, seen = probes(relay, *instants, via="relay", chains=(1, 137))
     assert found == [
         {ONE: Members(2, 2), POLYGON: Members(1, 1)},
         {ONE: Members(2, 2), POLYGON: Members(1, 1)},
         {ONE: Members(0, 2), POLYGON: Members(0, 1)},
     ]
-    assert len(source.seen.sightings) == 3
+    assert len(seen.sightings) == 3
 
 
 @pytest.mark.clause("S12")

@@ -13,16 +13,17 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from lookout.core.model import Check, Failed, Members
 from lookout.settings import Broadcasters, Messaging
-from lookout.sources.broadcasters import broadcasters_source
+from lookout.sources.broadcasters import RelayBroadcasters, StoreBroadcasters
 from lookout.sources.evm import EvmEndpoint
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import Request, Session, fetch, open_session
+from lookout.sources.sightings import NOTHING_SEEN
 from lookout.sources.source import Source, observe
 from lookout.sources.waku import MessagingSource
 from tests.builders import NOON
 from tests.contract.sources.broadcasting import a_message, a_page
 from tests.contract.sources.recorded import recorded
-from tests.contract.sources.upstreams import Answer, Asked, Reply, answering
+from tests.contract.sources.upstreams import Answer, answering
 
 TIMEOUT_S = 0.3
 STEP_S = 0.2  # one request is in time, two are not
@@ -46,10 +47,7 @@ def endless_pages() -> Answer:
     [
         pytest.param(lambda url: MessagingSource(Messaging(url)), lambda _: (404, b""), id="one path and then another"),
         pytest.param(
-            lambda url: broadcasters_source(Broadcasters(url, (1, 137))), endless_pages(), id="slow pages of a store"
-        ),
-        pytest.param(
-            lambda url: broadcasters_source(Broadcasters(url, (1, 137), "relay")),
+            lambda url: RelayBroadcasters(Broadcasters(url, (1, 137), "relay")),
             lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
             id="subscribing and then reading",
         ),
@@ -66,16 +64,27 @@ def test_requests_that_are_each_in_time_are_not_together(source_at: Callable[[st
     asyncio.run(converse())
 
 
-@pytest.mark.clause("M3", "M6")
-def test_a_chain_whose_pages_take_too_long_fails_alone() -> None:
-    def answer(asked: Asked) -> Reply:
-        return 200, a_page(a_message(1), cursor=f"{asked.target[-99:]}x" if "0-137-" in asked.target else None)
-
+@pytest.mark.clause("M3")
+def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_the_newest() -> None:
     async def converse() -> None:
-        async with answering(answer, after_s=STEP_S) as (url, _), open_session(TIMEOUT_S) as session:
+        async with answering(endless_pages(), after_s=STEP_S) as (url, _), open_session(TIMEOUT_S) as session:
+            source = StoreBroadcasters(Broadcasters(url, (1,)))
             with in_time():
-                found = await observe(broadcasters_source(Broadcasters(url, (1, 137))), session, lambda: NOON)
-            assert found == {Check("broadcasters", 1): Members(1, 1), Check("broadcasters", 137): Failed("timeout")}
+                found = await observe(source, session, lambda: NOON)
+            assert found == {Check("broadcasters", 1): Members(1, 1)}
+
+    asyncio.run(converse())
+
+
+@pytest.mark.clause("M3")
+def test_a_newest_page_that_takes_too_long_is_a_failed_probe() -> None:
+    async def converse() -> None:
+        async with answering(endless_pages(), after_s=60) as (url, _), open_session(TIMEOUT_S) as session:
+            source = StoreBroadcasters(Broadcasters(url, (1,)))
+            with in_time():
+                found = await observe(source, session, lambda: NOON)
+            assert found == {Check("broadcasters", 1): Failed("timeout")}
+            assert source.seen == NOTHING_SEEN
 
     asyncio.run(converse())
 

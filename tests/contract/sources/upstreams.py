@@ -54,7 +54,9 @@ async def talking(conversation: Conversation) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def answering(answer: Answer, *, after_s: float = 0) -> AsyncIterator[tuple[str, list[Asked]]]:
+async def answering(
+    answer: Answer, *, after_s: float | Callable[[Asked], float] = 0
+) -> AsyncIterator[tuple[str, list[Asked]]]:
     """An HTTP server that keeps its connections; gives its address and a list that fills with what it was asked."""
     asked: list[Asked] = []
 
@@ -63,7 +65,7 @@ async def answering(answer: Answer, *, after_s: float = 0) -> AsyncIterator[tupl
             request = await _read_request(reader)
             asked.append(request)
             http_code, body = answer(request)
-            await asyncio.sleep(after_s)
+            await asyncio.sleep(after_s(request) if callable(after_s) else after_s)
             writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%b" % (http_code, len(body), body))
             await writer.drain()
 
