@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from lookout.alerts.sending import NotAcceptedError, Way
 from lookout.alerts.wording import Words
@@ -52,6 +53,7 @@ class Night:
         self.begun = threading.Event()  # something is being sent
         self.handed = 0  # messages to the threads that send
         self.buggy = False
+        self.threadless: dict[str, int] = {}  # names of threads that cannot be started, and how often yet
         self.asked = 0
         self.at = NOON
         instruments = Instruments(self.registry, self.clock)
@@ -79,6 +81,9 @@ class Night:
 
     @contextmanager
     def thread(self, name: str) -> Iterator[Caller]:
+        if self.threadless.get(name, 0) > 0:
+            self.threadless[name] -= 1
+            raise RuntimeError("can't start new thread")
         with DaemonThread(name) as real:
             yield Counting(self, real)
 
@@ -400,6 +405,38 @@ def test_a_bug_while_sending_is_told_and_the_message_tried_again() -> None:
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
             await until(lambda: retried(night, "ops") >= 1)
+        assert len(night.messages()) == 1
+
+    played(scenario)
+
+
+def test_a_sender_that_finds_no_thread_is_reported_once_and_started_again_while_the_others_go_on() -> None:
+    async def scenario() -> None:
+        night = Night()
+        night.threadless = {"tell chat": 3}
+        with capture_logs() as said:
+            async with night.alerts.sending(night.ask):
+                night.publish("unavailable")
+                await until(lambda: (TARGETS["ops"], BEGAN) in night.sent)
+                await until(lambda: (TARGETS["chat"], BEGAN) in night.sent)
+        assert night.threadless == {"tell chat": 0}
+        assert night.metric("lookout_alert_sender_failures_total", target="chat") == 3
+        assert night.metric("lookout_alert_sender_failures_total", target="ops") == 0
+        about = [line for line in said if line.get("target") == "chat" and "sender" in line["event"]]
+        assert [line["log_level"] for line in about] == ["error", "info"]
+
+    played(scenario)
+
+
+def test_a_sender_without_a_thread_is_not_started_again_before_a_wait() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}), first_wait_s=HOUR)
+        night.threadless = {"tell ops": 3}
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await all_have_decided()
+            assert night.threadless == {"tell ops": 2}
+            assert night.metric("lookout_alert_sender_failures_total", target="ops") == 1
         assert len(night.messages()) == 1
 
     played(scenario)

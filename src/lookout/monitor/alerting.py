@@ -7,7 +7,7 @@ accepted. Whoever is killed, or taken over from, in between has lost none.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
 import msgspec
 import structlog
@@ -161,31 +161,48 @@ class Alerts:
     def _start_senders(self) -> None:
         if self._ask is not None:
             for name in [name for name in self._telling.targets if name not in self._senders]:
-                self._senders[name] = asyncio.create_task(self._send_to(name, self._ask), name=f"tell {name}")
+                self._senders[name] = asyncio.create_task(self._keep_sending(name, self._ask), name=f"tell {name}")
 
-    async def _send_to(self, name: str, ask: Callable[[], None]) -> None:
+    async def _keep_sending(self, name: str, ask: Callable[[], None]) -> None:
+        """Send to a target until cancelled. A sender that dies, of a bug or for want of a thread, is started again: its
+        messages wait in the store meanwhile."""
+        is_failing = False
+        while True:
+            try:
+                with self._open_thread(f"tell {name}") as thread:
+                    if is_failing:
+                        log.info("the sender runs again", target=name)
+                    is_failing = False
+                    await self._send_to(thread, name, ask)
+            except Exception:
+                self._instruments.alert_sender_failed(name)
+                if not is_failing:
+                    log.exception("the sender failed; starting it again", target=name, every_s=self._first_wait_s)
+                is_failing = True
+            await asyncio.sleep(self._first_wait_s)
+
+    async def _send_to(self, thread: Caller, name: str, ask: Callable[[], None]) -> NoReturn:
         """Send what there is for a target, until cancelled: the oldest first. If that is not accepted it may be the
         message and not the target, so another one is tried, in turn, before the target is left alone for a while."""
         wait_s, turn, changed = self._first_wait_s, 0, self._changed
         refused: list[int] = []  # since the last wait
-        with self._open_thread(f"tell {name}") as thread:
-            while True:
-                number = await self._next_for(name, ask, refused, turn)
-                if number is None:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(wait_s):
-                            await changed.wait()  # a new address is tried at once
-                    wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-                    refused.clear()
-                    continue
-                changed = changed if refused else self._changed
-                with suppress(_StaleError):
-                    is_accepted = await self._is_accepted(thread, name, number, wait_s, ask)
-                    turn = number if refused else turn
-                    if is_accepted:
-                        wait_s = self._first_wait_s
-                    else:
-                        refused.append(number)
+        while True:
+            number = await self._next_for(name, ask, refused, turn)
+            if number is None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await changed.wait()  # a new address is tried at once
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+                refused.clear()
+                continue
+            changed = changed if refused else self._changed
+            with suppress(_StaleError):
+                is_accepted = await self._is_accepted(thread, name, number, wait_s, ask)
+                turn = number if refused else turn
+                if is_accepted:
+                    wait_s = self._first_wait_s
+                else:
+                    refused.append(number)
 
     async def _next_for(self, name: str, ask: Callable[[], None], refused: list[int], turn: int) -> int | None:
         """The message to try next, once it is stored and the store is known to be ours: the oldest, or, if that was
