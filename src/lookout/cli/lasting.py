@@ -10,8 +10,10 @@ from lookout.clock import SystemClock
 from lookout.core.pieces import StateError
 from lookout.settings import Settings
 from lookout.store.protocol import StoreError
+from lookout.wiring.listening import ListenError
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import hold_reloads_back, run_until_stopped
+from lookout.wiring.record import RecordTakenError
 from lookout.wiring.reloading import Reloader
 
 
@@ -23,5 +25,5 @@ def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coro
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
         run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.ask)
-    except (AdminError, StateError, StoreError) as error:
+    except (AdminError, ListenError, RecordTakenError, StateError, StoreError) as error:
         fail(str(error))

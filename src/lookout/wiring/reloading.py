@@ -3,7 +3,7 @@
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -23,6 +23,7 @@ from lookout.monitor.instruments import Instruments
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Chain, Settings
 from lookout.wiring.log import configure_log
+from lookout.wiring.record import RecordTakenError
 
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
 ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
@@ -60,6 +61,7 @@ class Reloader:
         self._one_at_a_time = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._take: Callable[[Settings], None] | None = None  # None while there is no monitor to be told
+        self._prepare: Callable[[Settings], Awaitable[None]] | None = None
         self._instruments: Instruments | None = None
 
     def for_server(self) -> Settings:
@@ -101,17 +103,22 @@ class Reloader:
 
     @contextmanager
     def telling(
-        self, take: Callable[[Settings], None], began_with: Settings, instruments: Instruments
+        self,
+        take: Callable[[Settings], None],
+        began_with: Settings,
+        instruments: Instruments,
+        prepare: Callable[[Settings], Awaitable[None]] | None = None,
     ) -> Iterator[None]:
-        """Tell a monitor of new settings meanwhile. It began with these, which may not be in force any more."""
+        """Tell a monitor of new settings meanwhile. It began with these, which may not be in force any more. It may
+        ``prepare`` for new ones first, and refuse them by RecordTakenError."""
         if self.settings is not began_with:
             take(self.settings)
         instruments.config_loaded(self.loaded_at)
-        self._take, self._instruments = take, instruments
+        self._take, self._instruments, self._prepare = take, instruments, prepare
         try:
             yield
         finally:
-            self._take = self._instruments = None
+            self._take = self._instruments = self._prepare = None
 
     async def reload(self) -> Reloaded:
         """Read the file, and apply it if nothing is wrong with it."""
@@ -120,6 +127,7 @@ class Reloader:
                 new = await self._read()
                 self._check_buckets(new)
                 self._check_that_something_is_watched(new)
+                await self._let_prepare(new)
             except ConfigError as error:
                 reloaded = Reloaded(str(self._path), "refused", tuple(error.problems))
                 for problem in reloaded.problems:
@@ -150,6 +158,13 @@ class Reloader:
         """A file that a full disk left empty is valid, and would empty the report."""
         if self.settings.asked() and not new.asked():
             raise ConfigError(self._path, ["names nothing to watch; restart the monitor if that is meant"])
+
+    async def _let_prepare(self, new: Settings) -> None:
+        try:
+            if self._prepare is not None:
+                await self._prepare(new)
+        except RecordTakenError as taken:
+            raise ConfigError(self._path, [str(taken)]) from None
 
     def _apply(self, new: Settings) -> Reloaded:
         old = self.settings
