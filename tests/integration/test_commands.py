@@ -257,6 +257,22 @@ def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_records
     run(scenario())
 
 
+@pytest.mark.clause("M8")
+@pytest.mark.parametrize("command", ["run", "monitor"])
+def test_a_chain_with_one_endpoint_is_warned_of_at_the_start(command: str, tmp_path: Path) -> None:
+    service = a_service(tmp_path, "http://127.0.0.1:9")
+    config = tmp_path / "lookout.toml"
+    config.write_text(
+        re.sub(r'(?m)^rpc = \["http://127.0.0.1:9/rpc/56/a".*$', 'rpc = ["http://127.0.0.1:9"]', config.read_text())
+    )
+    with a_command(tmp_path, command, "-c", "lookout.toml"):
+        until(lambda: '"event":"started"' in service.said.replace('": "', '":"'), "it has begun")
+    warnings = [line for line in service.said.splitlines() if "only one endpoint" in line]
+    assert len(warnings) == 1
+    assert "chain 56" in warnings[0]
+    assert '"warning"' in warnings[0]
+
+
 def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text('[server]\nlisten = "nowhere"\nworkers = 0\n[log]\nlevel = "loud"\n')
     ran = lookout(tmp_path, "run", "-c", "lookout.toml", within_s=10)

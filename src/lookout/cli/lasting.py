@@ -14,7 +14,7 @@ from lookout.wiring.listening import ListenError
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import hold_reloads_back, run_until_stopped
 from lookout.wiring.record import RecordTakenError
-from lookout.wiring.reloading import Reloader
+from lookout.wiring.reloading import Reloader, log_doubts
 
 
 def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]) -> None:
@@ -22,6 +22,7 @@ def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coro
     hold_reloads_back()
     settings = settings_of(config, judge_targets=True)
     configure_log(settings.log)
+    log_doubts(settings)
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
         run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.ask)

@@ -18,6 +18,7 @@ from msgspec.structs import fields, replace
 from lookout.admin import Reply
 from lookout.clock import Clock
 from lookout.config import ConfigError, read_config
+from lookout.contradictions import doubts
 from lookout.core.model import Check
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.thread import DaemonThread
@@ -182,7 +183,13 @@ class Reloader:
         log.info("reloaded", added=reloaded.added, removed=reloaded.removed, changed=reloaded.changed)
         for key in reloaded.needs_restart:
             log.warning("not applied: needs a restart", key=key)
+        log_doubts(in_force)
         return reloaded
+
+
+def log_doubts(settings: Settings) -> None:
+    for doubt in doubts(settings):
+        log.warning("the configuration is allowed, but may not be what is wanted", doubt=doubt)
 
 
 def _is_one_file(one: Path, other: Path) -> bool:
