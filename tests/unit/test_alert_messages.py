@@ -16,7 +16,7 @@ from lookout.alerts.wording import Words
 from lookout.core.alerting import Rule, Rules
 from lookout.core.model import Status
 from lookout.core.pieces import Pieces, StateError
-from lookout.monitor.alerting import FRESH_MS, MOST_WAITING, Alerts, Telling
+from lookout.monitor.alerting import FRESH_MS, MOST_WAITING, Alerts, Telling, marked_as_restored
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.thread import Caller, DaemonThread
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
@@ -25,6 +25,7 @@ from tests.waiting import until_async
 
 TARGETS = {"ops": "address of ops", "chat": "address of chat"}
 BEGAN, ENDED = "Lookout: messaging is unavailable", "Lookout: messaging recovered"
+RESTORED = "Lookout: restored from a backup"
 WITHIN_S = 20
 
 until = partial(until_async, what="what is to be told", within_s=WITHIN_S)
@@ -469,6 +470,32 @@ def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
             assert ("b", BEGAN) in night.sent
 
     played(scenario)
+
+
+def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_was_sent_since() -> None:
+    async def scenario() -> None:
+        stored = marked_as_restored({}, NOON - HOUR)
+        unstored = Night(stored=dict(stored))
+        unstored.publish("current", is_stored=False)  # and ended: the next one finds the mark again
+        night = Night(stored=stored)
+        async with night.alerts.sending(night.ask):
+            night.publish("current")
+            await until(lambda: sorted(night.sent) == [(TARGETS[name], RESTORED) for name in sorted(TARGETS)])
+            night.publish("current")
+        assert night.over == [True, True]
+        again = Night(stored=night.store)
+        async with again.alerts.sending(again.ask):
+            again.publish("current", whole=True)
+            await all_have_decided()
+        assert again.handed == 0
+
+    played(scenario)
+
+
+def test_a_restored_backup_without_targets_leaves_no_mark() -> None:
+    night = Night(a_telling({}), marked_as_restored({}, NOON - HOUR))
+    night.publish("current")
+    assert night.store == {}
 
 
 @pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])

@@ -213,7 +213,7 @@ def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_warned_
 
 
 def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: Path) -> None:
-    told: list[Settings] = []
+    applied: list[Settings] = []
 
     async def prepare(new: Settings) -> None:
         raise RecordTakenError(f"monitor.record: {new.monitor.record}: is taken")
@@ -222,10 +222,10 @@ def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: Path) -
         path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
         reloader = Reloader(path, Settings(), SystemClock())
         instruments = Instruments(CollectorRegistry(), SystemClock())
-        with reloader.telling(told.append, reloader.settings, instruments, prepare):
+        with reloader.telling(applied.append, reloader.settings, instruments, prepare):
             reloaded = await reloader.reload()
         refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
-        assert (reloaded, told, reloader.settings) == (refused, [], Settings())
+        assert (reloaded, applied, reloader.settings) == (refused, [], Settings())
 
     run(scenario())
 
