@@ -175,7 +175,7 @@ def _same_endpoints(key: str, chain: Chain) -> Iterable[str]:
 
 
 def _spelled_plainly(url: str) -> str:
-    """An address without what does not tell it from another one: the case of its host, a port that it would have
+    """An address without what makes no difference: the case of its host, a port that it would have
     anyway, slashes at its end, a fragment."""
     parts = urlsplit(url)
     user, at, _ = parts.netloc.rpartition("@")
