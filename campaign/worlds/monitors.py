@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 from campaign.worlds.clock import VirtualClock
 from campaign.worlds.configured import configured
 from campaign.worlds.loop import Process
-from campaign.worlds.people import SendingThread, way_to
+from campaign.worlds.people import sending_thread, way_to
 from campaign.worlds.scene import Ended, Life, Reloaded, Resumed, Scene
 from campaign.worlds.script import ORIGIN_AT
 from campaign.worlds.stores import Store, messages_in
@@ -154,7 +154,7 @@ class Monitor:
                 life.clock,
                 instruments,
                 way,
-                open_thread=lambda name: nullcontext(SendingThread(scene, life, name)),
+                open_thread=partial(sending_thread, scene, life),
             )
             publisher = parts.publisher(
                 ledger,

@@ -1,7 +1,8 @@
 """Those who are told: how a message reaches them, or does not, and the thread that sends it, which is none."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from campaign.worlds.scene import Heard, Life, Message, Scene, Tried
 from lookout.alerts.sending import NotAcceptedError, Way
@@ -23,6 +24,15 @@ def way_to(scene: Scene, life: Life, target: str) -> Way:
             raise NotAcceptedError
 
     return send
+
+
+@contextmanager
+def sending_thread(scene: Scene, life: Life, name: str) -> "Iterator[SendingThread]":
+    """What sends to a target; RuntimeError while the system gives it no thread."""
+    if scene.active("no-thread", name.removeprefix("tell ")):
+        scene.note(f"{life.name} finds no thread to {name}")
+        raise RuntimeError("can't start new thread")
+    yield SendingThread(scene, life, name)
 
 
 class SendingThread:

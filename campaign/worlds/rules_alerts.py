@@ -147,7 +147,7 @@ class NoneIsLost(_AboutMessages):
             self._in_trouble_ms[life.serial] = scene.ms
         for message in scene.waiting.values():
             key = life.serial, message.target
-            if scene.active("send-hangs", message.target):
+            if scene.active("send-hangs", message.target) or scene.active("no-thread", message.target):
                 self._quiet_ms[key] = scene.ms
             wait_ms = min(_FIRST_WAIT_MS * 2 ** min(self._refusals[key], 10), _LONGEST_WAIT_MS)
             since_ms = (self._quiet_ms.get(key, 0), self._in_trouble_ms[life.serial], self._came_ms[message])

@@ -43,6 +43,7 @@ FaultKind = Literal[
     "lags",  # a server's store is what it was `size` ms ago
     "empty",  # a server's store has no documents
     "offline",  # a server cannot be reached
+    "no-thread",  # what sends to a target finds no thread to begin with
 ]
 
 
@@ -144,7 +145,7 @@ def _fault(kind: FaultKind, at_ms: int, script: Script, chance: Random) -> Fault
         case "reload":
             others = ["heartbeat", "nothing", *(f"target/{target}" for target in TARGETS)]
             of, size = chance.choice([*sources, *chains, *others]), chance.randrange(30)
-        case "send-fails" | "send-hangs" | "send-unanswered":
+        case "send-fails" | "send-hangs" | "send-unanswered" | "no-thread":
             of, size = chance.choice(TARGETS), chance.randrange(2)
         case "restart" | "read-fails" | "read-hangs" | "lags" | "empty" | "offline":
             of = str(chance.randrange(script.servers))

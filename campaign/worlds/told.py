@@ -71,6 +71,8 @@ class Noting(Instruments):
 
     def alert_message(self, target: str, outcome: Literal["sent", "retried", "given-up", "dropped"]) -> None: ...
 
+    def alert_sender_failed(self, target: str) -> None: ...
+
     def died_of_a_bug(self) -> None:
         self._scene.bugs_counted += 1
 

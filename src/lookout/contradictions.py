@@ -14,12 +14,13 @@ from urllib.parse import urlsplit
 
 from lookout.alerts.sending import is_installed, recipients
 from lookout.core.model import Check
-from lookout.settings import PPOI_NETWORKS, AlertRule, Alerts, Asked, Broadcasters, Indexer, Ppoi, Settings
+from lookout.settings import PPOI_NETWORKS, AlertRule, Alerts, Asked, Broadcasters, Chain, Indexer, Ppoi, Settings
 from lookout.sources.addresses import ADDRESS_LENGTH, viewing_key
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 _CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
+_TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
@@ -49,6 +50,8 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     for key, url in _urls(settings):
         if not _is_http(url):
             yield f"{key}: has to be an http:// or https:// address with a host"
+    for n, chain in enumerate(settings.chains):
+        yield from _same_endpoints(f"chains[{n}]", chain)
     for key, headers in _headers(settings):
         if not all(_is_header(name, text) for name, text in headers.items()):
             yield f"{key}: has a name or a value that HTTP does not allow"
@@ -76,6 +79,16 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     if not _touches("alerts", broken):
         yield from _of_targets(settings.alerts)
         yield from _of_rules(settings, broken)
+
+
+def doubts(settings: Settings) -> Iterator[str]:
+    """What is allowed, and may still not be what is wanted, as ``key: what to know``."""
+    for n, chain in enumerate(settings.chains):
+        has = len(chain.rpc)
+        if has < _TO_OUTVOTE_ONE:
+            only = "only one endpoint" if has == 1 else f"only {has} endpoints"
+            why = "so one that is wrong can make the chain's rows untrue; name three or more, of different providers"
+            yield f"chains[{n}].rpc: chain {chain.id} has {only}, {why}"
 
 
 def overwriting(settings: Settings, path: Path, broken: Set[str]) -> Iterator[str]:
@@ -150,6 +163,26 @@ def _addresses(settings: Settings) -> Iterable[tuple[str, str, bool]]:
     yield "admin.server", settings.admin.server, True
     yield "edge.listen", settings.edge.listen, False
     yield "edge.origin", settings.edge.origin, False
+
+
+def _same_endpoints(key: str, chain: Chain) -> Iterable[str]:
+    """Three of which two are one would let that one lie (M8)."""
+    first: dict[str, int] = {}
+    for m, url in enumerate(chain.rpc):
+        before = first.setdefault(_spelled_plainly(url), m) if _is_http(url) else m
+        if before != m:
+            yield f"{key}.rpc[{m}]: is the same endpoint as {key}.rpc[{before}]; name another one, or leave it out"
+
+
+def _spelled_plainly(url: str) -> str:
+    """An address without what makes no difference: the case of its host, a port that it would have
+    anyway, slashes at its end, a fragment."""
+    parts = urlsplit(url)
+    user, at, _ = parts.netloc.rpartition("@")
+    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    return (
+        f"{parts.scheme}://{user}{at}{(parts.hostname or '').rstrip('.')}:{port}{parts.path.rstrip('/')}?{parts.query}"
+    )
 
 
 def _of_indexer(key: str, indexer: Indexer) -> Iterable[str]:

@@ -16,8 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
+from lookout.config import read_config
 from lookout.core.instants import parse_instant
 from lookout.core.pieces import decode_state
+from lookout.host_port import host_and_port
 from lookout.settings import Admin, Server, Settings
 from lookout.store.sqlite import open_writer
 from lookout.wiring.together import CHILD
@@ -228,20 +230,47 @@ def test_run_reads_its_configuration_once_also_from_a_pipe(tmp_path: Path) -> No
     run(scenario())
 
 
-def test_run_says_in_a_sentence_that_its_port_is_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["server.listen", "admin.server", "admin.monitor"])
+def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_records(key: str, tmp_path: Path) -> None:
+    service = a_service(tmp_path, "http://127.0.0.1:9")
+    config = tmp_path / "lookout.toml"
+    config.write_text(config.read_text() + '[monitor]\nrecord = "seen.jsonl"\n')
+    settings = read_config(config)
+    addresses = {
+        "server.listen": settings.server.listen,
+        "admin.server": settings.admin.server,
+        "admin.monitor": settings.admin.monitor,
+    }
+
     async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            with (
-                socket.create_server(("127.0.0.1", service.port)),
-                a_command(tmp_path, "run", "-c", "lookout.toml") as p,
-            ):
-                assert await ended(p, within_s=10) == 2
-            lines = [line for line in service.said.splitlines() if line.startswith("lookout: ")]
-            assert lines == [f"lookout: server.listen: 127.0.0.1:{service.port}: Address already in use"]
-            assert "Traceback" not in service.said
+        host, port = host_and_port(addresses[key])
+        with socket.create_server((host, port)), a_command(tmp_path, "run", "-c", "lookout.toml") as process:
+            assert await ended(process, within_s=10) == 2
+        lines = [line for line in service.said.splitlines() if line.startswith("lookout: ")]
+        assert lines == [f"lookout: {key}: {addresses[key]}: Address already in use"]
+        assert "Traceback" not in service.said
+        assert "started" not in service.said
+        assert not (tmp_path / "seen.jsonl").exists()
+        # Only who has the store may have the monitor's port, so that one is asked for first.
+        assert (tmp_path / "lookout.db").exists() == (key == "admin.monitor")
 
     run(scenario())
+
+
+@pytest.mark.clause("M8")
+@pytest.mark.parametrize("command", ["run", "monitor"])
+def test_a_chain_with_one_endpoint_is_warned_of_at_the_start(command: str, tmp_path: Path) -> None:
+    service = a_service(tmp_path, "http://127.0.0.1:9")
+    config = tmp_path / "lookout.toml"
+    config.write_text(
+        re.sub(r'(?m)^rpc = \["http://127.0.0.1:9/rpc/56/a".*$', 'rpc = ["http://127.0.0.1:9"]', config.read_text())
+    )
+    with a_command(tmp_path, command, "-c", "lookout.toml"):
+        until(lambda: '"event":"started"' in service.said.replace('": "', '":"'), "it has begun")
+    warnings = [line for line in service.said.splitlines() if "only one endpoint" in line]
+    assert len(warnings) == 1
+    assert "chain 56" in warnings[0]
+    assert '"warning"' in warnings[0]
 
 
 def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -48,7 +49,8 @@ def test_what_init_writes_says_what_to_fill_in_and_is_fine_once_it_is(tmp_path: 
     assert [line.split(": ")[2] for line in checked.stderr.splitlines()] == TO_FILL_IN
     text = path.read_text()
     assert text.count('"FILL IN"') == len(TO_FILL_IN) + 1  # and once in what it says of itself
-    path.write_text(text.replace('"FILL IN"', '"https://service.example/"'))
+    numbers = count()
+    path.write_text(re.sub('"FILL IN"', lambda _: f'"https://service.example/{next(numbers)}"', text))
     assert lookout(tmp_path, "check-config", "-c", "lookout.toml").stdout == "ok\n"
     settings = read_config(path)
     assert [chain.id for chain in settings.chains] == [1]

@@ -9,13 +9,14 @@ from functools import partial
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from lookout.alerts.sending import NotAcceptedError, Way
 from lookout.alerts.wording import Words
 from lookout.core.alerting import Rule, Rules
 from lookout.core.model import Status
 from lookout.core.pieces import Pieces, StateError
-from lookout.monitor.alerting import FRESH_MS, MOST_WAITING, Alerts, Telling
+from lookout.monitor.alerting import FRESH_MS, MOST_WAITING, Alerts, Telling, marked_as_restored
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.thread import Caller, DaemonThread
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
@@ -24,6 +25,7 @@ from tests.waiting import until_async
 
 TARGETS = {"ops": "address of ops", "chat": "address of chat"}
 BEGAN, ENDED = "Lookout: messaging is unavailable", "Lookout: messaging recovered"
+RESTORED = "Lookout: restored from a backup"
 WITHIN_S = 20
 
 until = partial(until_async, what="what is to be told", within_s=WITHIN_S)
@@ -52,6 +54,7 @@ class Night:
         self.begun = threading.Event()  # something is being sent
         self.handed = 0  # messages to the threads that send
         self.buggy = False
+        self.threadless: dict[str, int] = {}  # names of threads that cannot be started, and how often yet
         self.asked = 0
         self.at = NOON
         instruments = Instruments(self.registry, self.clock)
@@ -79,6 +82,9 @@ class Night:
 
     @contextmanager
     def thread(self, name: str) -> Iterator[Caller]:
+        if self.threadless.get(name, 0) > 0:
+            self.threadless[name] -= 1
+            raise RuntimeError("can't start new thread")
         with DaemonThread(name) as real:
             yield Counting(self, real)
 
@@ -405,6 +411,38 @@ def test_a_bug_while_sending_is_told_and_the_message_tried_again() -> None:
     played(scenario)
 
 
+def test_a_sender_that_finds_no_thread_is_reported_once_and_started_again_while_the_others_go_on() -> None:
+    async def scenario() -> None:
+        night = Night()
+        night.threadless = {"tell chat": 3}
+        with capture_logs() as said:
+            async with night.alerts.sending(night.ask):
+                night.publish("unavailable")
+                await until(lambda: (TARGETS["ops"], BEGAN) in night.sent)
+                await until(lambda: (TARGETS["chat"], BEGAN) in night.sent)
+        assert night.threadless == {"tell chat": 0}
+        assert night.metric("lookout_alert_sender_failures_total", target="chat") == 3
+        assert night.metric("lookout_alert_sender_failures_total", target="ops") == 0
+        about = [line for line in said if line.get("target") == "chat" and "sender" in line["event"]]
+        assert [line["log_level"] for line in about] == ["error", "info"]
+
+    played(scenario)
+
+
+def test_a_sender_without_a_thread_is_not_started_again_before_a_wait() -> None:
+    async def scenario() -> None:
+        night = Night(a_telling({"ops": "a"}), first_wait_s=HOUR)
+        night.threadless = {"tell ops": 3}
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await all_have_decided()
+            assert night.threadless == {"tell ops": 2}
+            assert night.metric("lookout_alert_sender_failures_total", target="ops") == 1
+        assert len(night.messages()) == 1
+
+    played(scenario)
+
+
 def test_a_quiet_night_stores_nothing_and_a_whole_write_keeps_all() -> None:
     night = Night()
     for _ in range(3):
@@ -432,6 +470,32 @@ def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
             assert ("b", BEGAN) in night.sent
 
     played(scenario)
+
+
+def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_was_sent_since() -> None:
+    async def scenario() -> None:
+        stored = marked_as_restored({}, NOON - HOUR)
+        unstored = Night(stored=dict(stored))
+        unstored.publish("current", is_stored=False)  # and ended: the next one finds the mark again
+        night = Night(stored=stored)
+        async with night.alerts.sending(night.ask):
+            night.publish("current")
+            await until(lambda: sorted(night.sent) == [(TARGETS[name], RESTORED) for name in sorted(TARGETS)])
+            night.publish("current")
+        assert night.over == [True, True]
+        again = Night(stored=night.store)
+        async with again.alerts.sending(again.ask):
+            again.publish("current", whole=True)
+            await all_have_decided()
+        assert again.handed == 0
+
+    played(scenario)
+
+
+def test_a_restored_backup_without_targets_leaves_no_mark() -> None:
+    night = Night(a_telling({}), marked_as_restored({}, NOON - HOUR))
+    night.publish("current")
+    assert night.store == {}
 
 
 @pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])

@@ -129,22 +129,6 @@ def test_a_disk_that_hangs_holds_nobody_up_and_what_was_lost_meanwhile_is_a_gap(
     assert len(before) < 10_005
 
 
-def test_a_recorder_that_takes_over_a_file_writes_after_the_one_before_it(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    disk = HangingDisk(path)
-    first = Recorder(disk)
-    for n in range(100):
-        first.record(Started(NOON + n))
-    second = Recorder(LogFile(path, 10_000_000), first)
-    first.record(Stopped(NOON + 100))
-    first.end()  # which waits for nobody
-    second.record(Started(NOON + 101))
-    disk.works.set()
-    second.close()
-    with path.open("rb") as lines:
-        assert [event.at - NOON for _, event in read_log(lines, [])] == list(range(102))
-
-
 def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
     disk = HangingDisk(tmp_path / "log.jsonl")
     recorder = Recorder(disk)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from lookout.admin import AdminPort, Readiness, Reply
 from lookout.clock import SystemClock
@@ -39,6 +40,7 @@ from lookout.sources.broadcasters import BroadcastersSource
 from lookout.sources.building import Built, seen_by, sources_of
 from lookout.sources.sightings import NOTHING_SEEN, Seen, Sighting
 from lookout.sources.unread import Stretch
+from lookout.wiring.record import RecordTakenError
 from lookout.wiring.reloading import Reloaded, Reloader, compared
 from tests.builders import DAY, HOUR, NOON
 
@@ -233,6 +235,37 @@ def test_a_monitor_is_told_of_a_good_file_and_of_no_other(tmp_path: Path) -> Non
             assert began_at is not None
             assert loaded_at is not None
             assert loaded_at >= began_at
+
+    run(scenario())
+
+
+@pytest.mark.clause("M8")
+def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_warned_of(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        chain = "[[chains]]\nid = 1\nname = 'E'\nblock_time_s = 12\nrpc = ['http://a', 'http://b']\n"
+        reloader = Reloader(a_file(tmp_path, 30, chain), Settings(), SystemClock())
+        with capture_logs() as said:
+            await reloader.reload()
+        (warning,) = (line for line in said if line["log_level"] == "warning")
+        assert "chain 1 has only 2 endpoints" in warning["doubt"]
+
+    run(scenario())
+
+
+def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: Path) -> None:
+    applied: list[Settings] = []
+
+    async def prepare(new: Settings) -> None:
+        raise RecordTakenError(f"monitor.record: {new.monitor.record}: is taken")
+
+    async def scenario() -> None:
+        path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
+        reloader = Reloader(path, Settings(), SystemClock())
+        instruments = Instruments(CollectorRegistry(), SystemClock())
+        with reloader.telling(applied.append, reloader.settings, instruments, prepare):
+            reloaded = await reloader.reload()
+        refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
+        assert (reloaded, applied, reloader.settings) == (refused, [], Settings())
 
     run(scenario())
 

@@ -44,6 +44,19 @@ def sample() -> Words:
     return Words("Lookout: a test", "This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done.")
 
 
+def restored(at: int) -> Words:
+    """That the monitor goes on from a backup, and does not know which alerts it sent since. It ends them: what is still
+    bad begins again."""
+    body = (
+        f"The monitor goes on from a backup of {format_second(at)}, and does not know what it reported after that.",
+        "What is still bad is reported again. Other alerts from after that time are over, or cannot be seen now;",
+        "no message will report their end.",
+        "",
+        NOTES[0].text,
+    )
+    return Words("Lookout: restored from a backup", "\n".join(body), is_over=True)
+
+
 def duration(lasted_ms: int) -> str:
     """In its two largest units: ``2 h 5 min``."""
     left = lasted_ms // 1000

@@ -67,7 +67,7 @@ def demo(listen: str, seed: int) -> None:
             run_until_stopped(live_on(folder, lived, ready))
         except ServerEndedError as ended:
             raise SystemExit(ended.exit_code) from None
-        except (AdminError, StoreError, OSError) as error:
+        except (AdminError, ListenError, StoreError, OSError) as error:
             fail(f"the demo cannot go on: {error}")
 
 

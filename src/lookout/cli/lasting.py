@@ -10,9 +10,11 @@ from lookout.clock import SystemClock
 from lookout.core.pieces import StateError
 from lookout.settings import Settings
 from lookout.store.protocol import StoreError
+from lookout.wiring.listening import ListenError
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import hold_reloads_back, run_until_stopped
-from lookout.wiring.reloading import Reloader
+from lookout.wiring.record import RecordTakenError
+from lookout.wiring.reloading import Reloader, log_doubts
 
 
 def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]) -> None:
@@ -20,8 +22,9 @@ def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coro
     hold_reloads_back()
     settings = settings_of(config, judge_targets=True)
     configure_log(settings.log)
+    log_doubts(settings)
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
         run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.ask)
-    except (AdminError, StateError, StoreError) as error:
+    except (AdminError, ListenError, RecordTakenError, StateError, StoreError) as error:
         fail(str(error))

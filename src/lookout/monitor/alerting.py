@@ -7,16 +7,17 @@ accepted. Whoever is killed, or taken over from, in between has lost none.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
 import msgspec
 import structlog
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lookout.alerts.sending import NotAcceptedError, Way, way_to
-from lookout.alerts.wording import Words, message
+from lookout.alerts.wording import Words, message, restored
 from lookout.clock import Clock
-from lookout.core.alerting import AlertState, Lasted, Rules, started, tell
+from lookout.core.alerting import AlertState, Instant, Lasted, Rules, started, tell
 from lookout.core.model import Row
 from lookout.core.pieces import Pieces, StateError
 from lookout.monitor.instruments import Instruments
@@ -53,9 +54,10 @@ class _Message(Struct, frozen=True):
     is_over: bool = False
 
 
-class _Kept(Struct, frozen=True):
+class _Kept(Struct, frozen=True, omit_defaults=True):
     state: AlertState
     next_id: Lasted
+    restored_at: Instant | None = None  # of the backup that this is, until the targets know
 
 
 class _StaleError(Exception):
@@ -79,8 +81,8 @@ class Alerts:
         """Go on with what is stored, each target's sending being done by what ``open_thread`` gives. StateError if what
         is stored cannot be read."""
         kept, self._outbox = decoded_alerts(stored)
-        self._state, self._next_id = kept.state, kept.next_id
-        self._put = {name: stored[name] for name in stored if name == _STATE or name.startswith(_MESSAGE)}
+        self._state, self._next_id, self._restored_at = kept.state, kept.next_id, kept.restored_at
+        self._put = alert_pieces(stored)
         self._clock = clock
         self._instruments = instruments
         self._storing: frozenset[int] = frozenset()
@@ -118,11 +120,11 @@ class Alerts:
         """A publication was made, and is about to be stored."""
         self._state, news = tell(self._state, at, rows, self._telling.rules)
         for target in self._telling.targets:
+            if self._restored_at is not None:
+                self._put_out(target, restored(self._restored_at))
             if mine := [each for each in news if target in each.targets]:
-                title, body, is_over = message(mine)
-                self._outbox[self._next_id] = _Message(target, title, body, self._state.clock_ms, is_over)
-                self._next_id += 1
-                self._keep_few(target)
+                self._put_out(target, message(mine))
+        self._restored_at = None
         for number, waiting in list(self._outbox.items()):
             if self._state.clock_ms - waiting.made_ms >= self._telling.give_up_ms:
                 self._drop(number, "given-up", "it was not accepted in time")
@@ -161,31 +163,48 @@ class Alerts:
     def _start_senders(self) -> None:
         if self._ask is not None:
             for name in [name for name in self._telling.targets if name not in self._senders]:
-                self._senders[name] = asyncio.create_task(self._send_to(name, self._ask), name=f"tell {name}")
+                self._senders[name] = asyncio.create_task(self._keep_sending(name, self._ask), name=f"tell {name}")
 
-    async def _send_to(self, name: str, ask: Callable[[], None]) -> None:
+    async def _keep_sending(self, name: str, ask: Callable[[], None]) -> None:
+        """Send to a target until cancelled. A sender that dies, of a bug or for want of a thread, is started again: its
+        messages wait in the store meanwhile."""
+        is_failing = False
+        while True:
+            try:
+                with self._open_thread(f"tell {name}") as thread:
+                    if is_failing:
+                        log.info("the sender runs again", target=name)
+                    is_failing = False
+                    await self._send_to(thread, name, ask)
+            except Exception:
+                self._instruments.alert_sender_failed(name)
+                if not is_failing:
+                    log.exception("the sender failed; starting it again", target=name, every_s=self._first_wait_s)
+                is_failing = True
+            await asyncio.sleep(self._first_wait_s)
+
+    async def _send_to(self, thread: Caller, name: str, ask: Callable[[], None]) -> NoReturn:
         """Send what there is for a target, until cancelled: the oldest first. If that is not accepted it may be the
         message and not the target, so another one is tried, in turn, before the target is left alone for a while."""
         wait_s, turn, changed = self._first_wait_s, 0, self._changed
         refused: list[int] = []  # since the last wait
-        with self._open_thread(f"tell {name}") as thread:
-            while True:
-                number = await self._next_for(name, ask, refused, turn)
-                if number is None:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(wait_s):
-                            await changed.wait()  # a new address is tried at once
-                    wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-                    refused.clear()
-                    continue
-                changed = changed if refused else self._changed
-                with suppress(_StaleError):
-                    is_accepted = await self._is_accepted(thread, name, number, wait_s, ask)
-                    turn = number if refused else turn
-                    if is_accepted:
-                        wait_s = self._first_wait_s
-                    else:
-                        refused.append(number)
+        while True:
+            number = await self._next_for(name, ask, refused, turn)
+            if number is None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await changed.wait()  # a new address is tried at once
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+                refused.clear()
+                continue
+            changed = changed if refused else self._changed
+            with suppress(_StaleError):
+                is_accepted = await self._is_accepted(thread, name, number, wait_s, ask)
+                turn = number if refused else turn
+                if is_accepted:
+                    wait_s = self._first_wait_s
+                else:
+                    refused.append(number)
 
     async def _next_for(self, name: str, ask: Callable[[], None], refused: list[int], turn: int) -> int | None:
         """The message to try next, once it is stored and the store is known to be ours: the oldest, or, if that was
@@ -248,6 +267,12 @@ class Alerts:
         log.info("a message was sent", target=target, message=number)
         self._show()
 
+    def _put_out(self, target: str, words: Words) -> None:
+        title, body, is_over = words
+        self._outbox[self._next_id] = _Message(target, title, body, self._state.clock_ms, is_over)
+        self._next_id += 1
+        self._keep_few(target)
+
     def _is_ours(self) -> bool:
         return self._stored_ms is not None and self._clock.elapsed_ms() - self._stored_ms < FRESH_MS
 
@@ -278,6 +303,18 @@ class Alerts:
         for each in self._outbox.values():
             waiting[each.target] += 1
         self._instruments.alerts_stand(firing, waiting)
+
+
+def alert_pieces(stored: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those of the stored pieces in which the episodes and the messages are."""
+    return {name: piece for name, piece in stored.items() if name == _STATE or name.startswith(_MESSAGE)}
+
+
+def marked_as_restored(stored: Mapping[str, bytes], at: int) -> dict[str, bytes]:
+    """The pieces of a backup of this instant, in which the monitor finds that it was restored: it does not know which
+    alerts were sent since then, and says so."""
+    kept, _ = decoded_alerts(stored)
+    return {**stored, _STATE: msgspec.json.encode(replace(kept, restored_at=at))}
 
 
 def decoded_alerts(stored: Mapping[str, bytes]) -> tuple[_Kept, dict[int, _Message]]:

@@ -77,6 +77,12 @@ class Instruments(Collector):
             ["target", "outcome"],
             registry=registry,
         )
+        self._sender_failures = Counter(
+            "lookout_alert_sender_failures_total",
+            "Times that what sends to a target could not start, or died, and was started again",
+            ["target"],
+            registry=registry,
+        )
         self._firing = 0
         self._waiting: Mapping[str, int] = {}
         self._pings = Counter(
@@ -125,11 +131,15 @@ class Instruments(Collector):
     def alert_message(self, target: str, outcome: MessageOutcome) -> None:
         self._alert_messages.labels(target, outcome).inc()
 
+    def alert_sender_failed(self, target: str) -> None:
+        self._sender_failures.labels(target).inc()
+
     def alerts_stand(self, firing: int, waiting: Mapping[str, int]) -> None:
         """So many episodes were told and go on, and so many messages wait for each target."""
         for target in waiting.keys() - self._waiting.keys():
             for outcome in get_args(MessageOutcome):  # all are there from the first on
                 self._alert_messages.labels(target, outcome)
+            self._sender_failures.labels(target)
         self._firing, self._waiting = firing, waiting
 
     def pinged(self, outcome: PingOutcome) -> None:

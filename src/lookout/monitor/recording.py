@@ -1,7 +1,10 @@
 """The observation log as the monitor writes it, in at most two files."""
 
 import os
-from errno import EEXIST
+from concurrent.futures import Future
+from contextlib import closing
+from errno import EEXIST, EWOULDBLOCK
+from fcntl import LOCK_EX, LOCK_NB, flock
 from io import FileIO
 from pathlib import Path
 from queue import Empty, Full, Queue
@@ -30,10 +33,10 @@ class Recorder:
     """Records every event, by a thread of its own: a disk that hangs, or is full, holds nobody up. What it could not
     take is a gap, after which the log begins again with a start."""
 
-    def __init__(self, file: "LogFile", before: "Recorder | None" = None) -> None:
-        """The one ``before``, whose file may be the same, writes first all that it was given."""
+    def __init__(self, file: "LogFile") -> None:
+        self.path = file.path
+        self.is_taken: Future[bool] = Future()  # by another process, when the file was first opened
         self._file = file
-        self._before = before
         self._waiting: Queue[_Noted | None] = Queue(_MOST_WAITING)
         self._is_whole = True
         self._thread = Thread(target=self._work, name="record", daemon=True)
@@ -48,6 +51,10 @@ class Recorder:
             self._is_whole = False
         else:
             self._is_whole = True
+
+    def limit(self, max_bytes: int) -> None:
+        """Begin another file when this one is larger than that."""
+        self._file.max_bytes = max_bytes
 
     def end(self) -> None:
         """End after what was recorded, without waiting for it."""
@@ -75,9 +82,7 @@ class Recorder:
             self._waiting.put(None)
 
     def _work(self) -> None:
-        if self._before is not None:
-            self._before._thread.join()
-            self._before = None
+        self.is_taken.set_result(self._file.is_taken())
         is_failing = False
         while (noted := self._waiting.get()) is not None:
             if noted.is_after_a_gap:
@@ -86,7 +91,7 @@ class Recorder:
                 self._file.append(noted.event)
             except OSError as error:
                 if not is_failing:
-                    log.error("not recorded; trying again with every event", file=self._file.name, error=error.strerror)
+                    log.error("not recorded; trying again with every event", file=str(self.path), error=error.strerror)
                 is_failing = True
             else:
                 is_failing = False
@@ -94,21 +99,31 @@ class Recorder:
 
 
 class LogFile:
-    """Appends events to a file. One that grew too large becomes the one before, and a new one begins."""
+    """Appends events to a file that no other process records to meanwhile. One that grew too large becomes the one
+    before, and a new one begins."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
-        self.name = str(path)
-        self._path = path
-        self._max_bytes = max_bytes
+        self.path = path
+        self.max_bytes = max_bytes
         self._file: FileIO | None = None
         self._is_whole = True  # no event was lost since the last start
+
+    def is_taken(self) -> bool:
+        """Open the file; whether another process records to it. What else is wrong with it is for ``append`` to say."""
+        try:
+            self._file = self._file or self._open()
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
 
     def append(self, event: Event) -> None:
         """OSError if it cannot be written; the next event tries again, and begins with a start of its own."""
         try:
             file = self._file = self._file or self._open()
-            if file.tell() > self._max_bytes:
-                file = self._begin_anew()
+            if file.tell() > self.max_bytes:
+                file = self._begin_anew(file)
             if not self._is_whole and not isinstance(event, Started):
                 _write(file, format_event(Started(event.at)))
             _write(file, format_event(event))
@@ -128,23 +143,50 @@ class LogFile:
             file.close()
 
     def _open(self) -> FileIO:
-        file = FileIO(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "r+")
-        if not _is_ours(file):
+        file = self._locked()
+        try:
+            if not _is_ours(file):
+                raise FileExistsError(EEXIST, "is no observation log; choose another file in monitor.record")
+            size = file.seek(0, os.SEEK_END)
+            whole = _end_of_last_line(file, size)
+            if whole < size:  # a crash, or a disk that was full, cut the last line off
+                file.truncate(whole)
+                file.seek(0, os.SEEK_END)
+        except OSError:
             file.close()
-            raise FileExistsError(EEXIST, "is no observation log; choose another file in monitor.record")
-        size = file.seek(0, os.SEEK_END)
-        whole = _end_of_last_line(file, size)
-        if whole < size:  # a crash, or a disk that was full, cut the last line off
-            file.truncate(whole)
-            file.seek(0, os.SEEK_END)
+            raise
         return file
 
-    def _begin_anew(self) -> FileIO:
-        self.close()
-        self._path.replace(self._path.with_name(self._path.name + ".1"))
-        self.begin_again()
-        self._file = self._open()
+    def _locked(self) -> FileIO:
+        """The file, locked until it is closed. Two that append to one log would leave one that nobody can replay."""
+        while True:
+            file = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "r+")
+            if not S_ISREG(os.fstat(file.fileno()).st_mode):
+                return file  # a device has room for several
+            try:
+                flock(file, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                raise BlockingIOError(EWOULDBLOCK, "another process records to it") from None
+            if _is_at(self.path, file):
+                return file
+            file.close()  # the one who had the lock has just renamed it
+
+    def _begin_anew(self, full: FileIO) -> FileIO:
+        """Rename a file that is full. Its lock is held until the next file is locked as well."""
+        self._file = None
+        with closing(full):
+            self.path.replace(self.path.with_name(self.path.name + ".1"))
+            self.begin_again()
+            self._file = self._open()
         return self._file
+
+
+def _is_at(path: Path, file: FileIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _is_ours(file: FileIO) -> bool:

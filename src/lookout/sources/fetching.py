@@ -4,11 +4,12 @@ secret."""
 import asyncio
 import errno
 import zlib
+from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
@@ -116,7 +117,17 @@ def _url(text: str, headers: CIMultiDict[str]) -> URL:
         url = URL(text)
     except ValueError:
         raise ProbeFailed("the address is not valid") from None
-    return url.with_user(None) if "Authorization" in headers else url
+    if url.raw_user is None and url.raw_password is None:
+        return url
+    headers.setdefault("Authorization", _basic(url))
+    return url.with_user(None)
+
+
+def _basic(url: URL) -> str:
+    """The bytes that the address stands for, as curl sends them; aiohttp would send its text in Latin-1, which servers
+    whose passwords are UTF-8 refuse."""
+    credentials = f"{url.raw_user or ''}:{url.raw_password or ''}"
+    return f"Basic {b64encode(unquote_to_bytes(credentials)).decode()}"
 
 
 async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:

@@ -1,11 +1,13 @@
 """A store backed up into a file and restored from it, whichever kind it is."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from lookout.core.instants import format_instant
-from lookout.core.pieces import Pieces, StateError
+from lookout.core.pieces import Pieces, StateError, decode_state, sealed
+from lookout.core.seal import Seal
 from lookout.core.wire import assembled_at
-from lookout.monitor.alerting import decoded_alerts
+from lookout.monitor.alerting import alert_pieces, decoded_alerts, marked_as_restored
 from lookout.monitor.running import seen_in
 from lookout.settings import Settings
 from lookout.store import sqlite
@@ -25,8 +27,9 @@ def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]
 
 
 def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> Contents:
-    """Make the store what the backup holds, all of it or nothing. StoreError if a monitor is writing to it, if the
-    backup is none or not whole, or, without ``force``, if the store holds anything."""
+    """Make the store what the backup holds, all of it or nothing, but for alerts: what was sent since stays sent.
+    StoreError if a monitor is writing to it, if the backup is none or not whole, or, without ``force``, if the store
+    holds anything."""
     snapshot = read_file(backup)
     contents = _checked(snapshot, backup)
     try:
@@ -36,10 +39,37 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     try:
         if not force:
             _check_empty(writer, settings, folder, contents)
-        writer.write(snapshot.documents, Pieces(snapshot.pieces, (), whole=True))
+        pieces = _with_later_alerts(snapshot, writer, to_somebody=bool(settings.alerts.targets))
+        writer.write(snapshot.documents, sealed(Pieces(pieces, (), whole=True), Seal()))
     finally:
         writer.close()
     return contents
+
+
+def _with_later_alerts(snapshot: Snapshot, writer: Writer, *, to_somebody: bool) -> dict[str, bytes]:
+    """The backup's pieces, with the episodes and messages of the store, if that is newer: an alert that was sent since
+    the backup needs its end. If only the backup is left, the monitor has to say that it does not know of such alerts.
+    """
+    backed_up, stored = snapshot.pieces, _usable(writer)
+    if stored is not None and _published_at(stored) > _published_at(backed_up):
+        others = {name: piece for name, piece in backed_up.items() if name not in alert_pieces(backed_up)}
+        return others | alert_pieces(stored)
+    return marked_as_restored(backed_up, _published_at(backed_up)) if to_somebody else backed_up
+
+
+def _usable(writer: Writer) -> dict[str, bytes] | None:
+    """What is stored, unless it is damaged: then it is about to be replaced for that."""
+    try:
+        stored = writer.load()
+        decoded_alerts(stored)
+        return None if decode_state(stored) is None else stored
+    except (StateError, StoreError):
+        return None
+
+
+def _published_at(pieces: Mapping[str, bytes]) -> int:
+    state = decode_state(pieces)
+    return 0 if state is None or state.history is None else state.history.reached.published_at
 
 
 def _checked(snapshot: Snapshot, name: object) -> Contents:

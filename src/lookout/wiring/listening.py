@@ -32,6 +32,14 @@ def free(address: str) -> tuple[str, int]:
     return bound_host, bound_port
 
 
+def check_free(key: str, address: str) -> tuple[str, int]:
+    """The same for the address of a key, which the error names."""
+    try:
+        return free(address)
+    except ListenError as error:
+        raise ListenError(f"{key}: {error}") from None
+
+
 def a_free_port() -> int:
     """Below those that the system gives to outgoing connections: one of them could take it before its server does. And
     above the last that browsers refuse to ask, which is 10080."""

@@ -13,13 +13,13 @@ import structlog
 from lookout.admin import process_registry
 from lookout.clock import SystemClock
 from lookout.monitor.instruments import Instruments
-from lookout.monitor.recording import LogFile, Recorder
 from lookout.monitor.running import Apply, run_monitor
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Settings
 from lookout.store.protocol import LostStoreError, Writer
 from lookout.wiring.admin import admin_port
 from lookout.wiring.process import allow_many_connections
+from lookout.wiring.record import Record
 from lookout.wiring.reloading import Reloader
 from lookout.wiring.stores import writer_of
 
@@ -31,15 +31,20 @@ log = structlog.get_logger("monitor")
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
     relative to ``folder``. With a reloader, whose settings these are, it goes by the settings in force. StoreError if
-    the store cannot be used, AdminError if the admin port cannot."""
+    the store cannot be used, AdminError if the admin port cannot, RecordTakenError if another process records to the
+    same file."""
     allow_many_connections()
     reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
+    has_stood_by = False
     try:
         while True:
-            writer = await writer_of(settings, folder)
+            writer, stood_by = await writer_of(settings, folder)
+            has_stood_by = has_stood_by or stood_by
+            now = settings if reloader is None else reloader.settings
             try:
-                await monitor_into(writer, settings if reloader is None else reloader.settings, folder, reloader)
+                await monitor_into(writer, now, folder, reloader, has_stood_by=has_stood_by)
             except LostStoreError as lost:
+                has_stood_by = True
                 log.warning("another monitor may have taken over; standing by", why=str(lost))
     finally:
         if reloading is not None:
@@ -47,27 +52,22 @@ async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = 
             await asyncio.gather(reloading, return_exceptions=True)
 
 
-async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
+async def monitor_into(
+    writer: Writer, settings: Settings, folder: Path, reloader: Reloader | None = None, *, has_stood_by: bool = False
+) -> None:
     """Run the monitor on a store that is open, and close it."""
     clock = SystemClock()
     registry = process_registry()
     instruments = Instruments(registry, clock)
-    recorder = _recorder(settings, folder)
+    record = Record(folder)
 
     @contextmanager
     def told(apply: Apply, reloader: Reloader) -> Iterator[None]:
-        recorded = settings.monitor
-
         def take(new: Settings) -> None:
-            nonlocal recorder, recorded
-            before = recorder
-            if new.monitor != recorded:
-                recorder, recorded = _recorder(new, folder, before), new.monitor
-            apply(new, recorder)
-            if before is not None and before is not recorder:
-                before.end()
+            with record.change(new.monitor) as recorder:
+                apply(new, recorder)
 
-        with reloader.telling(take, settings, instruments):
+        with reloader.telling(take, settings, instruments, lambda new: record.prepare(new.monitor)):
             yield
 
     offer = nullcontext if reloader is None else partial(told, reloader=reloader)
@@ -75,20 +75,15 @@ async def monitor_into(writer: Writer, settings: Settings, folder: Path, reloade
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
         with admin_port("admin.monitor", settings.admin.monitor, registry, instruments.readiness, reload):
-            await run_monitor(settings, writer, clock, SystemRandom(), recorder, instruments, offer)
+            if not has_stood_by:
+                await record.prepare(settings.monitor)
+            with record.change(settings.monitor) as recorder:
+                await run_monitor(settings, writer, clock, SystemRandom(), recorder, instruments, offer)
     finally:
         try:
-            await _close(writer)
+            record.close()  # before the store: who takes that over records to the same file, it may be
         finally:
-            if recorder is not None:
-                recorder.close()
-
-
-def _recorder(settings: Settings, folder: Path, before: Recorder | None = None) -> Recorder | None:
-    if not settings.monitor.record:
-        return None
-    file = LogFile(folder / settings.monitor.record, settings.monitor.record_max_mb * 1_000_000)
-    return Recorder(file, before)
+            await _close(writer)
 
 
 async def _close(writer: Writer) -> None:

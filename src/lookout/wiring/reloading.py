@@ -3,7 +3,7 @@
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -18,11 +18,13 @@ from msgspec.structs import fields, replace
 from lookout.admin import Reply
 from lookout.clock import Clock
 from lookout.config import ConfigError, read_config
+from lookout.contradictions import doubts
 from lookout.core.model import Check
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Chain, Settings
 from lookout.wiring.log import configure_log
+from lookout.wiring.record import RecordTakenError
 
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
 ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
@@ -60,6 +62,7 @@ class Reloader:
         self._one_at_a_time = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._take: Callable[[Settings], None] | None = None  # None while there is no monitor to be told
+        self._prepare: Callable[[Settings], Awaitable[None]] | None = None
         self._instruments: Instruments | None = None
 
     def for_server(self) -> Settings:
@@ -101,17 +104,22 @@ class Reloader:
 
     @contextmanager
     def telling(
-        self, take: Callable[[Settings], None], began_with: Settings, instruments: Instruments
+        self,
+        take: Callable[[Settings], None],
+        began_with: Settings,
+        instruments: Instruments,
+        prepare: Callable[[Settings], Awaitable[None]] | None = None,
     ) -> Iterator[None]:
-        """Tell a monitor of new settings meanwhile. It began with these, which may not be in force any more."""
+        """Tell a monitor of new settings meanwhile. It began with these, which may not be in force any more. It may
+        ``prepare`` for new ones first, and refuse them by RecordTakenError."""
         if self.settings is not began_with:
             take(self.settings)
         instruments.config_loaded(self.loaded_at)
-        self._take, self._instruments = take, instruments
+        self._take, self._instruments, self._prepare = take, instruments, prepare
         try:
             yield
         finally:
-            self._take = self._instruments = None
+            self._take = self._instruments = self._prepare = None
 
     async def reload(self) -> Reloaded:
         """Read the file, and apply it if nothing is wrong with it."""
@@ -120,6 +128,7 @@ class Reloader:
                 new = await self._read()
                 self._check_buckets(new)
                 self._check_that_something_is_watched(new)
+                await self._let_prepare(new)
             except ConfigError as error:
                 reloaded = Reloaded(str(self._path), "refused", tuple(error.problems))
                 for problem in reloaded.problems:
@@ -151,6 +160,13 @@ class Reloader:
         if self.settings.asked() and not new.asked():
             raise ConfigError(self._path, ["names nothing to watch; restart the monitor if that is meant"])
 
+    async def _let_prepare(self, new: Settings) -> None:
+        try:
+            if self._prepare is not None:
+                await self._prepare(new)
+        except RecordTakenError as taken:
+            raise ConfigError(self._path, [str(taken)]) from None
+
     def _apply(self, new: Settings) -> Reloaded:
         old = self.settings
         in_force = replace(
@@ -167,7 +183,13 @@ class Reloader:
         log.info("reloaded", added=reloaded.added, removed=reloaded.removed, changed=reloaded.changed)
         for key in reloaded.needs_restart:
             log.warning("not applied: needs a restart", key=key)
+        log_doubts(in_force)
         return reloaded
+
+
+def log_doubts(settings: Settings) -> None:
+    for doubt in doubts(settings):
+        log.warning("the configuration is allowed, but may not be what is wanted", doubt=doubt)
 
 
 def _is_one_file(one: Path, other: Path) -> bool:

@@ -25,7 +25,7 @@ from lookout.config import ConfigError, read_config
 from lookout.host_port import written
 from lookout.settings import Settings
 from lookout.wiring.admin import admin_port
-from lookout.wiring.listening import ListenError, free
+from lookout.wiring.listening import ListenError, check_free
 from lookout.wiring.log import LIBRARIES, configure_log
 from lookout.wiring.process import WRONG_USE, allow_many_connections
 from lookout.wiring.stores import reader_of
@@ -45,7 +45,7 @@ def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals])
     StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
     """
     reader_of(settings, folder).close()
-    host, port = _free(settings.server.listen)
+    host, port = check_free("server.listen", settings.server.listen)
     allow_many_connections()
     clock, workers = SystemClock(), settings.server.workers
     limiter, counts = _limiter(settings, workers), Counts(workers)
@@ -101,13 +101,6 @@ def asgi() -> AsgiApplication:
     configure_log(settings.log)
     front = front_of(settings, path.absolute().parent, _limiter(settings, 1), Counts(1))
     return AsgiApplication(front, Follower(front))
-
-
-def _free(address: str) -> tuple[str, int]:
-    try:
-        return free(address)
-    except ListenError as error:
-        raise ListenError(f"server.listen: {error}") from None
 
 
 def _limiter(settings: Settings, workers: int) -> Limiter | None:

@@ -21,9 +21,9 @@ _LEFT_TO_THE_WRITER_S: Final = 6.0
 log = structlog.get_logger("store")
 
 
-async def writer_of(settings: Settings, folder: Path) -> Writer:
-    """The monitor's side; waits for another monitor on the same store to end, and for a store that does not answer.
-    Paths are relative to ``folder``."""
+async def writer_of(settings: Settings, folder: Path) -> tuple[Writer, bool]:
+    """The monitor's side, and whether it had to be waited for: another monitor on the same store may have to end, and a
+    store may not answer. Paths are relative to ``folder``."""
     open_writer = _writers(settings, folder)
     told = ""
     was_away = False
@@ -34,7 +34,7 @@ async def writer_of(settings: Settings, folder: Path) -> Writer:
                     await thread.call(partial(_reach, settings, folder))
                     await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
                 was_away = False
-                return await _made(thread, open_writer)
+                return await _made(thread, open_writer), told != ""
             except StoreBusyError as error:
                 if told != "busy":
                     log.info("waiting for the other monitor to end", why=str(error))

@@ -14,6 +14,7 @@ import structlog
 
 from lookout.admin import AdminError
 from lookout.settings import Settings
+from lookout.wiring.listening import check_free
 from lookout.wiring.monitor import monitor
 from lookout.wiring.process import WRONG_USE
 from lookout.wiring.reloading import Reloader
@@ -45,7 +46,7 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
     """Both, until this is cancelled, the monitor ends or the server cannot be run. Paths in the settings are relative
     to ``folder``. A server that dies is started again: that is nothing that the monitor should suffer from. With a
     reloader, whose settings these are, the monitor goes by those in force, and so does a server started later.
-    AdminError if an admin port is where something else of theirs listens."""
+    AdminError or ListenError, before anything is probed or stored, if an address cannot be listened on."""
     _check_addresses(settings)
     monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
     in_force = (lambda: settings) if reloader is None else reloader.for_server
@@ -61,12 +62,17 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
 
 
 def _check_addresses(settings: Settings) -> None:
-    """For here alone: a monitor and a server on machines of their own may have the same ones."""
+    """For here alone: a monitor and a server on machines of their own may have the same ones. The server looks again
+    when it begins, but by then the monitor probes and writes."""
     admin = settings.admin
     ours = {"server.listen": settings.server.listen, "admin.monitor": admin.monitor, "admin.server": admin.server}
     for (other, taken), (key, address) in combinations(ours.items(), 2):
         if address == taken != "" and not address.endswith(":0"):
             raise AdminError(f"{key}: has to be another address than {other}: lookout run listens on both")
+    # Not admin.monitor: until the store is ours, the monitor that has it may listen there.
+    check_free("server.listen", settings.server.listen)
+    if admin.server:
+        check_free("admin.server", admin.server)
 
 
 async def _keep_serving(in_force: Callable[[], Settings], folder: Path) -> None:

@@ -43,12 +43,15 @@ def test_everything_wrong_with_a_bad_file_is_told_in_these_words(path: Path) -> 
 
 
 @pytest.mark.parametrize("path", GOOD, ids=words)
-def test_a_good_file_is_ok(path: Path) -> None:
-    assert check_config(path) == (0, "ok\n", "")
+def test_a_good_file_is_ok_and_warned_of_in_the_words_beside_it(path: Path) -> None:
+    beside = path.with_suffix(".txt")
+    warnings = beside.read_text(encoding="utf-8").splitlines() if beside.exists() else []
+    assert check_config(path) == (0, "ok\n", "".join(f"lookout: warning: {path}: {each}\n" for each in warnings))
 
 
 def test_every_bad_file_has_its_words_and_all_words_have_their_file() -> None:
     assert sorted((FOLDER / "bad").glob("*.txt")) == [path.with_suffix(".txt") for path in BAD]
+    assert {path.with_suffix(".toml") for path in (FOLDER / "good").glob("*.txt")} <= set(GOOD)
     assert {path.suffix for folder in ("bad", "good") for path in (FOLDER / folder).iterdir()} == {".toml", ".txt"}
 
 

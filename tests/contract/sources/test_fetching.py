@@ -1,7 +1,9 @@
 """Whatever an upstream does on the wire ends in time, as bytes or as a short reason; over real sockets."""
 
 import asyncio
+import base64
 import gzip
+import shutil
 import socket
 import time
 import zlib
@@ -237,6 +239,33 @@ def test_credentials_are_sent_and_cookies_are_not_kept() -> None:
     assert first.headers["authorization"] == "Basic dXNlcjp3b3Jk"
     assert second.headers["authorization"] == "Bearer key"
     assert first.headers["accept-encoding"] == "gzip"
+
+
+CREDENTIALS = {
+    "plain": ("user:word", b"user:word"),
+    "a password of UTF-8 as it is": ("user:pä", "user:pä".encode()),
+    "a password of UTF-8 percent-encoded": ("user:p%C3%A4", "user:pä".encode()),
+    "a password of Latin-1": ("user:p%E4", b"user:p\xe4"),
+    "a user outside of Latin-1": ("ж:€", "ж:€".encode()),
+    "what separates the parts of an address": ("us%40er:p%3Aa%2Fb%25c", b"us@er:p:a/b%c"),
+    "a user alone": ("token", b"token:"),
+    "a password alone": (":word", b":word"),
+}
+
+
+@pytest.mark.parametrize(("written", "sent"), CREDENTIALS.values(), ids=CREDENTIALS)
+def test_credentials_in_an_address_are_sent_as_curl_sends_them(written: str, sent: bytes) -> None:
+    async def converse() -> list[Asked]:
+        async with answering(lambda _: (200, b"{}")) as (url, asked):
+            address = url.replace("http://", f"http://{written}@")
+            await ask(address)
+            if curl := shutil.which("curl"):
+                process = await asyncio.create_subprocess_exec(curl, "-s", address, stdout=asyncio.subprocess.DEVNULL)
+                assert await process.wait() == 0
+            return asked
+
+    for each in asyncio.run(converse()):
+        assert each.headers["authorization"] == f"Basic {base64.b64encode(sent).decode()}"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""Alerts across a restore: an alert that was sent gets its end, or people hear that nobody knows of it."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lookout.config import read_config
+from lookout.core.alerting import Rule, Rules
+from lookout.core.model import Status
+from lookout.core.pieces import Pieces, decode_state, encode_changes, sealed
+from lookout.core.seal import Seal
+from lookout.monitor.alerting import Alerts, Telling
+from lookout.monitor.instruments import Instruments
+from lookout.settings import Settings
+from lookout.store.backup import read_file
+from lookout.store.sqlite import open_writer
+from lookout.wiring.backup import back_up, restore
+from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.integration.planted import a_fresh_ledger
+from tests.unit.api.fakes import SetClock
+
+RULE: Final = Rule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, ("ops",))
+TELLING: Final = Telling(Rules((RULE,), 0, MINUTE), {"ops": "address"}, HOUR)
+ENDED: Final = "Lookout: messaging recovered"
+RESTORED: Final = "Lookout: restored from a backup"
+
+
+class Monitor:
+    """What a monitor does with alerts, on a real store; nobody sends them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "lookout.db"
+        stored = {}
+        if self._file.exists():
+            with closing(open_writer(self._file)) as writer:
+                stored = writer.load()
+        self._known = set(stored)
+        self._alerts = Alerts(TELLING, stored, SetClock(), Instruments(CollectorRegistry(), SetClock()))
+        self._alerts.start()
+
+    def publish(self, at: int, *statuses: Status) -> list[str]:
+        """Publish these statuses, a second apart; the messages that this makes."""
+        for n, status in enumerate(statuses):
+            self._alerts.published(at + n * SECOND, [a_row(status)])
+        pieces = self._alerts.pieces(whole=True).put
+        new = sorted(name for name in pieces if name.startswith("alerts/") and name not in self._known)
+        self._known.update(new)
+        self._write(at + len(statuses) * SECOND)
+        return [json.loads(pieces[name])["title"] for name in new]
+
+    def _write(self, at: int) -> None:
+        ledger = a_fresh_ledger(at)
+        put = encode_changes(ledger.changes()).put | self._alerts.pieces(whole=True).put
+        with closing(open_writer(self._file)) as writer:
+            documents = {"live": ledger.live(), "history": ledger.history()}
+            writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))  # type: ignore[arg-type]
+
+
+def a_place(folder: Path, alerts: str = '[alerts.targets]\nops = "json://127.0.0.1:9"\n[[alerts.rules]]\n') -> Settings:
+    folder.mkdir()
+    sources = '[messaging]\nurl = "http://127.0.0.1:9"\n'
+    (folder / "lookout.toml").write_text(f'{sources}[admin]\nmonitor = ""\nserver = ""\n{alerts}')
+    return read_config(folder / "lookout.toml")
+
+
+def gone(folder: Path) -> None:
+    for path in folder.glob("lookout.db*"):
+        path.unlink()
+
+
+def damaged(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "lookout.db")) as connection:
+        connection.executescript("UPDATE pieces SET piece = CAST('[[' AS BLOB) WHERE name = 'alerts'")
+
+
+def untouched(_: Path) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "harm", "expected"),
+    [
+        pytest.param(
+            ("current",), ("unavailable",), untouched, [ENDED], id="an alert sent since the backup gets its end"
+        ),
+        pytest.param(
+            ("unavailable",), ("unavailable",), untouched, [ENDED], id="an alert sent before the backup gets its end"
+        ),
+        pytest.param(
+            ("unavailable",), ("current",), untouched, [], id="an end that was sent since the backup is not sent again"
+        ),
+        pytest.param(("current",), ("current",), untouched, [], id="a quiet night stays quiet"),
+        pytest.param(("current",), ("unavailable",), gone, [RESTORED], id="of a lost store nobody knows what it sent"),
+        pytest.param(("unavailable",), ("unavailable",), gone, [RESTORED, ENDED], id="but what the backup knows"),
+        pytest.param(("current",), ("unavailable",), damaged, [RESTORED], id="a damaged store is not believed"),
+    ],
+)
+def test_a_restored_older_backup_leaves_no_alert_without_its_end(
+    before: tuple[Status, ...],
+    after: tuple[Status, ...],
+    harm: Callable[[Path], None],
+    expected: list[str],
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "a"
+    settings = a_place(folder)
+    first = Monitor(folder)
+    first.publish(NOON, *before)
+    back_up(settings, folder, folder / "out.db")
+    first.publish(NOON + HOUR, *after)
+    harm(folder)
+    restore(settings, folder, folder / "out.db", force=True)
+    assert decode_state(read_file(folder / "lookout.db").pieces) is not None  # under a seal that holds
+    assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == expected
+    assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
+
+
+def test_a_newer_backup_brings_its_own_alerts_and_says_that_it_may_lack_some(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    settings = a_place(folder)
+    first = Monitor(folder)
+    first.publish(NOON, "current")
+    back_up(settings, folder, folder / "older.db")
+    first.publish(NOON + HOUR, "unavailable")
+    back_up(settings, folder, folder / "newer.db")
+    gone(folder)
+    for backup in ("older.db", "newer.db"):
+        restore(settings, folder, folder / backup, force=True)
+    assert Monitor(folder).publish(NOON + 2 * HOUR, "current") == [RESTORED, ENDED]
+
+
+def test_where_nobody_is_alerted_a_restored_store_is_what_the_backup_is(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    settings = a_place(folder, alerts="")
+    Monitor(folder).publish(NOON, "current")
+    back_up(settings, folder, folder / "out.db")
+    gone(folder)
+    restore(settings, folder, folder / "out.db", force=False)
+    assert read_file(folder / "lookout.db") == read_file(folder / "out.db")
