@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.core.log import Event, Started, Stopped
+from lookout.core.log import Event, Started, Stopped, Unread
 from lookout.monitor.recording import LogFile
 from lookout.replay import read_log
 from lookout.settings import Monitor
@@ -18,7 +18,7 @@ from tests.builders import NOON
 from tests.waiting import until
 
 
-def events_in(path: Path) -> list[Event]:
+def events_in(path: Path) -> list[Event | Unread]:
     with path.open("rb") as lines:
         return [event for _, event in read_log(lines, [])]
 
