@@ -35,7 +35,7 @@ def configured(scene: Scene) -> Settings:
         indexer=_indexers(layout, "indexer", gone),
         hosted_indexer=_indexers(layout, "hosted-indexer", gone),
         messaging=None if "messaging" in gone else Messaging(_URL),
-        broadcasters=None if "broadcasters" in gone else Broadcasters(_URL, broadcasters),
+        broadcasters=None if "broadcasters" in gone else Broadcasters(_URL, broadcasters, via="relay"),
         policy=Policy(heartbeat_s=8) if "heartbeat" in gone else Policy(),
         alerts=_alerts(scene, gone),
     )

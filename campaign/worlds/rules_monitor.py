@@ -202,7 +202,7 @@ class AgreesOnHeads(Rule):
         if any(54_000 < self.scene.ms - ms < 66_000 for ms, _ in answers):
             return  # too near to a minute to say: a clock may be slewed
         eligible = [reading for ms, reading in answers if self.scene.ms - ms <= 60_000]
-        if event.reading.height not in self._possible(endpoints, eligible):
+        if event.reading.height not in self._possible(event.chain_id, eligible):
             heights = [reading.height for reading in eligible]
             self.broken(f"took {event.reading.height} for the head of {event.chain_id} when {heights} was said")
         if not any(
@@ -210,13 +210,18 @@ class AgreesOnHeads(Rule):
         ):
             self.broken(f"the head of {event.chain_id} is not of the instant of its own answer")
 
-    def _possible(self, endpoints: int, eligible: list[Reading]) -> set[int]:
+    def _possible(self, chain_id: int, eligible: list[Reading]) -> set[int]:
+        """The heights that can be the head. What is near is not asked for exactly: the pace is another rule's."""
         heights = sorted((reading.height for reading in eligible), reverse=True)
-        if endpoints > 2:
+        if self.scene.sim.endpoints(chain_id) > 2:
             return set(heights[1:2])
-        newest = max((reading.block_at for reading in eligible), default=0)
-        later = {reading.height for reading in eligible if reading.block_at == newest}
-        return {*heights[-1:], *(later if max(heights, default=0) - min(heights, default=0) > 10 else ())}
+        if len(eligible) < 2 or heights[0] - heights[1] <= 10:
+            return set(heights[-1:])
+        earlier, later = sorted(eligible, key=lambda reading: reading.block_at)
+        synced = {later.height} if later.block_at - earlier.block_at > 600_000 else set()
+        (chain,) = (each for each in self.scene.script.layout if each.chain_id == chain_id)
+        is_far = (heights[0] - heights[1]) * chain.block_ms > 4 * 600_000
+        return synced if is_far else {*synced, heights[-1]}
 
     def judged(self, event: s.Judged) -> None:
         chain_id, now_ms = event.seen.row.check.chain_id, self.scene.ms
@@ -338,6 +343,8 @@ class RightAgainSoon(Rule):
 
     def judged(self, event: s.Judged) -> None:
         check = event.seen.row.check
+        if check in event.life.plan.monitored:
+            self._hold(event.life, check)
         self._judged[event.life.serial, check] = event.seen.ms, event.seen.row.reason == "unreachable"
 
     def answered(self, event: s.Answered) -> None:
@@ -346,16 +353,19 @@ class RightAgainSoon(Rule):
             self._excused_ms.update(dict.fromkeys(event.checks, self.scene.ms + wait_ms))
 
     def published(self, event: s.Published) -> None:
-        life, now_ms = event.life, self.scene.ms
-        for check in life.plan.monitored:
-            began_ms = max(life.began_ms or 0, self._since_ms.get((life.serial, check), 0))
-            if now_ms - began_ms <= 14_500 or now_ms < self._excused_ms.get(check, 0):
-                continue
-            judged_ms, failed = self._judged.get((life.serial, check), (-1, False))
-            if judged_ms < began_ms:
-                self.broken(f"{check} has no new row {now_ms - began_ms} ms after the beginning")
-            if now_ms - judged_ms > (134_000 if failed else 44_000):
-                self.broken(f"the row of {check} is {now_ms - judged_ms} ms old")
+        for check in event.life.plan.monitored:
+            self._hold(event.life, check)
+
+    def _hold(self, life: s.Life, check: Check) -> None:
+        now_ms = self.scene.ms
+        began_ms = max(life.began_ms or 0, self._since_ms.get((life.serial, check), 0))
+        if now_ms - began_ms <= 14_500 or now_ms < self._excused_ms.get(check, 0):
+            return
+        judged_ms, failed = self._judged.get((life.serial, check), (-1, False))
+        if judged_ms < began_ms:
+            self.broken(f"{check} has no new row {now_ms - began_ms} ms after the beginning")
+        if now_ms - judged_ms > (134_000 if failed else 44_000):
+            self.broken(f"the row of {check} is {now_ms - judged_ms} ms old")
 
 
 def replaced(scene: s.Scene, event: s.Reloaded) -> set[str]:
