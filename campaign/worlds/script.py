@@ -38,7 +38,7 @@ FaultKind = Literal[
     "send-unanswered",  # a target accepts, and it looks as if it had not
     "restart",  # of a server
     "read-fails",
-    "read-hangs",
+    "read-hangs",  # of the live report, or with `size` 1 of the history
     "damaged",  # a document's bytes are not what was written
     "lags",  # a server's store is what it was `size` ms ago
     "empty",  # a server's store has no documents
@@ -146,9 +146,9 @@ def _fault(kind: FaultKind, at_ms: int, script: Script, chance: Random) -> Fault
             of, size = chance.choice([*sources, *chains, *others]), chance.randrange(30)
         case "send-fails" | "send-hangs" | "send-unanswered":
             of, size = chance.choice(TARGETS), chance.randrange(2)
-        case "restart" | "read-fails" | "read-hangs" | "lags" | "empty" | "offline":
+        case "restart" | "read-fails" | "lags" | "empty" | "offline":
             of = str(chance.randrange(script.servers))
-        case "damaged":
+        case "damaged" | "read-hangs":
             of, size = str(chance.randrange(script.servers)), chance.randrange(2)
     if kind in ("read-fails", "read-hangs", "lags", "empty", "damaged"):
         of = of or str(chance.randrange(script.servers))
