@@ -12,7 +12,7 @@ import msgspec
 from lookout.core.pieces import StateError, decode_state
 from lookout.core.wire import Document, HistoryReport, LiveReport, assembled_at, etag
 from lookout.store.protocol import DocumentName, StoreError
-from lookout.store.sqlite import APPLICATION_ID, bring_up_to_date, check_version, identity, told
+from lookout.store.sqlite_file import APPLICATION_ID, bring_up_to_date, check_version, identity, told
 
 _BUSY_S: Final = 5.0
 _NAMES: Final[tuple[DocumentName, ...]] = get_args(DocumentName)
