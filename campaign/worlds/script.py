@@ -43,6 +43,8 @@ FaultKind = Literal[
     "lags",  # a server's store is what it was `size` ms ago
     "empty",  # a server's store has no documents
     "offline",  # a server cannot be reached
+    "file-removed",  # the SQLite store's; with `size` 1 all that is beside it, too, but the lock
+    "lock-removed",  # by which monitors on a SQLite file are kept apart; with `size` 1 the file, too
 ]
 
 
@@ -100,8 +102,8 @@ def draw(seed: int, kinds: tuple[FaultKind, ...] | None = None) -> Script:
 
 def _faults(script: Script, kinds: tuple[FaultKind, ...] | None, chance: Random) -> Iterator[Fault]:
     drawn = chance.sample(_DRAWN, chance.randrange(0, 11)) if kinds is None else list(kinds)
-    if script.store == "sqlite":
-        drawn = [kind for kind in drawn if kind not in ("session-lost", "set-back", "lags", "empty", "damaged")]
+    others = ("session-lost", "set-back", "lags", "empty", "damaged") if script.store == "sqlite" else _SQLITE
+    drawn = [kind for kind in drawn if kind not in others]
     per_hour = _magnitude(chance, 1, 40) if kinds is None else 20
     for kind in drawn:
         at_ms = chance.expovariate(per_hour) * _HOUR
@@ -110,6 +112,7 @@ def _faults(script: Script, kinds: tuple[FaultKind, ...] | None, chance: Random)
             at_ms += chance.expovariate(per_hour) * _HOUR
 
 
+_SQLITE: Final = ("file-removed", "lock-removed")
 _DRAWN: Final[list[FaultKind]] = list(FaultKind.__args__)  # type: ignore[attr-defined]
 
 
@@ -137,6 +140,8 @@ def _fault(kind: FaultKind, at_ms: int, script: Script, chance: Random) -> Fault
             size = int(_magnitude(chance, 100, 20_000))
         case "session-lost":
             lasts_ms = 0
+        case "file-removed" | "lock-removed":
+            lasts_ms, size = 0, chance.randrange(2)
         case "set-back" | "lags":
             size = int(_magnitude(chance, 1_000, _HOUR))
         case "without":
