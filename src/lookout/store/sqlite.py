@@ -19,13 +19,14 @@ import structlog
 from lookout.core.pieces import Pieces, merge
 from lookout.core.wire import Document
 from lookout.store.file_lock import FileLock
-from lookout.store.protocol import DocumentName, LostStoreError, StoreBusyError, StoreError
+from lookout.store.protocol import DocumentName, LostStoreError, Snapshot, StoreBusyError, StoreError
 from lookout.store.sqlite_file import (
     BUSY_S,
     REMEDY,
     Identity,
     identities,
     prepare,
+    read_all,
     remove_beside,
     told,
     version_of,
@@ -64,8 +65,7 @@ class SqliteWriter:
         self._files: tuple[Identity, ...] | None = None
         self._mode = _OWNERS_ALONE
         self._at = _NOBODY
-        self._documents: dict[DocumentName, Document] = {}
-        self._known = Pieces({}, (), whole=True)
+        self._known = Snapshot({}, {})
 
     def open(self) -> None:
         """Become the writer; StoreBusyError if another one is."""
@@ -77,9 +77,7 @@ class SqliteWriter:
                     epoch = _position(connection).epoch + 1 + secrets.randbelow(_LARGEST_STEP)
                     self._at = _Position(epoch, 0)
                     _put_position(connection, self._at)
-                    rows = connection.execute("SELECT * FROM documents")
-                    self._documents = {name: Document(*row) for name, *row in rows}
-                    self._known = Pieces(_pieces(connection), (), whole=True)
+                    self._known = read_all(connection)
                 self._mode = S_IMODE(self._path.stat().st_mode)
             except BaseException:
                 self.close()
@@ -87,21 +85,21 @@ class SqliteWriter:
 
     def load(self) -> dict[str, bytes]:
         with told(self._path, REMEDY), self._used() as connection, _transaction(connection):
-            return _pieces(connection) if self._is_as_left(connection) else dict(self._known.put)
+            return read_all(connection).pieces if self._is_as_left(connection) else dict(self._known.pieces)
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with told(self._path, REMEDY), self._used() as connection:
             wrote = self._at._replace(writes=self._at.writes + 1)
-            all_documents, all_pieces = {**self._documents, **documents}, merge(self._known, pieces)
+            known = merge(Pieces(self._known.pieces, (), whole=True), pieces)
+            everything = Snapshot({**self._known.documents, **documents}, known.put)
             with _transaction(connection):
                 is_as_left = self._is_as_left(connection)
                 if is_as_left:
                     _write(connection, documents, pieces)
                 else:
-                    _write(connection, all_documents, all_pieces)
+                    _write(connection, everything.documents, Pieces(everything.pieces, (), whole=True))
                 _put_position(connection, wrote)
-            self._at, self._documents = wrote, all_documents
-            self._known = Pieces(all_pieces.put, (), whole=True)
+            self._at, self._known = wrote, everything
         if not is_as_left:
             log.warning("the store was not as it was left; everything known was written into it", file=str(self._path))
 
@@ -224,10 +222,6 @@ class SqliteReader:
             # What is beside the file may be there only since it was opened.
             self._connection, self._opened, self._version = connection, (there[0], *identities(self._path)[1:]), None
         return self._connection
-
-
-def _pieces(connection: sqlite3.Connection) -> dict[str, bytes]:
-    return dict(connection.execute("SELECT name, piece FROM pieces"))
 
 
 def _position(connection: sqlite3.Connection) -> _Position:

@@ -8,7 +8,8 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Final
 
-from lookout.store.protocol import StoreError
+from lookout.core.wire import Document
+from lookout.store.protocol import Snapshot, StoreError
 
 APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
 BUSY_S: Final = 5.0
@@ -16,7 +17,7 @@ REMEDY: Final = "; put a copy of it back, or move it away to begin a new store"
 # A log ahead that grows until the disk is full leaves the file no room to take it in. Both are small, therefore, and
 # still larger than most publications.
 LARGEST_WAL_BYTES: Final = 512 * 1024
-_CHECKPOINT_PAGES: Final = 100
+CHECKPOINT_PAGES: Final = 100
 _BESIDE: Final = ("-wal", "-shm")
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _NO_TEXT: Final = "Could not decode to UTF-8"  # which Python says, and SQLite has no code for
@@ -39,6 +40,11 @@ SCHEMA_VERSION: Final = len(STEPS)
 
 # Which file has a name, by device and number; None if there is none.
 Identity = tuple[int, int] | None
+
+
+def read_all(connection: sqlite3.Connection) -> Snapshot:
+    documents = {name: Document(*row) for name, *row in connection.execute("SELECT * FROM documents")}
+    return Snapshot(documents, dict(connection.execute("SELECT name, piece FROM pieces")))
 
 
 def prepare(path: Path, mode: int) -> sqlite3.Connection:
@@ -95,7 +101,7 @@ def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
     if mode != "wal":
         raise StoreError(f"{path}: this file system does not bear write-ahead logging")
     connection.execute(f"PRAGMA journal_size_limit = {LARGEST_WAL_BYTES}")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
 
 def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequence[str] = STEPS) -> None:
