@@ -15,10 +15,10 @@ from campaign.crashes.story import EMPTY, Stored, Teller
 from campaign.crashes.strace import CHANGING, LOOKING, Ran, count, need_strace, run_traced, run_victim
 from campaign.crashes.victim import FILE, REAL
 from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.store.sqlite_file import CHECKPOINT_PAGES
 from tests.builders import NOON, SECOND
 
 FRAME: Final = 24 + 4096
-_CHECKPOINT_FRAMES: Final = 1000  # of SQLite's own accord
 _ALL_READS: Final = 30
 _SHORT_EVERY: Final = 500  # neither a page nor a frame is a multiple of it
 
@@ -27,7 +27,7 @@ class Scene(NamedTuple):
     """Where a victim begins, and what it lives through."""
 
     lives: tuple[int, ...]
-    is_full: bool  # a log is there, so long that the first publication makes SQLite write it back
+    is_full: bool  # a log is there, as long as it becomes, which is written back first
     is_read: bool  # by a server, from before the victim begins
 
     @property
@@ -110,7 +110,7 @@ def fill_the_log(folder: Path) -> Stored:
             teller = Teller({})
             teller.start(NOON)
             longest = 0
-            while not log.exists() or log.stat().st_size + longest < _CHECKPOINT_FRAMES * FRAME:
+            while not log.exists() or log.stat().st_size + longest < CHECKPOINT_PAGES * FRAME:
                 before = log.stat().st_size if log.exists() else 0
                 publication = teller.publication(number, NOON + 30 * SECOND * number)
                 writer.write(*publication)

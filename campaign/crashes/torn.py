@@ -75,9 +75,9 @@ def scenes() -> dict[str, Scene]:
     with tempfile.TemporaryDirectory(prefix="lookout-torn-") as name:
         told = list(publications())
         first, second = told[:5], told[5:]
-        new = _scene(Path(name) / "new", (EMPTY, EMPTY), first)  # making the tables is a transaction, too
+        new = _scene(Path(name) / "new", (EMPTY, EMPTY), first)  # raising the epoch is a transaction, too
         # Closing writes the log back and removes it, so that the second life begins with a log of its own.
-        resumed = _scene(Path(name) / "new", (first[-1][1],), second)
+        resumed = _scene(Path(name) / "new", (first[-1][1], first[-1][1]), second)
         path = Path(name) / "anew" / FILE
         path.parent.mkdir()
         with closing(open_writer(path)) as writer, closing(SqliteReader(path)) as reader:

@@ -16,7 +16,13 @@ from campaign.worlds.rules_monitor import (
     SurvivesBugs,
 )
 from campaign.worlds.rules_rows import ComparesWithHeads, LastSuccessIsKept, NothingUnseen, ReportIsRight, RowsFollow
-from campaign.worlds.rules_serving import GreenOnlyWhileItIs, OneTagOneBody, OneWriter, ServersHoldOn
+from campaign.worlds.rules_serving import (
+    GreenOnlyWhileItIs,
+    OneTagOneBody,
+    OneWriter,
+    ServersHoldOn,
+    StoresAgainSoon,
+)
 
 
 def all_rules() -> list[Rule]:
@@ -40,6 +46,7 @@ def all_rules() -> list[Rule]:
         EndedBucketsStay(),
         HistoryIsTheCount(),
         OneWriter(),
+        StoresAgainSoon(),
         OneTagOneBody(),
         ServersHoldOn(),
         GreenOnlyWhileItIs(),

@@ -15,6 +15,7 @@ from lookout_reader.status import effective_status
 _TAG: Final = re.compile(r'"[!#-~]{16}"')
 # A look every 2.5 s, at the latest, and a reading every 15 s even if nothing seems to have changed.
 _NOTICED_MS: Final = 15_000 + 4 * 2_500
+_STORED_AGAIN_MS: Final = 15_000
 
 
 class OneWriter(Rule):
@@ -27,6 +28,8 @@ class OneWriter(Rule):
         self._last: s.Publication | None = None
 
     def written(self, event: s.Written) -> None:
+        if self.scene.emptied_ms == self.scene.ms:
+            self._overtaken.clear()
         if event.life in self._overtaken:
             self.broken(f"{event.life.name} wrote after it was overtaken")
         if event.life.process.dead:
@@ -41,6 +44,24 @@ class OneWriter(Rule):
             return  # two machines that do not agree about the time
         if back_ms < last.ms:
             self.broken(f"generatedAt went back by {last.at - event.publication.at} ms")
+
+
+class StoresAgainSoon(Rule):
+    """A monitor whose store failed stores again soon after what was wrong with it is over, and nobody has to help."""
+
+    clauses = ("M5", "M7")
+
+    def __init__(self) -> None:
+        self._refused_since_ms: dict[s.Life, int] = {}
+
+    def stored(self, event: s.Stored) -> None:
+        fails = self.scene.active("write-fails") or self.scene.active("answer-lost")
+        if event.ok or fails:
+            self._refused_since_ms.pop(event.life, None)
+            return
+        refused_ms = self.scene.ms - self._refused_since_ms.setdefault(event.life, self.scene.ms)
+        if refused_ms > _STORED_AGAIN_MS:
+            self.broken(f"nothing could be stored for {refused_ms} ms, though nothing is wrong with the store")
 
 
 class OneTagOneBody(Rule):

@@ -38,12 +38,14 @@ FaultKind = Literal[
     "send-unanswered",  # a target accepts, and it looks as if it had not
     "restart",  # of a server
     "read-fails",
-    "read-hangs",
+    "read-hangs",  # of the live report, or with `size` 1 of the history
     "damaged",  # a document's bytes are not what was written
     "lags",  # a server's store is what it was `size` ms ago
     "empty",  # a server's store has no documents
     "offline",  # a server cannot be reached
     "no-thread",  # what sends to a target finds no thread to begin with
+    "file-removed",  # the SQLite store's; with `size` 1 all that is beside it, too, but the lock
+    "lock-removed",  # by which monitors on a SQLite file are kept apart; with `size` 1 the file, too
 ]
 
 
@@ -101,8 +103,8 @@ def draw(seed: int, kinds: tuple[FaultKind, ...] | None = None) -> Script:
 
 def _faults(script: Script, kinds: tuple[FaultKind, ...] | None, chance: Random) -> Iterator[Fault]:
     drawn = chance.sample(_DRAWN, chance.randrange(0, 11)) if kinds is None else list(kinds)
-    if script.store == "sqlite":
-        drawn = [kind for kind in drawn if kind not in ("session-lost", "set-back", "lags", "empty", "damaged")]
+    others = ("session-lost", "set-back", "lags", "empty", "damaged") if script.store == "sqlite" else _SQLITE
+    drawn = [kind for kind in drawn if kind not in others]
     per_hour = _magnitude(chance, 1, 40) if kinds is None else 20
     for kind in drawn:
         at_ms = chance.expovariate(per_hour) * _HOUR
@@ -111,6 +113,7 @@ def _faults(script: Script, kinds: tuple[FaultKind, ...] | None, chance: Random)
             at_ms += chance.expovariate(per_hour) * _HOUR
 
 
+_SQLITE: Final = ("file-removed", "lock-removed")
 _DRAWN: Final[list[FaultKind]] = list(FaultKind.__args__)  # type: ignore[attr-defined]
 
 
@@ -138,6 +141,8 @@ def _fault(kind: FaultKind, at_ms: int, script: Script, chance: Random) -> Fault
             size = int(_magnitude(chance, 100, 20_000))
         case "session-lost":
             lasts_ms = 0
+        case "file-removed" | "lock-removed":
+            lasts_ms, size = 0, chance.randrange(2)
         case "set-back" | "lags":
             size = int(_magnitude(chance, 1_000, _HOUR))
         case "without":
@@ -147,9 +152,9 @@ def _fault(kind: FaultKind, at_ms: int, script: Script, chance: Random) -> Fault
             of, size = chance.choice([*sources, *chains, *others]), chance.randrange(30)
         case "send-fails" | "send-hangs" | "send-unanswered" | "no-thread":
             of, size = chance.choice(TARGETS), chance.randrange(2)
-        case "restart" | "read-fails" | "read-hangs" | "lags" | "empty" | "offline":
+        case "restart" | "read-fails" | "lags" | "empty" | "offline":
             of = str(chance.randrange(script.servers))
-        case "damaged":
+        case "damaged" | "read-hangs":
             of, size = str(chance.randrange(script.servers)), chance.randrange(2)
     if kind in ("read-fails", "read-hangs", "lags", "empty", "damaged"):
         of = of or str(chance.randrange(script.servers))

@@ -34,13 +34,14 @@ class Told:
         self._life = life
         self.killed = False
         self.hanging: threading.Event | None = None
+        self.hangs_in: DocumentName = "live"
         self.hangs = threading.Event()
 
     def changed(self) -> bool:
         return self._real.changed()
 
     def read(self, name: DocumentName) -> Document | None:
-        if self.hanging is not None:
+        if self.hanging is not None and name == self.hangs_in:
             self.hangs.set()
             self.hanging.wait()
         if self.killed:
@@ -101,6 +102,7 @@ class Server:
         served: Mapping[str, object] | None = None
         while True:
             if hang := scene.active("read-hangs", str(self._number)):
+                reader.hangs_in = NAMES[hang.size]
                 await self._look_and_hang(mirror, reader, hang.at_ms + hang.lasts_ms)
             else:
                 mirror.look()

@@ -181,10 +181,14 @@ class SqliteStore:
         self._scene = scene
         self._path = folder / "lookout.db"
         self._writers: dict[Life, SqliteWriter] = {}
+        self._is_gone = False  # until it is written to again
         self.publication: Publication | None = None
 
     def open(self, life: Life) -> Writer:
         self._writers[life] = real = open_writer(self._path)
+        if self._is_gone:  # before who knew what was in it could write it again
+            self.publication, self._is_gone = None, False
+            self._scene.went_back_ms = self._scene.let_go_ms = self._scene.ms
         return _FaultySqliteWriter(self, real, self._scene, life)
 
     def reader(self, server: int) -> Reader:
@@ -197,6 +201,27 @@ class SqliteStore:
 
     def loaded(self) -> Publication | None:
         return self.publication
+
+    def wrote(self, publication: Publication) -> None:
+        last, self.publication = self.publication, publication
+        if self._is_gone and last is not None and last.life is not publication.life:
+            # It was overtaken, and cannot know: what the other one wrote is gone, and so is its epoch.
+            self._scene.went_back_ms = self._scene.emptied_ms = self._scene.ms
+        self._is_gone = False
+
+    def remove_file(self, and_beside: int) -> None:
+        self._remove("", *(("-wal", "-shm") if and_beside else ()))
+
+    def remove_lock(self, and_file: int) -> None:
+        """Whoever stands by gets in."""
+        self._remove("-lock", *(("",) if and_file else ()))
+        self._scene.let_go_ms = self._scene.ms
+
+    def _remove(self, *ends: str) -> None:
+        for end in ends:
+            self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+        self._is_gone = self._is_gone or "" in ends
+        self._scene.note(f"removed: {' '.join(f'lookout.db{end}' for end in ends)}")
 
 
 class _FaultySqliteWriter:
@@ -215,7 +240,8 @@ class _FaultySqliteWriter:
         if self._scene.active("write-fails"):
             raise StoreError("disk full")
         self._real.write(documents, pieces)
-        publication = self._store.publication = _publication(self._life)
+        publication = _publication(self._life)
+        self._store.wrote(publication)
         _written(self._scene, self._life, publication, documents, pieces)
         if self._scene.active("answer-lost"):
             raise StoreError("no answer")

@@ -88,6 +88,10 @@ def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Monit
             loop.call_at(at_s, store.lose_session)
         case "set-back" if isinstance(store, ModelStore):
             loop.call_at(at_s, store.set_back, fault.size)
+        case "file-removed" if isinstance(store, SqliteStore):
+            loop.call_at(at_s, store.remove_file, fault.size)
+        case "lock-removed" if isinstance(store, SqliteStore):
+            loop.call_at(at_s, store.remove_lock, fault.size)
         case "restart":
             loop.call_at(at_s, servers[int(fault.of)].kill)
             loop.call_at(end_s, servers[int(fault.of)].start)

@@ -250,19 +250,21 @@ class RewritesBuckets(Told):
 class DropsOnError(Mirror):
     """A report that cannot be read is no report."""
 
-    def _document(self, name: DocumentName, last: Document | None) -> tuple[Document | None, str | None]:
-        document, error = super()._document(name, last)
-        return (None, error) if error is not None else (document, None)
+    def _document(self, name: DocumentName) -> tuple[Document | None, str | None]:
+        document, error = super()._document(name)
+        if error is not None and name == "live":
+            self._live = None
+        return document, error
 
 
 class ServesDamage(Mirror):
     """Whatever the store gives is served."""
 
-    def _document(self, name: DocumentName, last: Document | None) -> tuple[Document | None, str | None]:
+    def _document(self, name: DocumentName) -> tuple[Document | None, str | None]:
         try:
-            return self._reader.read(name) or last, None
+            return self._reader.read(name), None
         except StoreError as error:
-            return last, str(error)
+            return None, str(error)
 
 
 class KeepsHistoryForEver(Mirror):

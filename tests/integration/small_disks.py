@@ -13,10 +13,10 @@ REFUSED = "not stored; trying again with every publication"
 
 
 @contextmanager
-def a_small_disk(megabytes: int) -> Iterator[Path]:
+def a_small_disk(megabytes: float) -> Iterator[Path]:
     """There is one meanwhile. NotHereError where none can be."""
     with tempfile.TemporaryDirectory(prefix="lookout-disk-") as folder:
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=777", "lookout-test", folder]
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={round(megabytes * 1024)}k,mode=777", "lookout-test", folder]
         if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
             raise NotHereError("needs the right to mount a small disk: run the tests as root")
         try:

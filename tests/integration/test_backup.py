@@ -27,8 +27,8 @@ from lookout.core.seal import Seal
 from lookout.core.wire import Document
 from lookout.settings import Settings
 from lookout.store import postgres, sqlite
-from lookout.store.backup import Snapshot, read_file
-from lookout.store.protocol import DocumentName, StoreError
+from lookout.store.backup import read_file
+from lookout.store.protocol import DocumentName, Snapshot, StoreError
 from lookout.wiring.backup import back_up, restore
 from lookout.wiring.stores import reader_of
 from tests.builders import NOON

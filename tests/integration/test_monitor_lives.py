@@ -300,7 +300,7 @@ def test_a_second_monitor_waits_for_the_first_to_end(tmp_path: Path) -> None:
     ("spoil", "reason"),
     [
         pytest.param(lambda path: path.write_bytes(b"no database" * 200), "file is not a database", id="no database"),
-        pytest.param(lambda path: path.mkdir(), "Is a directory", id="a folder"),
+        pytest.param(lambda path: path.mkdir(), "is not a file", id="a folder"),
     ],
 )
 def test_a_store_that_cannot_be_used_is_told_in_a_sentence(spoil: Any, reason: str, tmp_path: Path) -> None:

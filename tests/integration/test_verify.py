@@ -46,7 +46,7 @@ def test_finds_no_failure_in_the_real_server_and_says_what_it_could_not_tell(ser
     findings = found(served)
     assert [finding for finding in findings if finding.verdict == "fail"] == []
     assert clauses(findings, "could not tell") == UNTOLD
-    assert len({finding.clause for finding in findings}) == len(findings) == 85
+    assert len({finding.clause for finding in findings}) == len(findings) == 92
 
 
 def test_tries_the_rate_limit_of_the_real_server_when_told_to(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from lookout.monitor.watching import Watcher
 from lookout.replay import read_log
 from lookout.sources.fetching import Session, open_session
 from lookout.sources.source import Now
-from lookout.store.protocol import DocumentName
+from lookout.store.protocol import DocumentName, StoreError
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, a_plan
 from tests.unit.api.fakes import SetClock
 from tests.waiting import until
@@ -240,6 +240,41 @@ def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left() -> No
 
     asyncio.run(scenario())
     assert [b'"peers":7' in documents["live"].body for documents in writer.documents] == [False, True]
+
+
+class FullAtFirst(KeptInMemory):
+    """A writer whose disk is full for the first few writes."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__()
+        self.failures = failures
+        self.attempts: list[set[DocumentName]] = []
+        self.wrote = threading.Event()
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        self.attempts.append(set(documents))
+        if len(self.attempts) <= self.failures:
+            raise StoreError("disk full")
+        super().write(documents, pieces)
+        self.wrote.set()
+
+
+@pytest.mark.clause("H14", "M7")
+def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_publication() -> None:
+    """Not only when the next one is due, which here is in an hour."""
+    writer = FullAtFirst(failures=2)
+
+    async def scenario() -> None:
+        publisher = Publisher(Ledger(a_plan()), writer, SystemClock(), LAUNCH, 3_600_000)
+        publisher.start()
+        task = asyncio.create_task(publisher.run())
+        assert await asyncio.to_thread(writer.wrote.wait, 30)
+        publisher.observe(MESSAGING, Peers(7))
+        task.cancel()  # and stores the last one
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scenario())
+    assert writer.attempts == [{"live", "history"}, {"live", "history"}, {"live", "history"}, {"live"}]
 
 
 @pytest.mark.clause("M12")

@@ -146,55 +146,61 @@ class Mirror:
 
     def _read(self, now_ms: int) -> None:
         self._read_ms = now_ms
-        live, live_error = self._document("live", self._live)
-        history, history_error = self._document("history", self._history)
-        self._tell(live_error or history_error, live)
-        if history_error is None:
-            self._history_unreadable_since_ms = None
-        elif self._history_unreadable_since_ms is None:
-            self._history_unreadable_since_ms = now_ms
-        elif history is not None and now_ms - self._history_unreadable_since_ms > self._history_unreadable_ms:
-            log.error(_TOO_LONG)
-            history = None
+        live, live_error = self._document("live")
+        is_new_report = live is not None and live != self._live
+        with self._taking:  # at once: a history that hangs keeps no report back
+            self._take(live or self._live, self._history)
+        history, history_error = self._document("history")
+        self._tell(live_error or history_error)
         with self._taking:
             self._began_ms = None  # from here on nobody waits for the store
-            if (live, history) != (self._live, self._history):
-                self._take(live, history)
+            history = history or self._history  # which may have been withdrawn while this look hung
+            if history_error is None:
+                self._history_unreadable_since_ms = None
+            elif self._history_unreadable_since_ms is None:
+                self._history_unreadable_since_ms = now_ms
+            elif history is not None and now_ms - self._history_unreadable_since_ms > self._history_unreadable_ms:
+                log.error(_TOO_LONG)
+                history = None
+            self._take(self._live, history)
+            if is_new_report:  # after the API: nothing that happens to the page keeps a document back
+                self._pages = self._made_pages()
+                self.resources = self._assembled(self._live, self._history)
 
     def _take(self, live: Document | None, history: Document | None) -> None:
+        if (live, history) == (self._live, self._history):
+            return
         self.resources = self._assembled(live, history)
-        is_new_report = live != self._live
-        self._live, self._history = live, history
-        if is_new_report:  # after the API: nothing that befalls the page keeps a document back
+        if live != self._live:
             self._arrived_ms = self._clock.elapsed_ms()
             self.generated_at = None if live is None else assembled_at(live.body)
-            self._pages = self._made_pages()
-            self.resources = self._assembled(live, history)
+        self._live, self._history = live, history
 
-    def _document(self, name: DocumentName, last: Document | None) -> tuple[Document | None, str | None]:
-        """A document, or the last one and why there is no newer. One that is unreadable hurts the other in nothing."""
+    def _document(self, name: DocumentName) -> tuple[Document | None, str | None]:
+        """A document, or None and why there is none. One that is unreadable hurts the other in nothing."""
         try:
             document = self._reader.read(name)
         except StoreError as error:
-            return last, str(error)
+            return None, str(error)
         if document is None:
-            return last, None if last is None else "the store holds no documents any more"
+            is_served = (self._live if name == "live" else self._history) is not None
+            return None, "the store holds no documents any more" if is_served else None
         if not _is_whole(document):
-            return last, f"the stored {name} document is damaged"
+            return None, f"the stored {name} document is damaged"
         return document, None
 
-    def _tell(self, error: str | None, live: Document | None) -> None:
+    def _tell(self, error: str | None) -> None:
         """Count every failure, and log where it begins and ends."""
         if error is not None:
             self.store_errors += 1
             if not self._failing:
-                log.error(f"the store cannot be read; {_meanwhile(live)}", error=error)
+                log.error(f"the store cannot be read; {_meanwhile(self._live)}", error=error)
         elif self._failing:
             log.info("the store can be read again")
-        elif live is None and not self._is_waiting:
+        elif self._live is None and not self._is_waiting:
             self._is_waiting = True
             log.warning("there is no report in the store yet; answering 503")
-        elif live is not None and self._is_waiting:
+        elif self._live is not None and self._is_waiting:
             self._is_waiting = False
             log.info("the first report was loaded")
         self._failing = error is not None

@@ -10,19 +10,19 @@ from typing import Final, NamedTuple, get_args
 import msgspec
 
 from lookout.core.pieces import StateError, decode_state
-from lookout.core.wire import Document, HistoryReport, LiveReport, assembled_at, etag
-from lookout.store.protocol import DocumentName, StoreError
-from lookout.store.sqlite import APPLICATION_ID, bring_up_to_date, check_version, identity, told
+from lookout.core.wire import HistoryReport, LiveReport, assembled_at, etag
+from lookout.store.protocol import DocumentName, Snapshot, StoreError
+from lookout.store.sqlite_file import (
+    APPLICATION_ID,
+    bring_up_to_date,
+    check_version,
+    identity,
+    read_all,
+    told,
+)
 
 _BUSY_S: Final = 5.0
 _NAMES: Final[tuple[DocumentName, ...]] = get_args(DocumentName)
-
-
-class Snapshot(NamedTuple):
-    """All that a store holds at one moment."""
-
-    documents: dict[DocumentName, Document]
-    pieces: dict[str, bytes]
 
 
 class Contents(NamedTuple):
@@ -65,8 +65,7 @@ def read_file(path: Path) -> Snapshot:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as file:
             _copy(file, copy, path)
         bring_up_to_date(copy, _checked_version(copy, path))
-        documents = {row[0]: Document(*row[1:]) for row in copy.execute("SELECT * FROM documents")}
-        return Snapshot(documents, dict(copy.execute("SELECT name, piece FROM pieces")))
+        return read_all(copy)
 
 
 def write_file(snapshot: Snapshot, path: Path) -> int:

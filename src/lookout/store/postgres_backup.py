@@ -5,10 +5,9 @@ from contextlib import closing
 from psycopg.errors import InvalidSchemaName, UndefinedTable
 
 from lookout.core.wire import Document
-from lookout.store.backup import Snapshot
 from lookout.store.postgres_schema import check_version, complete, pieces_in
 from lookout.store.postgres_session import Address
-from lookout.store.protocol import StoreError
+from lookout.store.protocol import Snapshot, StoreError
 
 
 def read_database(url: str) -> Snapshot:

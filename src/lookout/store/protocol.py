@@ -1,12 +1,19 @@
 """What a store has to do, for the monitor that writes and for the servers that read."""
 
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 
 DocumentName = Literal["live", "history"]
+
+
+class Snapshot(NamedTuple):
+    """All that a store holds at one moment."""
+
+    documents: dict[DocumentName, Document]
+    pieces: dict[str, bytes]
 
 
 class StoreError(Exception):

@@ -1,76 +1,125 @@
 """The store in one SQLite file.
 
 Write-ahead logging lets any number of readers read while the writer writes; ``synchronous=FULL`` makes a publication
-survive a power cut. Two monitors are kept apart by a lock on a file beside the database, which the system releases
-when its holder dies, however it dies.
+survive a power cut. Two monitors are kept apart by a lock on a file beside the database. Should that be removed, the
+epoch keeps them apart: opening a writer raises it, and a writer whose epoch is not the stored one writes nothing.
 """
 
-import fcntl
-import os
+import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISREG
-from typing import Final
+from stat import S_IMODE
+from typing import Final, NamedTuple
 
-from lookout.core.pieces import Pieces
+import structlog
+
+from lookout.core.pieces import Pieces, merge
 from lookout.core.wire import Document
-from lookout.store.protocol import DocumentName, StoreBusyError, StoreError
-
-APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
-_BUSY_S: Final = 5.0
-_LARGEST_WAL_BYTES: Final = 16 * 1024 * 1024
-_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_NO_TEXT: Final = "Could not decode to UTF-8"  # which Python says, and SQLite has no code for
-_REMEDY: Final = "; put a copy of it back, or move it away to begin a new store"
-
-# Each step brings a store from the version that is its place to the next. One that was released is never changed:
-# tests/data/stores has what it made.
-STEPS: Final = (
-    f"""
-    CREATE TABLE documents (
-        name TEXT PRIMARY KEY, body BLOB NOT NULL, etag TEXT NOT NULL, generated_at INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE pieces (name TEXT PRIMARY KEY, piece BLOB NOT NULL) STRICT, WITHOUT ROWID;
-    PRAGMA application_id = {APPLICATION_ID};
-    """,
+from lookout.store.file_lock import FileLock
+from lookout.store.protocol import DocumentName, LostStoreError, Snapshot, StoreBusyError, StoreError
+from lookout.store.sqlite_file import (
+    BUSY_S,
+    REMEDY,
+    Identity,
+    identities,
+    prepare,
+    read_all,
+    remove_beside,
+    told,
+    version_of,
 )
-SCHEMA_VERSION: Final = len(STEPS)
+
+_OWNERS_ALONE: Final = 0o600
+_LARGEST_STEP: Final = 2**32
+
+log = structlog.get_logger("store")
+
+
+class _Position(NamedTuple):
+    """How far the store's writing has come: in which writer's epoch, and how often that has written."""
+
+    epoch: int
+    writes: int
+
+
+_NOBODY: Final = _Position(0, 0)
 
 
 class SqliteWriter:
-    """The monitor's side of the file. Made by ``open_writer``."""
+    """The monitor's side of the file. Made by ``open_writer``.
 
-    def __init__(self, connection: sqlite3.Connection, lock: int, path: Path) -> None:
-        self._connection: sqlite3.Connection | None = connection
-        self._lock = lock
+    It knows all that is stored, so that a file that was removed, or emptied, or put back as it was some time ago, can
+    be written whole. One that somebody else has written to is never overwritten.
+    """
+
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._identity = identity(path)
+        self._lock = FileLock(path)
         self._using = threading.Lock()
         self._is_closed = False
+        self._lost: str | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._files: tuple[Identity, ...] | None = None
+        self._mode = _OWNERS_ALONE
+        self._at = _NOBODY
+        self._known = Snapshot({}, {})
+
+    def open(self) -> None:
+        """Become the writer; StoreBusyError if another one is."""
+        with told(self._path, REMEDY):
+            self._lock.hold()
+            try:
+                with self._used() as connection, _transaction(connection):
+                    # By a random step: in two files that were both begun from nothing it is not the same.
+                    epoch = _position(connection).epoch + 1 + secrets.randbelow(_LARGEST_STEP)
+                    self._at = _Position(epoch, 0)
+                    _put_position(connection, self._at)
+                    self._known = read_all(connection)
+                self._mode = S_IMODE(self._path.stat().st_mode)
+            except BaseException:
+                self.close()
+                raise
 
     def load(self) -> dict[str, bytes]:
-        with told(self._path, _REMEDY), self._used() as connection:
-            return dict(connection.execute("SELECT name, piece FROM pieces"))
+        with told(self._path, REMEDY), self._used() as connection, _transaction(connection):
+            return read_all(connection).pieces if self._is_as_left(connection) else dict(self._known.pieces)
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        with told(self._path, _REMEDY):
-            self._check_identity()
-            with self._used() as connection, _transaction(connection):
-                _write(connection, documents, pieces)
-
-    def _check_identity(self) -> None:
-        if identity(self._path) != self._identity:
-            raise StoreError(f"{self._path}: was replaced or removed; restart the monitor")
+        with told(self._path, REMEDY), self._used() as connection:
+            wrote = self._at._replace(writes=self._at.writes + 1)
+            known = merge(Pieces(self._known.pieces, (), whole=True), pieces)
+            everything = Snapshot({**self._known.documents, **documents}, known.put)
+            with _transaction(connection):
+                is_as_left = self._is_as_left(connection)
+                if is_as_left:
+                    _write(connection, documents, pieces)
+                else:
+                    _write(connection, everything.documents, Pieces(everything.pieces, (), whole=True))
+                _put_position(connection, wrote)
+            self._at, self._known = wrote, everything
+        if not is_as_left:
+            log.warning("the store was not as it was left; everything known was written into it", file=str(self._path))
 
     def close(self) -> None:
         """Waits for whoever writes: without the lock, a write could end after another monitor's first one."""
         self._is_closed = True
         with self._using:
             self._end()
-            os.close(self._lock)
+            self._lock.release()
+
+    def _is_as_left(self, connection: sqlite3.Connection) -> bool:
+        """Whether the store is as this writer left it. If not, it may be written whole: nothing is in it that this
+        writer does not know. LostStoreError if there may be."""
+        found = _position(connection)
+        if found == self._at:
+            return True
+        is_empty = found == _NOBODY and not connection.execute("SELECT EXISTS (SELECT 1 FROM pieces)").fetchone()[0]
+        if is_empty or found.epoch == self._at.epoch:
+            return False
+        raise self._give_up("another monitor has taken over, or another store was put in its place")
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection]:
@@ -79,16 +128,39 @@ class SqliteWriter:
         with self._using:
             if self._is_closed:
                 raise StoreError(f"{self._path}: the store was closed")
-            if self._connection is None:
-                self._connection, version = _connected(self._path)
-                if version == 0:  # a part of the state would be taken for all of it
-                    self._end()
-                    raise StoreError(f"{self._path}: was emptied; restart the monitor")
+            if self._lost is not None:
+                raise LostStoreError(self._lost)
             try:
-                yield self._connection
+                self._lock.hold()
+            except StoreBusyError:
+                raise self._give_up("another monitor has taken over") from None
+            connection = self._current()
+            try:
+                yield connection
             except BaseException:
                 self._end()
                 raise
+
+    def _current(self) -> sqlite3.Connection:
+        """The connection to the file that is there now; if there is none, to a new one."""
+        if self._files is not None and identities(self._path) != self._files:
+            self._leave(self._files)
+        if self._connection is None:
+            self._connection = prepare(self._path, self._mode)
+            self._files = identities(self._path)
+        return self._connection
+
+    def _leave(self, files: tuple[Identity, ...]) -> None:
+        """Let go of files of which one is not in its place any more."""
+        if self._connection is not None:
+            with suppress(sqlite3.Error):  # a file that was put somewhere else has then all that was written to it
+                self._connection.execute("PRAGMA wal_checkpoint")
+        self._end()
+        remove_beside(self._path, files)
+
+    def _give_up(self, why: str) -> LostStoreError:
+        self._lost = f"{self._path}: {why}"
+        return LostStoreError(self._lost)
 
     def _end(self) -> None:
         if self._connection is not None:
@@ -102,11 +174,11 @@ class SqliteReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
-        self._opened: tuple[int, int] | None = None  # the file that is open, by device and number
+        self._opened: tuple[Identity, ...] | None = None  # the files that are open
         self._version: int | None = None
 
     def changed(self) -> bool:
-        with told(self._path, _REMEDY):
+        with told(self._path, REMEDY):
             connection = self._current()
             if connection is None:
                 return False
@@ -115,7 +187,7 @@ class SqliteReader:
             return bool(version != before)
 
     def read(self, name: DocumentName) -> Document | None:
-        with told(self._path, _REMEDY):
+        with told(self._path, REMEDY):
             connection = self._current()
             if connection is None:
                 return None
@@ -131,24 +203,35 @@ class SqliteReader:
 
     def _current(self) -> sqlite3.Connection | None:
         """The connection to the file that is there now; None while there is none, or none with anything in it."""
-        there = identity(self._path)
-        if there is None:
+        there = identities(self._path)
+        if there[0] is None:
             self.close()
             return None
         if self._connection is None or self._opened != there:
             self.close()
             connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S, check_same_thread=False
+                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False
             )
             try:
-                if _version_of(connection, self._path) == 0:
+                if version_of(connection, self._path) == 0:
                     connection.close()
                     return None
             except BaseException:
                 connection.close()
                 raise
-            self._connection, self._opened, self._version = connection, there, None
+            # What is beside the file may be there only since it was opened.
+            self._connection, self._opened, self._version = connection, (there[0], *identities(self._path)[1:]), None
         return self._connection
+
+
+def _position(connection: sqlite3.Connection) -> _Position:
+    row = connection.execute("SELECT epoch, writes FROM writer").fetchone()
+    return _NOBODY if row is None else _Position(*row)
+
+
+def _put_position(connection: sqlite3.Connection, position: _Position) -> None:
+    connection.execute("DELETE FROM writer")
+    connection.execute("INSERT INTO writer VALUES (?, ?)", position)
 
 
 def _write(connection: sqlite3.Connection, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
@@ -177,129 +260,8 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def open_writer(path: Path) -> SqliteWriter:
     """Open the file for writing, making it if it is not there; StoreError if another monitor holds it,
     or if it is not a store that this version can write."""
-    with told(path, _REMEDY):
+    with told(path):
         path = path.resolve()  # or two names of one file would have two locks
-        if not path.parent.is_dir():
-            raise StoreError(f"{path}: there is no folder {path.parent}; make it first, or change store.url")
-        lock = _lock(path)
-        try:
-            return SqliteWriter(_prepared(path), lock, path)
-        except BaseException:
-            os.close(lock)
-            raise
-
-
-def _lock(path: Path) -> int:
-    beside = path.with_name(path.name + "-lock")
-    if beside.is_symlink():
-        raise StoreError(f"{beside}: is a link; remove it")
-    lock = _made(beside)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise StoreBusyError(f"{path}: another monitor is writing to it") from None
-    return lock
-
-
-def _made(path: Path) -> int:
-    """The file, open; if it was not there, for its owner alone from the first moment. A link is not followed: whoever
-    may write to the folder could have put it there."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-
-
-def _prepared(path: Path) -> sqlite3.Connection:
-    os.close(_made(path))  # SQLite would make it readable for all, and gives what it keeps beside it the same mode
-    connection, version = _connected(path)
-    try:
-        bring_up_to_date(connection, version)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequence[str] = STEPS) -> None:
-    """Take the steps from this version on, all of them or none: whoever is killed meanwhile leaves the store as it
-    was."""
-    if version < len(steps):
-        script = "".join(steps[version:])
-        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(steps)}; COMMIT;")
-
-
-def _connected(path: Path) -> tuple[sqlite3.Connection, int]:
-    """A connection for writing, and the store's schema version, 0 for an empty file."""
-    # One thread at a time uses it; which one, the monitor decides.
-    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-    try:
-        version = _version_of(connection, path)
-        _check_whole(connection, path)
-        _keep_a_log_ahead(connection, path)
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL_BYTES}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection, version
-
-
-def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """StoreError if anything in the file is broken: going on would build on it, or stumble over it later."""
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        what = " ".join(found.split())
-        raise StoreError(f"{path}: is damaged ({what}){_REMEDY}")
-
-
-def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
-    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    if mode != "wal":
-        raise StoreError(f"{path}: this file system does not bear write-ahead logging")
-
-
-def identity(path: Path) -> tuple[int, int] | None:
-    """Which file has this name now, by device and number."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    if not S_ISREG(found.st_mode):  # opening a pipe would wait for its other end
-        raise StoreError(f"{path}: is not a file")
-    return found.st_dev, found.st_ino
-
-
-def _version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The store's schema version, 0 for an empty file; StoreError if it is somebody else's or too new."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    # Last, since a monitor may be making the store just now: what is there by now is then known to be ours.
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    if application_id != APPLICATION_ID and (application_id or version or tables):
-        raise StoreError(f"{path}: a database of another program; choose another file in store.url")
-    check_version(version, path)
-    return int(version)
-
-
-def check_version(version: int, path: Path) -> None:
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path}: written by a newer version of Lookout (schema {version}, this one knows {SCHEMA_VERSION})"
-        )
-
-
-@contextmanager
-def told(path: Path, remedy: str = "") -> Iterator[None]:
-    """Failures of the file or the disk, in one sentence; the remedy is for a file that is damaged."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # misuse has none; the rest is detail
-        if str(error).startswith(_NO_TEXT):
-            raise StoreError(f"{path}: is damaged (a text in it is none){remedy}") from error
-        raise StoreError(f"{path}: is damaged ({error}){remedy}" if code in _DAMAGE else f"{path}: {error}") from error
-    except UnicodeDecodeError as error:  # what SQLite says of a damaged schema
-        raise StoreError(f"{path}: is damaged (even what is wrong with it is no text){remedy}") from error
-    except (RuntimeError, ValueError) as error:  # links in a circle, a NUL, or a name that is none
-        raise StoreError(f"{path}: {error}") from error
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}") from error
+    writer = SqliteWriter(path)
+    writer.open()
+    return writer

@@ -21,11 +21,12 @@ _OVER_TIME: Final = "a single look at rows does not show how they came about"
 _NO_SUCH_ROW: Final = "no row showed it"
 # Clauses of the contract that no answer, or not every answer, can tell of, and why. The clauses C are the readers'.
 UNSEEN: Final = {
-    **dict.fromkeys(("M1", "M2", "M3", "M4", "M6", "M7", "M8", "M11", "M12", "M13"), _INSIDE),
+    **dict.fromkeys(("M1", "M2", "M3", "M4", "M6", "M7", "M8", "M11", "M12", "M13", "M16", "M17"), _INSIDE),
     **dict.fromkeys(("M9", "M10"), "which services and chains there are is the operator's to configure"),
     "M14": "it shows only when the monitor stops",
     **dict.fromkeys(("S1", "S2", "S5", "S6", "S8", "S9", "S15", "S16"), _OVER_TIME),
-    **dict.fromkeys(("S3", "S4", "S7", "S10", "S11", "S12", "S13", "S14", "R11", "R13"), _NO_SUCH_ROW),
+    **dict.fromkeys(("S3", "S4", "S7", "S10", "S11", "S12", "S13", "S14", "S18", "R11", "R13", "R14"), _NO_SUCH_ROW),
+    **dict.fromkeys(("S17", "S19"), "how indexers are compared does not show in answers"),
     **dict.fromkeys(("H6", "H7", "H8", "H17"), "the statuses of which buckets are made are gone"),
     **dict.fromkeys(("H9", "H11"), "no window has enough known buckets"),
     "H12": "the history is too young for a window to be shorter than it",
@@ -35,10 +36,11 @@ UNSEEN: Final = {
     "A11": "it shows only when something fails",
     "A12": "it shows only when there is no history",
     "A13": "not every service was unhealthy",
+    "A16": "it takes many connections and half a minute, which a visit does not take",
     "E5": "how the deployment is built does not show in answers",
     "E6": "whom a deployment trusts is not tried from outside",
 }
-_EVERY: Final = {"M": 15, "R": 13, "S": 16, "H": 17, "A": 15, "E": 6, "V": 3}
+_EVERY: Final = {"M": 17, "R": 14, "S": 19, "H": 17, "A": 16, "E": 6, "V": 3}
 _NOTHING_SEEN: Final = "there was no answer to judge by"
 _OF_A_DOCUMENT: Final = ("A3", "A4", "A5", "A15")
 _OF_EVERY_ANSWER: Final = ("A2", "A6", "A7", "A8", "A14")

@@ -11,8 +11,8 @@ from lookout.monitor.alerting import alert_pieces, decoded_alerts, marked_as_res
 from lookout.monitor.running import seen_in
 from lookout.settings import Settings
 from lookout.store import sqlite
-from lookout.store.backup import Contents, Snapshot, contents_of, read_file, write_file
-from lookout.store.protocol import StoreBusyError, StoreError, Writer
+from lookout.store.backup import Contents, contents_of, read_file, write_file
+from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
 from lookout.wiring.stores import reader_of, sqlite_path
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from lookout.core.ledger import Ledger
 from lookout.core.pieces import encode_changes
-from lookout.store import postgres, postgres_schema, sqlite
+from lookout.store import postgres, postgres_schema, sqlite, sqlite_file
 from lookout.store.protocol import Writer
 from tests.builders import NOON
 from tests.integration.planted import a_fresh_ledger
@@ -42,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         made = Path(name) / "lookout.db"
         _fill(sqlite.open_writer(made), ledger)
-        shutil.copy(made, FOLDER / f"{sqlite.SCHEMA_VERSION}.sqlite")
+        shutil.copy(made, FOLDER / f"{sqlite_file.SCHEMA_VERSION}.sqlite")
     with a_postgres(from_debian().values[0]) as server:  # type: ignore[arg-type]  # a parameter of any kind
         database = server.a_database()
         _fill(postgres.open_writer(server.url(database)), a_fresh_ledger(NOON))

@@ -19,7 +19,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.core.pieces import decode_state
 from lookout.core.wire import Document, etag
-from lookout.store import postgres, postgres_schema, sqlite
+from lookout.store import postgres, postgres_schema, sqlite, sqlite_file
 from lookout.store.postgres_reader import PostgresReader
 from lookout.store.postgres_session import Address
 from lookout.store.protocol import DocumentName, Reader, StoreError, Writer
@@ -37,7 +37,7 @@ STEP: Final = "ALTER TABLE documents ADD COLUMN note TEXT; UPDATE documents SET 
 POSTGRES_STEP: Final = "CREATE TABLE lookout.noted AS SELECT *, 'kept'::text AS note FROM lookout.documents;"
 KILLED: Final = f"""
 import os, signal, sqlite3, sys
-from lookout.store.sqlite import STEPS, bring_up_to_date
+from lookout.store.sqlite_file import STEPS, bring_up_to_date
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
 bring_up_to_date(connection, len(STEPS), (*STEPS, "{STEP} SELECT die();"))
@@ -95,7 +95,7 @@ def test_a_file_of_every_version_is_read_and_goes_on(version: int, tmp_path: Pat
     opened(writer)
     assert documents_of(reader) == before
     is_whole(before, writer.load())
-    assert version_of(path) == sqlite.SCHEMA_VERSION
+    assert version_of(path) == sqlite_file.SCHEMA_VERSION
 
 
 @pytest.mark.parametrize("version", DUMPS)
@@ -113,11 +113,11 @@ def test_a_database_of_every_version_is_read_and_goes_on(version: int, server: P
 
 def test_a_changed_schema_has_a_step_and_a_kept_store(tmp_path: Path) -> None:
     """If this fails, a released step was changed (add one instead), or a step's store was not kept (see kept.py)."""
-    assert set(FILES) == set(range(1, sqlite.SCHEMA_VERSION + 1))
+    assert set(FILES) == set(range(1, sqlite_file.SCHEMA_VERSION + 1))
     sqlite.open_writer(tmp_path / "new.db").close()
-    newest = FILES[sqlite.SCHEMA_VERSION]
+    newest = FILES[sqlite_file.SCHEMA_VERSION]
     assert schema_of(tmp_path / "new.db") == schema_of(newest)
-    assert version_of(newest) == sqlite.SCHEMA_VERSION
+    assert version_of(newest) == sqlite_file.SCHEMA_VERSION
 
 
 def test_a_changed_schema_of_the_database_has_a_step_and_a_kept_store(server: Postgres) -> None:
@@ -147,27 +147,27 @@ def constraints(server: Postgres, database: str) -> list[tuple[str, ...]]:
 
 
 def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Path) -> None:
-    path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
+    path = a_copy(tmp_path, sqlite_file.SCHEMA_VERSION)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        sqlite.bring_up_to_date(connection, sqlite.SCHEMA_VERSION, (*sqlite.STEPS, STEP))
+        sqlite_file.bring_up_to_date(connection, sqlite_file.SCHEMA_VERSION, (*sqlite_file.STEPS, STEP))
         rows = connection.execute("SELECT name, body, etag, generated_at, note FROM documents").fetchall()
         pieces = dict(connection.execute("SELECT name, piece FROM pieces"))
     assert {note for *_, note in rows} == {"kept"}
     is_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
-    assert version_of(path) == sqlite.SCHEMA_VERSION + 1
+    assert version_of(path) == sqlite_file.SCHEMA_VERSION + 1
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=re.escape("lookout.db: written by a newer version of Lookout (schema 2,")):
+    with pytest.raises(StoreError, match=re.escape("lookout.db: written by a newer version of Lookout (schema 3,")):
         sqlite.open_writer(path)
     assert path.read_bytes() == before
 
 
 def test_whoever_is_killed_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, opened: Opened) -> None:
-    path = a_copy(tmp_path, sqlite.SCHEMA_VERSION)
+    path = a_copy(tmp_path, sqlite_file.SCHEMA_VERSION)
     killed = subprocess.run([sys.executable, "-c", KILLED, path], timeout=TIME_S, check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL
     writer = sqlite.open_writer(path)
     opened(writer)
-    assert schema_of(path) == schema_of(FILES[sqlite.SCHEMA_VERSION])
+    assert schema_of(path) == schema_of(FILES[sqlite_file.SCHEMA_VERSION])
     reader = sqlite.SqliteReader(path)
     opened(reader)
     is_whole(documents_of(reader), writer.load())

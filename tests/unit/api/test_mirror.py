@@ -11,6 +11,7 @@ from lookout.api.replies import Resource, operators_own
 from lookout.api.responding import respond
 from lookout.core.instants import format_instant
 from lookout.core.wire import Document
+from lookout.store.protocol import DocumentName
 from tests.builders import NOON, SECOND
 from tests.unit.api.fakes import FakeReader, SetClock
 
@@ -235,18 +236,27 @@ def test_the_report_that_is_served_tells_its_instant_and_the_operators_routes_st
 
 
 class HangingReader(FakeReader):
-    """Waits in ``changed`` for as long as ``gate`` is closed, as a dead disk would."""
+    """Waits in ``changed``, or in reading the history, for as long as ``gate`` is closed, as a dead disk would."""
 
-    def __init__(self) -> None:
+    def __init__(self, hangs_in: str = "changed") -> None:
         super().__init__()
+        self.hangs_in = hangs_in
         self.gate = Event()
         self.waits = Event()
         self.gate.set()
 
     def changed(self) -> bool:
-        self.waits.set()
-        self.gate.wait(30)
+        self._wait_in("changed")
         return super().changed()
+
+    def read(self, name: DocumentName) -> Document | None:
+        self._wait_in(name)
+        return super().read(name)
+
+    def _wait_in(self, what: str) -> None:
+        if what == self.hangs_in:
+            self.waits.set()
+            self.gate.wait(30)
 
 
 @pytest.mark.clause("A11", "A12")
@@ -279,6 +289,34 @@ def test_a_store_that_hangs_is_told_and_its_history_given_up_in_time() -> None:
         hanging.join(30)
         assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
     assert events(log) == [HANGS, TOO_LONG, ANSWERS]
+
+
+@pytest.mark.clause("A12")
+def test_a_history_that_was_withdrawn_is_not_put_back_by_a_read_that_hung_and_then_failed() -> None:
+    followed = Followed()
+    followed.store = store = HangingReader("history")
+    followed.mirror = Mirror(store, followed.clock, "protocol", UNREADABLE_MS, OWN)
+    store.put("live", b"live 1")
+    store.put("history", b"history 1")
+    followed.look()
+    store.gate.clear()
+    store.waits.clear()
+    hanging = Thread(target=followed.mirror.look)
+    store.put("live", b"live 2")
+    hanging.start()
+    assert store.waits.wait(30)
+    followed.clock.elapsed += UNREADABLE_MS + SECOND
+    followed.mirror.look_at_the_time()
+    assert (followed.live, followed.history) == ((200, b"live 2"), (503, b""))  # one keeps the other from nothing
+    store.unreadable = {"history"}
+    store.gate.set()
+    hanging.join(30)
+    assert (followed.live, followed.history) == ((200, b"live 2"), (503, b""))
+    followed.look_for(UNREADABLE_MS)
+    assert followed.history == (503, b"")
+    store.unreadable = set()
+    followed.look()
+    assert followed.history == (200, b"history 1")
 
 
 def test_a_store_that_hangs_from_the_beginning_is_told_with_what_is_answered() -> None:

@@ -1,0 +1,330 @@
+"""A SQLite store whose file, or whose lock, is taken away or replaced while a monitor writes to it."""
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from lookout.core.pieces import Pieces
+from lookout.core.wire import Document
+from lookout.store.protocol import LostStoreError, Reader, StoreBusyError, StoreError, Writer
+from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.store.sqlite_file import LARGEST_WAL_BYTES
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
+
+WRITTEN_WHOLE = "the store was not as it was left; everything known was written into it"
+READING = """
+import sys
+from pathlib import Path
+from lookout.store.sqlite import SqliteReader
+reader = SqliteReader(Path(sys.argv[1]))
+assert reader.read("live") is not None
+print("in", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "lookout.db"
+
+
+@pytest.fixture
+def writer(path: Path, opened: Opened) -> Writer:
+    """It goes on from what another one wrote, and has written twice."""
+    before = open_writer(path)
+    before.write({"history": HISTORY}, Pieces({"before": b"0"}, (), whole=True))
+    before.close()
+    shutil.copy(path, path.with_name("earlier.db"))
+    writer = open_writer(path)
+    opened(writer)
+    writer.write({"live": LIVE}, Pieces({"a": b"1", "b": b"1"}, (), whole=False))
+    writer.write({}, Pieces({"c": b"1"}, ("b",), whole=False))
+    return writer
+
+
+@pytest.fixture
+def reader(path: Path, opened: Opened) -> Reader:
+    reader = SqliteReader(path)
+    opened(reader)
+    return reader
+
+
+def beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
+
+
+def stored(path: Path) -> dict[str, bytes]:
+    """The pieces as somebody else finds them."""
+    with closing(sqlite3.connect(path)) as connection:
+        return dict(connection.execute("SELECT name, piece FROM pieces"))
+
+
+def remove_all(path: Path) -> None:
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+
+
+def put_back(path: Path) -> None:
+    """As it was a moment ago: a copy that was made while this very monitor ran."""
+    with closing(sqlite3.connect(path)) as connection, closing(sqlite3.connect(path.with_name("copy.db"))) as copy:
+        connection.backup(copy)
+        copy.execute("UPDATE writer SET writes = 1")
+        copy.commit()
+    path.with_name("copy.db").replace(path)
+
+
+def empty(path: Path) -> None:
+    path.unlink()
+    path.touch()
+
+
+LOST: dict[str, Callable[[Path], object]] = {
+    "the file was removed": Path.unlink,
+    "it was moved away": lambda path: path.rename(path.with_name("away.db")),
+    "it was removed with all that is beside it": remove_all,
+    "an empty one is in its place": empty,
+    "its log ahead was removed": lambda path: beside(path, "-wal").unlink(),
+    "the memory that readers share was removed": lambda path: beside(path, "-shm").unlink(),
+    "a copy from its own time is in its place": put_back,
+}
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize("lose", LOST.values(), ids=LOST)
+def test_what_a_writer_knows_is_stored_whole_after(
+    lose: Callable[[Path], object], path: Path, writer: Writer, reader: Reader, opened: Opened
+) -> None:
+    assert reader.read("live") == LIVE
+    lose(path)
+    later = Document(b"later", '"x"', 2)
+    writer.write({"live": later}, Pieces({"d": b"1"}, ("a",), whole=False))
+    everything = {"before": b"0", "c": b"1", "d": b"1"}
+    assert stored(path) == writer.load() == everything
+    assert (reader.read("live"), reader.read("history")) == (later, HISTORY)
+    writer.write({"live": LIVE}, NOTHING)
+    assert (reader.changed(), reader.read("live")) == (True, LIVE)
+    writer.close()
+    again = open_writer(path)
+    opened(again)
+    assert again.load() == everything
+
+
+def test_a_file_that_is_made_again_is_told_once_and_for_whom_it_was(path: Path, writer: Writer) -> None:
+    path.chmod(0o640)
+    writer.close()
+    again = open_writer(path)
+    path.unlink()
+    with capture_logs() as log:
+        for _ in range(3):
+            again.write({"live": LIVE}, NOTHING)
+    again.close()
+    assert [(line["event"], line["log_level"], line["file"]) for line in log] == [
+        (WRITTEN_WHOLE, "warning", str(path.resolve()))
+    ]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_file_that_is_removed_before_it_was_loaded_is_loaded_all_the_same(path: Path, writer: Writer) -> None:
+    writer.close()
+    again = open_writer(path)
+    path.unlink()
+    assert again.load() == {"before": b"0", "a": b"1", "c": b"1"}
+    again.close()
+
+
+def test_a_file_moved_away_takes_along_all_that_was_written(path: Path, writer: Writer) -> None:
+    away = path.with_name("away.db")
+    path.rename(away)
+    writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+    assert stored(away) == {"before": b"0", "a": b"1", "c": b"1"}
+
+
+def another_programs(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE mine (x); INSERT INTO mine VALUES (7);")
+
+
+def no_database(path: Path) -> None:
+    path.unlink()
+    path.write_bytes(b"my diary, not a database, and long enough to show it" * 100)
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("put", "said"),
+    [
+        pytest.param(another_programs, "of another program; .* or move it away", id="another program's database"),
+        pytest.param(no_database, "is damaged .* or move it away to begin a new store", id="no database"),
+        pytest.param(a_folder, "is not a file", id="a folder"),
+    ],
+)
+def test_what_is_not_a_store_is_left_alone_in_its_place_and_recovered_from_once_it_is_gone(
+    put: Callable[[Path], object], said: str, path: Path, writer: Writer
+) -> None:
+    put(path)
+    before = path.read_bytes() if path.is_file() else b""
+    for _ in range(2):
+        with pytest.raises(StoreError, match=said) as caught:
+            writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+        assert not isinstance(caught.value, LostStoreError)
+    assert (path.read_bytes() if path.is_file() else b"") == before
+    path.rename(path.with_name("away"))
+    writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+    assert stored(path) == {"before": b"0", "a": b"1", "c": b"1", "d": b"1"}
+
+
+def test_a_folder_that_is_gone_is_told_and_recovered_from(tmp_path: Path) -> None:
+    folder = tmp_path.resolve() / "folder"
+    folder.mkdir()
+    with closing(open_writer(folder / "lookout.db")) as writer:
+        writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=True))
+        folder.rename(tmp_path / "away")
+        with pytest.raises(StoreError, match=r"there is no folder .*; make it first"):
+            writer.write({"live": LIVE}, NOTHING)
+        folder.mkdir()
+        writer.write({"live": LIVE}, NOTHING)
+        assert stored(folder / "lookout.db") == {"a": b"1"}
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize("name", ["other.db", "earlier.db", "1.sqlite"])
+def test_another_store_in_its_place_is_not_written_over_but_gone_on_from(
+    name: str, path: Path, writer: Writer, reader: Reader
+) -> None:
+    there = path.with_name(name)
+    if name == "other.db":
+        with closing(open_writer(there)) as other:
+            for n in range(30):
+                other.write({"live": LIVE}, Pieces({f"{n}": b"other" * 1_000}, (), whole=False))
+    elif name == "1.sqlite":  # as an earlier version wrote it
+        shutil.copy(Path(__file__).parents[2] / "data" / "stores" / name, there)
+    theirs = stored(there)
+    assert theirs
+    assert reader.read("live") == LIVE
+    there.replace(path)
+    for _ in range(2):
+        with pytest.raises(LostStoreError, match="another store was put in its place"):
+            writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+    assert stored(path) == theirs
+    writer.close()
+    with closing(open_writer(path)) as again:
+        assert again.load() == theirs
+
+
+@pytest.mark.clause("M7")
+def test_a_monitor_whose_lock_was_removed_is_overtaken_and_writes_nothing(
+    path: Path, writer: Writer, opened: Opened
+) -> None:
+    beside(path, "-lock").unlink()
+    second = open_writer(path)
+    opened(second)
+    whole = {**second.load(), "second": b"1"}
+    second.write({"live": HISTORY}, Pieces(whole, (), whole=True))
+    for _ in range(2):
+        with pytest.raises(LostStoreError, match="another monitor has taken over"):
+            writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+    with pytest.raises(LostStoreError):
+        writer.load()
+    second.write({"live": HISTORY}, NOTHING)
+    assert stored(path) == whole
+    writer.close()
+    with pytest.raises(StoreBusyError):
+        open_writer(path)
+
+
+@pytest.mark.clause("M7")
+def test_a_monitor_that_was_overtaken_by_one_that_has_ended_writes_nothing(path: Path, writer: Writer) -> None:
+    """Nobody holds the lock any more: only the epoch shows it."""
+    beside(path, "-lock").unlink()
+    second = open_writer(path)
+    second.close()
+    with pytest.raises(LostStoreError, match="another monitor has taken over"):
+        writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+    assert stored(path) == {"before": b"0", "a": b"1", "c": b"1"}
+
+
+@pytest.mark.clause("M7")
+def test_a_monitor_whose_file_and_lock_are_gone_leaves_the_second_ones_alone(
+    path: Path, writer: Writer, opened: Opened
+) -> None:
+    remove_all(path)
+    second = open_writer(path)
+    opened(second)
+    assert second.load() == {}
+    second.write({"live": HISTORY}, Pieces({"second": b"1"}, (), whole=True))
+    with pytest.raises(LostStoreError):
+        writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+    second.write({"live": HISTORY}, NOTHING)
+    beside(path, "-lock").unlink()
+    with pytest.raises(LostStoreError):
+        writer.write({"live": LIVE}, NOTHING)
+    assert stored(path) == {"second": b"1"}
+
+
+def test_a_second_one_on_a_new_file_is_left_alone_by_a_first_one_of_as_many_writes(path: Path) -> None:
+    """Both began from nothing, and have written as often: their epochs are not the same, all the same."""
+    first = open_writer(path)
+    first.write({"live": LIVE}, Pieces({"first": b"1"}, (), whole=True))
+    remove_all(path)
+    second = open_writer(path)
+    second.write({"live": LIVE}, Pieces({"second": b"1"}, (), whole=True))
+    second.close()
+    with pytest.raises(LostStoreError):
+        first.write({"live": LIVE}, NOTHING)
+    first.close()
+    assert stored(path) == {"second": b"1"}
+
+
+def test_a_lock_that_was_removed_is_made_again_by_the_next_write(path: Path, writer: Writer) -> None:
+    beside(path, "-lock").unlink()
+    writer.write({"live": LIVE}, NOTHING)
+    with pytest.raises(StoreBusyError):
+        open_writer(path)
+    writer.write({"live": LIVE}, NOTHING)
+
+
+def test_a_new_file_is_not_read_together_with_what_another_process_still_holds(path: Path, writer: Writer) -> None:
+    """What SQLite keeps beside a file would be taken for the new one's: it is a server's that reads the old one."""
+    with subprocess.Popen(
+        [sys.executable, "-c", READING, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ
+    ) as reading:
+        assert reading.stdout is not None
+        assert reading.stdout.readline() == b"in\n"
+        path.unlink()
+        writer.close()
+        with closing(open_writer(path)) as again:
+            assert again.load() == {}
+            again.write({"live": LIVE}, Pieces({"new": b"1"}, (), whole=True))
+            assert stored(path) == {"new": b"1"}
+        reading.kill()
+
+
+def test_a_large_write_leaves_no_large_log_ahead(path: Path, writer: Writer) -> None:
+    """Half a megabyte is kept, for the next writes: on a small disk, a log that stays grown leaves no room for them."""
+    wal = beside(path, "-wal")
+    writer.write({}, Pieces({"large": b"1" * 4_000_000}, (), whole=False))
+    assert wal.stat().st_size > 4_000_000
+    writer.write({"live": LIVE}, NOTHING)
+    assert wal.stat().st_size <= LARGEST_WAL_BYTES == 524_288
+
+
+def test_many_writes_never_make_a_large_log_ahead(path: Path, writer: Writer) -> None:
+    wal, largest = beside(path, "-wal"), 0
+    for n in range(300):
+        writer.write({"live": LIVE}, Pieces({f"{n % 20}": b"%d" % n * 4_000}, (), whole=False))
+        largest = max(largest, wal.stat().st_size)
+    assert largest <= 524_288
