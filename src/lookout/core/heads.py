@@ -143,13 +143,11 @@ class Heads:
             self._take(reading)
 
     def _take(self, reading: Reading) -> None:
-        at, oldest_at = reading.at, reading.at - PACE_WINDOW_MS
+        oldest_at = reading.at - PACE_WINDOW_MS
+        if self._readings and reading.at - self._risen_at >= STANDSTILL_MS:
+            self._stood_at = reading.at
         if not self._readings or reading.height > self._highest:
-            if self._readings and at - self._risen_at >= STANDSTILL_MS:
-                self._stood_at = at
-            self._highest, self._risen_at = reading.height, at
-        elif at - self._risen_at >= STANDSTILL_MS:
-            self._stood_at = at
+            self._highest, self._risen_at = reading.height, reading.at
         for kept in (self._readings, self._fresh):
             while kept and kept[0].at < oldest_at:
                 kept.popleft()
