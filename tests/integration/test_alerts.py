@@ -215,7 +215,9 @@ def test_a_ping_comes_while_publications_are_stored_and_only_from_who_stores_the
                 monitors.enter_context(a_command(tmp_path, "monitor", "-c", "b.toml"))
                 await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "a standby")
 
+                (tmp_path / "a note").write_text("this is no store")
                 (tmp_path / "lookout.db").rename(tmp_path / "away.db")
+                (tmp_path / "a note").rename(tmp_path / "lookout.db")
                 await until_silent(hook)
                 (tmp_path / "away.db").rename(tmp_path / "lookout.db")
                 await until_more(hook, "a")

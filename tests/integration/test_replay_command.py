@@ -251,7 +251,7 @@ def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
         assert command.wait() == 0
     os.close(ours)
     assert b"replaying replay-12.jsonl" in shown
-    assert b"1.5/1.5 MB" in shown
+    assert b"1.6/1.6 MB" in shown
 
 
 def test_memory_stays_flat_for_a_long_log(tmp_path: Path) -> None:

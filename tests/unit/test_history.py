@@ -80,9 +80,8 @@ def test_a_check_that_is_gone_for_good_ages_out() -> None:
     history = History(replace(LAUNCH_SPAN, retention_days=1))
     history.publish(NOON, [a_row("current"), a_row("current", check=INDEXER)])
     history.publish(NOON + BUCKET, [], gone=[INDEXER])
-    for day in range(1, 8):
-        history.publish(NOON + day * DAY, [])
-        history.publish(NOON + day * DAY + BUCKET, [])
+    for n in range(2, 7 * 288):
+        history.publish(NOON + n * BUCKET, [])
     assert list(history.checks) == [MESSAGING]
     state = history.state()
     assert state is not None
@@ -95,11 +94,12 @@ def test_a_check_may_leave_and_age_out_in_one_publication() -> None:
     history.publish(NOON, [a_row("current"), a_row("current", check=INDEXER)])
     history.publish(NOON + BUCKET, [], gone=[INDEXER])
     kept = []
-    for day in range(1, 6):
-        history.publish(NOON + day * DAY, [])
-        resumed = History(replace(LAUNCH_SPAN, retention_days=1), history.state())
-        resumed.publish(NOON + (day + 1) * DAY, [], gone=[INDEXER])
-        kept.append(INDEXER in resumed.checks)
+    for n in range(2, 6 * 288):
+        history.publish(NOON + n * BUCKET, [])
+        if n % 288 == 287:
+            resumed = History(replace(LAUNCH_SPAN, retention_days=1), history.state())
+            resumed.publish(NOON + (n + 1) * BUCKET, [], gone=[INDEXER])
+            kept.append(INDEXER in resumed.checks)
     assert kept[0]
     assert not kept[-1]
 
@@ -475,3 +475,31 @@ def test_a_row_that_leaves_as_its_bucket_goes_on_keeps_what_it_had_there() -> No
     history.publish(NOON + 3 * BUCKET, [], gone=[INDEXER])
     history.publish(NOON + 4 * BUCKET, [a_row("current", check=INDEXER)])
     assert shown(history, INDEXER) == "ccc-c"
+
+
+@pytest.mark.clause("H16", "H13")
+def test_a_clock_that_jumps_ahead_again_and_again_costs_nothing_of_what_is_shown_at_the_right_time() -> None:
+    history = History(LAUNCH_SPAN)
+    for n in range(4033):
+        history.publish(NOON + n * BUCKET, [a_row("current")])
+    at = NOON + 4032 * BUCKET
+    for days in range(10, 90):
+        history.publish(at + days * DAY, [])
+        history.publish(at + days * DAY + BUCKET, [])
+        history.publish(at + SECOND * days, [])
+    assert shown(history) == "c" * 4033
+    state = history.state()
+    assert state is not None
+    assert len(state.strips[0].days) == 4 * 17
+
+
+@pytest.mark.clause("M7", "H16")
+def test_a_tally_that_is_taken_up_again_is_stored_at_once() -> None:
+    """Only what changed is stored: a bucket that goes on filling has to be among it."""
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + BUCKET + 2 * MINUTE, a_row("unavailable"))
+    history.publish(NOON + MINUTE, [])
+    history.changes()
+    history.publish(NOON + BUCKET, [])
+    (tally,) = history.changes().tallies
+    assert (tally.lasted_ms["u"], tally.later) == (90 * SECOND, {})

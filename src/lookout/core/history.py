@@ -5,7 +5,7 @@ statuses were held is one running total for all rows, and a row settles its shar
 bucket ends. Buckets are numbered from 1970; a day holds a whole number of them.
 """
 
-from bisect import bisect_right, insort
+from bisect import insort
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Annotated, Final
@@ -99,14 +99,17 @@ class History:
         self.published_at: int | None = None
         self._strips: dict[Check, Strip] = {}
         self._expiries: list[tuple[int, Check]] = []
+        # Since the last call of changes(); at first, everything.
+        self._new_tallies: set[Check] = set()
+        self._new_days: set[int] = set()
+        self._forgotten_days: list[tuple[Check, int]] = []
+        self._forgotten_checks: list[Check] = []
         if state is not None:
             self._resume(state)
         self._days_kept = sorted({day for strip in self._strips.values() for day in strip.days})
-        # Since the last call of changes(); at first, everything.
-        self._new_tallies = set(self._strips)
-        self._new_days = set(self._days_kept)
-        self._forgotten_days: list[tuple[Check, int]] = []
-        self._forgotten_checks: list[Check] = []
+        self._has_new_day = False
+        self._new_tallies.update(self._strips)
+        self._new_days.update(self._days_kept)
 
     @property
     def checks(self) -> Iterable[Check]:
@@ -229,12 +232,14 @@ class History:
         for ended in begun:
             self._record(ended)
         self._enter(bucket)
+        self._watch(last_at, at)
         if bucket == left + 1:
             self._slide(left)
         else:
             self._recount_all()
-        self._watch(last_at, at)
-        self._forget_old_days()
+        if self._has_new_day:
+            self._has_new_day = False
+            self._forget_old_days()
 
     def _set_back(self, at: int) -> None:
         """The clock was set back (H16): what was published last was seen, but for a time that nobody measured."""
@@ -268,16 +273,17 @@ class History:
         self._watched_ms = 0
         for strip in self._strips.values():
             strip.take_up(bucket)
+        self._new_tallies.update(self._strips)
 
     def _record(self, bucket: int) -> None:
         """End a bucket, for good."""
         day, place = divmod(bucket, self._per_day)
         for strip in self._strips.values():
             strip.record(day, place, bucket_character(strip.later.pop(bucket, {}), self._span.counts_from_ms))
-        self._new_tallies.update(self._strips)
         self._new_days.add(day)
         if day not in self._days_kept:
             insort(self._days_kept, day)
+            self._has_new_day = True
 
     def _is_recorded(self, bucket: int) -> bool:
         """For all rows alike: a publication is a sample of every one of them."""
@@ -301,12 +307,24 @@ class History:
         strip.known = [known for _, known in counted]
 
     def _forget_old_days(self) -> None:
-        """Days, not dates: a clock that stands ten days ahead for a moment must not cost ten days."""
-        today = self._bucket // self._per_day
-        while bisect_right(self._days_kept, today) > self._span.retention_days + 1 + SPARE_DAYS:
-            self._forget(self._days_kept.pop(0))
+        """By how much was recorded later, not by date: a clock that stands ten days ahead for a moment, or for a moment
+        every hour, must not cost what is shown at the right time."""
+        days = self._span.retention_days + SPARE_DAYS
+        recorded = {day: self._recorded_on(day) for day in self._days_kept}
+        later = sum(recorded.values())
+        for day, buckets in recorded.items():
+            later -= buckets
+            if later >= days * self._per_day:
+                self._forget(day)
+        while len(self._days_kept) > 4 * days:  # however little was recorded on them
+            self._forget(min(self._days_kept, key=lambda day: (day == self._bucket // self._per_day, recorded[day])))
+
+    def _recorded_on(self, day: int) -> int:
+        characters = (strip.days.get(day, "") for strip in self._strips.values())
+        return max(len(each) - each.count(NO_DATA) for each in characters)
 
     def _forget(self, day: int) -> None:
+        self._days_kept.remove(day)
         for strip in self._strips.values():
             if strip.days.pop(day, None) is not None:
                 self._forgotten_days.append((strip.check, day))
