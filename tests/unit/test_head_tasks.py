@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.instants import parse_instant
-from lookout.core.log import HeadRead, format_event, parse_event
+from lookout.core.log import HeadRead, Started, format_event, parse_event
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.watching import Watcher
@@ -36,6 +36,11 @@ def heads_in(record: Record) -> list[HeadRead]:
 
 def heights_in(record: Record) -> list[int]:
     return [head.reading.height for head in heads_in(record)]
+
+
+def last_run(record: Record) -> Record:
+    """From the start on, or from when the clock was set."""
+    return Record(record[max(number for number, event in enumerate(record) if isinstance(event, Started)) :])
 
 
 def judged(record: Record, check: Check) -> list[int]:
@@ -194,6 +199,23 @@ def test_after_a_start_only_the_position_of_an_indexer_waits_for_the_first_head(
     row = next(rows_of(written["live"].body)["indexer", 1] for at, written in writer.written if at >= 6_750)
     assert (row["observedAt"], row["status"]) == ("2026-11-05T12:00:06.750Z", "current")
     assert row["metrics"] == {"position": 95, "head": 100}
+
+
+@pytest.mark.clause("M8", "M12")
+@pytest.mark.parametrize("set_by_ms", [0, HOUR, -HOUR], ids=["a start", "a clock set forward", "a clock set back"])
+def test_a_silent_endpoint_is_waited_for_as_long_as_a_probe_may_last_and_then_the_others_agree(set_by_ms: int) -> None:
+    clock, record = FastClock(), Record()
+    silent, began_ms = Read(1, TIMEOUT, takes_s=2 * TIMEOUT_S), 300_000 if set_by_ms else 0
+    endpoints = [Read(1, 105), Read(1, 106), silent]
+    set_clock = (began_ms / 1000, setting(clock, set_by_ms))
+    lived(
+        began_ms / 1000 + 14, a_plan(), [Asked(INDEXER, Blocks(95))], endpoints, set_clock, clock=clock, record=record
+    )
+    first = heads_in(last_run(record))[0]
+    waited_ms = first.at - NOON - set_by_ms - began_ms
+    assert LAUNCH.probe_timeout_ms <= waited_ms <= LAUNCH.probe_timeout_ms + SECOND  # in which a set clock is noticed
+    assert first.reading.height == 105
+    assert judged(record, INDEXER)[-1] == first.at - NOON
 
 
 @pytest.mark.clause("M12", "M8")
