@@ -9,7 +9,7 @@ from lookout.core.model import Check, Found, Indexes
 from lookout.sources.fetching import Session
 from lookout.sources.source import Now
 from tests.builders import PPOI, SECOND, a_plan
-from tests.unit.test_reload import FAILED, Asked, lived
+from tests.unit.living import FAILED, Asked, lived
 
 POLYGON = Check("ppoi", 137)
 
@@ -19,7 +19,7 @@ class OfTwoChains(Asked):
 
     def __init__(self, *found: Found) -> None:
         super().__init__(PPOI)
-        self.checks = (PPOI, POLYGON)  # type: ignore[assignment]
+        self.checks = (PPOI, POLYGON)
         self._of_both = found
 
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:

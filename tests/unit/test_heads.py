@@ -26,6 +26,23 @@ def test_before_the_first_reading_there_is_no_reference() -> None:
 
 @pytest.mark.clause("S15")
 @pytest.mark.parametrize(
+    ("an_hour", "blocks", "takes_longer"),
+    [
+        pytest.param(12_000, 4_000, False, id="just as long"),
+        pytest.param(12_000, 4_001, True, id="a block longer"),
+        pytest.param(12_001, 4_001, True, id="two thirds of a block longer"),
+        pytest.param(12_003, 4_001, False, id="just as long at a faster pace"),
+        pytest.param(12_000, -1, False, id="none are missing"),
+    ],
+)
+def test_blocks_take_as_long_as_the_pace_says_without_rounding(
+    an_hour: int, blocks: int, *, takes_longer: bool
+) -> None:
+    assert Pace(HOUR, an_hour).takes_longer(blocks, 20 * MINUTE) is takes_longer
+
+
+@pytest.mark.clause("S15")
+@pytest.mark.parametrize(
     ("span_ms", "blocks", "pace"),
     [
         pytest.param(600_000, 10, Pace(600_000, 10), id="measured from ten minutes and ten blocks on"),
@@ -129,3 +146,38 @@ def test_a_start_begins_a_run_of_its_own() -> None:
     before = heads.newest_of_run
     heads.start()
     assert (before, heads.newest_of_run) == (heads.readings[-1], None)
+
+
+@pytest.mark.clause("M8")
+def test_a_chain_that_left_begins_a_run_of_its_own() -> None:
+    heads = heads_at((0, 10))
+    heads.clear()
+    assert (heads.readings, heads.newest_of_run) == ((), None)
+
+
+@pytest.mark.clause("M8")
+@pytest.mark.parametrize(
+    ("at", "highest"),
+    [
+        pytest.param(NOON - 1, 0, id="before all of them"),
+        pytest.param(NOON, 12, id="at the very instant of one"),
+        pytest.param(NOON + HOUR, 12, id="an hour later"),
+        pytest.param(NOON + HOUR + 1, 11, id="more than an hour later"),
+    ],
+)
+def test_the_highest_head_of_an_hour_is_of_those_read_in_it(at: int, highest: int) -> None:
+    assert heads_at((0, 12), (1, 11)).highest_before(at) == highest
+
+
+@pytest.mark.clause("M7")
+def test_what_is_stored_of_the_heads_is_what_changed_in_parts_of_five_minutes() -> None:
+    part, heads = NOON // (5 * MINUTE), heads_at((0, 10), (4, 11), (5, 12))
+    first, second, third = heads.readings
+    assert heads.changes() == {part: (first, second), part + 1: (third,)}
+    assert heads.changes() == {}
+    heads.read(Reading(NOON + 61 * MINUTE, 13, NOON))  # the first leaves the hour, and the rest of its part does not
+    assert heads.changes() == {part + 12: (heads.readings[-1],)}
+    heads.read(Reading(NOON + 65 * MINUTE, 14, NOON))
+    assert heads.changes() == {part: (), part + 13: (heads.readings[-1],)}
+    heads.start(HOUR)
+    assert heads.changes().keys() == {part + 1 - 12, part + 12 - 12, part + 13 - 12, part + 12, part + 13}

@@ -42,7 +42,19 @@ def by(address: str, sent_at: int) -> Announcement:
         pytest.param(
             SILENT, replace(SILENT, expires_at=NOON, sent_at=NOON - 2 * HOUR), False, id="nor is it the later sighting"
         ),
+        pytest.param(
+            KNOWN,
+            replace(KNOWN, expires_at=NOON + HOUR, sent_at=NOON - 2 * MINUTE),
+            True,
+            id="a page that is just fresh",
+        ),
         pytest.param(KNOWN, replace(KNOWN, expires_at=NOON + MINUTE, sent_at=NOON), False, id="one sent again"),
+        pytest.param(
+            KNOWN,
+            replace(KNOWN, available_wallets=0, sent_at=KNOWN.sent_at - 1),
+            False,
+            id="of the same expiry the one sent before",
+        ),
         pytest.param(
             SILENT, replace(SILENT, expires_at=SILENT.expires_at - 1, sent_at=NOON), True, id="fees that expire sooner"
         ),
@@ -82,7 +94,15 @@ def test_an_announcement_is_news_if_it_is_the_later_one(
         pytest.param({}, by("0zk1c", NOON - HOUR - 1), False, id="before all of them"),
         pytest.param({"limit": 3}, by("0zk1c", NOON - HOUR - 1), True, id="while there is room"),
         pytest.param({"members": {"1": ("0zk1c",)}}, by("0zk1c", NOON - HOUR - 1), True, id="a configured member"),
+        pytest.param(
+            {"members": {"1": ("0zk1a", "0zk1b", "0zk1c")}},
+            by("0zk1c", NOON - HOUR - 1),
+            True,
+            id="of configured members there may be more",
+        ),
         pytest.param({"members": {"1": ("0zk1d",)}}, by("0zk1c", NOON), False, id="no configured member"),
+        pytest.param({"limit": 3}, by("0zk1c", NOON - DAY), True, id="just not too long ago"),
+        pytest.param({"limit": 3}, by("0zk1c", NOON - DAY - 1), False, id="too long ago"),
         pytest.param({"chains": (137,)}, by("0zk1c", NOON), False, id="another chain"),
     ],
 )
@@ -93,6 +113,22 @@ def test_a_broadcaster_is_news_if_there_is_room_for_it(
     assert sightings.is_news(1, announcement, NOON) is expected
     sightings.note(1, announcement, NOON)
     assert (announcement in {each.announcement for each in sightings}) is expected
+
+
+@pytest.mark.clause("S10")
+@pytest.mark.parametrize(
+    ("sent_ago_ms", "expires_in_ms", "responding"),
+    [
+        pytest.param(2 * MINUTE, 40 * SECOND, 1, id="just fresh, and just not about to expire"),
+        pytest.param(2 * MINUTE + 1, HOUR, 0, id="sent too long ago"),
+        pytest.param(0, 40 * SECOND - 1, 0, id="about to expire"),
+    ],
+)
+def test_a_broadcaster_answers_while_its_announcement_is_fresh_and_will_hold(
+    sent_ago_ms: int, expires_in_ms: int, responding: int
+) -> None:
+    known = replace(KNOWN, sent_at=NOON - sent_ago_ms, expires_at=NOON + expires_in_ms)
+    assert sightings_of(known).members(1, NOON) == Members(responding, 1)
 
 
 def test_what_was_seen_before_a_clock_was_set_back_takes_no_room() -> None:

@@ -1,0 +1,284 @@
+"""How the monitor's own tasks follow the heads of a chain, and which judgements wait for the first of them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.core.instants import parse_instant
+from lookout.core.log import HeadRead, Started, format_event, parse_event
+from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers
+from lookout.monitor.publishing import Publisher
+from lookout.monitor.watching import Watcher
+from lookout.replay import Replay, run_log
+from lookout.sources.evm import EvmEndpoint
+from lookout.sources.failure import ProbeFailed, WrongChainFailed
+from lookout.sources.fetching import Session
+from tests.builders import BROADCASTERS, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tests.unit.living import FAILED, Asked, FastClock, Read, Record, going_on_with, lived
+
+POLYGON = Check("indexer", 137)
+REFUSED = ProbeFailed("connection refused")
+TIMEOUT = ProbeFailed("timeout")
+TIMEOUT_S = LAUNCH.probe_timeout_ms / 1000
+LIE = 1_000_000
+
+
+def heads_in(record: Record) -> list[HeadRead]:
+    return [event for event in record if isinstance(event, HeadRead)]
+
+
+def heights_in(record: Record) -> list[int]:
+    return [head.reading.height for head in heads_in(record)]
+
+
+def last_run(record: Record) -> Record:
+    """From the start on, or from when the clock was set."""
+    return Record(record[max(number for number, event in enumerate(record) if isinstance(event, Started)) :])
+
+
+def judged(record: Record, check: Check) -> list[int]:
+    """When, in milliseconds after noon."""
+    return [event.at - NOON for event in record if isinstance(event, Observation) and event.check == check]
+
+
+def setting(clock: FastClock, by_ms: int) -> Callable[[Publisher, Watcher], None]:
+    def set_clock(_publisher: Publisher, _watcher: Watcher) -> None:
+        clock.ahead_ms += by_ms
+
+    return set_clock
+
+
+@pytest.mark.clause("M8")
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        pytest.param(lambda: Read(1, 100), id="one that answers"),
+        pytest.param(lambda: Read(1, REFUSED), id="one that fails: it is not asked less often"),
+        pytest.param(lambda: Read(1, WrongChainFailed()), id="one of another chain"),
+        pytest.param(lambda: Read(1, TIMEOUT, takes_s=TIMEOUT_S), id="one that hangs"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("recheck_s", "luck", "wait_s"),
+    [(30, 0, 15), (30, 0.5, 15.75), (30, 1, 16.5), (50, 0, 25)],
+    ids=["without the jitter", "half of the jitter's half", "half of the jitter", "another recheck"],
+)
+def test_an_endpoint_is_read_again_half_a_recheck_after_its_last_reading_ended(
+    endpoint: Callable[[], Read], recheck_s: int, luck: float, wait_s: float
+) -> None:
+    read = endpoint()
+    lived(300, a_plan(limits=replace(LAUNCH, recheck_ms=recheck_s * SECOND)), [], [read], luck=luck)
+    waits = [asked - ended for ended, asked in zip(read.ended, read.asked[1:], strict=False)]
+    assert len(waits) >= 7
+    assert set(waits) == {wait_s * SECOND}
+
+
+@pytest.mark.clause("M8")
+def test_when_an_answer_becomes_too_old_the_others_agree_without_it() -> None:
+    """Nobody answers any more, and the head's own answer is the first to become too old."""
+    second, lowest, highest = (Read(1, height, REFUSED, takes_s=s) for height, s in ((101, 1), (100, 2), (102, 3)))
+    record, indexer = Record(), Asked(INDEXER, Blocks(95))
+    lived(90, a_plan(), [indexer], [second, lowest, highest], record=record)
+    agreed = [(head.at - NOON, head.reading.height, head.reading.at - NOON) for head in heads_in(record)]
+    too_old_at = second.ended[0] + MINUTE + 1
+    assert agreed == [(highest.ended[0], 101, second.ended[0]), (too_old_at, 100, lowest.ended[0])]
+
+
+@pytest.mark.clause("M8", "M12")
+@pytest.mark.parametrize("by_ms", [HOUR, -HOUR], ids=["set forward", "set back"])
+def test_the_only_answer_since_the_clock_was_set_is_no_head(by_ms: int) -> None:
+    """Two that contradict each other agree on nothing. All that was read before is too old, or of the future, at the
+    very answer by which the monitor finds out: it might be the one that lies."""
+    clock, record = FastClock(), Record()
+    honest, liar = Read(1, 100, takes_s=2), Read(1, LIE)
+    just_before_s = 18.4
+    lived(120, a_plan(), [], [honest, liar], (just_before_s, setting(clock, by_ms)), clock=clock, record=record)
+    assert liar.ended[1] == 18_500 + by_ms  # the first to come after it
+    assert heights_in(record) == []
+
+
+@pytest.mark.clause("M8", "M12")
+def test_an_answer_asked_for_before_the_clock_was_set_takes_no_part_after_it() -> None:
+    clock, record = FastClock(), Record()
+    endpoint = Read(1, 100, 101, 200, takes_s=5)
+    lived(60, a_plan(), [], [endpoint], (22.0, setting(clock, HOUR)), clock=clock, record=record)
+    assert endpoint.asked[1] < 22_000 < endpoint.ended[1] - HOUR < endpoint.asked[2] - HOUR
+    assert [(head.reading.at - NOON, head.reading.height) for head in heads_in(record)][:2] == [
+        (endpoint.ended[0], 100),
+        (endpoint.ended[2], 200),
+    ]
+
+
+@pytest.mark.clause("M8")
+def test_answers_from_before_a_reload_of_the_endpoints_take_no_part_after_it() -> None:
+    """The one that answers first lies, and is waited with until the other was heard."""
+    plan, record = a_plan(), Record()
+    before = [Read(1, 100), Read(1, 100), Read(1, 100, takes_s=5)]
+    liar, honest = Read(1, LIE), Read(1, 100, takes_s=6)
+    reload = going_on_with(plan, [], [liar, before[1], honest], record)
+    lived(40, plan, [], before, (22.5, reload), record=record)
+    assert before[2].asked[-1] < 22_500 < before[2].asked[-1] + 5_000  # it was being read
+    first_after = next(head for head in heads_in(record) if head.at - NOON > 22_500)
+    assert first_after.at - NOON == honest.ended[0]
+    assert first_after.reading.at - NOON in (before[1].ended[-1], honest.ended[0])
+    assert set(heights_in(record)) == {100}
+
+
+@pytest.mark.clause("M8")
+def test_a_head_read_before_the_clock_went_back_a_little_is_not_later_than_the_agreement() -> None:
+    """Less than a step: the clock was slowed down, not set. The record of it can be replayed."""
+    clock, record, plan = FastClock(), Record(), a_plan()
+    endpoints = [Read(1, 100, takes_s=8), Read(1, 101, takes_s=8), Read(1, TIMEOUT, takes_s=TIMEOUT_S)]
+    lived(60, plan, [], endpoints, (9.0, setting(clock, -4 * SECOND)), clock=clock, record=record)
+    assert heads_in(record)[0].at < NOON + endpoints[0].ended[0]
+    assert all(head.reading.at <= head.at for head in heads_in(record))
+    assert all(earlier.reading.at <= later.reading.at for earlier, later in pairwise(heads_in(record)))
+    replay = Replay(plan)
+    run_log(enumerate(parse_event(format_event(event)) for event in record), replay)
+    assert replay.ledger.heads(1).readings == tuple(head.reading for head in heads_in(record))
+
+
+class OneAfterTheOther:
+    """An RPC node's HTTP that answers block by block, and one day with another chain's id."""
+
+    def __init__(self, *chain_ids: str) -> None:
+        self._chain_ids = iter(chain_ids)
+
+    def request(self, _method: str, _url: object, *, data: bytes, **_: object) -> AbstractAsyncContextManager[Any]:
+        call = json.loads(data)
+        block = {"number": hex(101), "timestamp": hex(NOON // 1000)}
+        return self._answer(call["id"], next(self._chain_ids) if call["method"] == "eth_chainId" else block)
+
+    @asynccontextmanager
+    async def _answer(self, number: int, result: object) -> AsyncIterator[Any]:
+        await asyncio.sleep(0.1)
+
+        async def body() -> AsyncIterator[bytes]:
+            yield json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode()
+
+        yield SimpleNamespace(status=200, headers={}, content=SimpleNamespace(iter_any=body))
+
+
+@pytest.mark.clause("M8")
+def test_an_endpoint_that_is_found_to_be_of_another_chain_takes_its_earlier_answer_with_it() -> None:
+    """Its address leads to another chain from the second minute on: two others go on without it."""
+    session = Session(cast("Any", OneAfterTheOther("0x1", "0x38", "0x38", "0x38")), TIMEOUT_S)
+    highest, lowest = Read(1, 102), Read(1, 100)
+    record = Record()
+    lived(100, a_plan(), [], [EvmEndpoint("moved", 1, "http://node"), highest, lowest], record=record, session=session)
+    by_height = {height: [h.at - NOON for h in heads_in(record) if h.reading.height == height] for height in (101, 100)}
+    assert max(by_height[101]) < MINUTE < min(by_height[100]) < MINUTE + 5 * SECOND
+
+
+def rows_of(body: bytes) -> dict[tuple[str, int | None], Mapping[str, Any]]:
+    return {(row["service"], row["chainId"]): row for row in json.loads(body)["checks"]}
+
+
+@pytest.mark.clause("M12", "M6")
+def test_after_a_start_only_the_position_of_an_indexer_waits_for_the_first_head() -> None:
+    """It is asked at once all the same, and what is observed is observed when it is judged."""
+    record, endpoint, indexer = Record(), Read(1, 105, takes_s=6), Asked(INDEXER, Blocks(95))
+    others: list[tuple[Check, Found]] = [
+        (Check("hosted-indexer", 1), FAILED),
+        (MESSAGING, Peers(3)),
+        (PPOI, Indexes(7, 7)),
+        (BROADCASTERS, Members(1, 1)),
+    ]
+    sources = [indexer, *(Asked(*other) for other in others)]
+    writer = lived(20, a_plan(), sources, [endpoint], record=record)
+    assert indexer.asked == [1_500]
+    assert {check: judged(record, check) for check, _ in others} == {check: [2_500] for check, _ in others}
+    assert judged(record, INDEXER) == endpoint.ended == [6_750]
+    row = next(rows_of(written["live"].body)["indexer", 1] for at, written in writer.written if at >= 6_750)
+    assert (row["observedAt"], row["status"]) == ("2026-11-05T12:00:06.750Z", "current")
+    assert row["metrics"] == {"position": 95, "head": 100}
+
+
+@pytest.mark.clause("M8", "M12")
+@pytest.mark.parametrize("set_by_ms", [0, HOUR, -HOUR], ids=["a start", "a clock set forward", "a clock set back"])
+def test_a_silent_endpoint_is_waited_for_as_long_as_a_probe_may_last_and_then_the_others_agree(set_by_ms: int) -> None:
+    clock, record = FastClock(), Record()
+    silent, began_ms = Read(1, TIMEOUT, takes_s=2 * TIMEOUT_S), 300_000 if set_by_ms else 0
+    endpoints = [Read(1, 105), Read(1, 106), silent]
+    set_clock = (began_ms / 1000, setting(clock, set_by_ms))
+    lived(
+        began_ms / 1000 + 14, a_plan(), [Asked(INDEXER, Blocks(95))], endpoints, set_clock, clock=clock, record=record
+    )
+    first = heads_in(last_run(record))[0]
+    waited_ms = first.at - NOON - set_by_ms - began_ms
+    assert LAUNCH.probe_timeout_ms <= waited_ms <= LAUNCH.probe_timeout_ms + SECOND  # in which a set clock is noticed
+    assert first.reading.height == 105
+    assert judged(record, INDEXER)[-1] == first.at - NOON
+
+
+@pytest.mark.clause("M12", "M8")
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        pytest.param(lambda _: Read(1, TIMEOUT, takes_s=TIMEOUT_S), id="all endpoints hang"),
+        pytest.param(lambda _: Read(1, REFUSED), id="all of them fail"),
+        pytest.param(lambda number: Read(1, 100 + number * LIE), id="they contradict each other"),
+    ],
+)
+@pytest.mark.parametrize("luck", [0, 0.999], ids=["at once", "at the end of the jitter"])
+@pytest.mark.parametrize("set_by_ms", [0, HOUR, -HOUR], ids=["a start", "a clock set forward", "a clock set back"])
+def test_without_any_agreement_a_position_waits_as_long_as_a_probe_may_last(
+    endpoint: Callable[[int], Read], luck: float, set_by_ms: int
+) -> None:
+    """And no longer: the row is there within jitter, timeout and a second."""
+    clock, record, began_ms = FastClock(), Record(), 300_000 if set_by_ms else 0
+    at_most_ms = LAUNCH.jitter_ms + LAUNCH.probe_timeout_ms + SECOND
+    writer = lived(
+        (began_ms + at_most_ms) / 1000,
+        a_plan(),
+        [Asked(INDEXER, Blocks(95))],
+        [endpoint(number) for number in range(3)],
+        (began_ms / 1000, setting(clock, set_by_ms)),
+        clock=clock,
+        record=record,
+        luck=luck,
+    )
+    waited_ms = judged(record, INDEXER)[-1] - began_ms - set_by_ms
+    assert LAUNCH.probe_timeout_ms <= waited_ms <= at_most_ms
+    row = rows_of(writer.written[-1][1]["live"].body)["indexer", 1]
+    assert parse_instant(row["observedAt"]) == NOON + began_ms + set_by_ms + waited_ms
+    assert (row["status"], row["reason"]) == ("unknown", "incompatible-reference")
+
+
+@pytest.mark.clause("M8", "M12")
+def test_a_reload_of_the_endpoints_makes_no_position_wait() -> None:
+    """The last head still counts while the new ones are waited for."""
+    plan, record, indexer = a_plan(), Record(), Asked(INDEXER, Blocks(95))
+    silent = [Read(1, TIMEOUT, takes_s=TIMEOUT_S) for _ in range(2)]
+    writer = lived(
+        40, plan, [indexer], [Read(1, 105)], (33.0, going_on_with(plan, [indexer], silent, record)), record=record
+    )
+    assert judged(record, INDEXER) == [2_500, 35_000]
+    row = rows_of(writer.written[-1][1]["live"].body)["indexer", 1]
+    assert (row["status"], row["metrics"]) == ("current", {"position": 95, "head": 100})
+
+
+@pytest.mark.clause("M8", "M12")
+@pytest.mark.parametrize(
+    "was_there",
+    [pytest.param(False, id="a chain that is new"), pytest.param(True, id="a chain that left and is back")],
+)
+def test_a_reload_that_adds_a_chain_makes_its_positions_wait_for_its_first_head(*, was_there: bool) -> None:
+    narrow, wide, record = a_plan(), a_plan(chains=(1, 137)), Record()
+    here, there = (Asked(check, Blocks(95)) for check in (INDEXER, POLYGON))
+    ours, theirs = Read(1, 105), Read(137, 105, takes_s=6)
+    leave = going_on_with(narrow, [here], [ours], record)
+    add = going_on_with(wide, [here, there], [ours, theirs], record)
+    first = (wide, [here, there], [ours, theirs]) if was_there else (narrow, [here], [ours])
+    writer = lived(40, *first, (20.0, leave), (33.0, add), record=record)
+    assert judged(record, POLYGON)[-1] == theirs.ended[-1] == 39_750
+    assert judged(record, INDEXER) == [2_500, 35_000]
+    row = rows_of(next(written["live"].body for at, written in writer.written if at >= 39_750))["indexer", 137]
+    assert (row["status"], row["metrics"]) == ("current", {"position": 95, "head": 100})

@@ -1,0 +1,95 @@
+"""What the publisher takes for a new head, and how far apart its publications are."""
+
+import json
+from itertools import pairwise
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.core.heads import Reading
+from lookout.core.instants import parse_instant
+from lookout.core.ledger import Ledger
+from lookout.core.log import HeadRead
+from lookout.monitor.publishing import Publisher
+from lookout.monitor.recording import Recorder
+from tests.builders import HOUR, LAUNCH, MINUTE, NOON, SECOND, a_plan
+from tests.unit.api.fakes import SetClock
+from tests.unit.living import Kept, Record, lived
+
+
+class Publishing:
+    """A publisher that has just started."""
+
+    def __init__(self, *known: Reading) -> None:
+        self.clock, self.record = SetClock(), Record()
+        before = Ledger(a_plan())
+        for reading in known:
+            before.read_head(1, reading)
+        recorder = cast("Recorder", self.record)
+        ledger = Ledger(a_plan(), before.state())
+        self.publisher = Publisher(ledger, Kept(), self.clock, LAUNCH, MINUTE, recorder=recorder)
+        self.publisher.start()
+
+    def heads_after(self, *answers: Reading) -> list[Reading]:
+        """Those in the record, after the endpoints agreed on these."""
+        for answer in answers:
+            self.publisher.read_head(1, answer)
+        return [event.reading for event in self.record if isinstance(event, HeadRead)]
+
+
+LAST = Reading(NOON - 5 * SECOND, 100, NOON - 9 * SECOND)
+
+
+@pytest.mark.clause("M8")
+@pytest.mark.parametrize(
+    ("answer", "is_new"),
+    [
+        pytest.param(LAST, False, id="the very answer of the last head"),
+        pytest.param(replace(LAST, at=LAST.at - 1, height=101), False, id="one read before it"),
+        pytest.param(replace(LAST, height=101), True, id="one of the same instant and another height"),
+        pytest.param(replace(LAST, height=99), True, id="a lower one"),
+        pytest.param(replace(LAST, at=LAST.at + 1), True, id="the same height read again"),
+        pytest.param(replace(LAST, at=NOON, height=101), True, id="a later one"),
+    ],
+)
+def test_an_agreement_is_a_new_head_if_its_answer_is_another_and_not_read_before(
+    answer: Reading, *, is_new: bool
+) -> None:
+    publishing = Publishing()
+    assert publishing.heads_after(LAST, answer) == ([LAST, answer] if is_new else [LAST])
+    assert publishing.publisher.heads(1).readings == ((LAST, answer) if is_new else (LAST,))
+
+
+@pytest.mark.clause("M8", "M7")
+@pytest.mark.parametrize("earlier_ms", [0, 1], ids=["the very answer", "one read before it"])
+def test_the_heads_of_an_earlier_run_keep_no_answer_out(earlier_ms: int) -> None:
+    answer = replace(LAST, at=LAST.at - earlier_ms)
+    assert Publishing(LAST).heads_after(answer) == [answer]
+
+
+@pytest.mark.clause("M8", "M12")
+@pytest.mark.parametrize("by_ms", [HOUR, -HOUR], ids=["set forward", "set back"])
+@pytest.mark.parametrize("read_ms", [0, -SECOND], ids=["read just now", "read a second ago"])
+def test_an_agreement_by_which_a_clock_is_found_to_be_set_is_no_head(by_ms: int, read_ms: int) -> None:
+    publishing = Publishing()
+    publishing.clock.wall += by_ms
+    now = NOON + by_ms
+    assert publishing.heads_after(Reading(now + read_ms, 100, now)) == []
+    publishing.publisher.clock_was_set.clear()  # everything is asked again
+    answer = Reading(now, 101, now)
+    assert publishing.heads_after(answer) == [answer]
+
+
+@pytest.mark.clause("M5")
+@pytest.mark.parametrize(
+    ("heartbeat_s", "late_s"), [(30, 0.0), (30, 0.9), (5, 0.4)], ids=["in time", "late", "late with a short heartbeat"]
+)
+def test_a_loop_that_wakes_a_little_late_shows_in_no_generated_at(heartbeat_s: int, late_s: float) -> None:
+    """Nothing is observed, so that every publication is a heartbeat."""
+    plan = a_plan(limits=replace(LAUNCH, heartbeat_ms=heartbeat_s * SECOND))
+    writer = lived(600, plan, [], [], late_s=late_s)
+    generated_at = [parse_instant(json.loads(written["live"].body)["generatedAt"]) for _, written in writer.written]
+    gaps = [later - earlier for earlier, later in pairwise(generated_at)]
+    assert len(gaps) >= 600 // heartbeat_s - 1
+    assert max(gaps) <= heartbeat_s * SECOND
