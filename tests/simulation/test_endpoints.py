@@ -4,9 +4,10 @@ from functools import cache
 
 import pytest
 
+from lookout.settings import Policy
 from lookout.sim.episodes import Episode, EpisodeKind
 from tests.builders import NOON
-from tests.simulation.worlds import TWO_CHAINS, Record, a_life, a_world, an_episode, watch
+from tests.simulation.worlds import TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
 
 # On each chain one indexer is well, and the other stays behind by as much as it already is.
 BACKGROUND = (
@@ -89,3 +90,16 @@ def test_frozen_endpoints_all_of_them_are_not_told_from_a_halted_chain() -> None
     frozen = [Episode(f"rpc/1/{number}", "freeze", NOON, NOON + 7_200_000) for number in range(3)]
     record = watch(a_world(*frozen), (a_life(0, 120),))
     assert record.statuses("indexer", 1, 1, 120) == {"current"}
+
+
+@pytest.mark.clause("M13")
+def test_a_single_endpoint_that_answers_shows_that_the_monitor_is_not_blind() -> None:
+    """It gives no head, since nobody confirms it; yet a service that fails meanwhile has failed."""
+    others = [an_episode(f"rpc/1/{number}", "fail", 10, 50) for number in (1, 2)]
+    services = [an_episode(name, "fail", 10, 50) for name in ("messaging", "ppoi", "broadcasters")]
+    indexers = [an_episode(f"{name}/1", "fail", 10, 50) for name in ("indexer", "hosted-indexer")]
+    world = a_world(*others, *services, *indexers)
+    plan = plan_of(world.layout, Policy(blind_after_s=60))
+    assert watch(world, (a_life(0, 60),), plan=plan).statuses("messaging", None, 20, 50) == {"unavailable"}
+    blind = a_world(an_episode("rpc/1/0", "fail", 10, 50), *others, *services, *indexers)
+    assert watch(blind, (a_life(0, 60),), plan=plan).statuses("messaging", None, 20, 50) == {"unknown"}

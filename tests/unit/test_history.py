@@ -503,3 +503,51 @@ def test_a_tally_that_is_taken_up_again_is_stored_at_once() -> None:
     history.publish(NOON + BUCKET, [])
     (tally,) = history.changes().tallies
     assert (tally.lasted_ms["u"], tally.later) == (90 * SECOND, {})
+
+
+@pytest.mark.clause("H15", "M7")
+def test_a_check_that_returns_as_its_last_day_ages_out_is_not_forgotten_in_the_store() -> None:
+    def after(buckets: int) -> History:
+        """A check was gone for so many buckets, and all of that is stored."""
+        history = History(replace(LAUNCH_SPAN, retention_days=1))
+        history.publish(NOON, [a_row("current"), a_row("current", check=INDEXER)])
+        for n in range(1, buckets):
+            history.publish(NOON + n * BUCKET, [], gone=[INDEXER] if n == 1 else [])
+        history.changes()
+        return history
+
+    def forgets_with(buckets: int, *rows: Row) -> bool:
+        history = after(buckets)
+        history.publish(NOON + buckets * BUCKET, rows)
+        return INDEXER in history.changes().forgotten_checks
+
+    history, ages_out = after(2), 2
+    while INDEXER in history.checks:
+        history.publish(NOON + ages_out * BUCKET, [])
+        ages_out += 1
+    ages_out -= 1
+    assert forgets_with(ages_out)
+    assert not forgets_with(ages_out, a_row("unavailable", check=INDEXER))
+
+
+@pytest.mark.clause("H16")
+def test_a_day_that_is_shown_is_kept_though_less_was_recorded_on_it_than_on_older_ones() -> None:
+    """A monitor that runs for an hour a day never has enough of later days."""
+    history = History(LAUNCH_SPAN)
+    for day in range(80):
+        for n in range(12 if day != 75 else 8):
+            history.publish(NOON + day * DAY + n * BUCKET, [a_row("current")])
+    assert shown(history).count("c") == 1 + 13 * 12 - 4 + 12  # the end of the first day, and the last one
+
+
+@pytest.mark.clause("H16")
+def test_of_a_clock_that_is_set_back_again_and_again_only_a_few_buckets_are_kept_open() -> None:
+    history = History(LAUNCH_SPAN)
+    history.publish(NOON, [a_row("current")])
+    for n in range(100):
+        history.publish(NOON + (200 - n) * BUCKET, [])
+        history.publish(NOON + SECOND * n, [])
+    state = history.state()
+    assert state is not None
+    assert len(state.strips[0].tally.later) == 16
+    assert max(state.strips[0].tally.later) == NOON // BUCKET + 200  # the latest ever begun goes on filling

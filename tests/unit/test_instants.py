@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.core.instants import END_AT, format_instant, format_second, parse_instant, parse_second
+from lookout.core.instants import END_AT, format_instant, format_second, move_back, parse_instant, parse_second
+from tests.builders import HOUR, NOON
 
 
 @pytest.mark.clause("R4")
@@ -89,3 +90,12 @@ def test_nothing_else_is_a_border(text: str) -> None:
 
 def test_the_last_year_that_is_read_leaves_room_to_add_to() -> None:
     assert format_instant(parse_instant("9998-12-31T23:59:59.999Z") + 150_000) == "9999-01-01T00:02:29.999Z"
+
+
+@pytest.mark.clause("M7")
+def test_a_clock_set_back_moves_no_instant_so_far_that_it_could_not_be_stored() -> None:
+    assert move_back(NOON, HOUR) == NOON - HOUR
+    at = NOON
+    for _ in range(10):
+        at = move_back(at, END_AT - 1)
+    assert at == 1 - END_AT

@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from lookout.core.instants import move_back
+
 PACE_WINDOW_MS: Final = 3_600_000
 PACE_MIN_SPAN_MS: Final = 600_000
 PACE_MIN_BLOCKS: Final = 10
@@ -103,8 +105,7 @@ class Heads:
         """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block."""
         self.newest_of_run = None
         if set_back_by_ms:
-            by_ms = set_back_by_ms
-            self._take_all([Reading(r.at - by_ms, r.height, r.block_at - by_ms) for r in self._readings])
+            self._take_all([_moved_back(reading, set_back_by_ms) for reading in self._readings])
             self._touched.update(map(_part, self._readings))
 
     def reference(self, confirmations: int) -> Reference | None:
@@ -183,6 +184,10 @@ def after_the_last_standstill(readings: Sequence[Reading]) -> Sequence[Reading]:
 def of_the_hour(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     """Those of the hour before the newest."""
     return tuple(reading for reading in readings if reading.at >= readings[-1].at - PACE_WINDOW_MS)
+
+
+def _moved_back(reading: Reading, by_ms: int) -> Reading:
+    return Reading(move_back(reading.at, by_ms), reading.height, move_back(reading.block_at, by_ms))
 
 
 def _part(reading: Reading) -> int:

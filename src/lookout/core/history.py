@@ -21,6 +21,8 @@ DAY_MS: Final = 86_400_000
 WINDOW_DAYS: Final = (1, 7, 14)
 # Ended buckets are kept this much longer than they are shown, so that a clock set forward and back finds them again.
 SPARE_DAYS: Final = 3
+# Tallies that are kept aside: a clock that is set back again and again must not fill the store.
+MOST_LATER: Final = 16
 
 
 class Reached(Struct, frozen=True):
@@ -183,6 +185,7 @@ class History:
         if strip is None:
             strip = self._strips[row.check] = Strip(Tally(row.check, NO_DATA, self._watched_ms, {}), {})
             self._recount(strip)
+            self._forgotten_checks = [check for check in self._forgotten_checks if check != row.check]
         strip.published, strip.expires_at = CHARACTERS[row.status], row.expires_at
         if strip.published != strip.counted or (strip.expires_at is not None and strip.expires_at <= at):
             self._count(strip, at)
@@ -228,9 +231,9 @@ class History:
         self._watch(last_at, at)
         left, bucket = self._bucket, at // self._span.bucket_ms
         self._put_aside()
-        begun = {later for strip in self._strips.values() for later in strip.later if later < bucket}
-        for ended in begun:
-            self._record(ended)
+        for later in self._later():
+            if later < bucket:
+                self._record(later)
         self._enter(bucket)
         self._watch(last_at, at)
         if bucket == left + 1:
@@ -249,6 +252,8 @@ class History:
         bucket = at // self._span.bucket_ms
         if bucket < self._bucket:
             self._put_aside()
+            for later in self._later()[:-MOST_LATER]:
+                self._record(later)
             self._enter(bucket)
             self._recount_all()
         self._expiries = []
@@ -264,6 +269,10 @@ class History:
             for strip in self._strips.values():
                 strip.settle(self._watched_ms)
                 strip.put_aside(self._bucket)
+
+    def _later(self) -> list[int]:
+        """The buckets whose tallies are kept aside, the earliest first."""
+        return sorted({later for strip in self._strips.values() for later in strip.later})
 
     def _enter(self, bucket: int) -> None:
         """Begin a bucket, or go on with one that had begun. One that was recorded takes no more."""
@@ -316,8 +325,10 @@ class History:
             later -= buckets
             if later >= days * self._per_day:
                 self._forget(day)
+        today = self._bucket // self._per_day
+        shown = range(today - self._span.retention_days, today + 1)
         while len(self._days_kept) > 4 * days:  # however little was recorded on them
-            self._forget(min(self._days_kept, key=lambda day: (day == self._bucket // self._per_day, recorded[day])))
+            self._forget(min(self._days_kept, key=lambda day: (day in shown, recorded[day])))
 
     def _recorded_on(self, day: int) -> int:
         characters = (strip.days.get(day, "") for strip in self._strips.values())

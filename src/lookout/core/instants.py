@@ -11,6 +11,11 @@ _MINUTE = "%Y-%m-%dT%H:%M:"
 END_AT: Final = 253_370_764_800_000  # 9999-01-01T00:00:00Z
 
 
+def move_back(at: int, by_ms: int) -> int:
+    """An instant as it is after the clock was set back; never so early that it could not be stored."""
+    return max(at - by_ms, 1 - END_AT)
+
+
 def parse_instant(text: str) -> int:
     """Read ``YYYY-MM-DDTHH:mm:ss.sssZ`` and nothing else; ValueError says what was found instead."""
     try:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from lookout.core import wire
 from lookout.core.heads import Heads, Reading, Reference
 from lookout.core.history import History, HistoryChanges, HistoryState, HistoryView
+from lookout.core.instants import move_back
 from lookout.core.model import Check, Observation, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
 from lookout.core.policy import Memory, judge, set_back
@@ -134,7 +135,7 @@ class Ledger:
             heads.start(by_ms)
         if by_ms == 0:
             return
-        self._last_answer_at -= by_ms
+        self._last_answer_at = move_back(self._last_answer_at, by_ms)
         self._memories = {check: set_back(memory, by_ms) for check, memory in self._memories.items()}
         self._new_checks.update(self._memories)
         self._new_heads.update(self._heads)
@@ -147,7 +148,11 @@ class Ledger:
         """The endpoints of a chain agreed on a head."""
         self._heads[chain_id].read(reading)
         self._new_heads.add(chain_id)
-        self._last_answer_at = max(self._last_answer_at or 0, reading.at)
+        self.hear(reading.at)
+
+    def hear(self, at: int) -> None:
+        """Somebody answered, so that the monitor is not blind (M13)."""
+        self._last_answer_at = at if self._last_answer_at is None else max(self._last_answer_at, at)
 
     def observe(self, seen: Observation) -> Row:
         """A probe of a monitored check completed; its new row."""
@@ -156,7 +161,7 @@ class Ledger:
         reference = self._reference(check) if check in self._confirmations else None
         memory, row = judge(self._memories[check], seen, reference, self._limits, blind=blind)
         if row.reason != "unreachable":
-            self._last_answer_at = seen.at
+            self.hear(seen.at)
         self._memories[check] = memory
         self._changed[check] = row
         self._new_checks.add(check)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lookout.core.heads import Reference
+from lookout.core.instants import move_back
 from lookout.core.model import (
     NO_METRICS,
     Blocks,
@@ -81,8 +82,8 @@ def set_back(memory: Memory, by_ms: int) -> Memory:
         return memory
     return replace(
         memory,
-        trailing_since_at=memory.trailing_since_at - by_ms,
-        heads_seen=tuple((at - by_ms, head) for at, head in memory.heads_seen),
+        trailing_since_at=move_back(memory.trailing_since_at, by_ms),
+        heads_seen=tuple((move_back(at, by_ms), head) for at, head in memory.heads_seen),
     )
 
 

@@ -117,6 +117,10 @@ class Publisher:
         """A chain's heads of the last hour."""
         return self._ledger.heads(chain_id)
 
+    def hear_endpoint(self) -> None:
+        """An endpoint answered, whatever comes of it: the monitor is not blind (M13)."""
+        self._ledger.hear(self._instant())
+
     def read_head(self, chain_id: int, answer: Reading) -> None:
         """A chain's endpoints agree on this answer. It is no new head if it is the last one, or was read before it
         (M8). A head changes no row, and so asks for no publication."""

@@ -270,6 +270,7 @@ class _Run:
             agreement.failed(number, is_wrong_chain=True)
         else:
             agreement.answered(number, Reading(at, *answer[1:]))
+            self._ledger.hear(at)
         self._agree(chain_id, at)
         if chain_id not in self._awaiting:
             self._await_change(chain_id, at)

@@ -182,6 +182,7 @@ class Watcher:
                 is_answer = False
             else:
                 is_answer = chain.agreement.answered(number, answer)
+                self._publisher.hear_endpoint()
             self._instruments.head_read(chain_id, "answered" if is_answer else "failed")
             if chain is self._chains[chain_id]:  # and the clock was not set meanwhile
                 self._agree(chain_id)

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import Struct
 
+from lookout.core.instants import END_AT
 from lookout.core.model import Check, Found, Nothing
 from lookout.settings import Broadcasters
 from lookout.sources.announcements import FUTURE_TOLERANCE_MS, read_announcement
@@ -137,7 +138,9 @@ class StoreBroadcasters(BroadcastersSource):
         body = await fetch(session, self._query(unread[0], self._oldest_at(now())))
         page = parse_page(body)
         await self._note(page.messages, now)
-        return after_page(unread, page.sent_from_at, page.cursor), len(body)
+        # A store may give messages of the future: nothing of it is read by that.
+        sent_from_at = None if page.sent_from_at is None else min(page.sent_from_at, now())
+        return after_page(unread, sent_from_at, page.cursor), len(body)
 
     def _oldest_at(self, at: int) -> int:
         return at - round(self._settings.seen_s * 1000)
@@ -232,7 +235,9 @@ def _messages(value: Any) -> tuple[Message, ...]:
 
 def _message(value: Any) -> Message | None:
     match value:
-        case {"contentTopic": str(topic), "payload": str(payload), "timestamp": sent_ns} if type(sent_ns) is int:
+        case {"contentTopic": str(topic), "payload": str(payload), "timestamp": sent_ns} if (
+            type(sent_ns) is int and 0 <= sent_ns < END_AT * _NS_PER_MS
+        ):
             return Message(topic, payload, sent_ns // _NS_PER_MS)
         case _:
             return None

@@ -242,3 +242,26 @@ def test_messages_that_are_incomplete_hide_nobody() -> None:
     pages = {None: a_page({}, {}, cursor="0xa"), "0xa": a_page(a_message(1))}
     found, _, _ = probes(lambda asked: (200, pages[query_of(asked).get("cursor")]), NOON)
     assert found == [{ONE: Members(1, 1)}]
+
+
+@pytest.mark.clause("M7", "M11")
+@pytest.mark.parametrize(
+    "sent_ns", [(NOON + DAY) * 1_000_000, 10**25, int("9" * 4_300)], ids=["tomorrow", "10^25", "huge"]
+)
+def test_messages_of_the_future_leave_nothing_behind_that_no_store_answers(sent_ns: int) -> None:
+    """A store that lied once, and refuses what it cannot be asked for: instants of the future, forgotten cursors."""
+    lie = {**a_message(1), "timestamp": sent_ns}
+
+    def answer(asked: Asked) -> Reply:
+        query = query_of(asked)
+        if len(asked_before) < 1:
+            asked_before.append(asked)
+            return 200, a_page(lie, cursor="0xa")
+        if "cursor" in query or int(query.get("endTime", "0")) > (NOON + MINUTE) * 1_000_000:
+            return 400, b"no"
+        return 200, a_page(a_message(2))
+
+    asked_before: list[Asked] = []
+    found, _, seen = probes(answer, NOON, NOON + 30 * SECOND, NOON + MINUTE)
+    assert found[-1] == {ONE: Members(1, 1)}
+    assert not seen.unread
