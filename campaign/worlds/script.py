@@ -105,6 +105,8 @@ def _faults(script: Script, kinds: tuple[FaultKind, ...] | None, chance: Random)
     drawn = chance.sample(_DRAWN, chance.randrange(0, 11)) if kinds is None else list(kinds)
     others = ("session-lost", "set-back", "lags", "empty", "damaged") if script.store == "sqlite" else _SQLITE
     drawn = [kind for kind in drawn if kind not in others]
+    if set(_SQLITE) <= set(drawn):  # without lock and file nothing is left that could tell who wrote last
+        drawn.remove("lock-removed")
     per_hour = _magnitude(chance, 1, 40) if kinds is None else 20
     for kind in drawn:
         at_ms = chance.expovariate(per_hour) * _HOUR
@@ -141,7 +143,9 @@ def _fault(kind: FaultKind, at_ms: int, script: Script, chance: Random) -> Fault
             size = int(_magnitude(chance, 100, 20_000))
         case "session-lost":
             lasts_ms = 0
-        case "file-removed" | "lock-removed":
+        case "lock-removed":
+            lasts_ms = 0
+        case "file-removed":
             lasts_ms, size = 0, chance.randrange(2)
         case "set-back" | "lags":
             size = int(_magnitude(chance, 1_000, _HOUR))

@@ -22,6 +22,16 @@ PEERS = (
 )
 
 
+def head(second: int, read_second: int) -> str:
+    """A head of chain 1, agreed on and read so many seconds after noon."""
+    at, read_at = (f"2026-11-05T12:00:{each:02}.000Z" for each in (second, read_second))
+    return f'{{"at":"{at}","kind":"head","chainId":1,"height":7,"blockAt":"{read_at}","readAt":"{read_at}"}}\n'
+
+
+def test_a_head_may_have_been_read_before_the_start(tmp_path: Path) -> None:
+    assert run(tmp_path, START + head(3, 3) + START.replace(":00.", ":04.") + head(5, 1)).exit_code == 0
+
+
 def run(folder: Path, log: str | bytes, *options: str, config: Path = VECTORS / "edges.toml") -> Result:
     """In this process; what has to be one of its own is so below."""
     (folder / "log.jsonl").write_bytes(log if isinstance(log, bytes) else log.encode())
@@ -51,6 +61,12 @@ def test_a_good_log_says_nothing_and_writes_both_documents(tmp_path: Path) -> No
             "line 3: at is 2026-11-05T12:00:00.000Z, earlier than 2026-11-05T12:00:01.000Z before it;"
             " only a start may go back",
             id="out of order",
+        ),
+        pytest.param(
+            START + head(2, 2) + head(3, 1),
+            "line 3: readAt is 2026-11-05T12:00:01.000Z, earlier than 2026-11-05T12:00:02.000Z of the head before it"
+            " on this chain",
+            id="a head read before the one before it",
         ),
         pytest.param(
             START + START.replace("start", "stop") + PEERS,
@@ -139,11 +155,13 @@ def test_lines_of_other_checks_and_chains_are_skipped_with_one_warning(tmp_path:
         + PEERS.replace('"messaging","chainId":null', '"hosted-indexer","chainId":1').replace("peers", "position")
         + '{"at":"2026-11-05T12:00:02.000Z","kind":"head","chainId":5,"height":1,'
         + '"blockAt":"2026-11-05T12:00:00.000Z"}\n'
+        + '{"at":"2026-11-05T12:00:02.000Z","kind":"head","chainId":5,"height":"nothing of it is read"}\n'
+        + PEERS.replace(":01.", ":02.").replace('"messaging","chainId":null', '"ppoi","chainId":5')
     )
     outcome = run(tmp_path, START + others + PEERS.replace(":01.", ":02."))
     assert outcome.exit_code == 0
     assert outcome.stderr == (
-        "lookout: warning: log.jsonl: 3 lines skipped: the configuration does not have their check or chain"
+        "lookout: warning: log.jsonl: 5 lines skipped: the configuration does not have their check or chain"
         " (the first: indexer on chain 5)\n"
     )
 

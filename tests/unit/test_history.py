@@ -551,3 +551,13 @@ def test_of_a_clock_that_is_set_back_again_and_again_only_a_few_buckets_are_kept
     assert state is not None
     assert len(state.strips[0].tally.later) == 16
     assert max(state.strips[0].tally.later) == NOON // BUCKET + 200  # the latest ever begun goes on filling
+
+
+@pytest.mark.clause("H16")
+def test_a_clock_that_is_set_back_where_nothing_is_taken_any_more_changes_nothing() -> None:
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + 3 * BUCKET, a_row("current"))
+    history.publish(NOON + BUCKET + MINUTE, [a_row("unavailable")])
+    history.publish(NOON + MINUTE, [])
+    watch(history, NOON + 2 * MINUTE, NOON + 2 * BUCKET, a_row("unavailable"))
+    assert shown(history) == "cc"

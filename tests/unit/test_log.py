@@ -180,6 +180,17 @@ WHOLE = "it has to be a whole number from 0 to 9007199254740991"
             "blockAt: 'noon' is not an instant like 2026-11-01T00:00:00.000Z",
         ),
         (f'{{{AT},"kind":"head","chainId":1,"height":-1,"blockAt":"noon"}}', f"height is -1; {WHOLE}"),
+        (
+            (
+                f'{{{AT},"kind":"head","chainId":1,"height":1,"blockAt":"2026-11-05T12:00:00.000Z",'
+                '"readAt":"2026-11-05T12:00:00.001Z"}'
+            ),
+            "readAt is 2026-11-05T12:00:00.001Z, later than at, which is 2026-11-05T12:00:00.000Z",
+        ),
+        (
+            f'{{{AT},"kind":"head","chainId":1,"height":1,"blockAt":"2026-11-05T12:00:00.000Z","readAt":7}}',
+            "readAt is 7; it has to be an instant like 2026-11-01T00:00:00.000Z",
+        ),
         (f'{{{AT},"kind":"head","chainId":-1,"height":1}}', "chainId is -1; it has to be a positive whole number"),
     ],
 )
@@ -246,7 +257,7 @@ JSON_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=Fa
             "chainId": st.sampled_from([1, None]) | JSON_VALUES,
             "outcome": st.sampled_from(["answered", "failed", "nothing", "missing-list"]) | JSON_VALUES,
             **dict.fromkeys(("position", "head", "responding", "monitored", "peers", "height"), JSON_VALUES),
-            **dict.fromkeys(("error", "blockAt"), JSON_VALUES),
+            **dict.fromkeys(("error", "blockAt", "readAt"), JSON_VALUES),
         },
     )
 )

@@ -119,7 +119,7 @@ class Publisher:
 
     def hear_endpoint(self) -> None:
         """An endpoint answered, whatever comes of it: the monitor is not blind (M13)."""
-        self._ledger.hear(self._instant())
+        self._ledger.hear(self._clock.now())
 
     def read_head(self, chain_id: int, answer: Reading) -> None:
         """A chain's endpoints agree on this answer. It is no new head if it is the last one, or was read before it
