@@ -221,7 +221,8 @@ class AgreesOnHeads(Rule):
         synced = {later.height} if later.block_at - earlier.block_at > 600_000 else set()
         (chain,) = (each for each in self.scene.script.layout if each.chain_id == chain_id)
         is_far = (heights[0] - heights[1]) * chain.block_ms > 4 * 600_000
-        return synced if is_far else {*synced, heights[-1]}
+        # One of two that was alone for a while may have lied, and bent the pace by which far is measured.
+        return synced if is_far and not self.scene.lies(chain_id) else {*synced, heights[-1]}
 
     def judged(self, event: s.Judged) -> None:
         chain_id, now_ms = event.seen.row.check.chain_id, self.scene.ms

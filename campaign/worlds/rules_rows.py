@@ -136,11 +136,7 @@ class ComparesWithHeads(Rule):
     def _block_times(self, chain: ChainLayout) -> tuple[float, float]:
         """The shortest and the longest block time that an honest monitor may have measured; endpoints may lie, two at a
         time, and then it may be anything."""
-        lying = [
-            episode
-            for episode in self.scene.sim.episodes
-            if episode.subject.startswith(f"rpc/{chain.chain_id}/") and episode.kind not in ("past", "genesis", "late")
-        ]
+        lying = self.scene.lies(chain.chain_id)
         halted = [e for e in self.scene.sim.episodes if e.subject == f"chain/{chain.chain_id}"]
         if len(lying) > (1 if chain.endpoints > 2 else 0) or halted or self.scene.clocks_are_set:
             return 0, 1e15

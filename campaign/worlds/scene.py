@@ -20,6 +20,7 @@ from lookout.core.plan import Plan
 from lookout.core.wire import Document
 from lookout.monitor.running import telling
 from lookout.settings import Settings
+from lookout.sim.episodes import Episode
 from lookout.sim.world import World as Sim
 from lookout.store.protocol import DocumentName
 from lookout_reader.polling import Update
@@ -157,6 +158,12 @@ class Scene:
             return None
         now_ms = self.loop.now_ms()
         return next((each for each in faults if each.at_ms <= now_ms < each.at_ms + each.lasts_ms), None)
+
+    def lies(self, chain_id: int) -> list[Episode]:
+        """What is ever wrong with heights that a chain's endpoints tell, as far as it could mislead the monitor."""
+        harmless = ("past", "genesis", "late")
+        subject = f"rpc/{chain_id}/"
+        return [e for e in self.sim.episodes if e.subject.startswith(subject) and e.kind not in harmless]
 
     def end_is_near(self) -> bool:
         """Whether somebody may soon have to go on from what is stored now; now and then, in any case."""

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from lookout.core.history import History, HistoryState, Reached
 from lookout.core.model import Check, Row, Status
 from lookout.core.strip import StripState, Tally
-from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_row
 
 BUCKET = 5 * MINUTE
 
@@ -81,8 +81,8 @@ def test_a_check_that_is_gone_for_good_ages_out() -> None:
     history.publish(NOON, [a_row("current"), a_row("current", check=INDEXER)])
     history.publish(NOON + BUCKET, [], gone=[INDEXER])
     for n in range(2, 7 * 288):
-        history.publish(NOON + n * BUCKET, [])
-    assert list(history.checks) == [MESSAGING]
+        history.publish(NOON + n * BUCKET, [a_row("current", check=PPOI)] if n == 600 else [])
+    assert list(history.checks) == [MESSAGING, PPOI]  # which came too late to have anything of the first days
     state = history.state()
     assert state is not None
     assert len(state.strips[0].days) == 5  # what is shown, at most two days, and three to spare
