@@ -59,6 +59,37 @@ def test_a_file_that_took_the_place_of_a_full_one_is_nobody_elses_either(tmp_pat
     second.close()
 
 
+def test_a_file_that_was_moved_away_is_not_written_to_any_more_and_a_new_one_begins(tmp_path: Path) -> None:
+    path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
+    with closing(LogFile(path, 10_000_000)) as file:
+        file.append(Started(NOON))
+        path.rename(moved)
+        file.append(Stopped(NOON + 1))
+        assert is_taken(path)
+    assert events_in(moved) == [Started(NOON)]
+    assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 1)]
+
+
+def test_a_file_that_another_process_began_in_the_place_of_a_moved_one_stays_its_own(tmp_path: Path) -> None:
+    path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
+    with closing(LogFile(path, 1)) as first, closing(LogFile(path, 10_000_000)) as second:
+        first.append(Started(NOON))  # and is full
+        path.rename(moved)
+        second.append(Started(NOON + 1))
+        for at in (NOON + 2, NOON + 3):
+            with pytest.raises(BlockingIOError, match="another process records to it"):
+                first.append(Stopped(at))
+        second.append(Stopped(NOON + 4))
+        assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 4)]
+        second.close()
+        first.append(Stopped(NOON + 5))
+    assert [events_in(each) for each in (moved, path.with_name("log.jsonl.1"), path)] == [
+        [Started(NOON)],
+        [Started(NOON + 1), Stopped(NOON + 4)],
+        [Started(NOON + 5), Stopped(NOON + 5)],
+    ]
+
+
 def test_two_that_want_one_file_never_write_into_each_others_lines(tmp_path: Path) -> None:
     """Each lets the file go now and then, and it often grows too large: whose turn it is begins with a start."""
     path = tmp_path / "log.jsonl"

@@ -121,7 +121,7 @@ class LogFile:
     def append(self, event: Event) -> None:
         """OSError if it cannot be written; the next event tries again, and begins with a start of its own."""
         try:
-            file = self._file = self._file or self._open()
+            file = self._at_path()
             if file.tell() > self.max_bytes:
                 file = self._begin_anew(file)
             if not self._is_whole and not isinstance(event, Started):
@@ -141,6 +141,15 @@ class LogFile:
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+    def _at_path(self) -> FileIO:
+        """Our file while it is at the path. Otherwise it was moved away, and what is at the path now may be another
+        process's."""
+        if self._file is not None and not _is_at(self.path, self._file):
+            self.close()
+            self.begin_again()
+        self._file = self._file or self._open()
+        return self._file
 
     def _open(self) -> FileIO:
         file = self._locked()
