@@ -166,6 +166,34 @@ def test_a_file_that_stays_is_recorded_to_without_a_break(tmp_path: Path) -> Non
     assert events_in(tmp_path / "log.jsonl") == [Started(NOON)]
 
 
+def test_a_path_through_a_link_is_the_file_that_the_system_means(tmp_path: Path) -> None:
+    (tmp_path / "x" / "y").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("x/y")
+    record = a_record(tmp_path, "link/../log.jsonl")
+    change(record, Monitor("x/log.jsonl"), NOON + 1)
+    change(record, Monitor("log.jsonl"), NOON + 2)
+    record.close()
+    until(lambda: not is_taken(tmp_path / "x" / "log.jsonl"), "the first file is let go")
+    assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    assert events_in(tmp_path / "log.jsonl") == [Started(NOON + 2)]
+
+
+def test_a_link_that_leads_elsewhere_by_now_is_followed_to_the_file_that_a_reload_names(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("x")
+    record = a_record(tmp_path, "link/log.jsonl")
+    until(lambda: events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON)], "the start is written", 10)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("y")
+    change(record, Monitor("x/log.jsonl"), NOON + 1)
+    assert record.recorder is not None
+    record.recorder.record(Stopped(NOON + 2))
+    record.close()
+    assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    assert not (tmp_path / "y" / "log.jsonl").exists()
+
+
 def test_a_file_left_by_one_reload_may_be_had_again_by_the_next(tmp_path: Path) -> None:
     record = a_record(tmp_path, "first")
     change(record, Monitor("second"), NOON + 1)

@@ -35,6 +35,7 @@ class Recorder:
 
     def __init__(self, file: "LogFile") -> None:
         self.path = file.path
+        self.real_path = os.path.realpath(file.path)  # found now: later a disk that hangs would hold the asker up
         self.is_taken: Future[bool] = Future()  # by another process, when the file was first opened
         self._file = file
         self._waiting: Queue[_Noted | None] = Queue(_MOST_WAITING)
@@ -52,8 +53,10 @@ class Recorder:
         else:
             self._is_whole = True
 
-    def limit(self, max_bytes: int) -> None:
-        """Begin another file when this one is larger than that."""
+    def go_on(self, path: Path, max_bytes: int) -> None:
+        """The same file may have another path from now on. Begin another one when it is larger than that."""
+        self.path = self._file.path = path
+        self.real_path = os.path.realpath(path)
         self._file.max_bytes = max_bytes
 
     def end(self) -> None:
