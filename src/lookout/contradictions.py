@@ -62,7 +62,9 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     for key, address, optional in _addresses(settings):
         if not (optional and address == "") and not is_host_port(address):
             yield f"{key}: has to be HOST:PORT"
-    if settings.admin.server == settings.server.listen and broken.isdisjoint(("server", "server.listen")):
+    listen = settings.server.listen
+    is_any_port = re.search(r":0+$", listen) is not None  # another one each time
+    if settings.admin.server == listen and not is_any_port and broken.isdisjoint(("server", "server.listen")):
         yield "admin.server: has to be another address than server.listen"
     if not all(_is_network(proxy) for proxy in settings.server.trusted_proxies):
         yield "server.trusted_proxies: has to hold addresses and CIDR networks"
