@@ -104,6 +104,10 @@ def test_a_block_time_means_what_was_written(written: str, pace: Pace, tmp_path:
             ["store.url: has to begin with sqlite: and a path, or be a postgresql:// address"],
         ),
         (CHAIN + CHAIN, ["chains: 1 is there twice"]),
+        (
+            "[messaging]\nurl = 'http://\u3002h'",  # urllib takes it, but it cannot be sent
+            ["messaging.url: has to be an http:// or https:// address with a host"],
+        ),
         (CHAIN.replace("http", "ftp"), ["chains[0].rpc[0]: has to be an http:// or https:// address with a host"]),
         (
             "[ppoi]\nurl = 'http://h'\nrequired_list = 'x'\nchains = [1, 1]",
