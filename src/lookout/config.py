@@ -101,10 +101,10 @@ class _Reader:
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
         variables = set(_variables(value))
-        unset = sorted(variables - self._environment.keys())
-        for name in unset:
-            self._wrong(key, f"the environment variable {name} is not set")
-        if unset:
+        unusable = {name: what for name in sorted(variables) if (what := self._unusable(name)) is not None}
+        for name, what in unusable.items():
+            self._wrong(key, f"the environment variable {name} {what}")
+        if unusable:
             return None
         filled = self._fill(value)
         try:
@@ -114,6 +114,17 @@ class _Reader:
             what = "its value" if may_be_secret else _shown(value)
             self._wrong(key, f"{what} is not allowed; it has to be {_allowed(kind)}")
             return None
+
+    def _unusable(self, name: str) -> str | None:
+        """What is wrong with a variable of the environment, if anything."""
+        value = self._environment.get(name)
+        if value is None:
+            return "is not set"
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # bytes that Python keeps as surrogates; an address would be sent without them
+            return "is not valid UTF-8"
+        return None
 
     def _fill(self, value: Any) -> Any:
         """Put environment variables in the place of ``${NAME}``."""

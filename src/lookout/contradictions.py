@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from yarl import URL
+
 from lookout.alerts.sending import is_installed, recipients
 from lookout.core.model import Check
 from lookout.settings import PPOI_NETWORKS, AlertRule, Alerts, Asked, Broadcasters, Chain, Indexer, Ppoi, Settings
@@ -62,7 +64,9 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
     for key, address, optional in _addresses(settings):
         if not (optional and address == "") and not is_host_port(address):
             yield f"{key}: has to be HOST:PORT"
-    if settings.admin.server == settings.server.listen and broken.isdisjoint(("server", "server.listen")):
+    listen = settings.server.listen
+    is_any_port = re.search(r":0+$", listen) is not None  # another one each time
+    if settings.admin.server == listen and not is_any_port and broken.isdisjoint(("server", "server.listen")):
         yield "admin.server: has to be another address than server.listen"
     if not all(_is_network(proxy) for proxy in settings.server.trusted_proxies):
         yield "server.trusted_proxies: has to hold addresses and CIDR networks"
@@ -167,22 +171,19 @@ def _addresses(settings: Settings) -> Iterable[tuple[str, str, bool]]:
 
 def _same_endpoints(key: str, chain: Chain) -> Iterable[str]:
     """Three of which two are one would let that one lie (M8)."""
-    first: dict[str, int] = {}
+    first: dict[tuple[object, ...], int] = {}
     for m, url in enumerate(chain.rpc):
-        before = first.setdefault(_spelled_plainly(url), m) if _is_http(url) else m
+        before = first.setdefault(_as_sent(url), m) if _is_http(url) else m
         if before != m:
             yield f"{key}.rpc[{m}]: is the same endpoint as {key}.rpc[{before}]; name another one, or leave it out"
 
 
-def _spelled_plainly(url: str) -> str:
-    """An address without what makes no difference: the case of its host, a port that it would have
-    anyway, slashes at its end, a fragment."""
-    parts = urlsplit(url)
-    user, at, _ = parts.netloc.rpartition("@")
-    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    return (
-        f"{parts.scheme}://{user}{at}{(parts.hostname or '').rstrip('.')}:{port}{parts.path.rstrip('/')}?{parts.query}"
-    )
+def _as_sent(url: str) -> tuple[object, ...]:
+    """What a request to this address is made of, however it is written. A dot at the end of its host, and slashes at
+    the end of its path, make no difference."""
+    sent = URL(url)
+    host, path = (sent.raw_host or "").rstrip("."), sent.raw_path.rstrip("/")
+    return sent.scheme, sent.raw_user or "", sent.raw_password or "", host, sent.port, path, sent.raw_query_string
 
 
 def _of_indexer(key: str, indexer: Indexer) -> Iterable[str]:
@@ -289,6 +290,7 @@ def _is_header(name: str, text: str) -> bool:
 
 def _is_http(url: str) -> bool:
     try:
+        URL(url)  # as it will be sent
         parts = urlsplit(url)
         return (
             parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", url)

@@ -1,6 +1,7 @@
 """A real ``lookout serve`` on a store that a test fills."""
 
 import http.client
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,3 +109,11 @@ def a_server(folder: Path, *, rate_limit_per_minute: int = 0, more: str = "") ->
 
         until(answers, "it answers", START_WITHIN_S)
         yield server
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True

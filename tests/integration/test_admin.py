@@ -26,6 +26,7 @@ from lookout.store.protocol import DocumentName, StoreError
 from tests.commands import a_command, lookout, said
 from tests.integration.fast import World, a_config, a_world, run
 from tests.integration.scraping import scrape
+from tests.integration.served import has_ipv6
 from tests.waiting import until_async
 
 
@@ -232,14 +233,6 @@ def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str
         assert ask(address, "GET", "/healthz")[::2] == (200, b'{"status":"ok"}')
     with pytest.raises(ConnectionRefusedError):
         ask(address, "GET", "/healthz")
-
-
-def has_ipv6() -> bool:
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError:
-        return False
-    return True
 
 
 def test_get_and_head_alone_are_answered_and_nothing_is_said_on_standard_error(

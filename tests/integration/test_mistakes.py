@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from lookout.cli import main
 from tests.commands import LOOKOUT, lookout
 from tests.integration.raw import UVICORN
+from tests.integration.served import a_free_port, has_ipv6
 
 TIME_S: Final = 60
 
@@ -96,16 +97,47 @@ def test_sim_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("listen", "monitor", "server", "complaint"),
     [
-        (18080, 18080, 18082, "admin.monitor: has to be another address than server.listen"),
-        (18080, 18081, 18081, "admin.server: has to be another address than admin.monitor"),
+        (
+            "127.0.0.1:{0}",
+            "127.0.0.1:{0}",
+            "127.0.0.1:{1}",
+            "admin.monitor: has to be another address than server.listen",
+        ),
+        (
+            "127.0.0.1:{0}",
+            "127.0.0.1:{1}",
+            "127.0.0.1:{1}",
+            "admin.server: has to be another address than admin.monitor",
+        ),
+        ("127.0.0.1:{0}", "localhost:{0}", "", "admin.monitor: has to be another address than server.listen"),
+        ("127.0.0.1:{0}", "", "0.0.0.0:{0}", "admin.server: has to be another address than server.listen"),
+        ("[::]:{0}", "127.0.0.1:{1}", "127.0.0.1:{0}", "admin.server: has to be another address than server.listen"),
+        ("127.0.0.1:{0}", "[::]:{0}", "", "admin.monitor: has to be another address than server.listen"),
+        (
+            "127.0.0.1:{0}",
+            "LOCALHOST:{1}",
+            "localhost:{1}",
+            "admin.server: has to be another address than admin.monitor",
+        ),
+    ],
+    ids=[
+        "the server's and the monitor's",
+        "both admin ports",
+        "a name and its address",
+        "an address and all of them",
+        "all of both families and an IPv4 address",
+        "an IPv4 address and all of both families",
+        "a name in two cases",
     ],
 )
 def test_run_refuses_one_address_for_two_ports_before_it_starts(
-    listen: int, monitor: int, server: int, complaint: str, tmp_path: Path
+    listen: str, monitor: str, server: str, complaint: str, tmp_path: Path
 ) -> None:
+    if "[::]" in listen + monitor + server and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    ports = a_free_port(), a_free_port()
     (tmp_path / "lookout.toml").write_text(
-        f'[server]\nlisten = "127.0.0.1:{listen}"\n'
-        f'[admin]\nmonitor = "127.0.0.1:{monitor}"\nserver = "127.0.0.1:{server}"\n'
+        f'[server]\nlisten = "{listen}"\n[admin]\nmonitor = "{monitor}"\nserver = "{server}"\n'.format(*ports)
     )
     assert told(tmp_path, "check-config", "-c", "lookout.toml") == (0, "ok\n", "")  # fine on two machines
     assert told(tmp_path, "run", "-c", "lookout.toml") == (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from lookout.core.model import Blocks
 from lookout.sim.certificate import load_or_make
@@ -138,6 +139,26 @@ def test_every_source_works_through_tls_and_compression_if_it_trusts_the_certifi
         mistrusting = lookout(tmp_path, "probe", "-c", "lookout.toml")
         assert mistrusting.returncode == 1
         assert "TLS" in mistrusting.stdout
+
+
+@pytest.mark.parametrize("missing", ["cert.pem", "key.pem"])
+def test_the_half_of_a_certificate_that_is_missing_is_named(missing: str, tmp_path: Path) -> None:
+    load_or_make(tmp_path / "tls", "localhost")
+    (tmp_path / "tls" / missing).unlink()
+    refused = lookout(tmp_path, "sim", "--listen", "127.0.0.1:0", "--tls", "tls")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == f"lookout: --tls: tls/{missing}: No such file or directory\n"
+
+
+def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_its_passphrase(tmp_path: Path) -> None:
+    load_or_make(tmp_path / "tls", "localhost")
+    file = tmp_path / "tls" / "key.pem"
+    key = serialization.load_pem_private_key(file.read_bytes(), None)
+    encryption = serialization.BestAvailableEncryption(b"hunter2")
+    file.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption))
+    refused = lookout(tmp_path, "sim", "--listen", "127.0.0.1:0", "--tls", "tls")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "lookout: --tls: tls/key.pem: is encrypted; name a key that needs no passphrase\n"
 
 
 def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:

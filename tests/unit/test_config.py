@@ -1,5 +1,6 @@
 """Configuration files: every key, every problem at once, no secret shown."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,10 @@ def test_a_block_time_means_what_was_written(written: str, pace: Pace, tmp_path:
             ["store.url: has to begin with sqlite: and a path, or be a postgresql:// address"],
         ),
         (CHAIN + CHAIN, ["chains: 1 is there twice"]),
+        (
+            "[messaging]\nurl = 'http://\u3002h'",  # urllib takes it, but it cannot be sent
+            ["messaging.url: has to be an http:// or https:// address with a host"],
+        ),
         (CHAIN.replace("http", "ftp"), ["chains[0].rpc[0]: has to be an http:// or https:// address with a host"]),
         (
             "[ppoi]\nurl = 'http://h'\nrequired_list = 'x'\nchains = [1, 1]",
@@ -186,6 +191,22 @@ def test_what_depends_on_a_table_that_could_not_be_read_is_not_judged(tmp_path: 
 def test_a_value_from_the_environment_is_never_shown(text: str, tmp_path: Path) -> None:
     told = "\n".join(problems(tmp_path, text, S="hunter2"))
     assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[messaging]\nurl = 'http://user:${KEY}@h'", "messaging.url"),
+        ("[messaging]\nurl = 'http://h'\nheaders = {Authorization = 'Bearer ${KEY}'}", "messaging.headers"),
+        (CHAIN.replace("127.0.0.1:1/a", "127.0.0.1:1/${KEY}"), "chains[0].rpc"),
+        ("[store]\nurl = 'postgresql://user:${KEY}@h/d'", "store.url"),
+    ],
+)
+def test_a_variable_that_is_not_utf_8_is_refused_as_no_part_of_it_may_be_dropped(
+    text: str, key: str, tmp_path: Path
+) -> None:
+    told = problems(tmp_path, text, KEY=os.fsdecode(b"hunter\xff2"))
+    assert told == [f"{key}: the environment variable KEY is not valid UTF-8"]
 
 
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:

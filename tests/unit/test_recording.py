@@ -59,6 +59,37 @@ def test_a_file_that_took_the_place_of_a_full_one_is_nobody_elses_either(tmp_pat
     second.close()
 
 
+def test_a_file_that_was_moved_away_is_not_written_to_any_more_and_a_new_one_begins(tmp_path: Path) -> None:
+    path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
+    with closing(LogFile(path, 10_000_000)) as file:
+        file.append(Started(NOON))
+        path.rename(moved)
+        file.append(Stopped(NOON + 1))
+        assert is_taken(path)
+    assert events_in(moved) == [Started(NOON)]
+    assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 1)]
+
+
+def test_a_file_that_another_process_began_in_the_place_of_a_moved_one_stays_its_own(tmp_path: Path) -> None:
+    path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
+    with closing(LogFile(path, 1)) as first, closing(LogFile(path, 10_000_000)) as second:
+        first.append(Started(NOON))  # and is full
+        path.rename(moved)
+        second.append(Started(NOON + 1))
+        for at in (NOON + 2, NOON + 3):
+            with pytest.raises(BlockingIOError, match="another process records to it"):
+                first.append(Stopped(at))
+        second.append(Stopped(NOON + 4))
+        assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 4)]
+        second.close()
+        first.append(Stopped(NOON + 5))
+    assert [events_in(each) for each in (moved, path.with_name("log.jsonl.1"), path)] == [
+        [Started(NOON)],
+        [Started(NOON + 1), Stopped(NOON + 4)],
+        [Started(NOON + 5), Stopped(NOON + 5)],
+    ]
+
+
 def test_two_that_want_one_file_never_write_into_each_others_lines(tmp_path: Path) -> None:
     """Each lets the file go now and then, and it often grows too large: whose turn it is begins with a start."""
     path = tmp_path / "log.jsonl"
@@ -133,6 +164,34 @@ def test_a_file_that_stays_is_recorded_to_without_a_break(tmp_path: Path) -> Non
         change(record, settings, NOON + 1)
     record.close()
     assert events_in(tmp_path / "log.jsonl") == [Started(NOON)]
+
+
+def test_a_path_through_a_link_is_the_file_that_the_system_means(tmp_path: Path) -> None:
+    (tmp_path / "x" / "y").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("x/y")
+    record = a_record(tmp_path, "link/../log.jsonl")
+    change(record, Monitor("x/log.jsonl"), NOON + 1)
+    change(record, Monitor("log.jsonl"), NOON + 2)
+    record.close()
+    until(lambda: not is_taken(tmp_path / "x" / "log.jsonl"), "the first file is let go")
+    assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    assert events_in(tmp_path / "log.jsonl") == [Started(NOON + 2)]
+
+
+def test_a_link_that_leads_elsewhere_by_now_is_followed_to_the_file_that_a_reload_names(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("x")
+    record = a_record(tmp_path, "link/log.jsonl")
+    until(lambda: events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON)], "the start is written", 10)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("y")
+    change(record, Monitor("x/log.jsonl"), NOON + 1)
+    assert record.recorder is not None
+    record.recorder.record(Stopped(NOON + 2))
+    record.close()
+    assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    assert not (tmp_path / "y" / "log.jsonl").exists()
 
 
 def test_a_file_left_by_one_reload_may_be_had_again_by_the_next(tmp_path: Path) -> None:

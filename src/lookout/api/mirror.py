@@ -96,23 +96,27 @@ class Mirror:
     def look_at_the_time(self) -> None:
         """To be called by another thread than the one that looks, which a store may keep waiting for ever: what was
         read last is then as old as if reading failed. And what says how things are must not say it for too long."""
-        self._notice_a_store_that_hangs()
+        now_ms = self._clock.elapsed_ms()
+        self._notice_a_store_that_hangs(now_ms)
+        self._withdraw_an_unreadable_history(now_ms)
         if not self._is_passing_true():
             self._make_passing()
 
-    def _notice_a_store_that_hangs(self) -> None:
-        began_ms, now_ms = self._began_ms, self._clock.elapsed_ms()
-        if began_ms is None or now_ms - began_ms < _OVERDUE_MS:
+    def _notice_a_store_that_hangs(self, now_ms: int) -> None:
+        began_ms = self._began_ms
+        if began_ms is None or now_ms - began_ms < _OVERDUE_MS or self._is_overdue:
             return
-        if not self._is_overdue:
-            self._is_overdue = True
-            self.store_errors += 1
-            log.error(f"the store does not answer; {_meanwhile(self._live)}", for_s=(now_ms - began_ms) / 1000)
+        self._is_overdue = True
+        self.store_errors += 1
+        log.error(f"the store does not answer; {_meanwhile(self._live)}", for_s=(now_ms - began_ms) / 1000)
+
+    def _withdraw_an_unreadable_history(self, now_ms: int) -> None:
         with self._taking:
-            is_still_under_way = self._began_ms == began_ms
-            since_ms = self._history_unreadable_since_ms  # it may have been unreadable before this look
-            too_long = now_ms - (began_ms if since_ms is None else since_ms) > self._history_unreadable_ms
-            if is_still_under_way and too_long and self._history is not None:
+            since_ms = self._history_unreadable_since_ms  # it may have been unreadable before the look under way
+            if since_ms is None:
+                since_ms = self._began_ms
+            too_long = since_ms is not None and now_ms - since_ms > self._history_unreadable_ms
+            if too_long and self._history is not None:
                 log.error(_TOO_LONG)
                 self._take(self._live, None)
 

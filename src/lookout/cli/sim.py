@@ -40,7 +40,7 @@ def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool)
     try:
         front = Front(None if folder is None else load_or_make(folder, host), compresses)
     except OSError as error:
-        fail(f"--tls: {folder}: {error}")
+        fail(f"--tls: {error.filename or folder}: {error.strerror or error}")
 
     def ready(bound_host: str, bound_port: int) -> None:
         at = listen if port else written(bound_host, bound_port)

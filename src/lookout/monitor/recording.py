@@ -35,6 +35,7 @@ class Recorder:
 
     def __init__(self, file: "LogFile") -> None:
         self.path = file.path
+        self.real_path = os.path.realpath(file.path)  # found now: later a disk that hangs would hold the asker up
         self.is_taken: Future[bool] = Future()  # by another process, when the file was first opened
         self._file = file
         self._waiting: Queue[_Noted | None] = Queue(_MOST_WAITING)
@@ -52,8 +53,10 @@ class Recorder:
         else:
             self._is_whole = True
 
-    def limit(self, max_bytes: int) -> None:
-        """Begin another file when this one is larger than that."""
+    def go_on(self, path: Path, max_bytes: int) -> None:
+        """The same file may have another path from now on. Begin another one when it is larger than that."""
+        self.path = self._file.path = path
+        self.real_path = os.path.realpath(path)
         self._file.max_bytes = max_bytes
 
     def end(self) -> None:
@@ -121,7 +124,7 @@ class LogFile:
     def append(self, event: Event) -> None:
         """OSError if it cannot be written; the next event tries again, and begins with a start of its own."""
         try:
-            file = self._file = self._file or self._open()
+            file = self._at_path()
             if file.tell() > self.max_bytes:
                 file = self._begin_anew(file)
             if not self._is_whole and not isinstance(event, Started):
@@ -141,6 +144,15 @@ class LogFile:
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+    def _at_path(self) -> FileIO:
+        """Our file while it is at the path. Otherwise it was moved away, and what is at the path now may be another
+        process's."""
+        if self._file is not None and not _is_at(self.path, self._file):
+            self.close()
+            self.begin_again()
+        self._file = self._file or self._open()
+        return self._file
 
     def _open(self) -> FileIO:
         file = self._locked()

@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from errno import EINVAL
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,8 @@ _CLOCKS_DIFFER_BY: Final = timedelta(days=1)
 
 
 def load_or_make(folder: Path, host: str) -> ssl.SSLContext:
-    """TLS with the certificate and the key of a folder; both are made for this host if neither is there."""
+    """TLS with the certificate and the key of a folder; both are made for this host if neither is there. OSError, with
+    the file's name if it is known, if they cannot be used."""
     certificate, key = folder / CERTIFICATE, folder / KEY
     if not certificate.exists() and not key.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -27,8 +29,14 @@ def load_or_make(folder: Path, host: str) -> ssl.SSLContext:
         certificate_pem, key_pem = _make(host)
         key.write_bytes(key_pem)
         certificate.write_bytes(certificate_pem)
+    for file in (certificate, key):
+        file.open("rb").close()  # the library would not say which of them it cannot read
+
+    def refuse() -> str:
+        raise OSError(EINVAL, "is encrypted; name a key that needs no passphrase", str(key))
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    context.load_cert_chain(certificate, key, refuse)  # without which the library would ask at the terminal
     return context
 
 

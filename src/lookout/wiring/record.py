@@ -64,11 +64,12 @@ class Record:
         """The recorder that has the file already, or another one."""
         if not settings.record:
             return None
-        path = Path(os.path.normpath(self._folder / settings.record))
+        path = self._folder / settings.record
+        real_path = os.path.realpath(path)
         max_bytes = settings.record_max_mb * 1_000_000
         for known in (self.recorder, self._prepared):
-            if known is not None and known.path == path:
-                known.limit(max_bytes)
+            if known is not None and (known.path == path or known.real_path == real_path):
+                known.go_on(path, max_bytes)
                 return known
         return Recorder(self._file_at(path, max_bytes))
 

@@ -14,7 +14,7 @@ import structlog
 
 from lookout.admin import AdminError
 from lookout.settings import Settings
-from lookout.wiring.listening import check_free
+from lookout.wiring.listening import check_free, exclude_each_other
 from lookout.wiring.monitor import monitor
 from lookout.wiring.process import WRONG_USE
 from lookout.wiring.reloading import Reloader
@@ -64,15 +64,18 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
 def _check_addresses(settings: Settings) -> None:
     """For here alone: a monitor and a server on machines of their own may have the same ones. The server looks again
     when it begins, but by then the monitor probes and writes."""
-    admin = settings.admin
-    ours = {"server.listen": settings.server.listen, "admin.monitor": admin.monitor, "admin.server": admin.server}
-    for (other, taken), (key, address) in combinations(ours.items(), 2):
-        if address == taken != "" and not address.endswith(":0"):
+    ours = {
+        "server.listen": settings.server.listen,
+        "admin.monitor": settings.admin.monitor,
+        "admin.server": settings.admin.server,
+    }
+    listened = {key: address for key, address in ours.items() if address}
+    for key, address in listened.items():
+        if key != "admin.monitor":  # until the store is ours, the monitor that has it may listen there
+            check_free(key, address)
+    for (other, taken), (key, address) in combinations(listened.items(), 2):
+        if exclude_each_other(taken, address):
             raise AdminError(f"{key}: has to be another address than {other}: lookout run listens on both")
-    # Not admin.monitor: until the store is ours, the monitor that has it may listen there.
-    check_free("server.listen", settings.server.listen)
-    if admin.server:
-        check_free("admin.server", admin.server)
 
 
 async def _keep_serving(in_force: Callable[[], Settings], folder: Path) -> None:

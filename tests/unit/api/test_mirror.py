@@ -319,6 +319,42 @@ def test_a_history_that_was_withdrawn_is_not_put_back_by_a_read_that_hung_and_th
     assert followed.history == (200, b"history 1")
 
 
+@pytest.mark.clause("A12")
+def test_a_history_that_was_unreadable_before_the_store_hung_is_given_up_in_its_time() -> None:
+    followed = Followed()
+    followed.store = store = HangingReader()
+    followed.mirror = Mirror(store, followed.clock, "protocol", UNREADABLE_MS, OWN)
+    store.put("history", b"history 1")
+    followed.look()
+    store.unreadable = {"changed", "live", "history"}
+    followed.look()  # the first that fails
+    followed.look_for(UNREADABLE_MS - SECOND)
+    store.gate.clear()
+    store.waits.clear()
+    hanging = Thread(target=followed.mirror.look)
+    hanging.start()
+    assert store.waits.wait(30)
+    followed.clock.elapsed += SECOND
+    followed.mirror.look_at_the_time()
+    assert followed.history == (200, b"history 1")
+    followed.clock.elapsed += 1
+    followed.mirror.look_at_the_time()
+    assert followed.history == (503, b"")
+    store.gate.set()
+    hanging.join(30)
+    assert followed.history == (503, b"")
+
+
+@pytest.mark.clause("A12")
+def test_a_history_is_given_up_in_its_time_also_between_two_looks() -> None:
+    followed = with_both()
+    followed.store.unreadable = {"history"}
+    followed.look_for(15 * SECOND)  # nothing says that it changed
+    followed.clock.elapsed += UNREADABLE_MS + 1
+    followed.mirror.look_at_the_time()
+    assert followed.history == (503, b"")
+
+
 def test_a_store_that_hangs_from_the_beginning_is_told_with_what_is_answered() -> None:
     clock, store = SetClock(), HangingReader()
     mirror = Mirror(store, clock, "protocol", UNREADABLE_MS, OWN)
