@@ -100,6 +100,8 @@ def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreError(f"{path}: this file system does not bear write-ahead logging")
+    # SQLite 3.40 leaves a lock behind when it switches, as for a backup, which has no log: reading lets go of it.
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     connection.execute(f"PRAGMA journal_size_limit = {LARGEST_WAL_BYTES}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 

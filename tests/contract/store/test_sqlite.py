@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lookout.core.pieces import Pieces
-from lookout.store.protocol import Reader, StoreBusyError, StoreError, Writer
+from lookout.store.backup import write_file
+from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import SqliteReader, open_writer
 from lookout.store.sqlite_file import SCHEMA_VERSION
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
@@ -73,6 +74,16 @@ def test_a_file_has_one_writer_whatever_it_is_called(path: Path, writer: Writer)
     other.symlink_to(path)
     with pytest.raises(StoreError, match="another monitor is writing to it"):
         open_writer(other)
+
+
+@pytest.mark.clause("M7")
+def test_a_backup_in_the_stores_place_is_opened_at_once(path: Path, reader: Reader, opened: Opened) -> None:
+    write_file(Snapshot({"live": LIVE, "history": HISTORY}, {"a": b"1"}), path)
+    writer = open_writer(path)
+    opened(writer)
+    writer.write({}, Pieces({"b": b"2"}, (), whole=False))
+    assert writer.load() == {"a": b"1", "b": b"2"}
+    assert reader.read("history") == HISTORY
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader: Reader) -> None:
