@@ -203,14 +203,15 @@ class SqliteReader:
 
     def _current(self) -> sqlite3.Connection | None:
         """The connection to the file that is there now; None while there is none, or none with anything in it."""
-        there = identities(self._path)
+        path = self._path.resolve()  # what SQLite keeps is beside the file, not beside a link to it
+        there = identities(path)
         if there[0] is None:
             self.close()
             return None
         if self._connection is None or self._opened != there:
             self.close()
             connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False
+                f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False
             )
             try:
                 if version_of(connection, self._path) == 0:
@@ -220,7 +221,7 @@ class SqliteReader:
                 connection.close()
                 raise
             # What is beside the file may be there only since it was opened.
-            self._connection, self._opened, self._version = connection, (there[0], *identities(self._path)[1:]), None
+            self._connection, self._opened, self._version = connection, (there[0], *identities(path)[1:]), None
         return self._connection
 
 

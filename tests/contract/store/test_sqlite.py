@@ -68,6 +68,21 @@ def test_a_reader_notices_a_file_that_was_replaced_or_taken_away(path: Path, rea
     assert (reader.changed(), reader.read("live")) == (False, None)
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_reader_through_a_link_notices_what_is_removed_beside_the_file(
+    end: str, path: Path, writer: Writer, opened: Opened
+) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    reader = SqliteReader(link)
+    opened(reader)
+    writer.write({"live": LIVE}, NOTHING)
+    assert (reader.changed(), reader.read("live")) == (True, LIVE)
+    path.with_name(path.name + end).unlink()
+    writer.write({"live": HISTORY}, NOTHING)
+    assert (reader.changed(), reader.read("live")) == (True, HISTORY)
+
+
 def test_a_file_has_one_writer_whatever_it_is_called(path: Path, writer: Writer) -> None:
     writer.write({"live": LIVE}, NOTHING)
     other = path.with_name("other.db")
