@@ -153,7 +153,8 @@ class SqliteWriter:
     def _leave(self, files: tuple[Identity, ...]) -> None:
         """Let go of files of which one is not in its place any more."""
         if self._connection is not None:
-            with suppress(sqlite3.Error):  # a file that was put somewhere else has then all that was written to it
+            # A file that was put somewhere else has then all that was written to it.
+            with suppress(sqlite3.Error, StoreError, OSError), _kept_from_others(self._path):
                 self._connection.execute("PRAGMA wal_checkpoint")
         self._end()
         remove_beside(self._path, files)
@@ -223,6 +224,21 @@ class SqliteReader:
             # What is beside the file may be there only since it was opened.
             self._connection, self._opened, self._version = connection, (there[0], *identities(path)[1:]), None
         return self._connection
+
+
+@contextmanager
+def _kept_from_others(path: Path) -> Iterator[None]:
+    """Hold the lock of the file that a link leads to, if there is a link in the store's place: a monitor that began
+    since has that one. StoreBusyError if one did."""
+    if not path.is_symlink():
+        yield
+        return
+    lock = FileLock(path.resolve())
+    lock.hold()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _position(connection: sqlite3.Connection) -> _Position:
