@@ -211,9 +211,7 @@ class SqliteReader:
             return None
         if self._connection is None or self._opened != there:
             self.close()
-            connection = sqlite3.connect(
-                f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False
-            )
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False)
             try:
                 if version_of(connection, self._path) == 0:
                     connection.close()

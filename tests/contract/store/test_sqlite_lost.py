@@ -191,7 +191,9 @@ def a_link_to_nothing(path: Path) -> None:
 @pytest.mark.parametrize(
     ("put", "said"),
     [
-        pytest.param(a_link_to_nothing, "is a link now; put the file back, or restart the monitor", id="a link to nothing"),
+        pytest.param(
+            a_link_to_nothing, "is a link now; put the file back, or restart the monitor", id="a link to nothing"
+        ),
         pytest.param(another_programs, "of another program; .* or move it away", id="another program's database"),
         pytest.param(no_database, "is damaged .* or move it away to begin a new store", id="no database"),
         pytest.param(a_folder, "is not a file", id="a folder"),
