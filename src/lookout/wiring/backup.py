@@ -47,11 +47,11 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
 
 
 def _with_later_alerts(snapshot: Snapshot, writer: Writer, settings: Settings) -> dict[str, bytes]:
-    """The backup's pieces, with the episodes and messages of the store, if that is newer: an alert that was sent since
-    the backup needs its end. If only the backup is left, the monitor has to say that it does not know of such alerts.
-    """
+    """The backup's pieces, with the episodes and messages of the store, unless that is older: an alert that was sent
+    since the backup needs its end. If only the backup is left, the monitor has to say that it does not know of such
+    alerts."""
     backed_up, stored = snapshot.pieces, _usable(writer)
-    if stored is not None and _published_at(stored) > _published_at(backed_up):
+    if stored is not None and _published_at(stored) >= _published_at(backed_up):
         others = {name: piece for name, piece in backed_up.items() if name not in alert_pieces(backed_up)}
         return others | alert_pieces(stored)
     return _marked(backed_up, settings)  # an earlier version, or one that alerted nobody, did not
