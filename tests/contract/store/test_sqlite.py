@@ -183,6 +183,13 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(path: Path) -> Non
     assert path.read_bytes() == before
 
 
+def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    path = tmp_path.resolve() / "lookout.db"
+    path.with_name("lookout.db-lock").mkdir()
+    with pytest.raises(StoreError, match=re.escape(f"{path}-lock: Is a directory") + r"\Z"):
+        open_writer(path)
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     path = tmp_path.resolve() / "no" / "such" / "lookout.db"
     told = f"{path}: there is no folder {path.parent}; make it first, or change store.url"
