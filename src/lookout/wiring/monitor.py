@@ -31,8 +31,8 @@ log = structlog.get_logger("monitor")
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
     relative to ``folder``. With a reloader, whose settings these are, it goes by the settings in force. StoreError if
-    the store cannot be used at the start, AdminError if the admin port cannot, RecordTakenError if another process records to the
-    same file."""
+    the store cannot be used at the start, AdminError if the admin port cannot, RecordTakenError if another process
+    records to the same file."""
     allow_many_connections()
     reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
     has_stood_by = False
