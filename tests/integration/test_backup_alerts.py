@@ -120,6 +120,31 @@ def test_a_restored_older_backup_leaves_no_alert_without_its_end(
     assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
 
 
+def test_a_backup_that_is_restored_twice_leaves_no_alert_without_its_end(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    settings = a_place(folder)
+    first = Monitor(folder)
+    first.publish(NOON, "current")
+    back_up(settings, folder, folder / "out.db")
+    first.publish(NOON + HOUR, "unavailable")
+    for _ in range(2):
+        restore(settings, folder, folder / "out.db", force=True)
+    assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == [ENDED]
+
+
+def test_a_backup_that_is_moved_into_the_stores_place_says_that_it_may_lack_alerts(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    settings = a_place(folder)
+    first = Monitor(folder)
+    first.publish(NOON, "unavailable")
+    back_up(settings, folder, folder / "out.db")
+    first.publish(NOON + HOUR, "current", "unavailable")
+    gone(folder)
+    (folder / "out.db").rename(folder / "lookout.db")
+    assert Monitor(folder).publish(NOON + 2 * HOUR, "unknown", "current", "current") == [RESTORED, ENDED]
+    assert Monitor(folder).publish(NOON + 3 * HOUR, "current") == []
+
+
 def test_a_newer_backup_brings_its_own_alerts_and_says_that_it_may_lack_some(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     settings = a_place(folder)

@@ -1,5 +1,6 @@
 """Monitors whose SQLite store is taken away under them: its file, its lock, the room on its disk."""
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -7,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from lookout.config import read_config
 from lookout.core.ledger import State
 from lookout.core.pieces import Pieces, decode_state
 from lookout.core.wire import Document
 from lookout.store.protocol import StoreError, Writer
 from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.wiring.stores import writer_of
 from tests.commands import a_command, said
 from tests.integration.fast import a_config, a_world, run
 from tests.integration.small_disks import a_small_disk, fill
@@ -20,6 +24,7 @@ from tests.lending import or_skipped
 from tests.waiting import until_async
 
 WRITTEN_WHOLE = "the store was not as it was left; everything known was written into it"
+CANNOT_BE_USED = "the store cannot be used; trying again every second"
 STANDS_BY = "another monitor may have taken over; standing by"
 
 
@@ -93,6 +98,51 @@ def test_of_two_monitors_without_a_lock_one_stands_by_and_the_store_stays_whole(
 
     run(scenario())
     assert "Traceback" not in said(tmp_path)
+
+
+@pytest.mark.clause("M7")
+def test_a_monitor_that_stands_by_outlives_a_folder_that_was_away_for_a_while(tmp_path: Path) -> None:
+    folder, away = tmp_path / "data", tmp_path / "away"
+    folder.mkdir()
+
+    async def scenario() -> None:
+        async with a_world(folder) as world:
+            (tmp_path / "lookout.toml").write_text(a_config(world.base).replace("sqlite:", "sqlite:data/"))
+            with (
+                a_command(tmp_path, "monitor", "-c", "lookout.toml") as first,
+                a_command(tmp_path, "monitor", "-c", "lookout.toml") as second,
+            ):
+                await world.until_healthy()
+                await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "one stands by")
+                folder.rename(away)
+                await until_async(lambda: CANNOT_BE_USED in said(tmp_path), "it finds no folder")
+                away.rename(folder)
+                at = world.document()["generatedAt"]
+                await world.until(lambda: world.document()["generatedAt"] > at, "the other one goes on")
+                assert [first.poll(), second.poll()] == [None, None]
+                assert said(tmp_path).count(CANNOT_BE_USED) == 1
+
+    run(scenario())
+
+
+def test_only_a_monitor_that_has_not_stood_by_ends_of_a_store_that_cannot_be_used(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    (tmp_path / "lookout.toml").write_text(a_config("http://127.0.0.1:9").replace("sqlite:", "sqlite:data/"))
+    settings = read_config(tmp_path / "lookout.toml")
+
+    async def scenario() -> None:
+        with pytest.raises(StoreError, match="there is no folder"):
+            await writer_of(settings, tmp_path)
+        with capture_logs() as log:
+            opening = asyncio.create_task(writer_of(settings, tmp_path, has_stood_by=True))
+            await until_async(lambda: bool(log), "it says so")
+            folder.mkdir()
+            writer, has_stood_by = await opening
+            writer.close()
+            assert has_stood_by
+        assert [line["event"] for line in log] == [CANNOT_BE_USED]
+
+    run(scenario())
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def read_file(path: Path) -> Snapshot:
     """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
     date on the way. StoreError if it is neither, or damaged, or of a newer version."""
     with told(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
-        if identity(path) is None:
+        if identity(path.resolve()) is None:
             raise StoreError(f"{path}: there is no such file")
         # In memory, so that the file is left as it is, and held for as long as copying it takes.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as file:

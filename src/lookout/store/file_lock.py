@@ -26,7 +26,10 @@ class FileLock:
         if self._path.is_symlink():
             raise StoreError(f"{self._path}: is a link; remove it")
         # For its owner alone. A link is not followed: whoever may write to the folder could have put it there.
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"{self._path}: {error.strerror}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

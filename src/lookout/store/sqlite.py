@@ -153,7 +153,8 @@ class SqliteWriter:
     def _leave(self, files: tuple[Identity, ...]) -> None:
         """Let go of files of which one is not in its place any more."""
         if self._connection is not None:
-            with suppress(sqlite3.Error):  # a file that was put somewhere else has then all that was written to it
+            # A file that was put somewhere else has then all that was written to it.
+            with suppress(sqlite3.Error, StoreError, OSError), _kept_from_others(self._path):
                 self._connection.execute("PRAGMA wal_checkpoint")
         self._end()
         remove_beside(self._path, files)
@@ -203,15 +204,14 @@ class SqliteReader:
 
     def _current(self) -> sqlite3.Connection | None:
         """The connection to the file that is there now; None while there is none, or none with anything in it."""
-        there = identities(self._path)
+        path = self._path.resolve()  # what SQLite keeps is beside the file, not beside a link to it
+        there = identities(path)
         if there[0] is None:
             self.close()
             return None
         if self._connection is None or self._opened != there:
             self.close()
-            connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False
-            )
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False)
             try:
                 if version_of(connection, self._path) == 0:
                     connection.close()
@@ -220,8 +220,23 @@ class SqliteReader:
                 connection.close()
                 raise
             # What is beside the file may be there only since it was opened.
-            self._connection, self._opened, self._version = connection, (there[0], *identities(self._path)[1:]), None
+            self._connection, self._opened, self._version = connection, (there[0], *identities(path)[1:]), None
         return self._connection
+
+
+@contextmanager
+def _kept_from_others(path: Path) -> Iterator[None]:
+    """Hold the lock of the file that a link leads to, if there is a link in the store's place: a monitor that began
+    since has that one. StoreBusyError if one did."""
+    if not path.is_symlink():
+        yield
+        return
+    lock = FileLock(path.resolve())
+    lock.hold()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _position(connection: sqlite3.Connection) -> _Position:

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISLNK, S_ISREG
 from typing import Final
 
 from lookout.core.wire import Document
@@ -49,6 +49,7 @@ def read_all(connection: sqlite3.Connection) -> Snapshot:
 
 def prepare(path: Path, mode: int) -> sqlite3.Connection:
     """A connection for writing to a store that is up to date. If the file is not there it is made, with this mode."""
+    _refuse_second_name(path)
     if identity(path) is None:
         _make(path, mode)
     connection, version = _connect(path)
@@ -60,6 +61,18 @@ def prepare(path: Path, mode: int) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _refuse_second_name(path: Path) -> None:
+    """StoreError if the file has another name: a monitor that opens that one has a lock and a log ahead of its own."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    if S_ISLNK(found.st_mode):
+        raise StoreError(f"{path}: is a link now; put the file back, or restart the monitor to use what it leads to")
+    if S_ISREG(found.st_mode) and found.st_nlink > 1:
+        raise StoreError(f"{path}: has a second name (a hard link); remove one of the two, or use a copy")
 
 
 def _make(path: Path, mode: int) -> None:
@@ -100,6 +113,8 @@ def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreError(f"{path}: this file system does not bear write-ahead logging")
+    # SQLite 3.40 leaves a lock behind when it switches, as for a backup, which has no log: reading lets go of it.
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     connection.execute(f"PRAGMA journal_size_limit = {LARGEST_WAL_BYTES}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
@@ -113,12 +128,12 @@ def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequen
 
 
 def identity(path: Path) -> Identity:
-    """Which file has this name now."""
+    """Which file has this name now. A link is none of those that it may lead to."""
     try:
-        found = path.stat()
+        found = path.lstat()
     except FileNotFoundError:
         return None
-    if not S_ISREG(found.st_mode):  # opening a pipe would wait for its other end
+    if not S_ISREG(found.st_mode) and not S_ISLNK(found.st_mode):  # opening a pipe would wait for its other end
         raise StoreError(f"{path}: is not a file")
     return found.st_dev, found.st_ino
 

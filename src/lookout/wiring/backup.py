@@ -23,7 +23,8 @@ def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]
         raise StoreError(f"{out}: there is no folder {out.parent}; make it first")
     snapshot = _snapshot_of(settings, folder)
     contents = _checked(snapshot, "the store")
-    return contents, write_file(snapshot, out)
+    # Here already, since not only ``restore`` puts a backup back: its file is a store, too.
+    return contents, write_file(Snapshot(snapshot.documents, _sealed(_marked(snapshot.pieces, settings)).put), out)
 
 
 def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> Contents:
@@ -39,22 +40,29 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     try:
         if not force:
             _check_empty(writer, settings, folder, contents)
-        pieces = _with_later_alerts(snapshot, writer, to_somebody=bool(settings.alerts.targets))
-        writer.write(snapshot.documents, sealed(Pieces(pieces, (), whole=True), Seal()))
+        writer.write(snapshot.documents, _sealed(_with_later_alerts(snapshot, writer, settings)))
     finally:
         writer.close()
     return contents
 
 
-def _with_later_alerts(snapshot: Snapshot, writer: Writer, *, to_somebody: bool) -> dict[str, bytes]:
-    """The backup's pieces, with the episodes and messages of the store, if that is newer: an alert that was sent since
-    the backup needs its end. If only the backup is left, the monitor has to say that it does not know of such alerts.
-    """
+def _with_later_alerts(snapshot: Snapshot, writer: Writer, settings: Settings) -> dict[str, bytes]:
+    """The backup's pieces, with the episodes and messages of the store, unless that is older: an alert that was sent
+    since the backup needs its end. If only the backup is left, the monitor has to say that it does not know of such
+    alerts."""
     backed_up, stored = snapshot.pieces, _usable(writer)
-    if stored is not None and _published_at(stored) > _published_at(backed_up):
+    if stored is not None and _published_at(stored) >= _published_at(backed_up):
         others = {name: piece for name, piece in backed_up.items() if name not in alert_pieces(backed_up)}
         return others | alert_pieces(stored)
-    return marked_as_restored(backed_up, _published_at(backed_up)) if to_somebody else backed_up
+    return _marked(backed_up, settings)  # an earlier version, or one that alerted nobody, did not
+
+
+def _marked(pieces: dict[str, bytes], settings: Settings) -> dict[str, bytes]:
+    return marked_as_restored(pieces, _published_at(pieces)) if settings.alerts.targets else pieces
+
+
+def _sealed(pieces: dict[str, bytes]) -> Pieces:
+    return sealed(Pieces(pieces, (), whole=True), Seal())
 
 
 def _usable(writer: Writer) -> dict[str, bytes] | None:

@@ -31,15 +31,14 @@ log = structlog.get_logger("monitor")
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
     relative to ``folder``. With a reloader, whose settings these are, it goes by the settings in force. StoreError if
-    the store cannot be used, AdminError if the admin port cannot, RecordTakenError if another process records to the
-    same file."""
+    the store cannot be used at the start, AdminError if the admin port cannot, RecordTakenError if another process
+    records to the same file."""
     allow_many_connections()
     reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
     has_stood_by = False
     try:
         while True:
-            writer, stood_by = await writer_of(settings, folder)
-            has_stood_by = has_stood_by or stood_by
+            writer, has_stood_by = await writer_of(settings, folder, has_stood_by=has_stood_by)
             now = settings if reloader is None else reloader.settings
             try:
                 await monitor_into(writer, now, folder, reloader, has_stood_by=has_stood_by)

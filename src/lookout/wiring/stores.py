@@ -11,7 +11,7 @@ import structlog
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Settings
 from lookout.store import sqlite
-from lookout.store.protocol import Reader, StoreBusyError, StoreUnreachableError, Writer
+from lookout.store.protocol import Reader, StoreBusyError, StoreError, StoreUnreachableError, Writer
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 # A store that was away is first left to the monitor that wrote to it, which tries every 4 s: it has watched meanwhile,
@@ -21,9 +21,10 @@ _LEFT_TO_THE_WRITER_S: Final = 6.0
 log = structlog.get_logger("store")
 
 
-async def writer_of(settings: Settings, folder: Path) -> tuple[Writer, bool]:
-    """The monitor's side, and whether it had to be waited for: another monitor on the same store may have to end, and a
-    store may not answer. Paths are relative to ``folder``."""
+async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = False) -> tuple[Writer, bool]:
+    """The monitor's side, and whether this one has stood by, now or before: another monitor on the same store may have
+    to end, and a store may not answer. StoreError if it cannot be used, unless this one has stood by: the monitor that
+    writes to it does not end of that either. Paths are relative to ``folder``."""
     open_writer = _writers(settings, folder)
     told = ""
     was_away = False
@@ -34,16 +35,19 @@ async def writer_of(settings: Settings, folder: Path) -> tuple[Writer, bool]:
                     await thread.call(partial(_reach, settings, folder))
                     await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
                 was_away = False
-                return await _made(thread, open_writer), told != ""
+                return await _made(thread, open_writer), has_stood_by
             except StoreBusyError as error:
                 if told != "busy":
                     log.info("waiting for the other monitor to end", why=str(error))
                 told = "busy"
-            except StoreUnreachableError as error:
+            except StoreError as error:
+                if not has_stood_by and not isinstance(error, StoreUnreachableError):
+                    raise
                 was_away = True
                 if told != str(error):
                     log.error("the store cannot be used; trying again every second", error=str(error))
                 told = str(error)
+            has_stood_by = True
             await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
 
 
@@ -58,7 +62,7 @@ def reader_of(settings: Settings, folder: Path) -> Reader:
 
 
 def _reach(settings: Settings, folder: Path) -> None:
-    """StoreUnreachableError if the store does not answer."""
+    """StoreError if the store does not answer, or not as one."""
     reader = reader_of(settings, folder)
     try:
         reader.changed()

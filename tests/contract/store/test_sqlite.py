@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lookout.core.pieces import Pieces
-from lookout.store.protocol import Reader, StoreBusyError, StoreError, Writer
+from lookout.store.backup import write_file
+from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import SqliteReader, open_writer
 from lookout.store.sqlite_file import SCHEMA_VERSION
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
@@ -67,12 +68,37 @@ def test_a_reader_notices_a_file_that_was_replaced_or_taken_away(path: Path, rea
     assert (reader.changed(), reader.read("live")) == (False, None)
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_reader_through_a_link_notices_what_is_removed_beside_the_file(
+    end: str, path: Path, writer: Writer, opened: Opened
+) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    reader = SqliteReader(link)
+    opened(reader)
+    writer.write({"live": LIVE}, NOTHING)
+    assert (reader.changed(), reader.read("live")) == (True, LIVE)
+    path.with_name(path.name + end).unlink()
+    writer.write({"live": HISTORY}, NOTHING)
+    assert (reader.changed(), reader.read("live")) == (True, HISTORY)
+
+
 def test_a_file_has_one_writer_whatever_it_is_called(path: Path, writer: Writer) -> None:
     writer.write({"live": LIVE}, NOTHING)
     other = path.with_name("other.db")
     other.symlink_to(path)
     with pytest.raises(StoreError, match="another monitor is writing to it"):
         open_writer(other)
+
+
+@pytest.mark.clause("M7")
+def test_a_backup_in_the_stores_place_is_opened_at_once(path: Path, reader: Reader, opened: Opened) -> None:
+    write_file(Snapshot({"live": LIVE, "history": HISTORY}, {"a": b"1"}), path)
+    writer = open_writer(path)
+    opened(writer)
+    writer.write({}, Pieces({"b": b"2"}, (), whole=False))
+    assert writer.load() == {"a": b"1", "b": b"2"}
+    assert reader.read("history") == HISTORY
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader: Reader) -> None:
@@ -155,6 +181,13 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(path: Path) -> Non
     with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 3, this one knows 2\)"):
         open_writer(path)
     assert path.read_bytes() == before
+
+
+def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    path = tmp_path.resolve() / "lookout.db"
+    path.with_name("lookout.db-lock").mkdir()
+    with pytest.raises(StoreError, match=re.escape(f"{path}-lock: Is a directory") + r"\Z"):
+        open_writer(path)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

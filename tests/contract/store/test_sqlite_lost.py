@@ -30,6 +30,18 @@ assert reader.read("live") is not None
 print("in", flush=True)
 sys.stdin.read()
 """
+WRITING = """
+import sys
+from pathlib import Path
+from lookout.core.pieces import Pieces
+from lookout.store.sqlite import open_writer
+writer = open_writer(Path(sys.argv[1]))
+writer.write({}, Pieces({f"{n}": b"1" * 50_000 for n in range(30)}, (), whole=True))
+print("in", flush=True)
+sys.stdin.read()
+writer.write({}, Pieces({"0": b"2"}, (), whole=False))
+writer.close()
+"""
 
 
 @pytest.fixture
@@ -164,9 +176,24 @@ def a_folder(path: Path) -> None:
     path.mkdir()
 
 
+def a_link_to_it(path: Path) -> None:
+    """As whoever moves it to a larger disk does."""
+    path.with_name("big").mkdir()
+    path.rename(path.with_name("big") / path.name)
+    path.symlink_to(path.with_name("big") / path.name)
+
+
+def a_link_to_nothing(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("nothing")
+
+
 @pytest.mark.parametrize(
     ("put", "said"),
     [
+        pytest.param(
+            a_link_to_nothing, "is a link now; put the file back, or restart the monitor", id="a link to nothing"
+        ),
         pytest.param(another_programs, "of another program; .* or move it away", id="another program's database"),
         pytest.param(no_database, "is damaged .* or move it away to begin a new store", id="no database"),
         pytest.param(a_folder, "is not a file", id="a folder"),
@@ -185,6 +212,56 @@ def test_what_is_not_a_store_is_left_alone_in_its_place_and_recovered_from_once_
     path.rename(path.with_name("away"))
     writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
     assert stored(path) == {"before": b"0", "a": b"1", "c": b"1", "d": b"1"}
+
+
+@pytest.mark.clause("M7")
+def test_a_file_that_a_link_leads_to_has_all_that_was_written_and_is_gone_on_from_once_it_is_back(
+    path: Path, writer: Writer, reader: Reader
+) -> None:
+    assert reader.read("live") == LIVE  # a server keeps the log from being taken in by closing alone
+    a_link_to_it(path)
+    with pytest.raises(StoreError, match="is a link now"):
+        writer.write({"live": HISTORY}, Pieces({"d": b"1"}, (), whole=False))
+    assert {file.name for file in path.parent.glob("lookout.db*")} == {"lookout.db", "lookout.db-lock"}
+    assert stored(path) == {"before": b"0", "a": b"1", "c": b"1"}
+    path.resolve().replace(path)
+    with capture_logs() as log:
+        writer.write({"live": HISTORY}, Pieces({"d": b"1"}, (), whole=False))
+    assert log == []  # it is as it was left
+    assert stored(path) == {"before": b"0", "a": b"1", "c": b"1", "d": b"1"}
+
+
+@pytest.mark.clause("M7")
+def test_a_monitor_that_began_through_a_link_is_not_written_over(path: Path, writer: Writer) -> None:
+    """As one does that stood by: it finds another lock beside the file, and has another log ahead."""
+    a_link_to_it(path)
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITING, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ
+    ) as second:
+        assert second.stdout is not None
+        assert second.stdout.readline() == b"in\n"
+        with pytest.raises(StoreError, match="is a link now"):
+            writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+        writer.close()
+        second.communicate()
+    assert second.returncode == 0
+    assert stored(path) == {"0": b"2", **{f"{n}": b"1" * 50_000 for n in range(1, 30)}}
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def test_a_file_with_a_second_name_is_refused_until_it_has_one(path: Path, writer: Writer) -> None:
+    """Under the other name it has another lock, and another log ahead."""
+    writer.close()
+    second = path.with_name("second.db")
+    second.hardlink_to(path)
+    before = path.read_bytes()
+    for name in (path, second):
+        with pytest.raises(StoreError, match=r"has a second name \(a hard link\); remove one of the two"):
+            open_writer(name)
+    assert path.read_bytes() == before
+    second.unlink()
+    open_writer(path).close()
 
 
 def test_a_folder_that_is_gone_is_told_and_recovered_from(tmp_path: Path) -> None:
