@@ -118,7 +118,7 @@ def test_an_answer_asked_for_before_the_clock_was_set_takes_no_part_after_it() -
 
 @pytest.mark.clause("M8")
 def test_answers_from_before_a_reload_of_the_endpoints_take_no_part_after_it() -> None:
-    """The one that answers first lies, and is waited with until the other was heard."""
+    """The first of the new ones to answer lies. Nothing is agreed before each was heard."""
     plan, record = a_plan(), Record()
     before = [Read(1, 100), Read(1, 100), Read(1, 100, takes_s=5)]
     liar, honest = Read(1, LIE), Read(1, 100, takes_s=6)
@@ -146,7 +146,7 @@ def test_a_head_read_before_the_clock_went_back_a_little_is_not_later_than_the_a
 
 
 class OneAfterTheOther:
-    """An RPC node's HTTP that answers block by block, and one day with another chain's id."""
+    """The HTTP of an RPC node: always the same block, and one chain id after the other."""
 
     def __init__(self, *chain_ids: str) -> None:
         self._chain_ids = iter(chain_ids)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookout.core.heads import Heads, Pace, Reading, Reference
+from lookout.core.heads import Heads, Pace, Reading, Reference, of_the_hour
 from tests.builders import HOUR, MINUTE, NOON, SECOND, TWELVE_SECONDS
 
 
@@ -106,6 +106,11 @@ AFTER = [(19, 15), (24, 20), (29, 25)]
             [(0, 50), (55, 2), (61, 5), (65, 8), (72, 20)], Pace(17 * MINUTE, 18), id="what left the hour has no part"
         ),
         pytest.param([(0, 50), (5, 5), (16, 8), (58, 50), (59, 60)], TWELVE_SECONDS, id="what is in the hour has"),
+        pytest.param(
+            [(0, 50), (5, 5), (16, 8), (25, 12), (34, 16), (43, 20), (52, 24), (61, 28)],
+            Pace(45 * MINUTE, 20),
+            id="it may come to light when what was higher leaves the hour",
+        ),
     ],
 )
 def test_after_a_standstill_the_pace_begins_at_its_end(readings: list[tuple[int, int]], pace: Pace) -> None:
@@ -167,6 +172,12 @@ def test_a_chain_that_left_begins_a_run_of_its_own() -> None:
 )
 def test_the_highest_head_of_an_hour_is_of_those_read_in_it(at: int, highest: int) -> None:
     assert heads_at((0, 12), (1, 11)).highest_before(at) == highest
+
+
+@pytest.mark.clause("S15")
+def test_of_the_hour_is_what_was_read_at_most_an_hour_before_the_newest() -> None:
+    readings = [an_answer(number, at=NOON + ms) for number, ms in enumerate((-1, 0, 1, HOUR - 1, HOUR))]
+    assert of_the_hour(readings) == tuple(readings[1:])
 
 
 @pytest.mark.clause("M7")
