@@ -206,6 +206,16 @@ def test_an_expired_row_counts_as_unknown(lifetime: int, expected: str) -> None:
     assert shown(history)[1] == expected
 
 
+@pytest.mark.clause("H17")
+def test_a_row_that_expires_earlier_than_it_was_to_hides_no_other_rows_expiry() -> None:
+    history = History(LAUNCH_SPAN)
+    later = a_row("current", check=INDEXER, expires_at=NOON + 4 * MINUTE + 1)
+    history.publish(NOON, [a_row("current", expires_at=NOON + 4 * MINUTE), later])
+    history.publish(NOON + SECOND, [a_row("current", expires_at=NOON + 2 * MINUTE)])
+    history.publish(NOON + BUCKET, [])
+    assert [shown(history, check) for check in (MESSAGING, INDEXER)] == ["c?", "c?"]
+
+
 @pytest.mark.clause("H8", "H17")
 def test_a_row_published_after_its_expiry_counts_as_unknown_at_once() -> None:
     history = History(LAUNCH_SPAN)
