@@ -137,7 +137,6 @@ def test_a_head_read_before_the_clock_went_back_a_little_is_not_later_than_the_a
     clock, record, plan = FastClock(), Record(), a_plan()
     endpoints = [Read(1, 100, takes_s=8), Read(1, 101, takes_s=8), Read(1, TIMEOUT, takes_s=TIMEOUT_S)]
     lived(60, plan, [], endpoints, (9.0, setting(clock, -4 * SECOND)), clock=clock, record=record)
-    assert heads_in(record)[0].at < NOON + endpoints[0].ended[0]
     assert all(head.reading.at <= head.at for head in heads_in(record))
     assert all(earlier.reading.at <= later.reading.at for earlier, later in pairwise(heads_in(record)))
     replay = Replay(plan)
@@ -282,3 +281,25 @@ def test_a_reload_that_adds_a_chain_makes_its_positions_wait_for_its_first_head(
     assert judged(record, INDEXER) == [2_500, 35_000]
     row = rows_of(next(written["live"].body for at, written in writer.written if at >= 39_750))["indexer", 137]
     assert (row["status"], row["metrics"]) == ("current", {"position": 95, "head": 100})
+
+
+AT_MOST_MS = LAUNCH.jitter_ms + LAUNCH.probe_timeout_ms + SECOND
+
+
+def silent() -> list[Read]:
+    return [Read(1, TIMEOUT, takes_s=TIMEOUT_S) for _ in range(2)]
+
+
+@pytest.mark.clause("M12")
+def test_a_reload_of_the_endpoints_prolongs_no_wait_for_the_first_head() -> None:
+    plan, record, indexer = a_plan(), Record(), Asked(INDEXER, Blocks(95))
+    reload = going_on_with(plan, [indexer], silent(), record)
+    lived(40, plan, [indexer], silent(), (9.0, reload), record=record)
+    assert judged(record, INDEXER)[0] <= AT_MOST_MS
+
+
+@pytest.mark.clause("M12")
+def test_an_indexer_whose_position_waits_is_asked_again_at_once_when_the_clock_is_set() -> None:
+    clock, record, indexer = FastClock(), Record(), Asked(INDEXER, Blocks(95))
+    lived(60, a_plan(), [indexer], silent(), (9.0, setting(clock, HOUR)), clock=clock, record=record)
+    assert indexer.asked[1] - HOUR <= 9_000 + SECOND + LAUNCH.jitter_ms  # a second in which it is noticed

@@ -93,3 +93,17 @@ def test_a_loop_that_wakes_a_little_late_shows_in_no_generated_at(heartbeat_s: i
     gaps = [later - earlier for earlier, later in pairwise(generated_at)]
     assert len(gaps) >= 600 // heartbeat_s - 1
     assert max(gaps) <= heartbeat_s * SECOND
+
+
+@pytest.mark.clause("M8")
+def test_the_very_answer_of_the_last_head_is_no_new_one_after_the_clock_went_back_a_little() -> None:
+    publishing = Publishing()
+    publishing.clock.wall += 10 * SECOND
+    publishing.clock.elapsed += 10 * SECOND
+    publishing.publisher.look_at_the_clock()
+    answer = Reading(NOON + 10 * SECOND, 100, NOON)
+    publishing.clock.wall -= 4 * SECOND
+    first = publishing.heads_after(answer)
+    publishing.clock.wall += 2 * SECOND
+    publishing.clock.elapsed += 2 * SECOND
+    assert publishing.heads_after(answer) == first

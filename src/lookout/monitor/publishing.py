@@ -129,12 +129,12 @@ class Publisher:
             # A clock set forward makes every answer too old but this one, which might be the one that lies. All are
             # about to be asked again.
             return
-        # Not later than now, as the log has it: a clock that is slowed down a little may go back by less than a step.
-        head = Reading(min(answer.at, at), answer.height, answer.block_at)
+        # Not before it was read, as the log has it: a clock that is slowed down may go back by less than a step.
+        at = self._last_at = max(at, answer.at)
         last = self._ledger.heads(chain_id).newest_of_run
-        if last is None or (head != last and head.at >= last.at):
-            self._ledger.read_head(chain_id, head)
-            self._record(HeadRead(at, chain_id, head))
+        if last is None or (answer != last and answer.at >= last.at):
+            self._ledger.read_head(chain_id, answer)
+            self._record(HeadRead(at, chain_id, answer))
 
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store

@@ -61,13 +61,13 @@ class Watcher:
         finally:
             self._group = None
             self._tasks.clear()
-            for chain in self._chains.values():
-                chain.cancel_timers()
+            self._drop(*self._chains)
 
     def wake(self) -> None:
         """Ask everything again at once, spread over the jitter: the clock was set (M12)."""
         for chain in self._chains.values():
-            chain.settled.clear()
+            chain.settled.set()  # a position that waits is of before: its indexer is asked again
+        self._drop(*self._chains)
         self._begin(self._endpoints)
         self._woken.set()
         self._woken = asyncio.Event()
@@ -84,9 +84,7 @@ class Watcher:
         ]
         for chain_id in {*anew, *self._endpoints.keys() - followed.keys()}:
             self._leave(*self._endpoints.get(chain_id, ()))
-        for chain_id in self._endpoints.keys() - followed.keys():
-            if left := self._chains.pop(chain_id, None):
-                left.cancel_timers()
+        self._drop(*self._endpoints.keys() - followed.keys())
         before, self._sources = self._sources, tuple(sources)
         now = {id(source) for source in self._sources}
         self._leave(*(source for source in before if id(source) not in now))
@@ -112,22 +110,28 @@ class Watcher:
                 task.cancel()
 
     def _begin(self, chain_ids: Iterable[int]) -> None:
-        """Let the endpoints of these chains agree from scratch."""
+        """Let the endpoints of these chains agree from scratch. Positions wait for the first head of a chain alone: one
+        whose endpoints are others now has its last head."""
         limits, loop = self._limits, asyncio.get_running_loop()
         for chain_id in chain_ids:
             before = self._chains.get(chain_id)
-            if before is not None:
-                before.cancel_timers()
-            self._chains[chain_id] = _Chain(
-                Agreement(len(self._endpoints[chain_id]), limits.head_max_age_ms),
-                loop.call_later(limits.probe_timeout_ms / 1000, self._end_wait, chain_id),
-                asyncio.Event() if before is None else before.settled,  # positions may be waiting for it
-            )
+            settled = asyncio.Event() if before is None else before.settled
+            self._drop(chain_id)
+            chain = _Chain(Agreement(len(self._endpoints[chain_id]), limits.head_max_age_ms), settled)
+            self._chains[chain_id] = chain
+            loop.call_later(limits.probe_timeout_ms / 1000, self._end_wait, chain_id, chain)
 
-    def _end_wait(self, chain_id: int) -> None:
-        self._chains[chain_id].agreement.end_wait()
-        self._agree(chain_id)
-        self._chains[chain_id].settled.set()
+    def _end_wait(self, chain_id: int, chain: "_Chain") -> None:
+        if self._chains.get(chain_id) is chain:
+            chain.agreement.end_wait()
+            self._agree(chain_id)
+        chain.settled.set()
+
+    def _drop(self, *chain_ids: int) -> None:
+        for chain_id in chain_ids:
+            chain = self._chains.pop(chain_id, None)
+            if chain is not None and chain.next_change is not None:
+                chain.next_change.cancel()
 
     def _agree(self, chain_id: int) -> None:
         """See what a chain's endpoints agree on now, and again when one of their answers becomes too old (M8)."""
@@ -148,12 +152,15 @@ class Watcher:
 
         async def probe() -> int:
             nonlocal failures
-            began_ms = self._clock.elapsed_ms()
+            woken, began_ms = self._woken, self._clock.elapsed_ms()
             found = await observe(source, self._session, self._clock.now)
             self._instruments.probed(source.checks[0].service, self._clock.elapsed_ms() - began_ms, found)
             for check, what in found.items():
-                if isinstance(what, Blocks) and check.chain_id is not None:
-                    await self._wait_for_head(check.chain_id)
+                if isinstance(what, Blocks) and check.chain_id in self._chains:
+                    # After a start a position waits for a head, but no longer than a probe lasts (M12).
+                    await self._chains[check.chain_id].settled.wait()
+                    if woken.is_set():
+                        return 0  # it is of before the clock was set
             rows = [self._publisher.observe(check, what) for check, what in found.items()]
             failures = failures + 1 if all(row.reason == "unreachable" for row in rows) else 0
             return wait_ms(failures, self._chance.random(), self._limits)
@@ -162,12 +169,6 @@ class Watcher:
             await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 1000)
             await self._keep_asking(source.name, probe)
             failures = 0
-
-    async def _wait_for_head(self, chain_id: int) -> None:
-        """After a start a position waits for a head to be compared with, but no longer than a probe lasts (M12)."""
-        chain = self._chains.get(chain_id)
-        while chain is not None and not chain.settled.is_set():  # the clock may be set again just then
-            await chain.settled.wait()
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
         chain_id = endpoint.chain_id
@@ -184,7 +185,7 @@ class Watcher:
                 is_answer = chain.agreement.answered(number, answer)
                 self._publisher.hear_endpoint()
             self._instruments.head_read(chain_id, "answered" if is_answer else "failed")
-            if chain is self._chains[chain_id]:  # and the clock was not set meanwhile
+            if chain is self._chains.get(chain_id):  # and the clock was not set meanwhile
                 self._agree(chain_id)
             return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / 2)
 
@@ -216,14 +217,8 @@ class _Chain:
     """What is under way of a chain's heads."""
 
     agreement: Agreement
-    wait: asyncio.TimerHandle  # for each endpoint to be heard
     settled: asyncio.Event  # there is a head to compare with, or none came in time
     next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
-
-    def cancel_timers(self) -> None:
-        self.wait.cancel()
-        if self.next_change is not None:
-            self.next_change.cancel()
 
 
 def _by_chain(endpoints: Iterable[Endpoint]) -> dict[int, list[Endpoint]]:
