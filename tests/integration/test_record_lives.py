@@ -42,7 +42,7 @@ def test_a_second_monitor_on_one_record_is_refused_before_it_probes(tmp_path: Pa
                     assert refused.returncode == 2
                     (complaint,) = (line for line in refused.stderr.splitlines() if line.startswith("lookout: "))
                     what = "another process records to it; give each monitor a file of its own"
-                    assert complaint == f"lookout: monitor.record: {first / 'seen.jsonl'}: {what}"
+                    assert complaint == f"lookout: monitor.record: {second / '../first/seen.jsonl'}: {what}"
                     assert "started" not in refused.stdout + refused.stderr
             assert starts(first / "seen.jsonl") == 1
 
