@@ -42,14 +42,16 @@ def expected_history(publications: list[Publication], span: Span) -> Expected:
         for publication, following in zip(publications, [*publications[1:], None], strict=True)
         if following is None or following.at != publication.at  # only the last one of an instant counts
     ]
-    begun: set[int] = set()
+    last_bucket, begun = -1, set[int]()
     recorded: set[int] = set()
     lasted: dict[tuple[int, Check], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     seen: dict[tuple[int, Check], set[str]] = defaultdict(set)
     for publication, following in zip(counted, [*counted[1:], None], strict=True):
         bucket = publication.at // span.bucket_ms
-        begun.add(bucket)
-        recorded |= {earlier for earlier in begun if earlier < bucket}
+        if bucket != last_bucket:
+            begun.add(bucket)
+            recorded |= {earlier for earlier in begun if earlier < bucket}
+        last_bucket = bucket
         next_bucket = bucket if following is None else following.at // span.bucket_ms
         until_at = publication.at if following is None else min(following.at, publication.at + span.hold_ms)
         for row in publication.rows:
