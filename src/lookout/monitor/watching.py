@@ -158,7 +158,8 @@ class Watcher:
             for check, what in found.items():
                 if isinstance(what, Blocks) and check.chain_id in self._chains:
                     # After a start a position waits for a head, but no longer than a probe lasts (M12).
-                    await self._chains[check.chain_id].settled.wait()
+                    if not woken.is_set():
+                        await self._chains[check.chain_id].settled.wait()
                     if woken.is_set():
                         return 0  # it is of before the clock was set
             rows = [self._publisher.observe(check, what) for check, what in found.items()]
