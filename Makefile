@@ -52,7 +52,7 @@ campaign: .venv/installed-dev .venv/packages ## everything that can go wrong, fo
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
 	@$(BIN)/python -m tools.edge $(ARGS)
 
-mutants: .venv-mutants/installed ## change the rules in every small way and see that a test notices; a quarter of an hour
+mutants: .venv-mutants/installed ## change the rules in every small way and see that a test notices; tens of minutes
 	.venv-mutants/bin/mutmut run $(ARGS)
 	.venv-mutants/bin/mutmut results
 
