@@ -30,7 +30,6 @@ POLICY = {
     "backoff_cap_s": 0.6,
     "probe_timeout_s": 1.5,  # for a machine that is busy with other tests
     "heartbeat_s": 1,
-    "ppoi_behind_s": 0.5,
 }
 
 

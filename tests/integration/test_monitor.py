@@ -164,7 +164,9 @@ def lived_through(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 
     async def begin(whole_module: AsyncExitStack) -> World:
         world = await whole_module.enter_async_context(a_world(tmp_path_factory.mktemp("world")))
-        await whole_module.enter_async_context(watched(world, a_config(world.base, head_max_age_s=3)))
+        await whole_module.enter_async_context(
+            watched(world, a_config(world.base, head_max_age_s=3, ppoi_behind_s=0.5))
+        )
         return world
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

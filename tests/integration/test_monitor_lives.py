@@ -84,7 +84,8 @@ def test_with_everything_hanging_the_report_goes_on_and_nothing_piles_up(tmp_pat
 def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with a_world(tmp_path) as world:
-            (tmp_path / "lookout.toml").write_text(a_config(world.base, failures_for_unavailable=1000))
+            config = a_config(world.base, failures_for_unavailable=1000, ppoi_behind_s=0.5)
+            (tmp_path / "lookout.toml").write_text(config)
             await world.order("ppoi/56", "lag", by=5)
             success: dict[tuple[str, int | None], str] = {}
             after: dict[str, Any] = {}
