@@ -1,4 +1,4 @@
-"""Runs the campaign's parts one after the other, and tells at the end what was tried and what failed."""
+"""Runs the campaign's parts one after the other, and says what was tried and what failed."""
 
 import sys
 import time
@@ -49,12 +49,8 @@ def main(names: tuple[str, ...], minutes: float | None) -> None:
     table = Table("part", "took", "tried", "", title="The campaign")
     ended = [each for lane in done for each in lane]
     for name, minutes_taken, outcome in ended:
-        tried = ", ".join(f"{number:,} {what}" for what, number in outcome.tried.items())
-        table.add_row(name, f"{minutes_taken:.1f} min", tried, _verdict(outcome))
+        table.add_row(name, f"{minutes_taken:.1f} min", _tried(outcome), _verdict(outcome))
     Console().print(table)
-    for name, _, outcome in ended:
-        for failure in outcome.failures:
-            click.echo(f"\n{name}: {failure}", err=True)
     sys.exit(1 if any(outcome.failures for _, _, outcome in ended) else 0)
 
 
@@ -65,7 +61,15 @@ def _run(name: str, minutes: float | None, console: Console) -> tuple[str, float
         outcome = part.run(60 * (minutes or part.minutes), lambda line: console.print(f"  {name}: {escape(line)}"))
     except Exception:  # noqa: BLE001  what the other parts found is told all the same
         outcome = Outcome({}, (f"it broke off:\n{traceback.format_exc()}",))
+    # At once: who ends the campaign early has what was found so far.
+    console.print(f"[bold]{name}[/bold]: {_verdict(outcome)}; {escape(_tried(outcome))}")
+    for failure in outcome.failures:
+        click.echo(f"\n{name}: {failure}", err=True)
     return name, (time.monotonic() - began) / 60, outcome
+
+
+def _tried(outcome: Outcome) -> str:
+    return ", ".join(f"{number:,} {what}" for what, number in outcome.tried.items())
 
 
 def _verdict(outcome: Outcome) -> str:

@@ -43,14 +43,15 @@ def expected_history(publications: list[Publication], span: Span) -> Expected:
         if following is None or following.at != publication.at  # only the last one of an instant counts
     ]
     last_bucket, begun = -1, set[int]()
-    recorded: set[int] = set()
+    recorded, not_recorded = set[int](), set[int]()
     lasted: dict[tuple[int, Check], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     seen: dict[tuple[int, Check], set[str]] = defaultdict(set)
     for publication, following in zip(counted, [*counted[1:], None], strict=True):
         bucket = publication.at // span.bucket_ms
         if bucket != last_bucket:
             begun.add(bucket)
-            recorded |= {earlier for earlier in begun if earlier < bucket}
+            recorded |= {earlier for earlier in not_recorded if earlier < bucket}
+            not_recorded = (not_recorded | {bucket}) - recorded
         last_bucket = bucket
         next_bucket = bucket if following is None else following.at // span.bucket_ms
         until_at = publication.at if following is None else min(following.at, publication.at + span.hold_ms)

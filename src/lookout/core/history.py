@@ -184,7 +184,6 @@ class History:
         strip = self._strips.get(row.check)
         if strip is None:
             strip = self._strips[row.check] = Strip(Tally(row.check, NO_DATA, self._watched_ms, {}), {})
-            self._recount(strip)
             self._forgotten_checks = [check for check in self._forgotten_checks if check != row.check]
         strip.published, strip.expires_at = CHARACTERS[row.status], row.expires_at
         if strip.published != strip.counted or (strip.expires_at is not None and strip.expires_at <= at):
@@ -239,7 +238,7 @@ class History:
         if bucket == left + 1:
             self._slide(left)
         else:
-            self._recount_all()
+            self._let_recount()
         if self._has_new_day:
             self._has_new_day = False
             self._forget_old_days()
@@ -255,7 +254,7 @@ class History:
             for later in self._later()[:-MOST_LATER]:
                 self._record(later)
             self._enter(bucket)
-            self._recount_all()
+            self._let_recount()
         self._expiries = []
         for strip in self._strips.values():
             self._count(strip, at)
@@ -306,9 +305,10 @@ class History:
         for strip in self._strips.values():
             strip.slide(strip.recorded(*place), leaving)
 
-    def _recount_all(self) -> None:
+    def _let_recount(self) -> None:
+        """Count the windows from scratch when the history is looked at again, and not before: that takes long."""
         for strip in self._strips.values():
-            self._recount(strip)
+            strip.current, strip.known = [], []
 
     def _recount(self, strip: Strip) -> None:
         counted = [_count_buckets(self._ended(strip, self._bucket - window)) for window in self._windows]
@@ -355,6 +355,8 @@ class History:
         return characters[start % per_day :][: self._bucket - start]
 
     def _view_row(self, strip: Strip, start: int) -> HistoryRow:
+        if not strip.known:
+            self._recount(strip)
         last = self._last_character(strip)
         figures = (
             uptime(current + (last == "c"), known + (last in KNOWN), self._span.min_known_buckets)
@@ -381,7 +383,6 @@ class History:
                 strip.settle(self._watched_ms)
                 strip.put_aside(reached.newest)
             self._enter(self._bucket)
-        self._recount_all()
 
 
 def _count_buckets(buckets: str) -> tuple[int, int]:

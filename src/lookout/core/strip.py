@@ -55,7 +55,7 @@ class Strip:
         self.lasted_ms = dict(tally.lasted_ms)
         self.later = dict(tally.later)
         self.days = dict(days)
-        self.known: list[int] = []
+        self.known: list[int] = []  # of each window; empty until they are counted
         self.current: list[int] = []
 
     def tally(self) -> Tally:
@@ -104,7 +104,7 @@ class Strip:
 
     def slide(self, entering: str, leaving: Sequence[tuple[int, int]]) -> None:
         """Move the windows' counts on by a bucket that ended; out of each falls the one at that place of that day."""
-        for n, (day, place) in enumerate(leaving):
+        for n, (day, place) in enumerate(leaving if self.known else ()):
             left = self.recorded(day, place)
             if left != entering:  # seldom
                 self.known[n] += (entering in KNOWN) - (left in KNOWN)
