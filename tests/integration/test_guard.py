@@ -113,11 +113,12 @@ def test_workers_share_the_limit_and_leave_as_many_as_are_allowed(folder: Path) 
         assert metrics(server)["lookout_connections_closed_total", "crowded"] == 40
 
 
-@pytest.mark.xfail(strict=True, reason="Granian does not set hyper's half_close, and drops what is asked for so")
 def test_who_closes_the_writing_half_is_answered(folder: Path) -> None:
     with a_guarded_server(folder) as server:
         answers = [ask_and_close_the_writing_half(server) for _ in range(20)]
-    assert all(answer.endswith(b'{"live":1}') for answer in answers)
+    assert all(answer.endswith(b'{"live":1}') for answer in answers if answer)
+    if not all(answers):
+        pytest.xfail("Granian does not set hyper's half_close, which drops such a request unless its answer is faster")
 
 
 def ask_and_close_the_writing_half(server: RawServer) -> bytes:

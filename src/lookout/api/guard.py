@@ -22,8 +22,8 @@ from lookout.clock import Clock
 STALLED_S: Final = 30.0
 _LOOK_EVERY_S: Final = 1.0
 _UNDER_ATTACK_S: Final = 0.1  # who waits to be let in may be behind many that will be closed
-_REST: Final = 10  # times as long as a look took: it never takes more than a tenth of a core
-_AT_ONCE: Final = 50  # connections; then those who ask get their turn
+_REST: Final = 20  # times as long as a look took: it never takes more than a twentieth of a core
+_AT_ONCE: Final = 100  # connections; then those who ask get their turn
 _TURN_S: Final = 0.001
 
 log = structlog.get_logger("server")
@@ -72,8 +72,8 @@ class Guard:
 
     def look(self) -> bool:
         """Close what has to be; whether one address had too many."""
-        self._known = self._look_at_all()
         now_ms = self._clock.elapsed_ms()
+        self._known = self._look_at_all(now_ms)
         for number, connection in self._known.items():
             if now_ms - connection.moved_ms >= self._stalled_ms:
                 self._end(number, connection, "stalled")
@@ -81,31 +81,33 @@ class Guard:
         self._counts.has_open(sum(not connection.is_ended for connection in self._known.values()))
         return was_crowded
 
-    def _look_at_all(self) -> dict[int, _Connection]:
+    def _look_at_all(self, now_ms: int) -> dict[int, _Connection]:
         known: dict[int, _Connection] = {}
-        for looked, number in enumerate(open_files()):
-            if looked % _AT_ONCE == _AT_ONCE - 1:
+        for looked, number in enumerate(open_files(), 1):
+            if not looked % _AT_ONCE:
                 time.sleep(_TURN_S)
             seen = look_at(number)
-            connection = None if seen is None else self._recognized(number, seen)
-            if connection is not None:
-                known[number] = connection
+            if seen is None:
+                continue
+            connection = self._known.get(number)
+            if connection is None or connection.cookie != seen.cookie:
+                connection = self._meet(number, seen, now_ms)
+                if connection is None:
+                    continue
+            elif seen.progress != connection.progress:
+                if seen.progress.is_ahead_of(connection.progress):
+                    connection.moved_ms = now_ms
+                connection.progress = seen.progress
+            known[number] = connection
         return known
 
-    def _recognized(self, number: int, seen: Seen) -> _Connection | None:
+    def _meet(self, number: int, seen: Seen, now_ms: int) -> _Connection | None:
         """None if it is not one that a reader opened."""
-        now_ms = self._clock.elapsed_ms()
-        connection = self._known.get(number)
-        if connection is None or connection.cookie != seen.cookie:
-            peer = peer_of(number, seen.cookie, self._allowed.port)
-            if peer is None:
-                return None
-            self._met += 1
-            return _Connection(seen.cookie, self._name(peer), self._met, seen.progress, now_ms)
-        if seen.progress.is_ahead_of(connection.progress):
-            connection.moved_ms = now_ms
-        connection.progress = seen.progress
-        return connection
+        peer = peer_of(number, seen.cookie, self._allowed.port)
+        if peer is None:
+            return None
+        self._met += 1
+        return _Connection(seen.cookie, self._name(peer), self._met, seen.progress, now_ms)
 
     def _name(self, peer: str) -> int | None:
         network = self._callers.network(peer)
@@ -128,7 +130,7 @@ class Guard:
     def _end(self, number: int, connection: _Connection, reason: Closed) -> None:
         if not connection.is_ended and end(number, Seen(connection.cookie, connection.progress)):
             self._counts.closed(reason)
-        connection.is_ended = True
+            connection.is_ended = True
 
     def _repeat(self) -> None:
         rest_s = _LOOK_EVERY_S

@@ -163,6 +163,9 @@ def test_a_number_that_another_connection_has_now_is_another_connection(opened: 
     assert next_server.fileno() == number
     place.look_after(STALLED_MS)
     assert not is_ended(next_server)
+    assert place.closed() == {"stalled": 0, "crowded": 0}
+    place.look_after(STALLED_MS)
+    assert is_ended(next_server)
 
 
 def test_connections_of_others_are_left_alone(opened: ExitStack) -> None:
