@@ -13,6 +13,7 @@ from lookout.api.connections import Progress, Seen, look_at
 from lookout.api.counting import Closed, Counts
 from lookout.api.crowds import Crowds, share_of_excess
 from lookout.api.guard import STALLED_S, Allowed, Guard
+from tests.integration.served import has_ipv6
 from tests.unit.api.fakes import SetClock
 from tests.waiting import until
 
@@ -23,9 +24,12 @@ ANSWER: Final = b"a" * 5_000_000  # more than the system buffers
 class Place:
     """A server that accepts and says nothing by itself, and its guard."""
 
-    def __init__(self, opened: ExitStack, per_address: int = 0, trusted: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, opened: ExitStack, per_address: int = 0, trusted: tuple[str, ...] = (), host: str = "127.0.0.1"
+    ) -> None:
         self._opened = opened
-        self._listener = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = opened.enter_context(socket.create_server((host, 0), family=family))
         self.clock = SetClock()
         self.counts = Counts(1)
         allowed = Allowed(self._listener.getsockname()[1], per_address, STALLED_S, Crowds(1))
@@ -36,7 +40,7 @@ class Place:
         return self.knock(address), self.accept()
 
     def knock(self, address: str = "127.0.0.1") -> socket.socket:
-        reader = socket.create_connection(self._listener.getsockname(), timeout=5, source_address=(address, 0))
+        reader = socket.create_connection(self._listener.getsockname()[:2], timeout=5, source_address=(address, 0))
         return self._opened.enter_context(reader)
 
     def accept(self) -> socket.socket:
@@ -150,6 +154,17 @@ def test_of_one_address_the_newest_connections_go_and_others_stay(opened: ExitSt
     assert [is_ended(server) for server in (*first, *others)] == [False] * 13
     assert [is_ended(server) for server in later] == [True] * 4
     assert place.closed() == {"stalled": 0, "crowded": 4}
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="IPv6 is not there")
+def test_connections_over_ipv6_are_counted_too(opened: ExitStack) -> None:
+    place = Place(opened, per_address=1, host="::1")
+    first, second = (place.connect("::1")[1] for _ in range(2))
+    place.look_after(0)
+    assert sorted(map(is_ended, (first, second))) == [False, True]
+    place.look_after(STALLED_MS)
+    assert is_ended(first)
+    assert is_ended(second)
 
 
 def test_a_number_that_another_connection_has_now_is_another_connection(opened: ExitStack) -> None:
