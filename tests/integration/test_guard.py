@@ -57,7 +57,7 @@ def test_who_does_not_read_is_closed(folder: Path, meanwhile: Callable[[socket.s
         with connect_from(ATTACKER, server, receive_bytes=2_048) as deaf:
             deaf.sendall(a_request("GET", HISTORY, close=False) * PIPELINED)
             ended = select.poll()
-            ended.register(deaf, 0)  # errors and its end are told in any case
+            ended.register(deaf, 0)  # its end and errors come in any case
 
             def is_ended() -> bool:
                 meanwhile(deaf)
