@@ -147,8 +147,10 @@ def compared(name: str, ours: list[float], theirs: list[float], target: float | 
 def a_server(folder: Path, limit: int, admin: str = "") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     port = a_free_port()
     name = f"serve-{limit}.toml"
+    connections = "" if limit else "connections_per_address = 0\n"  # as behind an edge
     (folder / name).write_text(
-        f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = {limit}\n[admin]\nserver = "{admin}"\n'
+        f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = {limit}\n{connections}'
+        f'[admin]\nserver = "{admin}"\n'
     )
     with a_process(folder, "serve", "-c", name) as process:
         yield process, port

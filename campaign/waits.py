@@ -1,4 +1,5 @@
-"""The launch's own times, waited for: how long the edge serves the last good copy of an origin that failed (E3)."""
+"""The launch's own times, waited for: how long the edge serves the last good copy of an origin that failed (E3), and
+when a server closes a connection without progress (A16)."""
 
 import tempfile
 import time
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from campaign import stalls
 from campaign.part import Outcome, Part, Tell
 from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING
 from tests.integration.edged import VARNISHD, VSTHROTTLE, Edge, Origin, Script, an_edge, an_origin, fails, hangs, says
@@ -20,6 +22,7 @@ _CACHING: Final = {LIVE: LIVE_CACHING, HISTORY: HISTORY_CACHING}
 _LOOK_EVERY_S: Final = 0.2
 _EARLY_S: Final = 10.0  # an origin that hangs may keep the last readers waiting past the copy's end
 _LATE_S: Final = 1.0
+_NEEDED: Final = "needs Varnish 7 and its modules; on Debian: varnish varnish-modules"
 
 
 class Wait(NamedTuple):
@@ -35,13 +38,15 @@ class Wait(NamedTuple):
 
 def run(_seconds: float, tell: Tell) -> Outcome:
     """All waits at once: together they last as long as the longest, seven minutes."""
-    if not (VARNISHD and VSTHROTTLE):
-        return Outcome({}, left_out="needs Varnish 7 and its modules; on Debian: varnish varnish-modules")
+    has_edge = VARNISHD and VSTHROTTLE
     with tempfile.TemporaryDirectory() as folder, ExitStack() as open_until_then:
-        waits = list(_waits(Path(folder), open_until_then))
-        with ThreadPoolExecutor(len(waits)) as pool:
+        waits = list(_waits(Path(folder), open_until_then)) if has_edge else []
+        with ThreadPoolExecutor(len(waits) + 1) as pool:
+            stalled = pool.submit(lambda: list(stalls.failures_of(_made(Path(folder) / "stalls"), tell)))
             failures = [failure for failure in pool.map(lambda wait: outlived(wait, tell), waits) if failure]
-    return Outcome({"waits": len(waits)}, tuple(failures))
+            failures += stalled.result()
+    tried = {"waits": len(waits), "stalled connections": len(stalls.STALLS)}
+    return Outcome(tried, tuple(failures), "" if has_edge else f"the edge {_NEEDED}")
 
 
 def outlived(wait: Wait, tell: Tell) -> str | None:
@@ -111,4 +116,4 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-PART: Final = Part("how long the edge outlives its origin, at the launch's own times", 8, run, mostly_waits=True)
+PART: Final = Part("how long copies and idle connections last, at the launch's own times", 8, run, mostly_waits=True)

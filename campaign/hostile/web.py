@@ -139,7 +139,7 @@ def a_server() -> Iterator[RawServer]:
     folder = Path(tempfile.mkdtemp(prefix="lookout-hostile-"))
     try:
         publish(folder, a_ledger())
-        with a_raw_server(folder) as server:
+        with a_raw_server(folder, server="connections_per_address = 0\n") as server:
             yield server
     finally:
         shutil.rmtree(folder)

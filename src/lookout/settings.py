@@ -39,6 +39,7 @@ class Server(Struct, frozen=True):
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     rate_limit_per_minute: Natural = 120
     trusted_proxies: tuple[str, ...] = ()
+    connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 100
     history_unreadable_s: Duration = 300
     ban_s: Duration = 60
 

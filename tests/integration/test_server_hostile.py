@@ -121,7 +121,7 @@ def resident_kb(pid: int) -> int:
 def test_ten_thousand_idle_connections_keep_nobody_out(tmp_path: Path) -> None:
     with files_for(IDLE + 500):
         store(tmp_path, live=b'{"live":1}')
-        with a_raw_server(tmp_path) as server, ExitStack() as opened:
+        with a_raw_server(tmp_path, server="connections_per_address = 0\n") as server, ExitStack() as opened:
             for number in range(IDLE):
                 opened.enter_context(server.connect())
                 if number % 1_000 == 0:

@@ -45,6 +45,13 @@ class Callers:
             known = before
         return known.network
 
+    def network(self, peer: str) -> bytes | None:
+        """Of a connection's other end, as bytes; None for a trusted proxy, which has the connections of many."""
+        known = self._known(peer)
+        if known is None:
+            return _UNKNOWN
+        return None if known.is_trusted else known.network
+
     def _look_up(self, text: str) -> _Known | None:
         address = _address(text)
         if address is None:

@@ -1,15 +1,18 @@
 """What the processes of a server did and know, in memory that they share: one of them can tell of all."""
 
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from lookout.api.shared import SharedBytes
 
 CODES: Final = (200, 204, 304, 404, 405, 429, 503)
 ENDPOINTS: Final = ("live", "history")
 ROUTES: Final = (*ENDPOINTS, "other")
+Closed = Literal["stalled", "crowded"]  # why the guard closed a connection
+CLOSED: Final[tuple[Closed, ...]] = get_args(Closed)
 _CELL: Final = {(route, code): r * len(CODES) + c for r, route in enumerate(ROUTES) for c, code in enumerate(CODES)}
-_SEEN_MS, _GENERATED_AT, _STORE_ERRORS = range(len(_CELL), len(_CELL) + 3)
-_CELLS: Final = len(_CELL) + 3
+_SEEN_MS, _GENERATED_AT, _STORE_ERRORS, _OPEN = range(len(_CELL), len(_CELL) + 4)
+_CLOSED: Final = {reason: _OPEN + 1 + number for number, reason in enumerate(CLOSED)}
+_CELLS: Final = len(_CELL) + 4 + len(_CLOSED)
 _CELL_BYTES: Final = 8
 _FORMAT: Final = "q"
 # A process that has not been seen for so long is none any more; what it counted still counts.
@@ -22,6 +25,8 @@ class Summary(NamedTuple):
     requests: dict[tuple[str, int], int]  # by route and code
     store_errors: int
     generated_at: tuple[int | None, ...]  # of the live report that each present process serves
+    connections: int  # of present processes
+    closed: dict[Closed, int]
 
 
 class Counts:
@@ -46,6 +51,8 @@ class Counts:
             {key: sum(row[cell] for row in rows) for key, cell in _CELL.items()},
             sum(row[_STORE_ERRORS] for row in rows),
             tuple(row[_GENERATED_AT] or None for row in present),
+            sum(row[_OPEN] for row in present),
+            {reason: sum(row[cell] for row in rows) for reason, cell in _CLOSED.items()},
         )
 
     def _row(self, number: int) -> memoryview:
@@ -70,3 +77,9 @@ class OwnCounts:
     def failed(self, store_errors: int) -> None:
         """So many more looks at the store failed. For one thread alone: of two that add at once, one would be lost."""
         self._row[_STORE_ERRORS] += store_errors
+
+    def closed(self, reason: Closed) -> None:
+        self._row[_CLOSED[reason]] += 1
+
+    def has_open(self, connections: int) -> None:
+        self._row[_OPEN] = connections

@@ -41,6 +41,13 @@ class Instruments(Collector):
         yield CounterMetricFamily(
             "lookout_store_read_errors", "Times that the store could not be read", value=summary.store_errors
         )
+        closed = CounterMetricFamily(
+            "lookout_connections_closed", "Connections closed so that others are let in", labels=["reason"]
+        )
+        for reason, number in summary.closed.items():
+            closed.add_metric([reason], number)
+        yield closed
+        yield GaugeMetricFamily("lookout_connections", "Connections that are open", summary.connections)
         yield GaugeMetricFamily("lookout_workers", "Processes that answer requests", len(summary.generated_at))
         age = GaugeMetricFamily("lookout_report_age_seconds", "How old the oldest live report is that is served")
         ages_s = [self._age_s(at) for at in summary.generated_at if at is not None]

@@ -15,6 +15,7 @@ import uvloop
 WRONG_USE: Final = 2  # the exit code for what only another command line or configuration can mend
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
+_MANY_FILES: Final = 1_000_000
 
 T = TypeVar("T")
 
@@ -58,11 +59,12 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return runner.run(work)
 
 
-def allow_many_connections() -> None:
+def allow_many_connections() -> int:
     """Each source and each reader has one of its own; the usual soft limit of 1024 files is for programs that use
-    select."""
+    select. How many files may be open now."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
 
 
 def end_with_parent() -> None:

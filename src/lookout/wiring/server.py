@@ -17,7 +17,9 @@ from granian.log import LogLevels
 from lookout.admin import process_registry
 from lookout.api.asgi import AsgiApplication
 from lookout.api.counting import Counts
+from lookout.api.crowds import Crowds
 from lookout.api.following import Follower
+from lookout.api.guard import STALLED_S, Allowed
 from lookout.api.instruments import Instruments
 from lookout.api.limiting import Limiter
 from lookout.clock import SystemClock
@@ -31,22 +33,22 @@ from lookout.wiring.process import WRONG_USE, allow_many_connections
 from lookout.wiring.stores import reader_of
 from lookout.wiring.worker import front_of, worker
 
-# Granian's own limits would let a thousand idle readers keep everybody else out.
-_CONNECTIONS: Final = 1_000_000
+_OWN_FILES: Final = 64  # of a worker; about 30 are in use, and the store may need some when everything else is taken
 _BACKLOG: Final = 4_096
 _LAST_WORDS_S: Final = 2
 
 log = structlog.get_logger("server")
 
 
-def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals]) -> None:
-    """Answer requests until one of these signals; paths in the settings are relative to ``folder``.
+def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals], stalled_s: float = STALLED_S) -> None:
+    """Answer requests until one of these signals; paths in the settings are relative to ``folder``. A connection
+    without progress for ``stalled_s`` is closed.
 
     StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
     """
     reader_of(settings, folder).close()
     host, port = check_free("server.listen", settings.server.listen)
-    allow_many_connections()
+    connections = _connections(allow_many_connections())
     clock, workers = SystemClock(), settings.server.workers
     limiter, counts = _limiter(settings, workers), Counts(workers)
     registry = process_registry()
@@ -63,16 +65,17 @@ def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals])
         websockets=False,
         workers=workers,
         backlog=_BACKLOG,
-        backpressure=_CONNECTIONS,
+        backpressure=connections,
         respawn_failed_workers=True,
         workers_kill_timeout=_LAST_WORDS_S,
         log_level=LogLevels.warning,
         log_dictconfig=LIBRARIES,
     )
+    allowed = Allowed(port, _per_address(settings, connections), stalled_s, Crowds(workers))
     server.on_startup(partial(_end_at, stopping, server.signal_handler_interrupt))
     with admin_port("admin.server", settings.admin.server, registry, instruments.readiness):
         log.info("serving", address=written(host, port), workers=workers)
-        loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts)
+        loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts, allowed)
         try:
             server.serve(target_loader=loader, wrap_loader=False)
         except RuntimeError as error:  # so Granian tells that somebody came between; any other is a bug
@@ -99,8 +102,18 @@ def asgi() -> AsgiApplication:
         sys.stderr.writelines(f"lookout: {problem}\n" for problem in error.problems)
         raise SystemExit(WRONG_USE) from None
     configure_log(settings.log)
-    front = front_of(settings, path.absolute().parent, _limiter(settings, 1), Counts(1))
+    front = front_of(settings, path.absolute().parent, _limiter(settings, 1), Counts(1).own())
     return AsgiApplication(front, Follower(front))
+
+
+def _connections(files: int) -> int:
+    """How many a worker accepts, of the files that it may open. The others wait to be let in."""
+    return files - min(_OWN_FILES, files // 2)
+
+
+def _per_address(settings: Settings, connections: int) -> int:
+    """No more than half of what a single worker accepts: one address is not to keep the others out."""
+    return min(settings.server.connections_per_address, max(1, connections // 2))
 
 
 def _limiter(settings: Settings, workers: int) -> Limiter | None:

@@ -5,9 +5,10 @@ from asyncio import AbstractEventLoop
 from pathlib import Path
 
 from lookout.api.callers import Callers
-from lookout.api.counting import Counts
+from lookout.api.counting import Counts, OwnCounts
 from lookout.api.following import Follower
 from lookout.api.front import Front
+from lookout.api.guard import Allowed, Guard
 from lookout.api.limiting import Limiter
 from lookout.api.mirror import Mirror
 from lookout.api.replies import passing
@@ -24,24 +25,37 @@ from lookout.wiring.process import end_with_parent
 from lookout.wiring.stores import reader_of
 
 
-def worker(settings: Settings, folder: Path, limiter: Limiter | None, counts: Counts) -> RsgiApplication:
+def worker(
+    settings: Settings, folder: Path, limiter: Limiter | None, counts: Counts, allowed: Allowed
+) -> RsgiApplication:
     """The application of one worker, built in its process."""
     configure_log(settings.log)
     end_with_parent()
-    front = front_of(settings, folder, limiter, counts)
-    return _Worker(front, Follower(front))
+    own = counts.own()
+    front = front_of(settings, folder, limiter, own)
+    guard = Guard(allowed, Callers(settings.server.trusted_proxies), own, SystemClock())
+    return _Worker(front, Follower(front), guard)
 
 
 class _Worker(RsgiApplication):
+    def __init__(self, front: Front, follower: Follower, guard: Guard) -> None:
+        super().__init__(front, follower)
+        self._guard = guard
+
     def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
         # What a terminal says reaches all its processes; the parent alone decides about its workers.
         loop.remove_signal_handler(signal.SIGINT)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         super().__rsgi_init__(loop)
+        self._guard.start()
+
+    def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
+        self._guard.stop()
+        super().__rsgi_del__(loop)
 
 
-def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: Counts) -> Front:
+def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
     clock = SystemClock()
     live_path, history_path = paths(settings.protocol)
     names = Names(settings.protocol, {chain.id: chain.name for chain in settings.chains})
@@ -54,4 +68,4 @@ def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: 
         lambda live: status_page(rendering.render(live, live_path, history_path, names.chains)),
         lambda *seen: passing(make(names, *seen)),
     )
-    return Front(mirror, Callers(settings.server.trusted_proxies), limiter, counts.own(), clock)
+    return Front(mirror, Callers(settings.server.trusted_proxies), limiter, counts, clock)

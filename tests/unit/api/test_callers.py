@@ -74,6 +74,22 @@ def test_forwarding_headers_are_believed_as_far_as_trusted_proxies_wrote_them(
     assert Callers(PROXIES).caller(peer, forwarded) == packed(counted)
 
 
+@pytest.mark.clause("A16")
+@pytest.mark.parametrize(
+    ("peer", "network"),
+    [
+        pytest.param("203.0.113.9", packed("203.0.113.9"), id="an address is itself"),
+        pytest.param("2001:db8:1:2:3:4:5:6", packed("2001:db8:1:2::"), id="IPv6 is counted by its first 64 bits"),
+        pytest.param("::ffff:203.0.113.9", packed("203.0.113.9"), id="IPv4 that is mapped into IPv6 is IPv4"),
+        pytest.param("", b"?", id="those without an address are one"),
+        pytest.param("10.1.2.3", None, id="a trusted proxy is not counted"),
+        pytest.param("fd00::1", None, id="nor one over IPv6"),
+    ],
+)
+def test_a_connection_is_counted_by_its_network_unless_it_is_a_trusted_proxys(peer: str, network: bytes | None) -> None:
+    assert Callers(PROXIES).network(peer) == network
+
+
 @pytest.mark.parametrize("peer", ["203.0.113.9:80", "10.1.2.3:80"], ids=["a stranger", "a proxy"])
 def test_long_headers_leave_nothing_behind_in_memory(peer: str) -> None:
     callers = Callers(PROXIES)
