@@ -70,7 +70,7 @@ def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals])
         log_dictconfig=LIBRARIES,
     )
     server.on_startup(partial(_end_at, stopping, server.signal_handler_interrupt))
-    with admin_port("admin.server", settings.admin.server, registry, instruments.readiness):
+    with admin_port("server", settings.admin, folder, registry, instruments.readiness):
         log.info("serving", address=written(host, port), workers=workers)
         loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts)
         try:
