@@ -6,6 +6,7 @@ from campaign.hostile.config import CONFIG
 from campaign.hostile.crowds import CROWDS
 from campaign.hostile.documents import DOCUMENTS
 from campaign.hostile.edge import EDGE
+from campaign.hostile.exhaustion import EXHAUSTION
 from campaign.hostile.fuzzing import Kind
 from campaign.hostile.logs import LOGS
 from campaign.hostile.readers import READERS
@@ -17,6 +18,7 @@ KINDS: Final[dict[str, Kind]] = {
     "http": HTTP,
     "edge": EDGE,
     "crowds": CROWDS,
+    "exhaustion": EXHAUSTION,
     "sources": SOURCES,
     "config": CONFIG,
     "logs": LOGS,

@@ -8,11 +8,15 @@ their own.
 import re
 import socket
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
 from socketserver import TCPServer
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qs
@@ -22,10 +26,12 @@ import structlog
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 
 from lookout.host_port import host_and_port, written
+from lookout.unix_socket import bind, is_unix, path_of
 
 _JSON: Final = "application/json"
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
-_SILENCE_S: Final = 5.0  # a connection that says nothing for this long is closed
+_MOST_CONNECTIONS: Final = 16  # at a time; those beyond are closed at once
+_PATIENCE_S: Final = 5.0  # for a request to come in, and for its answer to be taken, each as a whole
 _LOOK_EVERY_S: Final = 0.2  # whether the server is to end
 RELOAD_HEADER: Final = "Lookout-Reload"
 CONFIG_HEADER: Final = "Lookout-Config"  # the file that the caller means, percent-encoded
@@ -113,13 +119,20 @@ def _json(http_code: HTTPStatus, document: dict[str, Any]) -> Reply:
 
 
 class AdminPort:
-    """The server, on ``HOST:PORT`` for as long as it is entered; port 0 is one that is free."""
+    """The server, on ``HOST:PORT`` or ``unix:PATH`` for as long as it is entered; port 0 is one that is free. ``hosts``
+    are the names that it may be asked by, besides its own."""
 
     def __init__(
-        self, address: str, registry: CollectorRegistry, readiness: AskReadiness, reload: Reload | None = None
+        self,
+        address: str,
+        registry: CollectorRegistry,
+        readiness: AskReadiness,
+        reload: Reload | None = None,
+        hosts: Iterable[str] = (),
     ) -> None:
         self._wanted = address
         self._reload = reload
+        self._hosts = frozenset(host.lower() for host in hosts)
         self._answer: Answer = lambda path, query: reply_to(path, query, registry, readiness)
         self._server: _Server | None = None
         self._thread: Thread | None = None
@@ -127,20 +140,19 @@ class AdminPort:
     @property
     def address(self) -> str:
         """Where it listens, with the port that it was given."""
-        if self._server is None:
+        if self._server is None or is_unix(self._wanted):
             return self._wanted
         host, port = self._server.server_address[:2]
         return written(str(host), port)
 
     def __enter__(self) -> Self:
         """AdminError if the address cannot be listened on."""
-        host, port = host_and_port(self._wanted)
         try:
-            self._server = _Server(host, port, self._answer, self._reload)
+            self._server = _Server(self._wanted, self._answer, self._reload, self._hosts)
         except socket.gaierror:
             raise AdminError(f"{self._wanted}: there is no such host") from None
         except OSError as error:
-            raise AdminError(f"{self._wanted}: {error.strerror}") from error
+            raise AdminError(f"{self._wanted}: {error.strerror or error}") from error
         self._thread = Thread(target=self._server.serve_forever, args=(_LOOK_EVERY_S,), name="admin", daemon=True)
         self._thread.start()
         return self
@@ -152,19 +164,79 @@ class AdminPort:
             self._server.shutdown()
             self._thread.join()
             self._server.server_close()
+            if is_unix(self._wanted):
+                Path(path_of(self._wanted)).unlink(missing_ok=True)
 
 
 class _Server(ThreadingHTTPServer):
-    def __init__(self, host: str, port: int, answer: Answer, reload: Reload | None) -> None:
+    """A thread for each of a few connections: what it takes of the process is bounded (M17)."""
+
+    def __init__(self, address: str, answer: Answer, reload: Reload | None, hosts: frozenset[str]) -> None:
         self.answer = answer
         self.reload = reload
-        (family, _, _, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        self.address_family = family
-        super().__init__(address[:2], _Handler)  # type: ignore[arg-type]  # a host is text unless IPv6 is left out
+        self._free = BoundedSemaphore(_MOST_CONNECTIONS)
+        self._close_at: dict[socket.socket, float] = {}
+        if is_unix(address):
+            self.hosts: frozenset[str] | None = None  # no page in a browser gets there
+            self.address_family = socket.AF_UNIX
+            bound: Any = path_of(address)
+        else:
+            host, port = host_and_port(address)
+            self.hosts = hosts | {host.lower(), socket.gethostname().lower()}
+            (self.address_family, _, _, _, resolved), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            bound = resolved[:2]
+        super().__init__(bound, _Handler)
 
     def server_bind(self) -> None:
         """Without the base's question to the name server, which may take long."""
-        TCPServer.server_bind(self)
+        if self.address_family == socket.AF_UNIX:
+            bind(self.socket, str(self.server_address))
+        else:
+            TCPServer.server_bind(self)
+
+    def get_request(self) -> tuple[Any, Any]:
+        try:
+            return super().get_request()
+        except OSError:  # no descriptor left, it may be: asking again at once would take all of a processor
+            time.sleep(_LOOK_EVERY_S)
+            raise
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        self.hurry(request)
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # the system gives no thread
+            self._forget(request)
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._forget(request)
+
+    def _forget(self, request: socket.socket) -> None:
+        self.take_time(request)
+        self._free.release()
+
+    def hurry(self, request: socket.socket) -> None:
+        """The other side has so long from now on, however busy it looks."""
+        self._close_at[request] = time.monotonic() + _PATIENCE_S
+
+    def take_time(self, request: socket.socket) -> None:
+        """It is for us now to answer."""
+        self._close_at.pop(request, None)
+
+    def service_actions(self) -> None:
+        """Close what is too slow; called several times a second."""
+        now = time.monotonic()
+        for request, close_at in tuple(self._close_at.items()):
+            if now >= close_at:
+                with suppress(OSError):  # it ended just now
+                    request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, _request: Any, _client_address: Any) -> None:
         """A caller who went away is nobody's concern; anything else is a bug."""
@@ -173,8 +245,20 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout = _SILENCE_S
+    timeout = _PATIENCE_S
     server: _Server
+
+    def parse_request(self) -> bool:
+        """Whether it is one to be answered."""
+        if not super().parse_request():
+            return False
+        self.server.take_time(self.connection)
+        hosts = self.server.hosts
+        if hosts is None or all(_may_be_asked_by(host, hosts) for host in self.headers.get_all("Host", ())):
+            return True
+        # Whose name leads here need not be whose port it is: a page's own name could be pointed at it.
+        self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "not asked by a name of its own; admin.hosts can add names")
+        return False
 
     def do_GET(self) -> None:
         self._send(self._reply())
@@ -204,6 +288,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(_error(HTTPStatus(code), message or HTTPStatus(code).phrase))
 
     def _send(self, reply: Reply, *, with_body: bool = True, allow: str | None = None) -> None:
+        self.server.hurry(self.connection)
         self.send_response_only(reply.http_code)
         self.send_header("Content-Type", reply.content_type)
         self.send_header("Content-Length", str(len(reply.body)))
@@ -217,3 +302,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Who asked is not told."""
+
+
+def _may_be_asked_by(host: str, hosts: frozenset[str]) -> bool:
+    """Whether nobody else can have pointed this at us: an address, a name that is ours, or one without a dot, which is
+    of the machine or its own network."""
+    name = re.sub(r":[0-9]*$", "", host.strip()).lower()
+    return name in hosts or "." not in name.rstrip(".") or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

@@ -18,6 +18,7 @@ from lookout.alerts.sending import is_installed, recipients
 from lookout.core.model import Check
 from lookout.settings import PPOI_NETWORKS, AlertRule, Alerts, Asked, Broadcasters, Chain, Indexer, Ppoi, Settings
 from lookout.sources.addresses import ADDRESS_LENGTH, viewing_key
+from lookout.unix_socket import is_unix, path_of
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
@@ -61,9 +62,11 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
         for n, indexer in enumerate(indexers):
             if f"{key}[{n}].kind" not in broken:
                 yield from _of_indexer(f"{key}[{n}]", indexer)
-    for key, address, optional in _addresses(settings):
-        if not (optional and address == "") and not is_host_port(address):
-            yield f"{key}: has to be HOST:PORT"
+    for key, address, is_admins in _addresses(settings):
+        if not is_host_port(address) and not (is_admins and (address == "" or is_unix(address))):
+            yield f"{key}: has to be HOST:PORT" + (', unix:PATH or "" for none' if is_admins else "")
+        if is_unix(address) and path_of(address) in ("", ".", "..") and is_admins:
+            yield f"{key}: names no file after unix:"
     listen = settings.server.listen
     is_any_port = re.search(r":0+$", listen) is not None  # another one each time
     if settings.admin.server == listen and not is_any_port and broken.isdisjoint(("server", "server.listen")):
@@ -161,7 +164,7 @@ def _sources(settings: Settings, suffix: str) -> Iterable[tuple[str, Asked]]:
 
 
 def _addresses(settings: Settings) -> Iterable[tuple[str, str, bool]]:
-    """Keys that hold an address to listen on or to ask, and whether "" turns them off."""
+    """Keys that hold an address to listen on or to ask, and whether it is an admin port's."""
     yield "server.listen", settings.server.listen, False
     yield "admin.monitor", settings.admin.monitor, True
     yield "admin.server", settings.admin.server, True

@@ -47,6 +47,7 @@ class Server(Struct, frozen=True):
 class Admin(Struct, frozen=True):
     monitor: str = "127.0.0.1:9464"
     server: str = "127.0.0.1:9465"
+    hosts: tuple[Text, ...] = ()
 
 
 class Log(Struct, frozen=True):

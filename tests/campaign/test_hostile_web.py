@@ -14,6 +14,7 @@ from campaign.hostile.corpus import kept
 from campaign.hostile.crowds import CROWDS
 from campaign.hostile.edge import EDGE
 from campaign.hostile.exchanging import Came, exchange
+from campaign.hostile.exhaustion import EXHAUSTION
 from campaign.hostile.fuzzing import Judge, Until, fuzz
 from campaign.hostile.overhearing import Talk
 from campaign.hostile.reading import requests_in
@@ -65,6 +66,12 @@ def _answer_once(server: socket.socket) -> None:
 @pytest.mark.clause("A11")
 def test_crowds_of_slow_half_closed_reset_and_deaf_clients_keep_no_reader_waiting() -> None:
     tried = fuzz("crowds", CROWDS, 1, Until(cases=12), quiet, keep_failures=False)
+    assert tried.failures == ()
+
+
+@pytest.mark.clause("M17")
+def test_a_monitor_from_which_something_is_taken_publishes_nothing_that_it_did_not_see() -> None:
+    tried = fuzz("exhaustion", EXHAUSTION, 1, Until(cases=3), quiet, keep_failures=False)
     assert tried.failures == ()
 
 

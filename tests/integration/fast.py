@@ -15,6 +15,7 @@ from lookout.clock import Clock, SystemClock
 from lookout.config import read_config
 from lookout.monitor.recording import Recorder
 from lookout.monitor.running import run_monitor
+from lookout.sim.front import BARE, Front
 from lookout.sim.server import serving, wall_clock
 from lookout.sim.upstreams import launch_world
 from lookout.store.sqlite import SqliteReader, open_writer
@@ -111,9 +112,9 @@ class World:
 
 
 @asynccontextmanager
-async def a_world(folder: Path, now: Callable[[], int] = wall_clock) -> AsyncIterator[World]:
+async def a_world(folder: Path, now: Callable[[], int] = wall_clock, front: Front = BARE) -> AsyncIterator[World]:
     async with (
-        serving("127.0.0.1", 0, launch_world(None, now()), now) as (host, port),
+        serving("127.0.0.1", 0, launch_world(None, now()), now, front) as (host, port),
         aiohttp.ClientSession() as http,
     ):
         yield World(folder, f"http://{host}:{port}", http)

@@ -6,6 +6,8 @@ from contextlib import nullcontext
 from random import Random
 from typing import cast
 
+from prometheus_client import CollectorRegistry
+
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.log import Event
@@ -13,11 +15,12 @@ from lookout.core.model import Check, Failed, Found
 from lookout.core.pieces import Pieces
 from lookout.core.plan import Plan
 from lookout.core.wire import Document
+from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import Recorder
 from lookout.monitor.running import run_together
 from lookout.monitor.watching import Watcher
-from lookout.sources.failure import ProbeFailed
+from lookout.sources.failure import OwnFault, ProbeFailed
 from lookout.sources.fetching import Session
 from lookout.sources.source import Endpoint, Now, Source
 from lookout.store.protocol import DocumentName
@@ -124,7 +127,7 @@ class Read:
 
     name = "read"
 
-    def __init__(self, chain_id: int = 1, *said: int | ProbeFailed, takes_s: float = 1) -> None:
+    def __init__(self, chain_id: int = 1, *said: int | ProbeFailed | OwnFault, takes_s: float = 1) -> None:
         self.chain_id = chain_id
         self.asked: list[int] = []
         self.ended: list[int] = []
@@ -136,7 +139,7 @@ class Read:
         self.asked.append(now() - NOON)
         await asyncio.sleep(self._takes_s)
         self.ended.append(now() - NOON)
-        if isinstance(said, ProbeFailed):
+        if isinstance(said, Exception):
             raise said
         return Reading(now(), said, now())
 
@@ -152,6 +155,7 @@ def lived(
     session: Session = NO_SESSION,
     luck: float = 0.5,
     late_s: float = 0,
+    registry: CollectorRegistry | None = None,
 ) -> Kept:
     """Let a monitor live for so long; what happens is called at its second with the publisher and the watcher."""
     writer, its_clock = Kept(), clock or FastClock()
@@ -166,7 +170,8 @@ def lived(
             recorder=cast("Recorder | None", record),
             open_thread=lambda: nullcontext(InLine()),
         )
-        watcher = Watcher(sources, endpoints, publisher, session, its_clock, plan.limits, Even(luck))
+        instruments = Instruments(registry or CollectorRegistry(), its_clock)
+        watcher = Watcher(sources, endpoints, publisher, session, its_clock, plan.limits, Even(luck), instruments)
         task = asyncio.create_task(run_together(publisher, watcher))
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):
             await asyncio.sleep(at_s - asyncio.get_running_loop().time())

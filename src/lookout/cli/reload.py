@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import socket
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final, NoReturn, TypeVar
@@ -16,6 +17,7 @@ from lookout.cli.arguments import NOT_FINE, config_option, fail
 from lookout.config import ConfigError, read_config
 from lookout.host_port import host_and_port
 from lookout.settings import Settings
+from lookout.unix_socket import is_unix, path_of, resolve
 from lookout.wiring.reloading import ANSWER_WITHIN_S, Reloaded
 
 _WAIT_S: Final = ANSWER_WITHIN_S + 5
@@ -34,8 +36,8 @@ def reload(config: Path) -> None:
 
     The file is checked first, and has to name the monitor's admin port. Exit code 1 if the monitor did not reload it.
     """
-    address = _settings_of(config).admin.monitor
-    if address == "" or address.endswith(":0"):
+    address = resolve(_settings_of(config).admin.monitor, config.parent)
+    if address == "" or (address.endswith(":0") and not is_unix(address)):
         fail(f"{config}: admin.monitor: names no port to ask; send the monitor SIGHUP instead")
     reloaded = _asked(address, config)
     if reloaded.outcome == "refused":
@@ -53,8 +55,7 @@ def _settings_of(config: Path) -> Settings:
 
 
 def _asked(address: str, config: Path) -> Reloaded:
-    host, port = host_and_port(address)
-    connection = http.client.HTTPConnection(host, port, timeout=_WAIT_S)
+    connection = _connection(address)
     try:
         meant = {RELOAD_HEADER: "1", CONFIG_HEADER: quote(os.fsencode(config.absolute())), "Content-Length": "0"}
         connection.request("POST", "/reload", headers=meant)
@@ -69,6 +70,24 @@ def _asked(address: str, config: Path) -> Reloaded:
     if response.status not in (HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY):
         _not_reloaded(f"what answers at {address} did not reload: {_understood(address, body, _Error).error}")
     return _understood(address, body, Reloaded)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=_WAIT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(_WAIT_S)
+        self.sock.connect(self._path)
+
+
+def _connection(address: str) -> http.client.HTTPConnection:
+    if is_unix(address):
+        return _UnixConnection(path_of(address))
+    host, port = host_and_port(address)
+    return http.client.HTTPConnection(host, port, timeout=_WAIT_S)
 
 
 def _understood(address: str, body: bytes, kind: type[T]) -> T:

@@ -16,6 +16,7 @@ from lookout.admin import Readiness
 from lookout.clock import Clock
 from lookout.core.log import Outcome, outcome_of
 from lookout.core.model import SERVICES, Check, Found, Row, Service, Status
+from lookout.sources.failure import LACKING, Lacking
 
 _PROBE_S: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15)  # a probe that is given up takes 10 s (M3)
 _DELAY_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -62,6 +63,15 @@ class Instruments(Collector):
             registry=registry,
         )
         self._bugs = Counter("lookout_probe_bugs_total", "Probes and readings that died of a bug", registry=registry)
+        self._own_faults = Counter(
+            "lookout_own_faults_total",
+            "Probes and readings that could not be made for want of something of the monitor's own",
+            ["lacking"],
+            registry=registry,
+        )
+        for lacking in LACKING:
+            self._own_faults.labels(lacking)
+        self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
         self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
         self._publications = Counter("lookout_publications_total", "Publications made", registry=registry)
         self._store_errors = Counter("lookout_store_errors_total", "Publications not stored", registry=registry)
@@ -114,6 +124,15 @@ class Instruments(Collector):
 
     def died_of_a_bug(self) -> None:
         self._bugs.inc()
+
+    def own_fault(self, lacking: Lacking) -> None:
+        self._own_faults.labels(lacking).inc()
+        self._own_fault_ms = self._clock.elapsed_ms()
+
+    def is_exhausted(self, within_s: float) -> bool:
+        """Whether the monitor lacked something of its own that lately (M17)."""
+        last_ms = self._own_fault_ms
+        return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
 
     def published(self, at: int, rows: tuple[Row, ...]) -> None:
         self._publications.inc()

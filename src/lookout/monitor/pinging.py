@@ -1,6 +1,7 @@
 """Says regularly that the monitor lives, so that somebody notices when it does not: a dead-man's switch.
 
-Only who stores publications says so. A standby does not, nor does one whose store fails.
+Only who stores publications says so. A standby does not, nor does one whose store fails, nor one that cannot ask
+anybody for want of something of its own: its rows age, and it could send no other message either (M17).
 """
 
 import asyncio
@@ -10,8 +11,9 @@ from typing import Final
 import structlog
 
 from lookout.monitor.instruments import Instruments
+from lookout.monitor.watching import EXHAUSTED_RECHECKS
 from lookout.settings import Ping, Settings
-from lookout.sources.failure import HttpCodeFailed, ProbeFailed
+from lookout.sources.failure import HttpCodeFailed, OwnFault, ProbeFailed
 from lookout.sources.fetching import Request, Session, fetch, open_session
 
 TIMEOUT_S: Final = 10.0
@@ -50,8 +52,10 @@ class Pinger:
     async def _ping_if_alive(self, session: Session) -> float:
         """How long to wait from the beginning of this to the next."""
         ping = self._settings.ping
-        alive = self._instruments.readiness(2 * self._settings.policy.heartbeat_s)
-        if not ping.url or not alive.ready:
+        policy = self._settings.policy
+        alive = self._instruments.readiness(2 * policy.heartbeat_s)
+        exhausted = self._instruments.is_exhausted(EXHAUSTED_RECHECKS * policy.recheck_s)
+        if not ping.url or not alive.ready or exhausted:
             return _LOOK_EVERY_S
         await self._ping(session, ping)
         return ping.every_s
@@ -66,6 +70,10 @@ class Pinger:
                     log.error("the ping fails; trying again at its interval", error=str(failure))
                 self._failing = True
                 return
+        except OwnFault as fault:
+            self._instruments.pinged("failed")
+            self._instruments.own_fault(fault.lacking)
+            return
         except Exception:  # a bug is no reason to end the monitor
             self._instruments.pinged("failed")
             log.exception("the ping died of a bug; trying again at its interval")

@@ -13,7 +13,7 @@ from lookout.core.plan import Limits
 from lookout.core.policy import Memory, judge
 from lookout.settings import Settings
 from lookout.sources.building import sources_of
-from lookout.sources.failure import ProbeFailed
+from lookout.sources.failure import OwnFault, ProbeFailed
 from lookout.sources.fetching import Session, open_session
 from lookout.sources.source import Endpoint, Source, observe
 
@@ -41,7 +41,11 @@ async def probe_once(settings: Settings, clock: Clock) -> list[Probed]:
 
 async def _probe(source: Source, session: Session, clock: Clock, limits: Limits) -> Iterable[Probed]:
     began_ms = clock.elapsed_ms()
-    found = await observe(source, session, clock.now)
+    try:
+        found = await observe(source, session, clock.now)
+    except OwnFault as fault:
+        took_ms = clock.elapsed_ms() - began_ms
+        return [Probed(check.service, check.chain_id, str(fault), True, took_ms) for check in source.checks]
     took_ms = clock.elapsed_ms() - began_ms
     probed = []
     for check, what in found.items():
@@ -55,8 +59,8 @@ async def _read(endpoint: Endpoint, session: Session, clock: Clock) -> Iterable[
     try:
         head = await endpoint.read(session, clock.now)
         answer, failed = f"block {head.height}, of {format_second(head.block_at)}", False
-    except ProbeFailed as failure:
-        answer, failed = failure.reason, True
+    except (ProbeFailed, OwnFault) as failure:
+        answer, failed = str(failure), True
     return [Probed(endpoint.name, endpoint.chain_id, answer, failed, clock.elapsed_ms() - began_ms)]
 
 

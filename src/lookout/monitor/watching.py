@@ -1,11 +1,11 @@
-"""Asking every source and endpoint, each on its own, for as long as the monitor runs (M1, M2, M6, M11, M12)."""
+"""Asking every source and endpoint, each on its own, for as long as the monitor runs (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -17,9 +17,12 @@ from lookout.core.model import Blocks
 from lookout.core.plan import Limits
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.publishing import Publisher
-from lookout.sources.failure import ProbeFailed, WrongChainFailed
+from lookout.sources.exhaustion import own_fault
+from lookout.sources.failure import OwnFault, ProbeFailed, WrongChainFailed
 from lookout.sources.fetching import Session
 from lookout.sources.source import Endpoint, Source, observe
+
+EXHAUSTED_RECHECKS: Final = 2  # for so many of its waits after a fault of its own the monitor counts as exhausted
 
 log = structlog.get_logger("monitor")
 
@@ -49,6 +52,7 @@ class Watcher:
         self._chains: dict[int, _Chain] = {}
         self._woken = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None  # while it runs
+        self._exhausted = False  # for want of something of the monitor's own (M17)
         self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of whom they ask
 
     async def run(self) -> None:
@@ -196,14 +200,19 @@ class Watcher:
 
     async def _keep_asking(self, name: str, ask: Callable[[], Awaitable[int]]) -> None:
         """Ask again and again, after as long as each answer says, until everything is to be asked anew. A bug in one
-        source is told with its traceback and takes nobody else with it (M11)."""
+        source is told with its traceback and takes nobody else with it (M11). A fault of our own is no observation:
+        nothing is judged by it, and nothing that was found before is lost (M17)."""
         woken = self._woken
         while not woken.is_set():
             try:
                 next_ms = await ask()
-            except Exception:
-                self._instruments.died_of_a_bug()
-                log.exception("a probe died of a bug", source=name)
+                self._note_end_of_own_faults()
+            except Exception as error:
+                if fault := own_fault(error):
+                    self._note_own_fault(fault)
+                else:
+                    self._instruments.died_of_a_bug()
+                    log.exception("a probe died of a bug", source=name)
                 next_ms = self._limits.recheck_ms
             due_ms = self._clock.elapsed_ms() + next_ms
             try:
@@ -211,6 +220,19 @@ class Watcher:
                     await woken.wait()
             except TimeoutError:
                 self._instruments.began_late(self._clock.elapsed_ms() - due_ms)
+
+    def _note_own_fault(self, fault: OwnFault) -> None:
+        """Logged once for all that cannot be asked, and counted for each."""
+        if not self._exhausted:
+            log.error("the monitor cannot ask; rows age until it can", error=str(fault), lacking=fault.lacking)
+        self._exhausted = True
+        self._instruments.own_fault(fault.lacking)
+
+    def _note_end_of_own_faults(self) -> None:
+        """Over once everybody was asked again without one: some may be asked on connections that are open already."""
+        if self._exhausted and not self._instruments.is_exhausted(EXHAUSTED_RECHECKS * self._limits.recheck_ms / 1000):
+            log.info("the monitor can ask again")
+            self._exhausted = False
 
 
 @dataclass(slots=True)

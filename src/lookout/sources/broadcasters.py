@@ -15,7 +15,7 @@ from lookout.core.model import Check, Found, Nothing
 from lookout.settings import Broadcasters
 from lookout.sources.announcements import FUTURE_TOLERANCE_MS, read_announcement
 from lookout.sources.answers import decode, entries, table
-from lookout.sources.failure import HttpCodeFailed, ProbeFailed, not_understood
+from lookout.sources.failure import HttpCodeFailed, OwnFault, ProbeFailed, not_understood
 from lookout.sources.fetching import MIB, Request, Session, at_most, below, fetch
 from lookout.sources.sightings import NOTHING_SEEN, Seen, Sightings
 from lookout.sources.source import Now
@@ -130,6 +130,8 @@ class StoreBroadcasters(BroadcastersSource):
                 self._unread[self._chain_id], page_bytes = await self._read_page(session, lambda: at, unread)
             except ProbeFailed:
                 self._unread[self._chain_id] = begin_again(unread)
+                return
+            except OwnFault:  # of the store it says nothing: it is read on from here
                 return
             read_bytes += page_bytes
 

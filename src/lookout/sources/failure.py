@@ -1,4 +1,16 @@
-"""The one exception of a probe that failed through its upstream's doing."""
+"""The two ways in which a probe ends without an answer: its upstream's failure, and a fault of our own."""
+
+from typing import Final, Literal, get_args
+
+Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers"]
+LACKING: Final[tuple[Lacking, ...]] = get_args(Lacking)
+_NOTHING_LEFT: Final[dict[Lacking, str]] = {
+    "descriptors": "no file descriptor left",
+    "memory": "no memory left",
+    "threads": "no thread left",
+    "ports": "no local port left",
+    "buffers": "no network buffer left",
+}
 
 
 class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, not a mistake in the program
@@ -26,6 +38,14 @@ class WrongChainFailed(ProbeFailed):
 
     def __init__(self) -> None:
         super().__init__("wrong chain id")
+
+
+class OwnFault(Exception):  # noqa: N818 - as above
+    """The monitor, or its machine, ran out of something: nothing was observed of anybody (M17)."""
+
+    def __init__(self, lacking: Lacking) -> None:
+        super().__init__(f"a fault of this machine's own: {_NOTHING_LEFT[lacking]}")
+        self.lacking = lacking
 
 
 def not_understood(what: str) -> ProbeFailed:

@@ -16,6 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
+from lookout.sources.exhaustion import own_fault
 from lookout.sources.failure import HttpCodeFailed, ProbeFailed, not_understood
 from lookout.sources.resolving import ThreadPerLookup
 
@@ -79,7 +80,8 @@ async def at_most(timeout_s: float) -> AsyncIterator[None]:
 
 
 async def fetch(session: Session, request: Request) -> bytes:
-    """The body of a 200, decompressed; ProbeFailed for anything else that an upstream or the network can do."""
+    """The body of a 200, decompressed; ProbeFailed for anything else that an upstream or the network can do,
+    OwnFault if it is this machine that lacks something."""
     async with at_most(session.timeout_s):
         try:
             headers = _headers(request)
@@ -93,8 +95,8 @@ async def fetch(session: Session, request: Request) -> bytes:
                 if response.status != 200:
                     raise HttpCodeFailed(response.status)
                 return await _read_body(response, request.limit_bytes)
-        except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error) as error:
-            raise ProbeFailed(_reason(error)) from None
+        except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
+            raise own_fault(error) or ProbeFailed(_reason(error)) from None
 
 
 def below(url: str, path: str, query: str = "") -> str:

@@ -8,6 +8,9 @@ from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from lookout.sources.exhaustion import own_fault
+from lookout.sources.failure import OwnFault
+
 _Resolved = tuple[Any, ...]
 
 
@@ -25,10 +28,10 @@ class ThreadPerLookup(AbstractResolver):
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[_Resolved]] = loop.create_future()
 
-        def settle(resolved: list[_Resolved] | OSError) -> None:
+        def settle(resolved: list[_Resolved] | OSError | OwnFault) -> None:
             if answer.done():  # nobody waits any more
                 return
-            if isinstance(resolved, OSError):
+            if isinstance(resolved, Exception):
                 answer.set_exception(resolved)
             else:
                 answer.set_result(resolved)
@@ -38,7 +41,10 @@ class ThreadPerLookup(AbstractResolver):
             with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
                 loop.call_soon_threadsafe(settle, resolved)
 
-        threading.Thread(target=look_up, name="name lookup", daemon=True).start()
+        try:
+            threading.Thread(target=look_up, name="name lookup", daemon=True).start()
+        except RuntimeError:  # the library's way to say that the system gives no thread
+            raise OwnFault("threads") from None
         return [
             ResolveResult(
                 hostname=host,
@@ -55,10 +61,12 @@ class ThreadPerLookup(AbstractResolver):
         """Nothing is kept open."""
 
 
-def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[_Resolved] | OSError:
+def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[_Resolved] | OSError | OwnFault:
     try:
         return list(socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG))
+    except MemoryError:
+        return OwnFault("memory")
     except OSError as error:
-        return error
+        return own_fault(error) or error  # asked now: a moment later there may be descriptors again
     except UnicodeError:  # an empty or overlong part of the name
         return socket.gaierror(socket.EAI_NONAME, "not a name")

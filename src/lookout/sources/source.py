@@ -26,8 +26,8 @@ class Source(Protocol):
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
         """Ask once, within the session's time (M3): what was found for each of the checks.
 
-        ProbeFailed if that is nothing at all. Where one chain's answer fails without the others', it is among the
-        found.
+        ProbeFailed if that is nothing at all, OwnFault if something of our own was lacking to ask. Where one chain's
+        answer fails without the others', it is among the found.
         """
 
 
@@ -42,7 +42,7 @@ class Endpoint(Protocol):
     def chain_id(self) -> int: ...
 
     async def read(self, session: Session, now: Now, /) -> Reading:
-        """The chain's head as this endpoint sees it, or ProbeFailed."""
+        """The chain's head as this endpoint sees it; ProbeFailed or OwnFault if it could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

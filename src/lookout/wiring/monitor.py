@@ -73,7 +73,7 @@ async def monitor_into(
     reload = None if reloader is None else reloader.answer
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
-        with admin_port("admin.monitor", settings.admin.monitor, registry, instruments.readiness, reload):
+        with admin_port("monitor", settings.admin, folder, registry, instruments.readiness, reload):
             if not has_stood_by:
                 await record.prepare(settings.monitor)
             with record.change(settings.monitor) as recorder:

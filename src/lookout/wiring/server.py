@@ -73,7 +73,7 @@ def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals],
     )
     allowed = Allowed(port, _per_address(settings, connections), stalled_s, Crowds(workers))
     server.on_startup(partial(_end_at, stopping, server.signal_handler_interrupt))
-    with admin_port("admin.server", settings.admin.server, registry, instruments.readiness):
+    with admin_port("server", settings.admin, folder, registry, instruments.readiness):
         log.info("serving", address=written(host, port), workers=workers)
         loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts, allowed)
         try:

@@ -14,6 +14,7 @@ import structlog
 
 from lookout.admin import AdminError
 from lookout.settings import Settings
+from lookout.unix_socket import is_unix
 from lookout.wiring.listening import check_free, exclude_each_other
 from lookout.wiring.monitor import monitor
 from lookout.wiring.process import WRONG_USE
@@ -71,10 +72,12 @@ def _check_addresses(settings: Settings) -> None:
     }
     listened = {key: address for key, address in ours.items() if address}
     for key, address in listened.items():
-        if key != "admin.monitor":  # until the store is ours, the monitor that has it may listen there
+        if key != "admin.monitor" and not is_unix(
+            address
+        ):  # until the store is ours, the monitor that has it may listen there
             check_free(key, address)
     for (other, taken), (key, address) in combinations(listened.items(), 2):
-        if exclude_each_other(taken, address):
+        if taken == address if is_unix(taken) or is_unix(address) else exclude_each_other(taken, address):
             raise AdminError(f"{key}: has to be another address than {other}: lookout run listens on both")
 
 

@@ -1,0 +1,158 @@
+"""Who may ask an admin port, for how long, by which name, and where it listens."""
+
+import http.client
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lookout.admin import AdminError, AdminPort
+from lookout.host_port import host_and_port
+from tests.commands import a_command, lookout, said
+from tests.integration.test_admin import always, ask, received
+from tests.waiting import until
+
+DRIPPERS = 40
+PATIENCE_S = 5
+
+
+def connect(address: str) -> socket.socket:
+    return socket.create_connection(host_and_port(address), timeout=10)
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Whether it takes another byte of a request that never ends."""
+    try:
+        connection.sendall(b"x")
+        connection.setblocking(False)
+        return connection.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+@pytest.mark.clause("M17")
+def test_a_crowd_that_drips_has_few_threads_and_is_cut_off_in_time() -> None:
+    threads = threading.active_count()
+    with AdminPort("127.0.0.1:0", CollectorRegistry(), always) as port, ExitStack() as opened:
+        drippers = [opened.enter_context(connect(port.address)) for _ in range(DRIPPERS)]
+        for each in drippers:
+            each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
+        until(lambda: sum(map(is_open, drippers)) <= 16, "those beyond the cap are closed", 3)
+        assert threading.active_count() - threads <= 1 + 16
+        until(lambda: not any(map(is_open, drippers)), "each is cut off, though it never fell silent", PATIENCE_S + 5)
+        assert ask(port.address, "GET", "/healthz")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "http_code"),
+    [
+        pytest.param("127.0.0.1:9464", 200, id="an address"),
+        pytest.param("[::1]:9464", 200, id="an address of IPv6"),
+        pytest.param("192.0.2.7", 200, id="another address, as behind a forwarded port"),
+        pytest.param("localhost:9464", 200, id="localhost"),
+        pytest.param("LOCALHOST.", 200, id="localhost, written otherwise"),
+        pytest.param("monitor:9464", 200, id="a container's name"),
+        pytest.param("Monitor.Example.internal:9464", 200, id="a configured name"),
+        pytest.param(None, 200, id="no name, as no browser asks"),
+        pytest.param("rebound.example:9464", 421, id="a name that somebody pointed here"),
+        pytest.param("127.0.0.1.example", 421, id="a name that looks like an address"),
+        pytest.param("localhost.example.", 421, id="a name that looks like localhost"),
+    ],
+)
+def test_it_is_asked_by_an_address_or_a_name_of_its_own(host: str | None, http_code: int) -> None:
+    with AdminPort("127.0.0.1:0", CollectorRegistry(), always, hosts=["monitor.example.internal"]) as port:
+        for method in ("GET", "HEAD", "POST"):
+            with connect(port.address) as connection:
+                named = "" if host is None else f"Host: {host}\r\n"
+                connection.sendall(f"{method} /healthz HTTP/1.1\r\n{named}\r\n".encode())
+                head, _, body = received(connection).partition(b"\r\n\r\n")
+            expected = 405 if (method, http_code) == ("POST", 200) else http_code
+            assert head.startswith(b"HTTP/1.0 %d " % expected)
+            if http_code == 421 and method == "GET":
+                assert "admin.hosts" in json.loads(body)["error"]
+
+
+class OverUnix(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("any.name.example", timeout=10)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self._path))
+
+
+def healthy(path: Path) -> bool:
+    connection = OverUnix(path)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    finally:
+        connection.close()
+
+
+def test_a_socket_in_the_file_system_is_its_owners_and_not_there_for_longer(tmp_path: Path) -> None:
+    path = tmp_path / "monitor.sock"
+    before = os.umask(0)
+    try:
+        with AdminPort(f"unix:{path}", CollectorRegistry(), always) as port:
+            assert port.address == f"unix:{path}"
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert healthy(path)
+    finally:
+        os.umask(before)
+    assert not path.exists()
+
+
+def test_one_that_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "monitor.sock"
+    left = f"import socket; socket.socket(socket.AF_UNIX).bind({str(path)!r})"
+    subprocess.run([sys.executable, "-c", left], check=True)
+    assert path.is_socket()
+    with AdminPort(f"unix:{path}", CollectorRegistry(), always):
+        assert healthy(path)
+
+
+def test_one_in_use_and_what_is_no_socket_are_left_alone_and_named(tmp_path: Path) -> None:
+    path, file = tmp_path / "monitor.sock", tmp_path / "notes"
+    file.write_text("precious")
+    with AdminPort(f"unix:{path}", CollectorRegistry(), always):
+        with pytest.raises(AdminError) as taken, AdminPort(f"unix:{path}", CollectorRegistry(), always):
+            pass
+        assert str(taken.value) == f"unix:{path}: Address already in use"
+        assert healthy(path)
+    with pytest.raises(AdminError) as other, AdminPort(f"unix:{file}", CollectorRegistry(), always):
+        pass
+    assert str(other.value) == f"unix:{file}: there is a file that is no socket"
+    assert file.read_text() == "precious"
+    long = tmp_path / ("x" * 120)
+    with pytest.raises(AdminError, match="too long"), AdminPort(f"unix:{long}", CollectorRegistry(), always):
+        pass
+
+
+def test_a_monitor_on_a_socket_of_its_folder_reloads_and_takes_the_socket_away(tmp_path: Path) -> None:
+    config = '[store]\nurl = "sqlite:lookout.db"\n[admin]\nmonitor = "unix:monitor.sock"\nserver = ""\n'
+    (tmp_path / "lookout.toml").write_text(config)
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+        until(lambda: (tmp_path / "monitor.sock").exists() and healthy(tmp_path / "monitor.sock"), "it answers")
+        until(lambda: "started" in said(tmp_path), "it runs")
+        outcome = lookout(outside, "reload", "-c", tmp_path / "lookout.toml")
+        assert (outcome.returncode, outcome.stderr) == (0, "")
+        process.terminate()
+        assert process.wait(20) == 0
+    assert not (tmp_path / "monitor.sock").exists()
+    outcome = lookout(outside, "reload", "-c", tmp_path / "lookout.toml")
+    assert outcome.returncode == 1
+    assert f"no monitor answers at unix:{tmp_path}/monitor.sock" in outcome.stderr
