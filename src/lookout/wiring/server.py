@@ -21,9 +21,9 @@ from lookout.api.following import Follower
 from lookout.api.instruments import Instruments
 from lookout.api.limiting import Limiter
 from lookout.clock import SystemClock
-from lookout.config import ConfigError, read_config
+from lookout.config import ConfigError, read_server_config
 from lookout.host_port import written
-from lookout.settings import Settings
+from lookout.settings import ServerSettings
 from lookout.wiring.admin import admin_port
 from lookout.wiring.listening import ListenError, check_free
 from lookout.wiring.log import LIBRARIES, configure_log
@@ -39,12 +39,12 @@ _LAST_WORDS_S: Final = 2
 log = structlog.get_logger("server")
 
 
-def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals]) -> None:
+def serve(settings: ServerSettings, folder: Path, stopping: Container[signal.Signals]) -> None:
     """Answer requests until one of these signals; paths in the settings are relative to ``folder``.
 
     StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
     """
-    reader_of(settings, folder).close()
+    reader_of(settings.store_url, folder).close()
     host, port = check_free("server.listen", settings.server.listen)
     allow_many_connections()
     clock, workers = SystemClock(), settings.server.workers
@@ -70,7 +70,7 @@ def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals])
         log_dictconfig=LIBRARIES,
     )
     server.on_startup(partial(_end_at, stopping, server.signal_handler_interrupt))
-    with admin_port("admin.server", settings.admin.server, registry, instruments.readiness):
+    with admin_port("admin.server", settings.admin, registry, instruments.readiness):
         log.info("serving", address=written(host, port), workers=workers)
         loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts)
         try:
@@ -94,7 +94,7 @@ def asgi() -> AsgiApplication:
     after what is wrong with it was said, if it cannot be used."""
     path = Path(os.environ.get("LOOKOUT_CONFIG", "lookout.toml"))
     try:
-        settings = read_config(path)
+        settings = read_server_config(path)
     except ConfigError as error:
         sys.stderr.writelines(f"lookout: {problem}\n" for problem in error.problems)
         raise SystemExit(WRONG_USE) from None
@@ -103,7 +103,7 @@ def asgi() -> AsgiApplication:
     return AsgiApplication(front, Follower(front))
 
 
-def _limiter(settings: Settings, workers: int) -> Limiter | None:
+def _limiter(settings: ServerSettings, workers: int) -> Limiter | None:
     server = settings.server
     if not server.rate_limit_per_minute:
         return None
