@@ -1,6 +1,9 @@
 """What the processes of a server hold: their memory, their environment and their arguments have no secret of the
 monitor's."""
 
+import os
+import shutil
+import subprocess
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +12,7 @@ from typing import Final
 import aiohttp
 import pytest
 
-from tests.commands import a_command, living, said
+from tests.commands import LOOKOUT, a_command, living, meanwhile, said
 from tests.integration.fast import POLICY, run
 from tests.integration.planted import a_listener
 from tests.integration.served import LIVE, a_free_port
@@ -101,6 +104,19 @@ def workers_of(group: int) -> list[int]:
     return [pid for pid, command in living(group).items() if "spawn_main" in command]
 
 
+def an_ordinary(*program: str | Path) -> tuple[str | Path, ...]:
+    """A program without the capabilities of root, one of which is to look into every process."""
+    return ("setpriv", "--bounding-set=-all", *program) if os.geteuid() == 0 else program
+
+
+def can_be_read(pid: int, name: str) -> bool:
+    """Whether another process of the same user may look there."""
+    read = subprocess.run(
+        an_ordinary("dd", f"if=/proc/{pid}/{name}", "of=/dev/null", "count=0"), capture_output=True, check=False
+    )
+    return read.returncode == 0
+
+
 def scan(scenario: Callable[[str, int], Awaitable[None]]) -> None:
     """On upstreams that answer nothing of use, but are told every secret."""
 
@@ -180,5 +196,22 @@ def test_a_server_starts_without_the_monitors_variables(tmp_path: Path) -> None:
             a_command(tmp_path, "serve", "-c", "lookout.toml") as process,
         ):
             await until_served(tmp_path, port, process.pid, process.poll)
+
+    scan(scenario)
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
+@pytest.mark.parametrize("command", ["run", "monitor"])
+def test_a_worker_that_is_taken_over_cannot_look_into_the_monitor(command: str, tmp_path: Path) -> None:
+    async def scenario(upstream: str, port: int) -> None:
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
+        with (
+            meanwhile(tmp_path, *an_ordinary(LOOKOUT, command, "-c", "lookout.toml"), **VARIABLES) as monitor,
+            meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
+        ):
+            await until_async(lambda: (tmp_path / "lookout.db").exists(), "the monitor runs", 60)
+            for name in ("environ", "mem"):
+                assert can_be_read(other.pid, name)
+                assert not can_be_read(monitor.pid, name)
 
     scan(scenario)
