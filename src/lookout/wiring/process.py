@@ -14,10 +14,10 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
+_PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
 WRONG_USE: Final = 2  # the exit code for what only another command line or configuration can mend
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
-_PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
 
 T = TypeVar("T")
 
