@@ -7,7 +7,7 @@ import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -15,11 +15,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lookout.contradictions import contradictions, overwriting, unusable_targets
-from lookout.settings import Settings
+from lookout.settings import ServerSettings, Settings
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|alerts\.targets)\b")
+_USED_BY_SERVERS: Final = re.compile(
+    r"protocol|(server|log)\..+|admin\.(server|hosts\[\d+\])|chains\[\d+\]\.(id|name)|store\.read_url"
+)
 
 
 class ConfigError(Exception):
@@ -33,6 +37,22 @@ class ConfigError(Exception):
 def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, judge_targets: bool = False) -> Settings:
     """The settings of a file; ConfigError says all that is wrong with it. Who sends alerts has their targets' addresses
     judged as well, which takes a second or two."""
+    return _read(path, _tables(path), _Reader(environment), judge_targets=judge_targets)
+
+
+def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
+    """The settings of a server. The whole file is checked, but for the variables of what a server does not use: they
+    need not be set, and are not looked up."""
+    tables = _tables(path)
+    has_own_url = _names_read_url(tables)
+
+    def is_used(key: str) -> bool:
+        return _USED_BY_SERVERS.fullmatch(key) is not None or (key == "store.url" and not has_own_url)
+
+    return _read(path, tables, _Reader(environment, is_used)).for_server()
+
+
+def _tables(path: Path) -> dict[str, Any]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         _check_depth(tables)
@@ -44,9 +64,14 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, judg
         raise ConfigError(path, [f"not TOML: {error}"]) from None
     except (ValueError, RecursionError):
         raise ConfigError(path, ["not TOML that can be read: a number too long, or nested too deeply"]) from None
-    reader = _Reader(environment)
+    return tables
+
+
+def _read(path: Path, tables: dict[str, Any], reader: "_Reader", *, judge_targets: bool = False) -> Settings:
     settings: Settings = reader.table(Settings, tables, "")
     problems = [*reader.problems, *contradictions(settings, reader.broken), *overwriting(settings, path, reader.broken)]
+    if _names_read_url(tables) and not settings.store.read_url and "store.read_url" not in reader.broken:
+        problems.append("store.read_url: is filled in by a variable that is empty; leave the key out, or set it")
     if judge_targets:
         problems += unusable_targets(settings, reader.broken)
     if problems:
@@ -54,16 +79,27 @@ def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, judg
     return settings
 
 
+def _names_read_url(tables: dict[str, Any]) -> bool:
+    store = tables.get("store")
+    return isinstance(store, dict) and store.get("read_url", "") != ""
+
+
+def _all_is_used(_key: str) -> bool:
+    return True
+
+
 class _Reader:
     """Turns tables into settings and gathers what is wrong on the way.
 
     Something stands in for what is wrong, so that the rest can still be looked at; ``broken`` are the keys of that.
+    The same holds for a key that has variables and is not used.
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], is_used: Callable[[str], bool] = _all_is_used) -> None:
         self.problems: list[str] = []
         self.broken: set[str] = set()
         self._environment = environment
+        self._is_used = is_used
 
     def table(self, kind: type[Struct], table: Any, key: str) -> Any:
         """A value of this kind with all that could be read."""
@@ -101,6 +137,9 @@ class _Reader:
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
         variables = set(_variables(value))
+        if variables and not self._is_used(key):
+            self.broken.add(key)
+            return None
         unusable = {name: what for name in sorted(variables) if (what := self._unusable(name)) is not None}
         for name, what in unusable.items():
             self._wrong(key, f"the environment variable {name} {what}")
@@ -110,7 +149,7 @@ class _Reader:
         try:
             return msgspec.convert(filled, kind)
         except msgspec.ValidationError:
-            may_be_secret = variables or re.search(r"\b(url|rpc|headers|alerts\.targets)\b", key)
+            may_be_secret = variables or _MAY_BE_SECRET.search(key)
             what = "its value" if may_be_secret else _shown(value)
             self._wrong(key, f"{what} is not allowed; it has to be {_allowed(kind)}")
             return None

@@ -10,13 +10,24 @@ from collections.abc import Iterable, Iterator, Set
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from yarl import URL
 
 from lookout.alerts.sending import is_installed, recipients
 from lookout.core.model import Check
-from lookout.settings import PPOI_NETWORKS, AlertRule, Alerts, Asked, Broadcasters, Chain, Indexer, Ppoi, Settings
+from lookout.settings import (
+    PPOI_NETWORKS,
+    AlertRule,
+    Alerts,
+    Asked,
+    Broadcasters,
+    Chain,
+    Indexer,
+    Ppoi,
+    Settings,
+    Store,
+)
 from lookout.sources.addresses import ADDRESS_LENGTH, viewing_key
 from lookout.unix_socket import is_unix, path_of
 
@@ -81,8 +92,7 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
         yield from _of_ppoi(settings.ppoi)
     if settings.broadcasters is not None:
         yield from _of_broadcasters(settings.broadcasters)
-    if not re.match(r"(sqlite:.|postgres(ql)?://)", settings.store.url):
-        yield "store.url: has to begin with sqlite: and a path, or be a postgresql:// address"
+    yield from _of_store(settings.store, broken)
     if not _touches("alerts", broken):
         yield from _of_targets(settings.alerts)
         yield from _of_rules(settings, broken)
@@ -96,6 +106,10 @@ def doubts(settings: Settings) -> Iterator[str]:
             only = "only one endpoint" if has == 1 else f"only {has} endpoints"
             why = "so one that is wrong can make the chain's rows untrue; name three or more, of different providers"
             yield f"chains[{n}].rpc: chain {chain.id} has {only}, {why}"
+
+    if _is_postgres(settings.store.url) and not settings.store.read_url:
+        why = "so servers hold an address that may write; name one of a role that only reads"
+        yield f"store.read_url: is not set, {why}"
 
 
 def overwriting(settings: Settings, path: Path, broken: Set[str]) -> Iterator[str]:
@@ -130,6 +144,33 @@ def unusable_targets(settings: Settings, broken: Set[str]) -> Iterator[str]:
             yield f"alerts.targets.{name[:60]}: Apprise does not understand this address"
         elif reached > 1:  # of which one may accept what another does not, and get it again and again
             yield f"alerts.targets.{name[:60]}: reaches several; give each a target of its own"
+
+
+def _of_store(store: Store, broken: Set[str]) -> Iterator[str]:
+    if not re.match("sqlite:.", store.url) and not _is_postgres(store.url):
+        yield "store.url: has to begin with sqlite: and a path, or be a postgresql:// address"
+    if not store.read_url:
+        return
+    if not _is_postgres(store.read_url):
+        yield "store.read_url: has to be a postgresql:// address; a SQLite file is read where store.url names it"
+    elif broken.isdisjoint(("store", "store.url")):
+        if not _is_postgres(store.url):
+            yield "store.read_url: is for PostgreSQL alone, and store.url names something else"
+        elif len({_database(store.url), _database(store.read_url)} - {""}) > 1:
+            yield "store.read_url: names another database than store.url"
+
+
+def _is_postgres(url: str) -> bool:
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def _database(url: str) -> str:
+    """The database that an address names; "" if that is left to the role's name, or cannot be read."""
+    try:
+        parts = urlsplit(url)
+        return parse_qs(parts.query).get("dbname", [unquote(parts.path.removeprefix("/"))])[-1]
+    except ValueError:
+        return ""
 
 
 def _chains_named(settings: Settings) -> Iterable[tuple[str, list[int]]]:

@@ -57,6 +57,7 @@ class Log(Struct, frozen=True):
 
 class Store(Struct, frozen=True):
     url: Text = "sqlite:lookout.db"
+    read_url: str = ""
 
 
 class Monitor(Struct, frozen=True):
@@ -189,6 +190,18 @@ class Edge(Struct, frozen=True):
     origin: str = "127.0.0.1:8080"
 
 
+class ServerSettings(Struct, frozen=True):
+    """What a server needs of a configuration, and all of it that its processes ever hold."""
+
+    protocol: str
+    server: Server
+    admin: Admin
+    log: Log
+    chains: dict[int, str]
+    store_url: str
+    reads_as_writer: bool = False
+
+
 class Settings(Struct, frozen=True):
     """A whole configuration file. A source's table that is left out is a source that is not configured (S14)."""
 
@@ -220,6 +233,19 @@ class Settings(Struct, frozen=True):
             confirmations,
             limits(self.policy),
             span(self.history),
+        )
+
+    def for_server(self) -> ServerSettings:
+        """Without what only a monitor needs: no key of an upstream or a target, and no right to write if reading has an
+        address of its own."""
+        return ServerSettings(
+            self.protocol,
+            self.server,
+            Admin("", self.admin.server, self.admin.hosts),
+            self.log,
+            {chain.id: chain.name for chain in self.chains},
+            self.store.read_url or self.store.url,
+            reads_as_writer=not self.store.read_url,
         )
 
     def asked(self) -> dict[Check, Asked]:

@@ -14,12 +14,12 @@ from tests.integration.served import a_free_port
 PROGRAM: Final = """\
 import resource, signal, sys
 from pathlib import Path
-from lookout.config import read_config
+from lookout.config import read_server_config
 from lookout.wiring.log import configure_log
 from lookout.wiring.server import serve
 stalled_s, files = float(sys.argv[1]), int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-settings = read_config(Path("lookout.toml"))
+settings = read_server_config(Path("lookout.toml"))
 configure_log(settings.log)
 serve(settings, Path.cwd(), (signal.SIGTERM,), stalled_s)
 """

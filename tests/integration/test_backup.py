@@ -219,7 +219,7 @@ def test_what_is_stored_is_replaced_only_by_force(kind: str, server: Postgres, t
         " --force replaces what is stored"
     )
     back_up(settings, folder, folder / "1.db")
-    with closing(reader_of(settings, folder)) as reader:  # of a server that is running
+    with closing(reader_of(settings.store.url, folder)) as reader:  # of a server that is running
         assert (reader.changed(), reader.read("live")) == (True, now.documents["live"])
         restore(settings, folder, older / "lookout.db", force=True)
         until(reader.changed, "the reader is told", TIME_S)

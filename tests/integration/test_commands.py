@@ -5,7 +5,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -22,7 +21,7 @@ from lookout.core.pieces import decode_state
 from lookout.host_port import host_and_port
 from lookout.settings import Admin, Server, Settings
 from lookout.store.sqlite import open_writer
-from lookout.wiring.together import CHILD
+from lookout.wiring.server_process import BESIDE_MONITOR, command_line
 from tests.commands import LOOKOUT, a_command, living, lookout
 from tests.integration.fast import World, a_world, run
 from tests.integration.served import HISTORY, LIVE, a_free_port
@@ -121,13 +120,14 @@ def ignores_interrupts(pid: int) -> bool:
 def test_an_interrupt_before_the_server_has_its_settings_is_nothing_to_it(tmp_path: Path) -> None:
     listen = f"127.0.0.1:{a_free_port()}"
     settings = Settings(server=Server(listen=listen), admin=Admin(monitor="", server=""))
-    command = (sys.executable, "-c", CHILD, tmp_path)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        command_line(BESIDE_MONITOR, str(tmp_path)), stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
         assert child.stdin is not None
         assert child.stderr is not None
         until(lambda: ignores_interrupts(child.pid), "it ignores what the terminal says")
         child.send_signal(signal.SIGINT)
-        child.stdin.write(msgspec.json.encode(settings) + b"\n")
+        child.stdin.write(msgspec.json.encode(settings.for_server()) + b"\n")
         child.stdin.flush()
         said = child.stderr.readline()
         child.terminate()

@@ -165,9 +165,22 @@ def test_a_unit_that_is_stopped_has_the_time_to_end_by_itself(unit: Path) -> Non
 
 @of_each_unit
 def test_the_user_of_a_unit_is_made_by_the_file_for_sysusers(unit: Path) -> None:
-    made = {line.split()[1] for line in (ROOT / "deploy/systemd/lookout.sysusers.conf").read_text().splitlines()}
+    lines = (ROOT / "deploy/systemd/lookout.sysusers.conf").read_text().splitlines()
+    made = {line.split()[1] for line in lines if line.startswith("u ")}
     assert set(values(unit, "User")) | set(values(unit, "Group")) <= made
     assert values(unit, "User")
+
+
+def test_the_server_is_another_user_than_the_monitor_and_gets_none_of_its_secrets() -> None:
+    monitors, servers = "-/etc/lookout/environment", "-/etc/lookout/server.environment"
+    units = {unit.stem: unit for unit in UNITS}
+    assert values(units["lookout-server"], "EnvironmentFile") == [servers]
+    for name in ("lookout", "lookout-monitor"):
+        assert values(units[name], "EnvironmentFile") == [monitors, servers]
+        assert set(values(units[name], "User")).isdisjoint(values(units["lookout-server"], "User"))
+        assert set(values(units[name], "StateDirectory")).isdisjoint(values(units["lookout-server"], "StateDirectory"))
+    page = PAGE.read_text()
+    assert all(f"`{path.removeprefix('-')}`" in page for path in (monitors, servers))
 
 
 def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned() -> None:

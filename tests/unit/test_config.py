@@ -1,14 +1,16 @@
 """Configuration files: every key, every problem at once, no secret shown."""
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from lookout.config import ConfigError, read_config
+from lookout.config import ConfigError, read_config, read_server_config
+from lookout.contradictions import doubts
 from lookout.core.heads import Pace
 from lookout.core.model import Check
-from lookout.settings import Policy, Settings, limits
+from lookout.settings import Admin, Log, Policy, Server, ServerSettings, Settings, limits
 from tests.builders import LAUNCH, LAUNCH_SPAN
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
@@ -104,6 +106,23 @@ def test_a_block_time_means_what_was_written(written: str, pace: Pace, tmp_path:
             "[store]\nurl = 'mysql://x'",
             ["store.url: has to begin with sqlite: and a path, or be a postgresql:// address"],
         ),
+        (
+            "[store]\nurl = 'postgresql://h/a'\nread_url = 'sqlite:x.db'",
+            ["store.read_url: has to be a postgresql:// address; a SQLite file is read where store.url names it"],
+        ),
+        (
+            "[store]\nread_url = 'postgresql://h/a'",
+            ["store.read_url: is for PostgreSQL alone, and store.url names something else"],
+        ),
+        (
+            "[store]\nurl = 'postgresql://h/a'\nread_url = 'postgres://h/b'",
+            ["store.read_url: names another database than store.url"],
+        ),
+        (
+            "[store]\nurl = 'postgresql://h/a'\nread_url = 'postgresql://h/?dbname=b'",
+            ["store.read_url: names another database than store.url"],
+        ),
+        ("[store]\nurl = 'mysql://x'\nread_url = 5", ["store.read_url: its value is not", "store.url: has to begin"]),
         (CHAIN + CHAIN, ["chains: 1 is there twice"]),
         (
             "[messaging]\nurl = 'http://\u3002h'",  # urllib takes it, but it cannot be sent
@@ -184,6 +203,7 @@ def test_what_depends_on_a_table_that_could_not_be_read_is_not_judged(tmp_path: 
         "[server]\ntrusted_proxies = ['${S}']",
         "protocol = '${S} '",
         "[store]\nurl = '${S}'",
+        "[store]\nread_url = '${S}'",
         CHAIN + "[[indexer]]\nchain = 1\nkind = '${S}'\nurl = 'http://h'\nconfirmations = 1",
         "[messaging]\nurl = '${S}'\nheaders = {'${S}' = '${S}\\n'}",
     ],
@@ -200,6 +220,7 @@ def test_a_value_from_the_environment_is_never_shown(text: str, tmp_path: Path) 
         ("[messaging]\nurl = 'http://h'\nheaders = {Authorization = 'Bearer ${KEY}'}", "messaging.headers"),
         (CHAIN.replace("127.0.0.1:1/a", "127.0.0.1:1/${KEY}"), "chains[0].rpc"),
         ("[store]\nurl = 'postgresql://user:${KEY}@h/d'", "store.url"),
+        ("[store]\nurl = 'postgresql://h/d'\nread_url = 'postgresql://user:${KEY}@h/d'", "store.read_url"),
     ],
 )
 def test_a_variable_that_is_not_utf_8_is_refused_as_no_part_of_it_may_be_dropped(
@@ -285,3 +306,118 @@ def test_nothing_false_is_told_of_what_stands_in_for_a_value(text: str, told: st
 def test_an_unknown_key_is_shown_as_it_is_written(key: str, shown: str, tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, f"{key} = 1")
     assert problem.startswith(f"{shown}: unknown key; ")
+
+
+@pytest.mark.parametrize(
+    "read_url",
+    [
+        pytest.param("postgresql://h/a", id="the same database"),
+        pytest.param("postgresql://one,two:5433/a?target_session_attrs=any", id="the same on other machines"),
+        pytest.param("postgresql:///%61?host=/run/postgresql", id="the same, written otherwise"),
+        pytest.param("postgresql://role@h", id="one that the role's name decides"),
+        pytest.param("postgresql://[h/b", id="one that cannot be read"),
+    ],
+)
+def test_an_address_to_read_from_is_taken_unless_it_is_known_to_be_another_store(read_url: str, tmp_path: Path) -> None:
+    read = settings(tmp_path, f"[store]\nurl = 'postgresql://h/a'\nread_url = '{read_url}'")
+    assert (read.for_server().store_url, read.store.url) == (read_url, "postgresql://h/a")
+
+
+OF_A_MONITOR = """\
+[store]
+url = "postgresql://monitor:${WRITER}@h/d"
+read_url = "postgresql://server:${READER}@h/d"
+[messaging]
+url = "https://h/${KEY}"
+headers = {Authorization = "Bearer ${KEY}"}
+[alerts]
+targets = {ops = "${TARGET}"}
+[[alerts.rules]]
+services = ["messaging"]
+[ping]
+url = "${PING}"
+[admin]
+monitor = "${ADMIN}"
+[monitor]
+record = "${RECORD}"
+""" + CHAIN.replace("1/a", "1/${KEY}")
+
+
+class Looked(Mapping[str, str]):
+    """An environment that knows what was asked of it."""
+
+    def __init__(self, **variables: str) -> None:
+        self.variables = variables
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.names.add(name)
+        return self.variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self.names |= self.variables.keys()
+        return iter(self.variables)
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+
+def test_of_variables_a_server_looks_up_and_holds_only_those_that_it_uses(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    path.write_text(OF_A_MONITOR)
+    variables = Looked(READER="r", WRITER="w", KEY="k", TARGET="t", PING="p", ADMIN="a", RECORD="f")
+    assert read_server_config(path, variables) == ServerSettings(
+        "protocol", Server(), Admin("", "127.0.0.1:9465"), Log(), {1: "Ethereum"}, "postgresql://server:r@h/d"
+    )
+    assert variables.names == {"READER"}
+    assert read_server_config(path, {"READER": "r"}).store_url == "postgresql://server:r@h/d"
+
+
+def server_problems(folder: Path, text: str, **environment: str) -> list[str]:
+    path = folder / "lookout.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_server_config(path, environment)
+    return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[server]\nlisten = '${KEY}'", "server.listen"),
+        ("[server]\ntrusted_proxies = ['${KEY}']", "server.trusted_proxies"),
+        ("protocol = '${KEY}'", "protocol"),
+        ("[log]\nlevel = '${KEY}'", "log.level"),
+        ("[admin]\nserver = '${KEY}'", "admin.server"),
+        (CHAIN.replace("Ethereum", "${KEY}"), "chains[0].name"),
+        ("[store]\nurl = '${KEY}'", "store.url"),
+        ("[store]\nurl = '${KEY}'\nread_url = ''", "store.url"),
+        ("[store]\nurl = '${OTHER}'\nread_url = '${KEY}'", "store.read_url"),
+    ],
+)
+def test_a_variable_that_a_server_uses_has_to_be_set(text: str, key: str, tmp_path: Path) -> None:
+    assert server_problems(tmp_path, text) == [f"{key}: the environment variable KEY is not set"]
+
+
+def test_a_server_hears_of_all_that_is_wrong_at_once_but_for_variables_that_it_does_not_use(tmp_path: Path) -> None:
+    text = "x = 1\n[log]\nlevel = '${LEVEL}'\n[messaging]\nurl = '${KEY}'\nheader = {}\n[policy]\nrecheck_s = -1\n"
+    assert [problem.partition(":")[0] for problem in server_problems(tmp_path, text)] == [
+        "x",
+        "log.level",
+        "messaging.header",
+        "policy.recheck_s",
+    ]
+
+
+def test_an_address_to_read_from_that_a_variable_leaves_empty_is_refused(tmp_path: Path) -> None:
+    text = "[store]\nurl = 'postgresql://h/d'\nread_url = '${EMPTY}'"
+    expected = ["store.read_url: is filled in by a variable that is empty; leave the key out, or set it"]
+    assert problems(tmp_path, text, EMPTY="") == server_problems(tmp_path, text, EMPTY="") == expected
+
+
+def test_what_may_write_to_a_database_is_doubtful_in_a_server(tmp_path: Path) -> None:
+    url = "[store]\nurl = 'postgresql://h/d'\n"
+    (doubt,) = doubts(settings(tmp_path, url))
+    assert doubt.startswith("store.read_url: is not set, so servers hold an address that may write; ")
+    assert not list(doubts(settings(tmp_path, f"{url}read_url = 'postgresql://server@h/d'\n")))
+    assert not list(doubts(settings(tmp_path, "")))

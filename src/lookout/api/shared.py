@@ -16,7 +16,7 @@ class SharedBytes:
 
     def __init__(self, size: int, file: int | None = None) -> None:
         if file is None:
-            file = _nameless()
+            file = nameless_file()
             os.ftruncate(file, size)
         self._file = file
         self.size = size
@@ -54,7 +54,8 @@ def _received(file: _SentFile, size: int) -> SharedBytes:
     return SharedBytes(size, file.detach())
 
 
-def _nameless() -> int:
+def nameless_file() -> int:
+    """Memory, where the system can make a file of it."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("lookout")
     with tempfile.TemporaryFile() as file:

@@ -12,7 +12,7 @@ from lookout.settings import Settings
 from lookout.store.protocol import StoreError
 from lookout.wiring.listening import ListenError
 from lookout.wiring.log import configure_log
-from lookout.wiring.process import hold_reloads_back, run_until_stopped
+from lookout.wiring.process import hide_memory, hold_reloads_back, run_until_stopped
 from lookout.wiring.record import RecordTakenError
 from lookout.wiring.reloading import Reloader, log_doubts
 
@@ -20,6 +20,7 @@ from lookout.wiring.reloading import Reloader, log_doubts
 def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]) -> None:
     """Run the work on these settings, in their folder, until stopped; or the end of the command, with what is wrong."""
     hold_reloads_back()
+    hide_memory()
     settings = settings_of(config, judge_targets=True)
     configure_log(settings.log)
     log_doubts(settings)

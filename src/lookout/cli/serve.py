@@ -4,22 +4,17 @@ from pathlib import Path
 
 import click
 
-from lookout.admin import AdminError
-from lookout.cli.arguments import config_option, fail, settings_of
-from lookout.store.protocol import StoreError
-from lookout.wiring.listening import ListenError
-from lookout.wiring.log import configure_log
-from lookout.wiring.process import stopping_signals
-from lookout.wiring.server import serve as run_server
+from lookout.cli.arguments import config_option, fail
+from lookout.config import ConfigError, read_server_config
+from lookout.wiring.server_process import become_server
 
 
 @click.command()
 @config_option
 def serve(config: Path) -> None:
     """Answer with what the monitor stored, until stopped."""
-    settings = settings_of(config)
-    configure_log(settings.log)
     try:
-        run_server(settings, config.absolute().parent, stopping_signals())
-    except (AdminError, ListenError, StoreError) as error:
-        fail(str(error))
+        settings = read_server_config(config)
+    except ConfigError as error:
+        fail(*error.problems)
+    become_server(settings, config.absolute().parent)

@@ -108,7 +108,7 @@ def _open_writer(settings: Settings, folder: Path) -> Writer:
 
 
 def _check_empty(writer: Writer, settings: Settings, folder: Path, backed_up: Contents) -> None:
-    reader = reader_of(settings, folder)
+    reader = reader_of(settings.store.url, folder)
     try:
         live = reader.read("live")
     finally:

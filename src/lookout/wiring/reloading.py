@@ -22,7 +22,7 @@ from lookout.contradictions import doubts
 from lookout.core.model import Check
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.thread import DaemonThread
-from lookout.settings import Chain, Settings
+from lookout.settings import Chain, ServerSettings, Settings
 from lookout.wiring.log import configure_log
 from lookout.wiring.record import RecordTakenError
 
@@ -31,7 +31,7 @@ ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under
 _WATCHED: Final = ("chains", "ppoi", "indexer", "hosted-indexer", "messaging", "broadcasters")
 # Any other table, also one that is yet to come, needs a restart.
 _APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "alerts", "ping"))
-_NOT_THE_MONITORS: Final = frozenset(("protocol", "server", "admin.server", "edge"))
+_NOT_THE_MONITORS: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
 _NOBODYS: Final = frozenset(("edge",))
 
 log = structlog.get_logger("reload")
@@ -65,10 +65,10 @@ class Reloader:
         self._prepare: Callable[[Settings], Awaitable[None]] | None = None
         self._instruments: Instruments | None = None
 
-    def for_server(self) -> Settings:
+    def for_server(self) -> ServerSettings:
         """For a server that is started now, and keeps them as long as it lives."""
         self._served = self.settings
-        return self.settings
+        return self.settings.for_server()
 
     def ask(self) -> None:
         """Ask for a reload, on the event loop, without waiting for it."""

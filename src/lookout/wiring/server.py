@@ -23,9 +23,9 @@ from lookout.api.guard import STALLED_S, Allowed
 from lookout.api.instruments import Instruments
 from lookout.api.limiting import Limiter
 from lookout.clock import SystemClock
-from lookout.config import ConfigError, read_config
+from lookout.config import ConfigError, read_server_config
 from lookout.host_port import written
-from lookout.settings import Settings
+from lookout.settings import ServerSettings
 from lookout.wiring.admin import admin_port
 from lookout.wiring.listening import ListenError, check_free
 from lookout.wiring.log import LIBRARIES, configure_log
@@ -40,13 +40,15 @@ _LAST_WORDS_S: Final = 2
 log = structlog.get_logger("server")
 
 
-def serve(settings: Settings, folder: Path, stopping: Container[signal.Signals], stalled_s: float = STALLED_S) -> None:
+def serve(
+    settings: ServerSettings, folder: Path, stopping: Container[signal.Signals], stalled_s: float = STALLED_S
+) -> None:
     """Answer requests until one of these signals; paths in the settings are relative to ``folder``. A connection
     without progress for ``stalled_s`` is closed.
 
     StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
     """
-    reader_of(settings, folder).close()
+    reader_of(settings.store_url, folder).close()
     host, port = check_free("server.listen", settings.server.listen)
     connections = _connections(allow_many_connections())
     clock, workers = SystemClock(), settings.server.workers
@@ -97,7 +99,7 @@ def asgi() -> AsgiApplication:
     after what is wrong with it was said, if it cannot be used."""
     path = Path(os.environ.get("LOOKOUT_CONFIG", "lookout.toml"))
     try:
-        settings = read_config(path)
+        settings = read_server_config(path)
     except ConfigError as error:
         sys.stderr.writelines(f"lookout: {problem}\n" for problem in error.problems)
         raise SystemExit(WRONG_USE) from None
@@ -111,12 +113,12 @@ def _connections(files: int) -> int:
     return files - min(_OWN_FILES, files // 2)
 
 
-def _per_address(settings: Settings, connections: int) -> int:
+def _per_address(settings: ServerSettings, connections: int) -> int:
     """No more than half of what a single worker accepts: one address is not to keep the others out."""
     return min(settings.server.connections_per_address, max(1, connections // 2))
 
 
-def _limiter(settings: Settings, workers: int) -> Limiter | None:
+def _limiter(settings: ServerSettings, workers: int) -> Limiter | None:
     server = settings.server
     if not server.rate_limit_per_minute:
         return None

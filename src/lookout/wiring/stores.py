@@ -51,9 +51,8 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
 
 
-def reader_of(settings: Settings, folder: Path) -> Reader:
+def reader_of(url: str, folder: Path) -> Reader:
     """A server's side. The store need not be there yet."""
-    url = settings.store.url
     if path := sqlite_path(url, folder):
         return sqlite.SqliteReader(path)
     from lookout.store.postgres_reader import PostgresReader  # only who uses it pays for loading it
@@ -63,7 +62,7 @@ def reader_of(settings: Settings, folder: Path) -> Reader:
 
 def _reach(settings: Settings, folder: Path) -> None:
     """StoreError if the store does not answer, or not as one."""
-    reader = reader_of(settings, folder)
+    reader = reader_of(settings.store.url, folder)
     try:
         reader.changed()
     finally:

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import combinations
@@ -13,24 +12,17 @@ import msgspec
 import structlog
 
 from lookout.admin import AdminError
-from lookout.settings import Settings
+from lookout.settings import ServerSettings, Settings
 from lookout.unix_socket import is_unix
 from lookout.wiring.listening import check_free, exclude_each_other
 from lookout.wiring.monitor import monitor
 from lookout.wiring.process import WRONG_USE
 from lookout.wiring.reloading import Reloader
+from lookout.wiring.server_process import BESIDE_MONITOR, command_line, small_environment
 
 _TO_END_S: Final = 5.0
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
-# A terminal's Ctrl-C reaches every process; this one alone says when the server ends. The child ignores it before it
-# reads anything, and so do those that it starts. Started with -P, it imports nothing from where it happens to be.
-CHILD: Final = """\
-import signal
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-from lookout.wiring.child import main
-main()
-"""
 
 log = structlog.get_logger("run")
 
@@ -50,7 +42,7 @@ async def monitor_and_serve(settings: Settings, folder: Path, reloader: Reloader
     AdminError or ListenError, before anything is probed or stored, if an address cannot be listened on."""
     _check_addresses(settings)
     monitoring = asyncio.create_task(monitor(settings, folder, reloader), name="monitor")
-    in_force = (lambda: settings) if reloader is None else reloader.for_server
+    in_force = settings.for_server if reloader is None else reloader.for_server
     serving = asyncio.create_task(_keep_serving(in_force, folder), name="serve")
     try:
         done, _ = await asyncio.wait((monitoring, serving), return_when=asyncio.FIRST_COMPLETED)
@@ -72,16 +64,15 @@ def _check_addresses(settings: Settings) -> None:
     }
     listened = {key: address for key, address in ours.items() if address}
     for key, address in listened.items():
-        if key != "admin.monitor" and not is_unix(
-            address
-        ):  # until the store is ours, the monitor that has it may listen there
+        # Until the store is ours, the monitor that has it may listen where ours is to.
+        if key != "admin.monitor" and not is_unix(address):
             check_free(key, address)
     for (other, taken), (key, address) in combinations(listened.items(), 2):
         if taken == address if is_unix(taken) or is_unix(address) else exclude_each_other(taken, address):
             raise AdminError(f"{key}: has to be another address than {other}: lookout run listens on both")
 
 
-async def _keep_serving(in_force: Callable[[], Settings], folder: Path) -> None:
+async def _keep_serving(in_force: Callable[[], ServerSettings], folder: Path) -> None:
     wait_s = _FIRST_WAIT_S
     while True:
         began_s = asyncio.get_running_loop().time()
@@ -101,9 +92,9 @@ def _ending(code: int) -> str:
 
 
 @asynccontextmanager
-async def _a_server(settings: Settings, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def _a_server(settings: ServerSettings, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     server = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", CHILD, str(folder), stdin=asyncio.subprocess.PIPE
+        *command_line(BESIDE_MONITOR, str(folder)), stdin=asyncio.subprocess.PIPE, env=small_environment(settings)
     )
     try:
         if server.stdin is not None:

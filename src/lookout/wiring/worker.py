@@ -19,14 +19,14 @@ from lookout.core.wire import paths
 from lookout.feeds.making import make
 from lookout.feeds.picture import Names
 from lookout.page import rendering
-from lookout.settings import Settings
+from lookout.settings import ServerSettings
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import end_with_parent
 from lookout.wiring.stores import reader_of
 
 
 def worker(
-    settings: Settings, folder: Path, limiter: Limiter | None, counts: Counts, allowed: Allowed
+    settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: Counts, allowed: Allowed
 ) -> RsgiApplication:
     """The application of one worker, built in its process."""
     configure_log(settings.log)
@@ -55,12 +55,12 @@ class _Worker(RsgiApplication):
         super().__rsgi_del__(loop)
 
 
-def front_of(settings: Settings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
+def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
     clock = SystemClock()
     live_path, history_path = paths(settings.protocol)
-    names = Names(settings.protocol, {chain.id: chain.name for chain in settings.chains})
+    names = Names(settings.protocol, settings.chains)
     mirror = Mirror(
-        reader_of(settings, folder),
+        reader_of(settings.store_url, folder),
         clock,
         settings.protocol,
         round(settings.server.history_unreadable_s * 1000),

@@ -1,0 +1,217 @@
+"""What the processes of a server hold: their memory, their environment and their arguments have no secret of the
+monitor's."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import pytest
+
+from tests.commands import LOOKOUT, a_command, living, meanwhile, said
+from tests.integration.fast import POLICY, run
+from tests.integration.planted import a_listener
+from tests.integration.served import LIVE, a_free_port
+from tests.lending import or_skipped
+from tests.postgres import Postgres, a_postgres, from_a_wheel
+from tests.waiting import until_async
+
+WORKERS: Final = 2
+CHUNK: Final = 1 << 20
+# Wherever a monitor can have one; half of them are written out, half come from the environment.
+SECRETS: Final = {
+    place: f"canary-{place}-7q5"
+    for place in ("url", "rpc", "query", "written", "header", "target", "ping", "writer", "unused", "libpq")
+}
+VARIABLES: Final = {f"CANARY_{place.upper()}": secret for place, secret in SECRETS.items()} | {
+    "PGPASSWORD": SECRETS["libpq"]
+}
+CHAIN: Final = "canary-chain-7q5"  # what a server does hold: the scan finds what is there
+READER: Final = "canary-reader-7q5"
+
+
+@pytest.fixture(scope="module", params=[from_a_wheel()])
+def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    with or_skipped(a_postgres(request.param)) as server:
+        yield server
+
+
+def a_config(upstream: str, port: int, store: str) -> str:
+    url = f"{upstream}/${{CANARY_URL}}?key=${{CANARY_QUERY}}&other={SECRETS['written']}"
+    return (
+        f'[store]\n{store}[log]\nformat = "json"\nlevel = "debug"\n[admin]\nmonitor = ""\nserver = ""\n'
+        f'[server]\nlisten = "127.0.0.1:{port}"\nworkers = {WORKERS}\n'
+        f'[[chains]]\nid = 1\nname = "{CHAIN}"\nblock_time_s = 12\nrpc = ["{upstream}/${{CANARY_RPC}}"]\n'
+        f'[messaging]\nurl = "{url}"\nheaders = {{Authorization = "Bearer ${{CANARY_HEADER}}"}}\n'
+        '[alerts]\ntargets = {ops = "json://127.0.0.1:1/${CANARY_TARGET}"}\n[[alerts.rules]]\n'
+        f'[ping]\nurl = "{upstream}/${{CANARY_PING}}"\n'
+        "[policy]\n" + "".join(f"{key} = {value}\n" for key, value in POLICY.items())
+    )
+
+
+def held_by(pid: int, searched: Mapping[str, str]) -> set[str]:
+    """Which of these texts a process holds, by their names: in its memory, however Python or anybody else keeps a text
+    there, in the environment and the arguments that it was started with, or in what it has open."""
+    forms = {
+        name: {text.encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-32-le")}
+        for name, text in searched.items()
+    }
+    longest = max(len(form) for each in forms.values() for form in each)
+    found: set[str] = set()
+    for piece in pieces_of(pid, longest):
+        found |= {name for name, each in forms.items() if any(form in piece for form in each)}
+    return found
+
+
+def pieces_of(pid: int, overlap: int) -> Iterator[bytes]:
+    for name in ("environ", "cmdline"):
+        yield Path(f"/proc/{pid}/{name}").read_bytes()
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        for line in maps:
+            fields = line.split()
+            if not fields[1].startswith("r") or fields[-1] in ("[vvar]", "[vsyscall]"):
+                continue
+            begin, end = (int(address, 16) for address in fields[0].split("-"))
+            rest = b""
+            with suppress(OSError):  # unmapped meanwhile
+                for at in range(begin, end, CHUNK):
+                    memory.seek(at)
+                    piece = memory.read(min(CHUNK, end - at))
+                    yield rest + piece
+                    rest = piece[-overlap:]
+
+
+async def until_served(folder: Path, port: int, group: int, ended: Callable[[], object]) -> None:
+    """Wait until every worker has a report, and all processes are there."""
+    async with aiohttp.ClientSession() as http:
+
+        async def all_is_there() -> bool:
+            assert ended() is None, said(folder)
+            with suppress(aiohttp.ClientConnectionError):
+                async with http.get(f"http://127.0.0.1:{port}{LIVE}") as got:
+                    return got.status == 200 and len(workers_of(group)) == WORKERS
+            return False
+
+        await until_async(all_is_there, "the report is served", 80)
+
+
+def workers_of(group: int) -> list[int]:
+    return [pid for pid, command in living(group).items() if "spawn_main" in command]
+
+
+def an_ordinary(*program: str | Path) -> tuple[str | Path, ...]:
+    """A program without the capabilities of root, one of which is to look into every process."""
+    return ("setpriv", "--bounding-set=-all", *program) if os.geteuid() == 0 else program
+
+
+def can_be_read(pid: int, name: str) -> bool:
+    """Whether another process of the same user may look there."""
+    read = subprocess.run(
+        an_ordinary("dd", f"if=/proc/{pid}/{name}", "of=/dev/null", "count=0"), capture_output=True, check=False
+    )
+    return read.returncode == 0
+
+
+def scan(scenario: Callable[[str, int], Awaitable[None]]) -> None:
+    """On upstreams that answer nothing of use, but are told every secret."""
+
+    def nothing(_raw: bytes) -> bytes:
+        return b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+    with a_listener(nothing) as upstream:
+        run(scenario(upstream, a_free_port()))
+
+
+def test_of_run_the_monitor_alone_holds_secrets(tmp_path: Path) -> None:
+    async def scenario(upstream: str, port: int) -> None:
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
+        with a_command(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
+            await until_served(tmp_path, port, process.pid, process.poll)
+            others = living(process.pid).keys() - {process.pid}
+            assert len(others) >= WORKERS + 1
+            assert {pid: held_by(pid, SECRETS) for pid in others} == {pid: set() for pid in others}
+            assert all(held_by(pid, {"chain": CHAIN}) for pid in workers_of(process.pid))
+            assert held_by(process.pid, SECRETS) == set(SECRETS)  # found where it is
+
+    scan(scenario)
+
+
+def test_a_server_holds_no_secret_of_the_monitor_even_if_it_was_started_with_all_of_them(tmp_path: Path) -> None:
+    async def scenario(upstream: str, port: int) -> None:
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
+        with (
+            a_command(tmp_path, "monitor", "-c", "lookout.toml", **VARIABLES),
+            a_command(tmp_path, "serve", "-c", "lookout.toml", **VARIABLES) as process,
+        ):
+            await until_served(tmp_path, port, process.pid, process.poll)
+            found = {pid: held_by(pid, SECRETS) for pid in living(process.pid)}
+            assert len(found) >= WORKERS + 1
+            assert found == {pid: set() for pid in found}
+            assert all(held_by(pid, {"chain": CHAIN}) for pid in workers_of(process.pid))
+
+    scan(scenario)
+
+
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_with_an_address_to_read_from_no_server_holds_the_writers_password(
+    command: str, server: Postgres, tmp_path: Path
+) -> None:
+    database = server.a_database()
+    written, read = (server.url(database, password=password) for password in ("${CANARY_WRITER}", READER))
+    store = f'url = "{written}"\nread_url = "{read}"\n'
+
+    async def scenario(upstream: str, port: int) -> None:
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, store))
+        with a_command(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as both:
+            await until_served(tmp_path, port, both.pid, both.poll)
+            if command == "serve":
+                beside = tmp_path / "serve"
+                beside.mkdir()
+                another = a_free_port()
+                (beside / "lookout.toml").write_text(a_config(upstream, another, store))
+                with a_command(beside, "serve", "-c", "lookout.toml", **VARIABLES) as process:
+                    await until_served(beside, another, process.pid, process.poll)
+                    check(set(living(process.pid)), process.pid)
+            else:
+                check(living(both.pid).keys() - {both.pid}, both.pid)
+
+    def check(pids: set[int], group: int) -> None:
+        found = {pid: held_by(pid, SECRETS) for pid in pids}
+        assert found == {pid: set() for pid in pids}
+        assert all(held_by(pid, {"reader": READER}) for pid in workers_of(group))
+
+    scan(scenario)
+
+
+def test_a_server_starts_without_the_monitors_variables(tmp_path: Path) -> None:
+    async def scenario(upstream: str, port: int) -> None:
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
+        with (
+            a_command(tmp_path, "monitor", "-c", "lookout.toml", **VARIABLES),
+            a_command(tmp_path, "serve", "-c", "lookout.toml") as process,
+        ):
+            await until_served(tmp_path, port, process.pid, process.poll)
+
+    scan(scenario)
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
+@pytest.mark.parametrize("command", ["run", "monitor"])
+def test_a_worker_that_is_taken_over_cannot_look_into_the_monitor(command: str, tmp_path: Path) -> None:
+    async def scenario(upstream: str, port: int) -> None:
+        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
+        with (
+            meanwhile(tmp_path, *an_ordinary(LOOKOUT, command, "-c", "lookout.toml"), **VARIABLES) as monitor,
+            meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
+        ):
+            await until_async(lambda: (tmp_path / "lookout.db").exists(), "the monitor runs", 60)
+            for name in ("environ", "mem"):
+                assert can_be_read(other.pid, name)
+                assert not can_be_read(monitor.pid, name)
+
+    scan(scenario)
