@@ -1,6 +1,7 @@
 """All that happens between a request and its reply, whichever way a server passes them on."""
 
 from functools import lru_cache
+from typing import Final
 
 from lookout.api.callers import Callers
 from lookout.api.counting import ENDPOINTS, OwnCounts
@@ -9,6 +10,8 @@ from lookout.api.mirror import Mirror
 from lookout.api.replies import Reply, too_many_requests
 from lookout.api.responding import respond
 from lookout.clock import Clock
+
+_OWN: Final = "own"  # no path: the operator's own routes count together, as if they were one
 
 
 class Front:
@@ -32,11 +35,12 @@ class Front:
         """``peer`` is looked at only if this ``limits``, and ``forwarded``, X-Forwarded-For, if it
         ``believes_headers``."""
         route = self._route.get(path, "other")
+        resources = self.mirror.resources
         reply = None
-        if self._limiter is not None and route != "other":
-            reply = self._refusal(self._limiter, path, peer, forwarded)
+        if self._limiter is not None and (route != "other" or path in resources):
+            reply = self._refusal(self._limiter, _OWN if route == "other" else path, peer, forwarded)
         if reply is None:
-            reply = respond(self.mirror.resources, method, path, if_none_match)
+            reply = respond(resources, method, path, if_none_match)
         self._counts.count(route, reply.http_code)
         return reply
 

@@ -136,9 +136,6 @@ def _api_path(name: str, found: Resource, missing: Resource, why_missing: str) -
     """One endpoint: its replies with a document, and the one without."""
     schema = _ref("schemas", schemas()[name]["$ref"].rpartition("/")[2])
     path = _path(name, _NOUNS[name], "api", found, _json_of(found.found, schema))
-    path["get"]["responses"]["429"] = _ref("responses", "TooManyRequests")
-    path["head"]["responses"]["429"] = _ref("responses", "TooManyRequestsNoBody")
-    path["options"]["responses"]["429"] = _ref("responses", "TooManyRequests")
     return _or_missing(path, missing, why_missing)
 
 
@@ -199,6 +196,7 @@ def _path(
                 "304": _response(not_modified, resource.not_modified, None, varying),
                 "404": _ref("responses", "NotFound"),
                 "405": _ref("responses", "NotAllowed"),
+                "429": _ref("responses", "TooManyRequests"),
             },
         },
         "head": {
@@ -209,13 +207,17 @@ def _path(
             "responses": {
                 "200": _response("The headers that GET would get.", resource.found, None, varying),
                 "304": _response(not_modified, resource.not_modified, None, varying),
+                "429": _ref("responses", "TooManyRequestsNoBody"),
             },
         },
         "options": {
             "operationId": f"options-{name}",
             "summary": "What scripts of other origins may do",
             "tags": [tag],
-            "responses": {"204": _response("The answer to a preflight request.", resource.preflight)},
+            "responses": {
+                "204": _response("The answer to a preflight request.", resource.preflight),
+                "429": _ref("responses", "TooManyRequests"),
+            },
         },
     }
 
