@@ -334,9 +334,9 @@ def test_the_operators_own_routes_are_kept_for_their_lifetime_one_copy_for_all(t
             for said in ("Origin: https://a.example", "Cookie: a=1", "Cache-Control: no-cache", "Range: bytes=0-1"):
                 answer = edge.ask("GET", f"{path}?x={number}", said)
                 assert (answer.http_code, answer.body) == (200, b"first"), said
-            assert int(header(answer, "age")) >= 10, "a browser counts the time in here too"
-            assert header(answer, "content-type") == "image/svg+xml"
-            assert (edge.ask("HEAD", path).http_code, edge.ask("HEAD", path).body) == (200, b"")
+            head = edge.ask("HEAD", path)
+            assert (head.http_code, head.body, header(head, "content-type")) == (200, b"", "image/svg+xml")
+            assert int(header(head, "age")) >= 10, "a browser counts the time in here too"
             for coding in ((), ("Accept-Encoding: gzip",)):
                 unchanged = edge.ask("GET", path, 'If-None-Match: "other", W/"first"', *coding)
                 assert (unchanged.http_code, unchanged.body) == (304, b"")
