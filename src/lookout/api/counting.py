@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from lookout.api.shared import SharedBytes
 
-CODES: Final = (200, 204, 304, 404, 405, 429, 503)
+CODES: Final = (200, 204, 304, 400, 404, 405, 429, 503)
 ENDPOINTS: Final = ("live", "history")
 ROUTES: Final = (*ENDPOINTS, "other")
 _CELL: Final = {(route, code): r * len(CODES) + c for r, route in enumerate(ROUTES) for c, code in enumerate(CODES)}

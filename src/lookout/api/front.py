@@ -7,7 +7,7 @@ from lookout.api.callers import Callers
 from lookout.api.counting import ENDPOINTS, OwnCounts
 from lookout.api.limiting import Limiter
 from lookout.api.mirror import Mirror
-from lookout.api.replies import Reply, too_many_requests
+from lookout.api.replies import NO_CALLER, Reply, too_many_requests
 from lookout.api.responding import respond
 from lookout.clock import Clock
 
@@ -58,5 +58,8 @@ class Front:
         self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at)
 
     def _refusal(self, limiter: Limiter, path: str, peer: str, forwarded: str | None) -> Reply | None:
-        banned_ms = limiter.banned_ms(self._callers.caller(peer, forwarded), path, self._clock.elapsed_ms())
+        caller = self._callers.caller(peer, forwarded)
+        if caller is None:
+            return NO_CALLER
+        banned_ms = limiter.banned_ms(caller, path, self._clock.elapsed_ms())
         return self._too_many(-(-banned_ms // 1000)) if banned_ms else None
