@@ -110,7 +110,7 @@ class _Reader:
         try:
             return msgspec.convert(filled, kind)
         except msgspec.ValidationError:
-            may_be_secret = variables or re.search(r"\b(url|rpc|headers|alerts\.targets)\b", key)
+            may_be_secret = variables or re.search(r"\b(url|rpc|headers|targets)\b", key)
             what = "its value" if may_be_secret else _shown(value)
             self._wrong(key, f"{what} is not allowed; it has to be {_allowed(kind)}")
             return None
@@ -211,4 +211,6 @@ def _shown(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:
         text = "a number that long"
+    if "://" in text:  # whoever puts one in the wrong place has put its key there, too
+        return "an address"
     return text if len(text) <= 60 else text[:57] + "..."
