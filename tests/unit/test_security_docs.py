@@ -78,6 +78,8 @@ def test_nothing_is_built_that_was_fetched() -> None:
     fetching = [each for each in (*installing_commands(), *pages) if "--require-hashes" in each]
     assert len(fetching) >= 6
     assert [each for each in fetching if "--only-binary :all:" not in each] == []
+    # What there is only as its source is built by what is installed already, of which the hash was checked.
+    assert [each for each in fetching if "--no-binary" in each and "--no-build-isolation" not in each] == []
 
 
 def test_no_container_is_built_on_an_image_without_its_digest() -> None:
