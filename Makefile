@@ -6,7 +6,8 @@ BIN := .venv/bin
 ARGS ?=
 # Tests at the same time; they wait more than they compute, so a machine bears half as many again as it has cores.
 JOBS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) && echo $$((cores + (cores + 1) / 2)))
-# Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there.
+# Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there. Only what
+# is built already: to build it, pip would fetch whatever it says it needs, without any hash.
 PIP := python -m pip --quiet --disable-pip-version-check install
 
 .PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants audit pins clean
@@ -60,7 +61,7 @@ audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known
 	@.venv-audit/bin/python -m tools.audit
 
 pins: .venv-audit/installed ## compile requirements/*.in anew, for every platform
-	for set in run build alerts dev mutants audit; do .venv-audit/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	for set in run build alerts source dev mutants audit; do .venv-audit/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements/$$set.in -o requirements/$$set.txt || exit 1; done
 
 clean: ## remove what the targets above made
@@ -78,12 +79,14 @@ clean: ## remove what the targets above made
 
 .venv/installed: .venv/python requirements/run.txt requirements/build.txt pyproject.toml src/lookout/__init__.py
 	@echo "setting up .venv (once; seconds when nothing changed)"
-	@$(BIN)/$(PIP) --require-hashes -r requirements/run.txt -r requirements/build.txt
+	@$(BIN)/$(PIP) --require-hashes --only-binary :all: -r requirements/run.txt -r requirements/build.txt
 	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/installed-dev: .venv/installed requirements/dev.txt
-	@$(BIN)/$(PIP) --require-hashes -r requirements/dev.txt
+# One of them is nowhere to be had but as its source: it is built here, by what was pinned for that.
+.venv/installed-dev: .venv/installed requirements/source.txt requirements/dev.txt
+	@$(BIN)/$(PIP) --require-hashes --only-binary :all: -r requirements/source.txt
+	@$(BIN)/$(PIP) --require-hashes --only-binary :all: --no-binary sniffpy --no-build-isolation -r requirements/dev.txt
 	@touch $@
 
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
@@ -95,7 +98,7 @@ clean: ## remove what the targets above made
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$$wanted postgresql"; \
 	if [ -n "$$wanted" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "installing$$wanted (once)"; \
-	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$wanted >/dev/null; } \
+	  { apt-get update -qq && tools/install-packages $$wanted; } \
 	    || { echo "could not install$$wanted: the tests that need them will be left out" >&2; exit 0; }; \
 	fi; \
 	touch $@
@@ -103,12 +106,12 @@ clean: ## remove what the targets above made
 # An environment of its own: what changes the code wants an older test runner than what checks it.
 .venv-mutants/installed: .venv/installed requirements/mutants.txt
 	@$(PYTHON) -m venv --clear .venv-mutants
-	@.venv-mutants/bin/$(PIP) --require-hashes -r requirements/mutants.txt
+	@.venv-mutants/bin/$(PIP) --require-hashes --only-binary :all: -r requirements/mutants.txt
 	@.venv-mutants/bin/$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # An environment of its own: what looks after the pins is no part of what they are for.
 .venv-audit/installed: .venv/python requirements/audit.txt
 	@$(PYTHON) -m venv --clear .venv-audit
-	@.venv-audit/bin/$(PIP) --require-hashes -r requirements/audit.txt
+	@.venv-audit/bin/$(PIP) --require-hashes --only-binary :all: -r requirements/audit.txt
 	@touch $@

@@ -520,6 +520,7 @@ export function clockAheadMs(answer, now) {
 const TICK_S = 1;
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
+const BODY_MOST = 64 * 1024 * 1024;
 const AGENT = "lookout-reader-js/0.1.0";
 
 /**
@@ -676,6 +677,7 @@ async function request(url, etag, settings, stopped) {
   const abort = () => aborting.abort();
   stopped.addEventListener("abort", abort);
   let late = false;
+  let long = false;
   const timer = settings.setTimeout(() => {
     late = true;
     abort();
@@ -693,7 +695,12 @@ async function request(url, etag, settings, stopped) {
       signal: aborting.signal,
       ...caching,
     });
+    if (url.startsWith("https:") && response.url?.startsWith("http:")) throw new TypeError("a redirect from https to http");
     const text = response.status === 200 ? await bodyOf(response) : "";
+    if (text === null) {
+      long = true;
+      throw new TypeError("a body without end");
+    }
     const header = (name) => response.headers.get(name);
     return {
       httpCode: response.status,
@@ -704,16 +711,39 @@ async function request(url, etag, settings, stopped) {
       age: header("age"),
     };
   } catch {
-    return { problem: late ? "no answer in time" : "no answer" };
+    abort(); // what is still on its way
+    return { problem: long ? "an answer that is too long" : late ? "no answer in time" : "no answer" };
   } finally {
     settings.clearTimeout(timer);
     stopped.removeEventListener("abort", abort);
   }
 }
 
-/** As bytes, which are held to be UTF-8 when they are read: text() would replace what is not. */
+/**
+ * As bytes, which are held to be UTF-8 when they are read: text() would replace what is not. Null if it is too long: no
+ * more than that is kept where the body is a stream, which it is not everywhere.
+ */
 async function bodyOf(response) {
-  return typeof response.arrayBuffer === "function" ? new Uint8Array(await response.arrayBuffer()) : response.text();
+  if (Number(response.headers.get("content-length")) > BODY_MOST) return null;
+  if (typeof response.body?.getReader !== "function") {
+    const whole = typeof response.arrayBuffer === "function" ? new Uint8Array(await response.arrayBuffer()) : await response.text();
+    return whole.length > BODY_MOST ? null : whole;
+  }
+  const reader = response.body.getReader();
+  const parts = [];
+  let length = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    length += part.value.length;
+    if (length > BODY_MOST) return null;
+  }
+  const body = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    body.set(part, at);
+    at += part.length;
+  }
+  return body;
 }
 
 /** A page may not name its own User-Agent, and asking to would cost it a preflight that fails. */

@@ -20,7 +20,7 @@ from lookout.settings import ServerSettings, Settings
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
-_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|alerts\.targets)\b")
+_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|targets)\b")
 _USED_BY_SERVERS: Final = re.compile(
     r"protocol|(server|log)\..+|admin\.(server|hosts\[\d+\])|chains\[\d+\]\.(id|name)|store\.read_url"
 )
@@ -250,4 +250,6 @@ def _shown(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:
         text = "a number that long"
+    if "://" in text:  # whoever puts one in the wrong place has put its key there, too
+        return "an address"
     return text if len(text) <= 60 else text[:57] + "..."

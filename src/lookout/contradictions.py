@@ -60,7 +60,8 @@ def _contradictions(settings: Settings, broken: Set[str]) -> Iterator[str]:
             )
         yield from (f"{key}: chain {chain_id} is there twice" for chain_id in _repeated(named))
     for key, of_chains in _keys_of_chains(settings):
-        yield from (f"{key}: {name!r} is not a chain's id" for name in of_chains if not _CHAIN_ID.fullmatch(name))
+        wrong = (name for name in of_chains if not _CHAIN_ID.fullmatch(name))
+        yield from (f"{key}: {'an address' if '://' in name else repr(name)} is not a chain's id" for name in wrong)
     for key, url in _urls(settings):
         if not _is_http(url):
             yield f"{key}: has to be an http:// or https:// address with a host"
@@ -139,11 +140,13 @@ def unusable_targets(settings: Settings, broken: Set[str]) -> Iterator[str]:
         yield "alerts.targets: Apprise, which sends to them, is not installed; docs/alerts.md says how"
         return
     for name, address in targets.items():
+        if not _TARGET_NAME.fullmatch(name):
+            continue
         reached = recipients(address)
         if reached == 0:
-            yield f"alerts.targets.{name[:60]}: Apprise does not understand this address"
+            yield f"alerts.targets.{name}: Apprise does not understand this address"
         elif reached > 1:  # of which one may accept what another does not, and get it again and again
-            yield f"alerts.targets.{name[:60]}: reaches several; give each a target of its own"
+            yield f"alerts.targets.{name}: reaches several; give each a target of its own"
 
 
 def _of_store(store: Store, broken: Set[str]) -> Iterator[str]:
@@ -259,12 +262,13 @@ def _of_broadcasters(broadcasters: Broadcasters) -> Iterable[str]:
 
 
 def _of_targets(alerts: Alerts) -> Iterable[str]:
-    for name in alerts.targets:
-        if not _TARGET_NAME.fullmatch(name):
-            yield f"alerts.targets: {name[:60]!r} is no name; up to 60 letters, digits, '_' and '-' are allowed"
+    for n, name in enumerate(alerts.targets, 1):
+        if not _TARGET_NAME.fullmatch(name):  # it may be an address, with its key: it is not shown
+            yield f"alerts.targets: name {n} is not allowed; it has to be up to 60 letters, digits, '_' and '-'"
     if alerts.rules and all(rule.targets for rule in alerts.rules):
         named = {target for rule in alerts.rules for target in rule.targets}
-        yield from (f"alerts.targets.{name[:60]}: no rule tells it" for name in alerts.targets if name not in named)
+        unnamed = (name for name in alerts.targets if name not in named and _TARGET_NAME.fullmatch(name))
+        yield from (f"alerts.targets.{name}: no rule tells it" for name in unnamed)
     if alerts.targets and not alerts.rules:
         yield "alerts.rules: there is none, and so nothing to tell; add [[alerts.rules]]"
     if alerts.rules and not alerts.targets:

@@ -8,8 +8,9 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from email.message import Message
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
-from typing import Final, ParamSpec, TypeVar
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection, IncompleteRead
+from typing import IO, Any, Final, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 from lookout_reader.feed import Answer, NoAnswer
 
@@ -18,6 +19,7 @@ _CHUNK: Final = 65_536
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C", bound=HTTPConnection)
 
 
 def fetch_with_urllib(url: str, headers: Mapping[str, str], timeout_s: float = 10.0) -> Answer | NoAnswer:
@@ -51,28 +53,52 @@ def in_a_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Futu
     return future
 
 
+class _TooLongError(Exception):
+    pass
+
+
 class _Connections:
-    """The connections of one request, each redirect's too, so that they can be broken off from another thread."""
+    """The connections of one request, each redirect's too, so that they can be broken off from another thread.
+
+    What is kept of each is a second descriptor, from the start: a proxy can be as slow as an answer, and TLS takes the
+    first one over.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sockets: list[socket.socket] = []
         self._broken_off = False
 
-    def add(self, connected: socket.socket) -> None:
+    def open(self, *args: Any) -> socket.socket:
+        connected = socket.create_connection(*args)
         with self._lock:
-            self._sockets.append(connected)
-            broken_off = self._broken_off
-        if broken_off:
-            raise TimeoutError
+            if self._broken_off:
+                connected.close()
+                raise TimeoutError
+            self._sockets.append(connected.dup())
+        return connected
 
     def break_off(self) -> None:
         with self._lock:
             self._broken_off = True
-            sockets = tuple(self._sockets)
-        for connected in sockets:
-            with contextlib.suppress(OSError):
-                socket.socket.shutdown(connected, socket.SHUT_RDWR)  # beneath TLS: a reader that waits is woken
+            for connected in self._sockets:
+                with contextlib.suppress(OSError):
+                    connected.shutdown(socket.SHUT_RDWR)  # a reader that waits is woken
+
+    def close(self) -> None:
+        with self._lock:
+            while self._sockets:
+                self._sockets.pop().close()
+
+    def http(self, *args: Any, **kwargs: Any) -> HTTPConnection:
+        return self._opened_here(HTTPConnection(*args, **kwargs))
+
+    def https(self, *args: Any, **kwargs: Any) -> HTTPSConnection:
+        return self._opened_here(HTTPSConnection(*args, **kwargs))
+
+    def _opened_here(self, connection: C) -> C:
+        vars(connection)["_create_connection"] = self.open  # where http.client itself lets tests put another
+        return connection
 
 
 class _Http(urllib.request.HTTPHandler):
@@ -81,14 +107,7 @@ class _Http(urllib.request.HTTPHandler):
         self._connections = connections
 
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        connections = self._connections
-
-        class Connection(HTTPConnection):
-            def connect(self) -> None:
-                super().connect()
-                connections.add(self.sock)
-
-        return self.do_open(Connection, req)
+        return self.do_open(self._connections.http, req)
 
 
 class _Https(urllib.request.HTTPSHandler):
@@ -97,30 +116,53 @@ class _Https(urllib.request.HTTPSHandler):
         self._connections = connections
 
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        connections = self._connections
+        return self.do_open(self._connections.https, req)
 
-        class Connection(HTTPSConnection):
-            def connect(self) -> None:
-                super().connect()
-                connections.add(self.sock)
 
-        return self.do_open(Connection, req)
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Followed, but never from https to what anybody on the way can read and change."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        if req.type == "https" and urlsplit(newurl).scheme != "https":
+            raise urllib.error.URLError("a redirect from https to something else")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener(connections: _Connections) -> urllib.request.OpenerDirector:
+    """One that knows http and https alone: a redirect may name any scheme."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        _Http(connections),
+        _Https(connections),
+        _Redirects(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+    ):
+        opener.add_handler(handler)
+    return opener
 
 
 def _ask(request: urllib.request.Request, timeout_s: float, connections: _Connections) -> Answer | NoAnswer:
-    opener = urllib.request.build_opener(_Http(connections), _Https(connections))
     try:
-        with opener.open(request, timeout=timeout_s) as response:
+        with _opener(connections).open(request, timeout=timeout_s) as response:
             return _answer(response.status, response.headers, _read(response))
     except urllib.error.HTTPError as answered:  # what urllib calls everything but success, a 304 too
         with answered:
             return _answer(answered.code, answered.headers, b"")
+    except _TooLongError:
+        return NoAnswer("an answer that is too long")
     except TimeoutError:
         return NoAnswer("no answer in time")
     except urllib.error.URLError as failed:
         return NoAnswer("no answer in time" if isinstance(failed.reason, TimeoutError) else "no answer")
     except (OSError, HTTPException, ValueError):  # a captive portal may lead to anything, even to what is no address
         return NoAnswer("no answer")
+    finally:
+        connections.close()
 
 
 def _read(response: HTTPResponse) -> bytes:
@@ -130,7 +172,7 @@ def _read(response: HTTPResponse) -> bytes:
         parts.append(part)
         length += len(part)
         if length > _BODY_MOST:
-            raise ValueError(f"more than {_BODY_MOST} bytes")
+            raise _TooLongError
     if response.length:  # read1 does not mind a body that breaks off
         raise IncompleteRead(b"".join(parts), response.length)
     return b"".join(parts)

@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Event
 
 import pytest
 
+from lookout.sim.certificate import CERTIFICATE, load_or_make
 from lookout_reader import (
     Answer,
     NoAnswer,
@@ -24,6 +26,7 @@ from lookout_reader import (
     poll_async,
 )
 from tests.contract.polling import NOON, report_text
+from tests.waiting import until
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -148,6 +151,76 @@ def test_an_answer_that_drips_is_given_up_in_time_and_its_connection_closed(
 ) -> None:
     with a_dripping_server(*parts) as (base, gone):
         assert fetch_with_urllib(f"{base}/liveness", {}, timeout_s=0.5) == NoAnswer("no answer in time")
+        assert gone.wait(15)
+
+
+def threads_under_way() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "lookout-reader"]
+
+
+@pytest.mark.clause("C9")
+def test_a_proxy_that_drips_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_dripping_server(b"H", b"T") as (base, gone):
+        monkeypatch.setenv("https_proxy", base)
+        given_up = fetch_with_urllib("https://liveness.example/liveness", {}, timeout_s=0.5)
+        assert given_up == NoAnswer("no answer in time")
+        assert gone.wait(15)
+        until(lambda: not threads_under_way(), "the thread has ended")
+
+
+@contextlib.contextmanager
+def a_redirecting_server(location: str, folder: Path | None = None) -> Iterator[str]:
+    """Over TLS if there is a folder for its certificate."""
+
+    class Redirects(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Silence."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirects) as server:
+        if folder is not None:
+            server.socket = load_or_make(folder, "127.0.0.1").wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"{'http' if folder is None else 'https'}://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.clause("C9")
+@pytest.mark.parametrize("scheme", ["ftp", "file", "data", "gopher"])
+def test_no_redirect_leads_to_another_scheme_and_nobody_there_is_asked(scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.settimeout(0.2)
+        location = f"{scheme}://127.0.0.1:{elsewhere.getsockname()[1]}/liveness"
+        with a_redirecting_server(location) as base:
+            refused = fetch_with_urllib(f"{base}/liveness", {}, timeout_s=2)
+        assert not isinstance(refused, Answer) or refused.http_code == 302
+        with pytest.raises(TimeoutError):
+            elsewhere.accept()
+        assert not threads_under_way()
+
+
+@pytest.mark.clause("C9")
+def test_a_redirect_from_https_to_http_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_server() as plain, a_redirecting_server(f"{plain}/liveness", tmp_path) as base:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / CERTIFICATE))
+        assert fetch_with_urllib(f"{base}/liveness", {}) == NoAnswer()
+        with a_redirecting_server(f"{plain}/liveness") as base:
+            assert isinstance(fetch_with_urllib(f"{base}/liveness", {}), Answer)
+
+
+@pytest.mark.clause("C9")
+def test_an_answer_of_more_than_64_mib_is_broken_off() -> None:
+    with a_dripping_server(b"HTTP/1.1 200 OK\r\n\r\n", bytes(64 * 1024 * 1024 + 1)) as (base, gone):
+        assert fetch_with_urllib(f"{base}/liveness", {}, 30) == NoAnswer("an answer that is too long")
         assert gone.wait(15)
 
 

@@ -271,7 +271,7 @@ def test_a_test_of_the_targets_says_of_each_whether_it_accepted(tmp_path: Path) 
         assert tried("--target", "pager") == (
             2,
             [],
-            "lookout: --target: there is no 'pager' in [alerts.targets]; there is mail, hook, refusing\n",
+            "lookout: --target: no target in [alerts.targets] has this name; there is mail, hook, refusing\n",
         )
     (tmp_path / "lookout.toml").write_text("")
     code, _, said = tried()

@@ -60,6 +60,12 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawSe
         pytest.param(a_request("GET", "/schemas/nothing.json"), id="no schema"),
         pytest.param(a_request("GET", "/assets/nothing.js"), id="no asset"),
         pytest.param(a_request("GET", "/assets/" + "a" * 5_000), id="an asset of a long name"),
+        pytest.param(a_request("GET", "/assets/page.js?x"), id="an asset"),
+        pytest.param(a_request("HEAD", "/assets/page.css"), id="the headers of an asset"),
+        pytest.param(a_request("GET", "/openapi.json", "If-None-Match: *"), id="a description that is there already"),
+        pytest.param(a_request("OPTIONS", "/openapi.json", "Origin: https://a.example"), id="a preflight of it"),
+        pytest.param(a_request("POST", "/badge.svg"), id="another method for a badge"),
+        pytest.param(a_request("GET", "/badge.svg"), id="a badge that nobody may keep"),
         pytest.param(a_request("GET", "/?x=1"), id="the status page"),
         pytest.param(a_request("GET", "http://lookout" + LIVE), id="a whole address"),
         pytest.param(b"GET /api/v1/protocol/liveness HTTP/1.0\r\n\r\n", id="no host"),
@@ -182,6 +188,30 @@ def test_of_one_caller_120_requests_in_a_minute_pass_and_the_121st_is_refused_pa
         assert edge.ask("GET", HISTORY).http_code == 200
         assert edge.ask("GET", LIVE, peer="127.0.0.2").http_code == 200
         assert edge.ask("GET", "/openapi.json").http_code == 200
+
+
+@pytest.mark.clause("E1", "E2")
+def test_the_operators_own_routes_are_counted_together_and_for_nothing_else(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port, limit=8, minute_s=3600) as edge:
+        origin.script = says("first", cache_control=caching(fresh=600))
+        asked = (
+            ("GET", "/"),
+            ("GET", "/?x=1"),
+            ("HEAD", "/summary.json"),
+            ("GET", "/feed.atom"),
+            ("GET", "/badge/indexer/1.svg"),
+            ("GET", "/assets/page.js"),
+            ("OPTIONS", "/openapi.json"),
+            ("POST", "/schemas/history.json"),
+        )
+        assert [edge.ask(*each).http_code for each in asked] == [200] * 8
+        refused = edge.ask("GET", "/badge.svg")
+        assert refused.http_code == 429
+        assert b"1015" in refused.body
+        assert [edge.ask(*each).http_code for each in asked] == [429] * 8
+        assert edge.ask("GET", "/badge.svg", peer="127.0.0.2").http_code == 200
+        assert edge.ask("GET", "/nowhere").http_code == 404
+        assert edge.codes(9) == [200] * 8 + [429]
 
 
 @pytest.mark.clause("E2")

@@ -318,3 +318,61 @@ def test_a_reader_that_has_the_copy_gets_304_however_it_names_it(tmp_path: Path)
             for named in ('"other"', "first", '"firs"', 'W/"other", "more"', ""):
                 assert edge.ask("GET", LIVE, f"If-None-Match: {named}", *coding).http_code == 200, named
         assert len(origin.asked) == 1
+
+
+OWN = ("/", "/summary.json", "/feed.atom", "/badge.svg", "/badge/indexer/1.json", "/openapi.json", "/assets/page.js")
+
+
+@pytest.mark.clause("E1", "A5")
+def test_the_operators_own_routes_are_kept_for_their_lifetime_one_copy_for_all(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        allowed = "public, max-age=60, must-revalidate"
+        for number, path in enumerate(OWN, 1):
+            origin.script = says("first", "Age: 10", content_type="image/svg+xml", cache_control=allowed)
+            assert edge.ask("GET", path).body == b"first"
+            origin.script = says("second", cache_control=allowed)
+            for said in ("Origin: https://a.example", "Cookie: a=1", "Cache-Control: no-cache", "Range: bytes=0-1"):
+                answer = edge.ask("GET", f"{path}?x={number}", said)
+                assert (answer.http_code, answer.body) == (200, b"first"), said
+            head = edge.ask("HEAD", path)
+            assert (head.http_code, head.body, header(head, "content-type")) == (200, b"", "image/svg+xml")
+            assert int(header(head, "age")) >= 10, "a browser counts the time in here too"
+            for coding in ((), ("Accept-Encoding: gzip",)):
+                unchanged = edge.ask("GET", path, 'If-None-Match: "other", W/"first"', *coding)
+                assert (unchanged.http_code, unchanged.body) == (304, b"")
+            assert len(origin.asked) == number, path
+
+
+@pytest.mark.clause("E1")
+@pytest.mark.parametrize(
+    "trouble", [says("second", cache_control="max-age=60"), fails(503)], ids=["another answer", "a failure"]
+)
+def test_a_copy_of_an_own_route_is_not_used_for_a_moment_longer_than_it_allows(tmp_path: Path, trouble: Script) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control="public, max-age=1, must-revalidate, stale-if-error=60")
+        assert edge.ask("GET", "/summary.json").body == b"first"
+        origin.script = trouble
+        time.sleep(STALE_S)
+        assert edge.ask("GET", "/summary.json").body != b"first"
+
+
+@pytest.mark.clause("E1", "A8")
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(fails(503), id="503"),
+        pytest.param(says("lost", http_code=404, cache_control="max-age=60"), id="404 that may be kept"),
+        pytest.param(says("page", cache_control="no-cache"), id="a page that is to be checked each time"),
+        pytest.param(says("passing", cache_control="public, max-age=0, must-revalidate"), id="what may be over now"),
+        pytest.param(says("nothing said", cache_control=""), id="no word on how long"),
+        pytest.param(says("broken off", cache_control="max-age=60", cut=3), id="a body that breaks off"),
+        pytest.param(babbles, id="no HTTP"),
+    ],
+)
+def test_of_an_own_route_nothing_is_kept_that_says_no_lifetime_or_is_an_error(tmp_path: Path, script: Script) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = script
+        edge.ask("GET", "/badge.svg")
+        origin.script = says("good", cache_control="max-age=60")
+        assert edge.ask("GET", "/badge.svg").body == b"good"
+        until(lambda: header(edge.ask("GET", "/badge.svg"), "x-cache") == "HIT", "the good one is kept")

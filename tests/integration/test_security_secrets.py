@@ -180,6 +180,7 @@ def test_probe_and_check_config_tell_no_secret(tmp_path: Path) -> None:
     check_silent(command(tmp_path, "edge-config").stdout)
 
 
+OPS = '[alerts.targets]\nops = "json://127.0.0.1"\n'
 GOOD_URL = f"https://{CANARY}:{CANARY}@host/{CANARY}?key={CANARY}"
 
 
@@ -204,6 +205,20 @@ GOOD_URL = f"https://{CANARY}:{CANARY}@host/{CANARY}?key={CANARY}"
         pytest.param(f'[store]\nurl = "mysql://me:{CANARY}@host/x"', id="a store of another kind"),
         pytest.param(f'[store]\nurl = {{a = "{CANARY}"}}', id="a store in a table"),
         pytest.param(f'[store]\npath = "postgresql://me:{CANARY}@host/x"', id="a store under another key"),
+        pytest.param(f'[alerts.targets]\n"json://{CANARY}@host" = "x"', id="an address as the name of a target"),
+        pytest.param(f'[alerts.targets]\n{CANARY}{"x" * 60} = "x"', id="a key as the name of a target"),
+        pytest.param(
+            f'[alerts.targets]\n"a{CANARY}://" = "x"\n[[alerts.rules]]\ntargets = ["y"]', id="one without a rule"
+        ),
+        pytest.param(f'{OPS}[[alerts.rules]]\ntargets = "json://{CANARY}"', id="a rule's targets in no list"),
+        pytest.param(f'{OPS}[[alerts.rules]]\ntargets = ["json://{CANARY}"]', id="an address as a rule's target"),
+        pytest.param(f'{OPS}[[alerts.rules]]\ntargets = [["{CANARY}"]]', id="a rule's targets in two lists"),
+        pytest.param(f'{OPS}[[alerts.rules]]\nservices = ["json://{CANARY}"]', id="an address as a rule's service"),
+        pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\n"{GOOD_URL}" = 1', id="an address as a key"),
+        pytest.param(f'["{GOOD_URL}"]\nx = 1', id="an address as a table"),
+        pytest.param(f'protocol = "{GOOD_URL}"', id="an address as the protocol"),
+        pytest.param(f'[[chains]]\nid = "{GOOD_URL}"', id="an address as a chain's id"),
+        pytest.param(f'[ppoi]\nurl = "{GOOD_URL}"\n[ppoi.networks]\n"{GOOD_URL}" = "x"', id="an address as a network"),
         pytest.param('[log]\nlevel = "${LOOKOUT_TEST_UNUSED}"', id="a variable where a choice is wanted"),
         pytest.param('[policy]\nrecheck_s = "${LOOKOUT_TEST_UNUSED}"', id="a variable where a number is wanted"),
         pytest.param('[server]\nlisten = "${LOOKOUT_TEST_UNUSED}"', id="a variable where an address is wanted"),

@@ -78,7 +78,13 @@ def test_a_trusted_proxys_callers_are_counted_apart_and_a_strangers_are_not(tmp_
                 assert server.ask("GET", LIVE, *two_lines).http_code == 429
                 not_ascii = ("X-Forwarded-For: \xff", "X-Forwarded-For: 1.1.1.1")
                 assert server.ask("GET", LIVE, *not_ascii).http_code == 429
+                # A proxy that appends to the caller's own line: it has the address, in bytes that Granian keeps back.
+                merged = "X-Forwarded-For: \xff, 1.1.1.1"
+                assert server.codes(3, "GET", LIVE, merged) == [400] * 3, "neither the banned caller nor the proxy"
                 assert server.codes(3, "GET", LIVE, "X-Forwarded-For: garbage") == [200, 200, 429]
+            else:
+                not_believed = "X-Forwarded-For: \xff, 1.1.1.1"
+                assert server.ask("GET", LIVE, not_believed).http_code == 429
 
 
 @pytest.mark.clause("E2", "E6")

@@ -73,6 +73,24 @@ def test_nothing_is_installed_without_its_hash() -> None:
     assert [each for each in commands if "--require-hashes" not in each and not OWN.search(each)] == []
 
 
+def test_nothing_is_built_that_was_fetched() -> None:
+    pages = (line for page in (ROOT / "docs").glob("*.md") for line in page.read_text().splitlines())
+    fetching = [each for each in (*installing_commands(), *pages) if "--require-hashes" in each]
+    assert len(fetching) >= 6
+    assert [each for each in fetching if "--only-binary :all:" not in each] == []
+    # What there is only as its source is built by what is installed already, of which the hash was checked.
+    assert [each for each in fetching if "--no-binary" in each and "--no-build-isolation" not in each] == []
+
+
+def test_no_container_is_built_on_an_image_without_its_digest() -> None:
+    lines = (ROOT / "deploy" / "Containerfile").read_text().splitlines()
+    images = [line.split()[1] for line in lines if line.startswith("FROM ")]
+    assert images
+    assert all(image.endswith("@${PYTHON_DIGEST}") for image in images)
+    assert "ARG PYTHON_DIGEST" in lines, "without a default: nobody could know it to be the right one"
+    assert "--build-arg PYTHON_DIGEST=" in (ROOT / "docs" / "deployment.md").read_text()
+
+
 CLICK: Final = {"name": "click", "version": "8.5.1", "vulns": []}
 FLAW: Final = {"id": "PYSEC-1", "fix_versions": ["9.0"], "aliases": ["CVE-1"]}
 UNKNOWN: Final = {"name": "rich", "skip_reason": "Dependency not found on PyPI and could not be audited: rich (15.0.0)"}

@@ -129,6 +129,67 @@ test("C6: bytes that are no UTF-8 are unreadable, as they are to every reader", 
   assert.equal(updates[0].reportProblem, "unreadable: it is not JSON");
 });
 
+const MIB = 1024 * 1024;
+const TOO_LONG = 64 * MIB + 1;
+
+/** A body that never ends, a MiB at a time, and how much of it was taken. */
+function endless(signal) {
+  const taken = { mib: 0, cancelled: false };
+  const body = new ReadableStream({
+    start: (controller) => signal.addEventListener("abort", () => ((taken.cancelled = true), controller.error(new TypeError()))),
+    pull: (controller) => controller.enqueue(new Uint8Array((taken.mib++, MIB))),
+  });
+  return { taken, response: new Response(body) };
+}
+
+for (const [name, answer] of [
+  ["says so", () => response(200, "{}", { "content-length": String(TOO_LONG) })],
+  ["is no stream", () => ({ status: 200, headers: new Headers(), arrayBuffer: async () => new ArrayBuffer(TOO_LONG) })],
+  ["is text alone", () => ({ status: 200, headers: new Headers(), text: async () => " ".repeat(TOO_LONG) })],
+]) {
+  test(`C9: a body of more than 64 MiB that ${name} is a failure like any other`, async () => {
+    const { clock, updates, polling } = start(answer, { history: false });
+    await clock.pass(1);
+    polling.stop();
+    assert.equal(updates[0].reportProblem, "an answer that is too long");
+  });
+}
+
+test("C9: of a body that never ends no more than 64 MiB are taken, and the request is given up", async () => {
+  let taken;
+  const { clock, updates, polling } = start(
+    (_url, { signal }) => {
+      const made = endless(signal);
+      taken = made.taken;
+      return made.response;
+    },
+    { history: false },
+  );
+  for (let turn = 0; turn < 1000 && updates.length === 0; turn++) await clock.pass(0);
+  polling.stop();
+  assert.equal(updates[0].reportProblem, "an answer that is too long");
+  assert.ok(taken.mib >= 65 && taken.mib < 70, String(taken.mib));
+  assert.ok(taken.cancelled);
+});
+
+test("C9: what a redirect led to from https to http is no answer", async () => {
+  const redirected = (url) => (_url, _options, _times, clock) => ({
+    status: 200,
+    url,
+    headers: new Headers(),
+    text: async () => aReportText(clock.now()),
+  });
+  for (const [url, problem] of [
+    ["http://liveness.example/", "no answer"],
+    ["https://elsewhere.example/", null],
+  ]) {
+    const { clock, updates, polling } = start(redirected(url), { history: false });
+    await clock.pass(1);
+    polling.stop();
+    assert.equal(updates[0].reportProblem, problem);
+  }
+});
+
 test("a fetch of one's own may give text only", async () => {
   const { clock, updates, polling } = start(
     (_url, _options, _times, clock) => ({ status: 200, headers: new Headers(), text: async () => aReportText(clock.now()) }),

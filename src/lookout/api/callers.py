@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 Address = IPv4Address | IPv6Address
 
+UNREADABLE: Final = "\ufffd"  # in the place of a header that is there, but whose bytes a server does not pass on
 _UNKNOWN: Final = b"?"  # one caller, for peers without an address
 _PREFIX_V6: Final = 64
 _LONGEST_ADDRESS: Final = 100  # with brackets, zone and port
@@ -27,12 +28,15 @@ class Callers:
         # Callers come again; the cache is bounded, however many there are and whatever they send.
         self._known = lru_cache(4096)(self._look_up)
 
-    def caller(self, peer: str, forwarded: str | None) -> bytes:
+    def caller(self, peer: str, forwarded: str | None) -> bytes | None:
         """The caller's network, as bytes. ``peer`` is the connection's other end, with or without its port, and
-        ``forwarded`` what X-Forwarded-For says, if it is there."""
+        ``forwarded`` what X-Forwarded-For says, if it is there. None if a trusted proxy said who it is and that cannot
+        be read: to count such a request for the proxy would be a way out of a ban."""
         known = self._known(peer)
         if known is None:
             return _UNKNOWN
+        if forwarded == UNREADABLE and known.is_trusted:
+            return None
         # Each proxy appends whom it heard, so the list is believed from its end, as far as trusted proxies wrote it.
         entries = forwarded.rsplit(",", _MOST_PROXIES) if forwarded else []
         while entries and known.is_trusted:

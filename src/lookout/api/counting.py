@@ -4,7 +4,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from lookout.api.shared import SharedBytes
 
-CODES: Final = (200, 204, 304, 404, 405, 429, 503)
+CODES: Final = (200, 204, 304, 400, 404, 405, 429, 503)
 ENDPOINTS: Final = ("live", "history")
 ROUTES: Final = (*ENDPOINTS, "other")
 Closed = Literal["stalled", "crowded"]  # why the guard closed a connection

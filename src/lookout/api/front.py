@@ -1,14 +1,17 @@
 """All that happens between a request and its reply, whichever way a server passes them on."""
 
 from functools import lru_cache
+from typing import Final
 
 from lookout.api.callers import Callers
 from lookout.api.counting import ENDPOINTS, OwnCounts
 from lookout.api.limiting import Limiter
 from lookout.api.mirror import Mirror
-from lookout.api.replies import Reply, too_many_requests
+from lookout.api.replies import NO_CALLER, Reply, too_many_requests
 from lookout.api.responding import respond
 from lookout.clock import Clock
+
+_OWN: Final = "own"  # no path: the operator's own routes count together, as if they were one
 
 
 class Front:
@@ -32,11 +35,12 @@ class Front:
         """``peer`` is looked at only if this ``limits``, and ``forwarded``, X-Forwarded-For, if it
         ``believes_headers``."""
         route = self._route.get(path, "other")
+        resources = self.mirror.resources
         reply = None
-        if self._limiter is not None and route != "other":
-            reply = self._refusal(self._limiter, path, peer, forwarded)
+        if self._limiter is not None and (route != "other" or path in resources):
+            reply = self._refusal(self._limiter, _OWN if route == "other" else path, peer, forwarded)
         if reply is None:
-            reply = respond(self.mirror.resources, method, path, if_none_match)
+            reply = respond(resources, method, path, if_none_match)
         self._counts.count(route, reply.http_code)
         return reply
 
@@ -54,5 +58,8 @@ class Front:
         self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at)
 
     def _refusal(self, limiter: Limiter, path: str, peer: str, forwarded: str | None) -> Reply | None:
-        banned_ms = limiter.banned_ms(self._callers.caller(peer, forwarded), path, self._clock.elapsed_ms())
+        caller = self._callers.caller(peer, forwarded)
+        if caller is None:
+            return NO_CALLER
+        banned_ms = limiter.banned_ms(caller, path, self._clock.elapsed_ms())
         return self._too_many(-(-banned_ms // 1000)) if banned_ms else None

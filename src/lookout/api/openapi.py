@@ -10,6 +10,7 @@ from lookout.api.replies import (
     ALLOWED_METHODS,
     HISTORY_CACHING,
     LIVE_CACHING,
+    NO_CALLER,
     NO_HISTORY,
     NO_LIVE,
     NOT_ALLOWED,
@@ -37,6 +38,7 @@ _ABOUT: Final = (
 _LIVE_MISSING: Final = "This server has not loaded its first report yet. Ask again, less and less often."
 _HISTORY_MISSING: Final = "No history was written yet, or it could not be read for more than five minutes."
 _OTHER_PATH: Final = "Any path that is not listed here, and a row that is not there; from the gateway."
+_UNREADABLE: Final = "A proxy in front sent an X-Forwarded-For that is not ASCII."
 _OTHER_METHOD: Final = f"Any method but {ALLOWED_METHODS}."
 _NOUNS: Final = {"liveness": "the live report", "history": "the history"}
 _TAGS: Final = {
@@ -121,6 +123,8 @@ def description(protocol: str) -> Json:
         "components": {
             "parameters": {"IfNoneMatch": _IF_NONE_MATCH},
             "responses": {
+                "NoCaller": _response(_UNREADABLE, NO_CALLER, _json_of(NO_CALLER, _ref("schemas", "Error"))),
+                "NoCallerNoBody": _response(_UNREADABLE, NO_CALLER),
                 "NotFound": _response(_OTHER_PATH, NOT_FOUND, _json_of(NOT_FOUND, _object_of("message"))),
                 "NotFoundNoBody": _response(_OTHER_PATH, NOT_FOUND),
                 "NotAllowed": _response(_OTHER_METHOD, NOT_ALLOWED, _json_of(NOT_ALLOWED, _ref("schemas", "Error"))),
@@ -136,9 +140,6 @@ def _api_path(name: str, found: Resource, missing: Resource, why_missing: str) -
     """One endpoint: its replies with a document, and the one without."""
     schema = _ref("schemas", schemas()[name]["$ref"].rpartition("/")[2])
     path = _path(name, _NOUNS[name], "api", found, _json_of(found.found, schema))
-    path["get"]["responses"]["429"] = _ref("responses", "TooManyRequests")
-    path["head"]["responses"]["429"] = _ref("responses", "TooManyRequestsNoBody")
-    path["options"]["responses"]["429"] = _ref("responses", "TooManyRequests")
     return _or_missing(path, missing, why_missing)
 
 
@@ -197,8 +198,10 @@ def _path(
             "responses": {
                 "200": _response(found, resource.found, body, varying),
                 "304": _response(not_modified, resource.not_modified, None, varying),
+                "400": _ref("responses", "NoCaller"),
                 "404": _ref("responses", "NotFound"),
                 "405": _ref("responses", "NotAllowed"),
+                "429": _ref("responses", "TooManyRequests"),
             },
         },
         "head": {
@@ -209,13 +212,19 @@ def _path(
             "responses": {
                 "200": _response("The headers that GET would get.", resource.found, None, varying),
                 "304": _response(not_modified, resource.not_modified, None, varying),
+                "400": _ref("responses", "NoCallerNoBody"),
+                "429": _ref("responses", "TooManyRequestsNoBody"),
             },
         },
         "options": {
             "operationId": f"options-{name}",
             "summary": "What scripts of other origins may do",
             "tags": [tag],
-            "responses": {"204": _response("The answer to a preflight request.", resource.preflight)},
+            "responses": {
+                "204": _response("The answer to a preflight request.", resource.preflight),
+                "400": _ref("responses", "NoCaller"),
+                "429": _ref("responses", "TooManyRequests"),
+            },
         },
     }
 

@@ -105,6 +105,7 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
+NO_CALLER: Final = api_error(400, "X-Forwarded-For is not ASCII")
 NO_LIVE: Final = Resource(api_error(503, "the liveness report is unavailable"), PREFLIGHT, NOT_ALLOWED)
 NO_HISTORY: Final = Resource(
     api_error(503, "the liveness history is unavailable", ("retry-after", str(HISTORY_RETRY_S))), PREFLIGHT, NOT_ALLOWED

@@ -3,6 +3,7 @@
 from asyncio import AbstractEventLoop
 from typing import Final, Protocol
 
+from lookout.api.callers import UNREADABLE
 from lookout.api.following import Follower
 from lookout.api.front import Front
 
@@ -44,7 +45,7 @@ class RsgiApplication:
 
     async def __rsgi__(self, scope: Scope, protocol: HttpProtocol) -> None:
         front, method, headers = self._front, scope.method, scope.headers
-        forwarded = _whole(headers, "x-forwarded-for") if front.believes_headers else None
+        forwarded = _forwarded(headers) if front.believes_headers else None
         peer = scope.client if front.limits else ""
         reply = front.reply(method, scope.path, _whole(headers, "if-none-match"), peer, forwarded)
         # Nobody needs to send a body here, and of a chunked one Granian reads some ends otherwise than others do: on
@@ -54,6 +55,12 @@ class RsgiApplication:
             protocol.response_bytes(reply.http_code, told, reply.body)
         else:
             protocol.response_empty(reply.http_code, told)
+
+
+def _forwarded(headers: Headers) -> str | None:
+    """X-Forwarded-For. A proxy that appends to the one line there is can leave no line that Granian passes on."""
+    forwarded = _whole(headers, "x-forwarded-for")
+    return UNREADABLE if forwarded is None and "x-forwarded-for" in headers else forwarded
 
 
 def _whole(headers: Headers, name: str) -> str | None:

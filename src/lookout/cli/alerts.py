@@ -26,7 +26,7 @@ def test(config: Path, target: str | None) -> None:
     if not targets:
         fail(f"{config}: alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]")
     if target is not None and target not in targets:
-        fail(f"--target: there is no {target!r} in [alerts.targets]; there is {', '.join(targets)}")
+        fail(f"--target: no target in [alerts.targets] has this name; there is {', '.join(targets)}")
     chosen = targets if target is None else {target: targets[target]}
     accepted = [_accepts(name, address) for name, address in chosen.items()]
     if not all(accepted):

@@ -25,7 +25,9 @@ sub vcl_recv {
 
 sub vcl_hash {
     hash_data(req.url);
-    hash_data(req.http.Origin);
+    if (req.url ~ "^/api/") {
+        hash_data(req.http.Origin);
+    }
     return (lookup);
 }
 
@@ -75,6 +77,20 @@ sub vcl_backend_response {
     if (bereq.uncacheable) {
         return (deliver);
     }
+    # The operator's own routes say how things are: kept for as long as they allow, and never a moment longer.
+    if (bereq.url !~ "^/api/") {
+        set beresp.grace = 0s;
+        if (beresp.status == 200 && beresp.ttl > 0s && beresp.http.ETag && beresp.http.Cache-Control ~ "(?i)\bmax-age="
+            && beresp.http.Cache-Control !~ "(?i)\b(?:no-store|no-cache|private)\b") {
+            unset beresp.http.Set-Cookie;
+            set beresp.do_stream = false;
+            set beresp.do_gzip = true;
+        } else {
+            set beresp.uncacheable = true;
+            set beresp.ttl = 1s;
+        }
+        return (deliver);
+    }
     if (beresp.status == 200 && beresp.ttl > 0s && beresp.http.ETag && beresp.http.Content-Length != "0"
         && beresp.http.Content-Type ~ "(?i)^application/json\b" && beresp.http.Cache-Control ~ "(?i)\bs-maxage="
         && beresp.http.Cache-Control !~ "(?i)\b(?:no-store|no-cache|private)\b") {
@@ -110,7 +126,9 @@ sub vcl_backend_response {
 
 sub vcl_backend_error {
     if (!bereq.uncacheable) {
-        call failed;
+        if (bereq.url ~ "^/api/") {
+            call failed;
+        }
         set beresp.uncacheable = true;
         set beresp.ttl = 1s;
         set beresp.grace = 0s;

@@ -14,11 +14,11 @@ sub vcl_recv {
                 set req.url = "@history";
             }
         }
-        if (req.url ~ "^/(?:\?|$)|^/(?:assets|badge|schemas)/|^/badge\.svg(?:\?|$)"
-            || req.url ~ "^/(?:feed\.atom|(?:badge|openapi|status|summary)\.json)(?:\?|$)") {
-            return (pass);
-        }
-        if (req.url != "@live" && req.url != "@history") {
+        # The operator's own: those alone are not under /api/.
+        if (req.url ~ "^/(?:(?:assets|badge|schemas)/[\w./-]{1,100}+|badge\.svg|feed\.atom)?(?:\?|$)"
+            || req.url ~ "^/(?:badge|openapi|status|summary)\.json(?:\?|$)") {
+            set req.url = regsub(req.url, "\?.*$", "");
+        } elseif (req.url != "@live" && req.url != "@history") {
             return (synth(404));
         }
     }
