@@ -173,13 +173,14 @@ class PostgresWriter:
             session.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, text))
 
     def _lock(self, session: Session) -> list[Holder]:
-        """Become the one monitor; who else holds a lock, but is none."""
+        """Become the one monitor; who holds the usual lock instead, but is none."""
         if session.execute("SELECT to_regclass('lookout.writer')").fetchone() != (None,):
             session.execute("SELECT FROM lookout.writer FOR UPDATE")  # one after the other
         has_usual = try_usual_lock(session)
         without_right = self._refuse_second_monitor(session)
-        if not has_usual:
-            take_another_lock(session)
+        if has_usual:
+            return []
+        take_another_lock(session)
         return without_right
 
     def _refuse_second_monitor(self, session: Session) -> list[Holder]:

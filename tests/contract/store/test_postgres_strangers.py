@@ -113,6 +113,15 @@ def test_of_many_monitors_that_start_at_once_while_a_reader_holds_the_lock_one_i
     assert server.ask(database, "SELECT epoch FROM lookout.writer") == [(2 if is_there else 1,)]
 
 
+def test_locks_that_the_monitor_did_not_need_are_not_spoken_of(
+    server: Postgres, database: str, roles: Roles, made: str
+) -> None:
+    with psycopg.connect(server.url(database, roles.server), autocommit=True) as session, capture_logs() as logged:
+        session.execute("SELECT pg_advisory_lock(%s, 1)", (OTHER_LOCKS,))
+        open_writer(made).close()
+    assert logged == []
+
+
 def test_a_monitor_of_an_earlier_version_keeps_one_of_today_out_and_the_other_way_round(
     server: Postgres, database: str, made: str
 ) -> None:
