@@ -1,7 +1,7 @@
 """The lock that keeps two monitors on one PostgreSQL database apart.
 
 An advisory lock is the only one that belongs to a session and not to a transaction, and every role may take it. It
-therefore counts only if its holder may write to the store: whoever may not, say the role of a server that was taken
+therefore counts only if its holder may write to the store: a role that may not, say that of a server that was taken
 over, is no monitor and keeps none out. Should such a role hold the usual lock, the monitor takes one of two thousand
 million others, and all monitors look at all of them.
 """

@@ -110,7 +110,8 @@ class PostgresReader:
 
 def _listen(session: Session) -> None:
     """Ask to be notified, where that can be: not of a replica, and a pooler would give the session to others. In a
-    database without an encoding anybody may notify of what is no text, and the server ends whoever would receive it."""
+    database without an encoding anybody may notify of what is no text, and the server ends the sessions that would
+    receive it."""
     if goes_through_a_pooler(session) or session.info.parameter_status("server_encoding") == "SQL_ASCII":
         return
     try:

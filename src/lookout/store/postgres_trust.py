@@ -1,7 +1,7 @@
 """Whose tables those of a PostgreSQL store are, and what they run.
 
-A trigger, a rule, a default or a view runs with the rights of whoever writes or reads, which is the monitor's role. So
-all of it has to belong to a role that the monitor's role belongs to, or to a superuser, who needs no tricks.
+A trigger, a rule, a default or a view runs with the rights of the role that writes or reads, the monitor's. So all of
+it has to belong to a role that the monitor's role belongs to, or to a superuser, who needs no tricks.
 """
 
 from collections.abc import Collection

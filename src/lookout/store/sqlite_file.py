@@ -215,7 +215,7 @@ def told(path: Path, remedy: str = "") -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        # Only whoever hears signals is interrupted.
+        # Nothing else interrupts a statement than a signal.
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
             raise KeyboardInterrupt from None
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # misuse has none; the rest is detail

@@ -70,6 +70,7 @@ def holding(url: str, *locks: int) -> Iterator[int]:
         yield session.info.backend_pid
 
 
+@pytest.mark.clause("M7")
 @pytest.mark.parametrize("is_there", [True, False], ids=["of a store", "of a store that is to be made"])
 def test_a_role_that_may_only_read_keeps_no_monitor_out(
     is_there: bool, server: Postgres, database: str, roles: Roles, request: pytest.FixtureRequest, opened: Opened
@@ -204,7 +205,7 @@ def test_what_strangers_notify_ends_no_reader_even_if_it_is_no_text(server: Post
         assert reader.read("live") == document
 
 
-# What a stranger owns: a function that does harm with the rights of whoever calls it.
+# What a stranger owns: a function that does harm with the rights of the role that calls it.
 FUNCTIONS: Final = """
 CREATE SCHEMA {mallory};
 CREATE TABLE {mallory}.caught (who text);
