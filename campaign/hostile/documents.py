@@ -5,7 +5,6 @@ is taken over. A server that never saw a good one answers 503, and lives.
 """
 
 import json
-import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -24,6 +23,7 @@ from lookout.core.wire import Document, etag, paths
 from lookout.store.protocol import DocumentName
 from lookout.store.sqlite import SqliteReader, open_writer
 from tests.integration.served import a_ledger
+from tests.untyped import untyped_documents
 
 _FIVE_MINUTES: Final = 300_000
 _LIVE, _HISTORY = paths("protocol")
@@ -105,14 +105,11 @@ def _value(written: Any) -> Any:
 
 def _put(path: Path, rows: dict[str, tuple[Any, ...]]) -> None:
     """Past the monitor, and past the types of the table."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(
-            "BEGIN; DROP TABLE documents; CREATE TABLE documents (name PRIMARY KEY, body, etag, generated_at);"
-        )
+    with untyped_documents(path) as connection:
+        connection.execute("DELETE FROM untyped")
         connection.executemany(
-            "INSERT INTO documents VALUES (?, ?, ?, ?)", ((name, *values) for name, values in rows.items())
+            "INSERT INTO untyped VALUES (?, ?, ?, ?)", ((name, *values) for name, values in rows.items())
         )
-        connection.execute("COMMIT")
 
 
 @cache

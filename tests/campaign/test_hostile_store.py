@@ -1,6 +1,5 @@
 """A store that was damaged under running servers: they serve what they had, say why, and recover."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from lookout.api.mirror import Mirror
 from lookout.api.responding import respond
 from lookout.clock import SystemClock
+from lookout.core.ledger import Ledger
 from lookout.core.pieces import Pieces
 from lookout.core.wire import paths
 from lookout.store.postgres import open_writer as open_postgres_writer
@@ -19,25 +19,24 @@ from tests.integration.served import HISTORY, LIVE, a_ledger, publish
 from tests.lending import or_skipped
 from tests.opening import once_free
 from tests.postgres import Postgres, a_postgres, from_a_wheel
+from tests.untyped import untyped_documents
 from tests.waiting import until
 
-WITHOUT_TYPES = (
-    "BEGIN",
-    "CREATE TABLE damaged (name PRIMARY KEY, body, etag, generated_at)",
-    "INSERT INTO damaged SELECT * FROM documents",
-    "DROP TABLE documents",
-    "ALTER TABLE damaged RENAME TO documents",
-)
-TEXT_FOR_BYTES = "UPDATE documents SET body = CAST(body AS TEXT), generated_at = 'soon'"
-NOTHING = "UPDATE documents SET body = NULL, etag = NULL, generated_at = NULL"
-OTHER_BYTES = "UPDATE documents SET body = x'00'"
+TEXT_FOR_BYTES = "UPDATE untyped SET body = CAST(body AS TEXT), generated_at = 'soon'"
+NOTHING = "UPDATE untyped SET body = NULL, etag = NULL, generated_at = NULL"
+OTHER_BYTES = "UPDATE untyped SET body = x'00'"
 
 
 def damage(folder: Path, statement: str) -> None:
     """Past the types of the table, as a flipped bit in the file is."""
-    with closing(sqlite3.connect(folder / "lookout.db", isolation_level=None)) as connection:
-        for each in (*WITHOUT_TYPES, statement, "COMMIT"):
-            connection.execute(each)
+    with untyped_documents(folder / "lookout.db") as connection:
+        connection.execute(statement)
+
+
+def publish_again(folder: Path, ledger: Ledger) -> None:
+    """As a monitor does once the damaged file was moved away."""
+    (folder / "lookout.db").unlink()
+    publish(folder, ledger)
 
 
 def codes(server: RawServer) -> list[int]:
@@ -55,7 +54,7 @@ def test_a_server_serves_what_it_had_while_its_store_is_damaged_and_recovers(tmp
             damage(tmp_path, statement)
             until(lambda: server.logged("the store cannot be read; serving what was read last") == number, "it is told")  # noqa: B023
             assert {path: server.ask("GET", path).body for path in before} == before
-            publish(tmp_path, ledger)
+            publish_again(tmp_path, ledger)
             until(lambda: server.logged("the store can be read again") == number, "it recovers")  # noqa: B023
         ledger.publish((ledger.published_at or 0) + 60_000)
         publish(tmp_path, ledger)
@@ -71,7 +70,7 @@ def test_a_server_that_starts_on_a_damaged_store_answers_503_and_lives(tmp_path:
     damage(tmp_path, statement)
     with a_raw_server(tmp_path) as server:
         assert codes(server) == [503, 503]
-        publish(tmp_path, a_ledger())
+        publish_again(tmp_path, a_ledger())
         until(lambda: codes(server) == [200, 200], "it recovers")
 
 

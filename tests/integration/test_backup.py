@@ -242,6 +242,19 @@ def truncated(path: Path) -> None:
 UNSEALED = "UPDATE pieces SET piece = CAST(json_remove(CAST(piece AS TEXT), '$.seal') AS BLOB) WHERE name = 'progress'"
 
 
+ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
+NOT_AS_MADE = "is not as Lookout makes it; use another file"
+
+
+def enlarged(path: Path) -> None:
+    """It claims many pages, which are there and take no room on the disk."""
+    pages = 2**28 // 4096 + 1
+    with path.open("r+b") as file:
+        file.seek(28)
+        file.write(pages.to_bytes(4, "big"))
+        file.truncate(pages * 4096)
+
+
 def changed(*statements: str) -> Any:
     def change(path: Path) -> None:
         with closing(sqlite3.connect(path)) as connection:
@@ -298,6 +311,33 @@ def changed(*statements: str) -> Any:
             )
             for piece in ("source/broadcasters", "alerts", "alerts/7")
         ),
+        pytest.param(
+            changed(
+                "DROP TABLE pieces", f"CREATE VIEW pieces AS {ENDLESS} 'a' || i AS name, zeroblob(1) AS piece FROM n"
+            ),
+            f"the view pieces {NOT_AS_MADE}",
+            id="pieces that never end",
+        ),
+        pytest.param(
+            changed(
+                "ALTER TABLE documents RENAME TO d",
+                f"CREATE VIEW Documents AS {ENDLESS} name, body, etag, generated_at FROM n, d",
+            ),
+            f"the view Documents {NOT_AS_MADE}",
+            id="documents that never end",
+        ),
+        pytest.param(
+            changed(f"CREATE TRIGGER t AFTER INSERT ON writer BEGIN {ENDLESS} i FROM n; END"),
+            f"the trigger t {NOT_AS_MADE}",
+            id="a trigger",
+        ),
+        pytest.param(
+            changed("ALTER TABLE pieces ADD COLUMN more TEXT AS (hex(piece))"),
+            f"the table pieces {NOT_AS_MADE}",
+            id="a column that is made up",
+        ),
+        pytest.param(changed("DROP TABLE writer"), f"the table writer {NOT_AS_MADE}", id="no writer"),
+        pytest.param(enlarged, "is larger than any store of Lookout's (268,435,456 bytes)", id="too large"),
         pytest.param(lambda path: path.unlink(), "there is no such file", id="no file"),
         pytest.param(lambda path: (path.unlink(), path.mkdir()), "is not a file", id="a folder"),
     ],
@@ -398,6 +438,20 @@ def test_whoever_ends_a_backup_finds_no_half_file(name: signal.Signals, tmp_path
         out.unlink()
     else:
         pytest.fail("no attempt was ended in time")
+
+
+def test_what_else_is_in_a_backup_is_not_looked_at(tmp_path: Path) -> None:
+    """Its own checks would take hours."""
+    folder, other = tmp_path / "a", tmp_path / "b"
+    a_store(folder)
+    held = fill(folder)
+    changed(
+        "PRAGMA ignore_check_constraints = ON",
+        "CREATE TABLE other (x CHECK (length(replace(hex(zeroblob(100000000)), '0', 'ab')) > x))",
+        "INSERT INTO other WITH RECURSIVE n (i) AS (VALUES (1) UNION SELECT i + 1 FROM n LIMIT 10000) SELECT i FROM n",
+    )(folder / "lookout.db")
+    restore(a_store(other), other, folder / "lookout.db", force=False)
+    assert read_file(other / "lookout.db") == held
 
 
 def test_a_copy_of_a_stores_file_restores_too(tmp_path: Path) -> None:

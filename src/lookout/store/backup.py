@@ -15,13 +15,17 @@ from lookout.store.protocol import DocumentName, Snapshot, StoreError
 from lookout.store.sqlite_file import (
     APPLICATION_ID,
     bring_up_to_date,
+    check_tables,
     check_version,
+    hear_signals,
     identity,
     read_all,
+    tables_of,
     told,
 )
 
 _BUSY_S: Final = 5.0
+_LARGEST_BYTES: Final = 256 * 1024 * 1024  # a hundred times what a store takes; it is read into memory
 _NAMES: Final[tuple[DocumentName, ...]] = get_args(DocumentName)
 
 
@@ -64,6 +68,7 @@ def read_file(path: Path) -> Snapshot:
         # In memory, so that the file is left as it is, and held for as long as copying it takes.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as file:
             _copy(file, copy, path)
+        hear_signals(copy)
         bring_up_to_date(copy, _checked_version(copy, path))
         return read_all(copy)
 
@@ -100,6 +105,10 @@ def _is(path: Path, snapshot: Snapshot) -> bool:
 
 def _copy(file: sqlite3.Connection, copy: sqlite3.Connection, path: Path) -> None:
     try:
+        (pages,) = file.execute("PRAGMA page_count").fetchone()
+        (page_bytes,) = file.execute("PRAGMA page_size").fetchone()
+        if pages * page_bytes > _LARGEST_BYTES:
+            raise StoreError(f"{path}: is larger than any store of Lookout's ({_LARGEST_BYTES:,} bytes)")
         file.backup(copy)
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
@@ -113,9 +122,11 @@ def _checked_version(copy: sqlite3.Connection, path: Path) -> int:
     if application_id != APPLICATION_ID or version < 1:
         raise _not_ours(path)
     check_version(version, path)
-    (found,) = copy.execute("PRAGMA integrity_check(1)").fetchone()
-    if found != "ok":
-        raise StoreError(f"{path}: is damaged ({' '.join(found.split())})")
+    check_tables(copy, version, path)
+    for table in tables_of(version):  # not what else is in the file, whose own checks may take for ever
+        (found,) = copy.execute(f"PRAGMA integrity_check({table})").fetchone()
+        if found != "ok":
+            raise StoreError(f"{path}: is damaged ({' '.join(found.split())})")
     return int(version)
 
 

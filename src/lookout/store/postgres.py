@@ -1,9 +1,10 @@
 """The monitor's side of a store in a PostgreSQL database, in a schema named ``lookout``.
 
-The writer holds an advisory lock on the very session that it writes with, so that losing the lock and losing the
-ability to write are one event. A process that is frozen keeps its connection, since its kernel goes on acknowledging:
-the server therefore ends the writer's session when it says nothing for some seconds, which frees the lock. Taking the
-lock raises an epoch, and every write names its own and its number: the database refuses whoever was overtaken.
+The writer holds a lock (``postgres_lock``) on the very session that it writes with, so that losing the lock and losing
+the ability to write are one event. A process that is frozen keeps its connection, since its kernel goes on
+acknowledging: the server therefore ends the writer's session when it says nothing for some seconds, which frees the
+lock. Taking the lock raises an epoch, and every write names its own and its number: the database refuses whoever was
+overtaken.
 """
 
 import os
@@ -14,26 +15,28 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import psycopg
-from psycopg.errors import InvalidSchemaName, UndefinedTable
+import structlog
+from psycopg.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, UndefinedTable, UniqueViolation
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.store.postgres_schema import migrate, not_ours, pieces_in, transaction
+from lookout.store.postgres_lock import Holder, end_stuck_holders, other_holders, take_another_lock, try_usual_lock
+from lookout.store.postgres_schema import TABLES, migrate, not_ours, pieces_in, transaction
 from lookout.store.postgres_session import CHANNEL, Address, Patience, Session, goes_through_a_pooler
+from lookout.store.postgres_trust import refuse_other_kinds, refuse_strangers
 from lookout.store.protocol import (
     DocumentName,
     LostStoreError,
     StoreBusyError,
     StoreError,
+    StoreHeldByOtherRoleError,
     StoreUnreachableError,
 )
 
-_LOCK: Final = 0x4C6F6F6B6F7574  # "Lookout"
 _OLDEST_SERVER: Final = 140_000  # idle_session_timeout
 _SAY_SOMETHING_S: Final = 1.0
 _CLOSE_S: Final = 1.0
 _KEPT_FORMER_WRITERS: Final = 1_000
-_STUCK_S: Final = 9  # longer than a statement may take
 # In milliseconds. The session of a writer that is frozen ends, whatever it was doing.
 _SETTINGS: Final = {
     "search_path": "pg_catalog",  # nobody's function is mistaken for the system's
@@ -47,6 +50,9 @@ _SETTINGS: Final = {
     "tcp_keepalives_count": "3",
 }
 _SETTINGS_SINCE_17: Final = {"transaction_timeout": "15000"}
+_MADE_MEANWHILE: Final = (DuplicateSchema, DuplicateTable, UniqueViolation)
+
+log = structlog.get_logger("store")
 
 
 class _Position(NamedTuple):
@@ -69,6 +75,7 @@ class PostgresWriter:
         self._patience = Patience()
         self._session: Session | None = None
         self._lost: str | None = None
+        self._notifies = True
         self._at = _Position(0, 0)
         # Where the store may be if nobody else wrote: whether a write went well is not known if its answer was lost.
         self._possible: set[_Position] | None = None
@@ -103,6 +110,7 @@ class PostgresWriter:
                         self._possible = {at}  # rolled back
                     raise
             self._at, self._possible = wrote, {wrote}
+            self._notify(session, documents)
 
     def close(self) -> None:
         self._closed.set()
@@ -131,13 +139,22 @@ class PostgresWriter:
         session = self._address.connect("lookout monitor")
         try:
             self._check(session)
-            self._lock(session)
-            migrate(session, self._address)
+            refuse_other_kinds(session, self._address, TABLES)
+            refuse_strangers(session, self._address, TABLES)
+            self._refuse_second_monitor(session)  # once before the row is locked, which the other one writes to
             with transaction(session):
+                without_right = self._lock(session)
+                self._make(session)
                 self._take_over(session)
         except BaseException:
             session.close()
             raise
+        for process, role, *_ in without_right:
+            log.error(
+                "a role that may not write to the store holds the monitors' lock; this monitor has taken another one",
+                role=role,
+                process=process,
+            )
         self._session, self._possible = session, {self._at}
         return session
 
@@ -155,25 +172,42 @@ class PostgresWriter:
         for name, text in settings.items():
             session.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, text))
 
-    def _lock(self, session: Session) -> None:
-        if session.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() == (True,):
-            return
+    def _lock(self, session: Session) -> list[Holder]:
+        """Become the one monitor; who holds the usual lock instead, but is none."""
+        if session.execute("SELECT to_regclass('lookout.writer')").fetchone() != (None,):
+            session.execute("SELECT FROM lookout.writer FOR UPDATE")  # one after the other
+        has_usual = try_usual_lock(session)
+        without_right = self._refuse_second_monitor(session)
+        if has_usual:
+            return []
+        take_another_lock(session)
+        return without_right
+
+    def _refuse_second_monitor(self, session: Session) -> list[Holder]:
+        """StoreBusyError if there is another monitor; who else holds a lock, but is none."""
+        holders = other_holders(session)
+        monitors = [holder for holder in holders if holder.is_monitor]
+        if not monitors:
+            return holders
         if self._possible is not None and _position(session) not in self._possible:
             raise self._give_up("another monitor has taken over")
-        # No timeout ends the session of one that was frozen while it received an answer, nor, before PostgreSQL 17,
-        # while it sent a statement.
-        session.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE granted"
-            " AND locktype = 'advisory' AND objsubid = 1 AND classid::bigint << 32 | objid::bigint = %s"
-            " AND datname = current_database() AND usename = current_user"
-            " AND state_change < clock_timestamp() - make_interval(secs => %s)",
-            (_LOCK, _STUCK_S),
+        end_stuck_holders(session, monitors)
+        if any(holder.is_own_role for holder in monitors):
+            raise StoreBusyError(f"{self._address}: another monitor is writing to it")
+        process, role, *_ = monitors[0]
+        raise StoreHeldByOtherRoleError(
+            f"{self._address}: its lock is held by the role {role} (process {process}),"
+            f" which may write to it, and this monitor's role is {session.info.user}"
         )
-        raise StoreBusyError(f"{self._address}: another monitor is writing to it")
+
+    def _make(self, session: Session) -> None:
+        try:
+            migrate(session, self._address)
+        except _MADE_MEANWHILE:
+            raise StoreBusyError(f"{self._address}: another monitor is making it") from None
 
     def _take_over(self, session: Session) -> None:
         """Raise the epoch, if nothing was written since this writer did."""
-        session.execute("SELECT FROM lookout.writer FOR UPDATE")
         found = _position(session)
         if found is None:
             raise not_ours(self._address, "lookout.writer has 0 rows")
@@ -207,7 +241,6 @@ class PostgresWriter:
                     " = (excluded.body, excluded.etag, excluded.generated_at, excluded.epoch)",
                     (name, document.body, document.etag, document.generated_at, self._at.epoch),
                 )
-                session.execute("SELECT pg_notify(%s, %s)", (CHANNEL, f"{name} {document.etag}"))
             names = list(pieces.put)
             if pieces.whole:
                 session.execute("DELETE FROM lookout.pieces WHERE name <> ALL(%s)", (names,))
@@ -217,6 +250,20 @@ class PostgresWriter:
                 (names, list(pieces.put.values())),
             )
             session.execute("DELETE FROM lookout.pieces WHERE name = ANY(%s)", (list(pieces.delete),))
+
+    def _notify(self, session: Session, documents: Mapping[DocumentName, Document]) -> None:
+        """After the publication and apart from it: anybody may fill the server's one queue of notifications, and what
+        notifies then fails as a whole. Readers ask anyway."""
+        payloads = [f"{name} {document.etag}" for name, document in documents.items()]
+        try:
+            session.execute("SELECT pg_notify(%s, payload) FROM unnest(%s::text[]) payload", (CHANNEL, payloads))
+        except psycopg.Error as error:
+            if self._notifies:
+                why = error.diag.message_primary or type(error).__name__
+                log.warning("servers cannot be notified; they ask every second anyway", error=why)
+            self._notifies = False
+        else:
+            self._notifies = True
 
     def _give_up(self, why: str) -> LostStoreError:
         self._lost = f"{self._address}: {why}"

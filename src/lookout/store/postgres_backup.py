@@ -5,8 +5,9 @@ from contextlib import closing
 from psycopg.errors import InvalidSchemaName, UndefinedTable
 
 from lookout.core.wire import Document
-from lookout.store.postgres_schema import check_version, complete, pieces_in
+from lookout.store.postgres_schema import TABLES, check_version, complete, pieces_in
 from lookout.store.postgres_session import Address
+from lookout.store.postgres_trust import refuse_other_kinds
 from lookout.store.protocol import Snapshot, StoreError
 
 
@@ -16,6 +17,8 @@ def read_database(url: str) -> Snapshot:
     address = Address.of(url)
     with address.told(), closing(address.connect("lookout backup")) as session:
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        session.execute("SET LOCAL search_path = pg_catalog")
+        refuse_other_kinds(session, address, TABLES)
         try:
             versions = session.execute("SELECT version FROM lookout.schema_version").fetchall()
         except (InvalidSchemaName, UndefinedTable):

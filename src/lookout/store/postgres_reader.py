@@ -51,8 +51,9 @@ class PostgresReader:
                 row = (
                     self._current()
                     .execute(
-                        "SELECT v.version::integer, d.etag::text, d.generated_at::bigint,"
-                        " CASE WHEN d.etag::text OPERATOR(pg_catalog.<>) %s THEN d.body::bytea END"
+                        "SELECT v.version::integer, d.etag::pg_catalog.text, d.generated_at::bigint,"
+                        " CASE WHEN d.etag::pg_catalog.text OPERATOR(pg_catalog.<>) %s"
+                        " THEN d.body::pg_catalog.bytea END"
                         " FROM lookout.schema_version v LEFT JOIN lookout.documents d"
                         " ON d.name OPERATOR(pg_catalog.=) %s",
                         ("" if last is None else last.etag, name),
@@ -87,7 +88,7 @@ class PostgresReader:
         """The documents' ETags."""
         try:
             rows = session.execute(
-                "SELECT v.version::integer, d.name::text, d.etag::text"
+                "SELECT v.version::integer, d.name::pg_catalog.text, d.etag::pg_catalog.text"
                 " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true"
             ).fetchall()
         except (InvalidSchemaName, UndefinedTable):
@@ -108,8 +109,10 @@ class PostgresReader:
 
 
 def _listen(session: Session) -> None:
-    """Ask to be notified, where that can be: not of a replica, and a pooler would give the session to others."""
-    if goes_through_a_pooler(session):
+    """Ask to be notified, where that can be: not of a replica, and a pooler would give the session to others. In a
+    database without an encoding anybody may notify of what is no text, and the server ends the sessions that would
+    receive it."""
+    if goes_through_a_pooler(session) or session.info.parameter_status("server_encoding") == "SQL_ASCII":
         return
     try:
         session.execute(f"LISTEN {CHANNEL}")

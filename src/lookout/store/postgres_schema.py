@@ -35,7 +35,7 @@ _WRITER: Final = (
     " first_write_at timestamp with time zone, last_write_at timestamp with time zone"
 )
 # What the steps lead to, as the database tells it.
-_TABLES: Final = {
+TABLES: Final = {
     "schema_version": "version integer",
     "documents": "name text, body bytea, etag text, generated_at bigint, epoch bigint",
     "pieces": "name text, piece bytea",
@@ -45,24 +45,23 @@ _TABLES: Final = {
 
 
 def migrate(session: Session, address: Address, steps: Sequence[str] = STEPS) -> None:
-    """Bring the store up to date, all of it or nothing. One of a newer version is left alone, and so is whatever is not
-    as Lookout makes it: StoreError."""
-    with transaction(session):
-        version = 0
-        if found := _found(session):
-            version = _version(session, found, address)
-        elif session.execute("SELECT to_regnamespace('lookout')").fetchone() == (None,):
-            session.execute("CREATE SCHEMA lookout")
-        if version < len(steps):
-            for step in steps[version:]:
-                session.execute(step)
-            session.execute("UPDATE lookout.schema_version SET version = %s", (len(steps),))
-            found = _found(session)
-        for name, columns in _TABLES.items():
-            if name not in found:
-                raise not_ours(address, f"lookout.{name} is missing")
-            if found[name] != columns:
-                raise not_ours(address, f"lookout.{name} has other columns")
+    """Bring the store up to date, in a transaction of the caller's. One of a newer version is left alone, and so is
+    whatever is not as Lookout makes it: StoreError."""
+    version = 0
+    if found := _found(session):
+        version = _version(session, found, address)
+    elif session.execute("SELECT to_regnamespace('lookout')").fetchone() == (None,):
+        session.execute("CREATE SCHEMA lookout")
+    if version < len(steps):
+        for step in steps[version:]:
+            session.execute(step)
+        session.execute("UPDATE lookout.schema_version SET version = %s", (len(steps),))
+        found = _found(session)
+    for name, columns in TABLES.items():
+        if name not in found:
+            raise not_ours(address, f"lookout.{name} is missing")
+        if found[name] != columns:
+            raise not_ours(address, f"lookout.{name} has other columns")
 
 
 def pieces_in(session: Session, address: Address) -> dict[str, bytes]:
@@ -99,13 +98,13 @@ def _found(session: Session) -> dict[str, str]:
         "SELECT c.relname, string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)"
         " FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"
         " WHERE c.relnamespace = to_regnamespace('lookout') AND c.relname = ANY(%s) GROUP BY c.relname",
-        (list(_TABLES),),
+        (list(TABLES),),
     )
     return dict(rows.fetchall())
 
 
 def _version(session: Session, found: Mapping[str, str], address: Address) -> int:
-    if found.get("schema_version") != _TABLES["schema_version"]:
+    if found.get("schema_version") != TABLES["schema_version"]:
         what = "has other columns" if "schema_version" in found else f"is missing, and lookout.{min(found)} is there"
         raise not_ours(address, f"lookout.schema_version {what}")
     rows = session.execute("SELECT version FROM lookout.schema_version").fetchall()
@@ -117,7 +116,7 @@ def _version(session: Session, found: Mapping[str, str], address: Address) -> in
 
 @contextmanager
 def transaction(session: Session) -> Iterator[None]:
-    session.execute("BEGIN")
+    session.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
     try:
         yield
         session.execute("COMMIT")

@@ -24,6 +24,10 @@ class StoreBusyError(StoreError):
     """Another monitor is writing to the store."""
 
 
+class StoreHeldByOtherRoleError(StoreBusyError):
+    """Somebody keeps monitors out who has another database role than this one: hardly its own standby or primary."""
+
+
 class StoreUnreachableError(StoreError):
     """The store does not answer; it may, later."""
 

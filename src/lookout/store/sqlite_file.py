@@ -3,7 +3,8 @@
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from stat import S_ISLNK, S_ISREG
 from typing import Final
@@ -37,6 +38,10 @@ STEPS: Final = (
     """,
 )
 SCHEMA_VERSION: Final = len(STEPS)
+_HEAR_SIGNALS_AFTER: Final = 100_000  # of SQLite's instructions, some milliseconds
+
+_Entry = tuple[str, str, str, str | None]
+_ENTRIES: Final = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 # Which file has a name, by device and number; None if there is none.
 Identity = tuple[int, int] | None
@@ -153,15 +158,48 @@ def remove_beside(path: Path, found: tuple[Identity, ...]) -> None:
 
 
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The store's schema version, 0 for an empty file; StoreError if it is somebody else's or too new."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    # Last, since a monitor may be making the store just now: what is there by now is then known to be ours.
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    if application_id != APPLICATION_ID and (application_id or version or tables):
-        raise StoreError(f"{path}: a database of another program; choose another file in store.url, or move it away")
-    check_version(version, path)
+    """The store's schema version, 0 for an empty file; StoreError if it is somebody else's or too new, or its tables
+    are not as Lookout makes them."""
+    connection.execute("BEGIN")  # a monitor may be making the store just now
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+        if application_id != APPLICATION_ID and (application_id or version or tables):
+            raise StoreError(
+                f"{path}: a database of another program; choose another file in store.url, or move it away"
+            )
+        check_version(version, path)
+        check_tables(connection, version, path)
+    finally:
+        connection.rollback()
     return int(version)
+
+
+def check_tables(connection: sqlite3.Connection, version: int, path: Path) -> None:
+    """StoreError if anything of the tables' names is not what the steps make, to the letter: a view may never end, and
+    a trigger or a check do anything. What else is in the file is let be."""
+    names, made = tables_of(SCHEMA_VERSION), _made_by(version)
+    found = {entry for entry in connection.execute(_ENTRIES) if str(entry[2]).lower() in names}
+    if different := found - made or made - found:
+        kind, name, *_ = min(different, key=str)
+        raise StoreError(f"{path}: the {kind} {name} is not as Lookout makes it; use another file")
+
+
+def tables_of(version: int) -> set[str]:
+    return {table for _, _, table, _ in _made_by(version)}
+
+
+@cache
+def _made_by(version: int) -> frozenset[_Entry]:
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript("".join(STEPS[: max(version, 0)]))
+        return frozenset(made.execute(_ENTRIES))
+
+
+def hear_signals(connection: sqlite3.Connection) -> None:
+    """Let Ctrl-C end a statement, which ``told`` passes on: Python looks for signals only between its own steps."""
+    connection.set_progress_handler(lambda: 0, _HEAR_SIGNALS_AFTER)
 
 
 def check_version(version: int, path: Path) -> None:
@@ -177,6 +215,9 @@ def told(path: Path, remedy: str = "") -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        # Nothing else interrupts a statement than a signal.
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+            raise KeyboardInterrupt from None
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # misuse has none; the rest is detail
         if str(error).startswith(_NO_TEXT):
             raise StoreError(f"{path}: is damaged (a text in it is none){remedy}") from error

@@ -11,7 +11,14 @@ import structlog
 from lookout.monitor.thread import DaemonThread
 from lookout.settings import Settings
 from lookout.store import sqlite
-from lookout.store.protocol import Reader, StoreBusyError, StoreError, StoreUnreachableError, Writer
+from lookout.store.protocol import (
+    Reader,
+    StoreBusyError,
+    StoreError,
+    StoreHeldByOtherRoleError,
+    StoreUnreachableError,
+    Writer,
+)
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 # A store that was away is first left to the monitor that wrote to it, which tries every 4 s: it has watched meanwhile,
@@ -36,6 +43,10 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
                     await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
                 was_away = False
                 return await _made(thread, open_writer), has_stood_by
+            except StoreHeldByOtherRoleError as error:
+                if told != "held":
+                    log.error("another role holds the store's lock; waiting for it to end", error=str(error))
+                told = "held"
             except StoreBusyError as error:
                 if told != "busy":
                     log.info("waiting for the other monitor to end", why=str(error))

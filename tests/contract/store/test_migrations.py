@@ -21,6 +21,7 @@ from lookout.core.pieces import decode_state
 from lookout.core.wire import Document, etag
 from lookout.store import postgres, postgres_schema, sqlite, sqlite_file
 from lookout.store.postgres_reader import PostgresReader
+from lookout.store.postgres_schema import transaction
 from lookout.store.postgres_session import Address
 from lookout.store.protocol import DocumentName, Reader, StoreError, Writer
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
@@ -176,7 +177,7 @@ def test_whoever_is_killed_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, 
 def migrate_further(server: Postgres, database: str, step: str) -> None:
     """As the version after today's would, which has one more step."""
     address = Address.of(server.url(database))
-    with address.told(), closing(address.connect("lookout monitor")) as session:
+    with address.told(), closing(address.connect("lookout monitor")) as session, transaction(session):
         postgres_schema.migrate(session, address, (*postgres_schema.STEPS, step))
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -16,7 +17,7 @@ from lookout.core.pieces import Pieces
 from lookout.store.backup import write_file
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite import SqliteReader, open_writer
-from lookout.store.sqlite_file import SCHEMA_VERSION
+from lookout.store.sqlite_file import SCHEMA_VERSION, hear_signals, told
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 from tests.waiting import until
 
@@ -40,6 +41,42 @@ def reader(path: Path, opened: Opened) -> Reader:
     reader = SqliteReader(path)
     opened(reader)
     return reader
+
+
+ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
+
+
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        pytest.param(
+            f"ALTER TABLE documents RENAME TO d; CREATE VIEW documents AS {ENDLESS} d.* FROM n, d",
+            "view documents",
+            id="a view that never ends",
+        ),
+        pytest.param(
+            f"CREATE TRIGGER t AFTER INSERT ON writer BEGIN {ENDLESS} i FROM n; END", "trigger t", id="a trigger"
+        ),
+    ],
+)
+def test_a_store_whose_tables_are_not_as_lookout_makes_them_is_not_used(
+    harm: str, what: str, path: Path, reader: Reader
+) -> None:
+    open_writer(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(harm)
+    for use in (lambda: open_writer(path), reader.changed, lambda: reader.read("live")):
+        with pytest.raises(StoreError) as caught:
+            use()
+        assert str(caught.value) == f"{path}: the {what} is not as Lookout makes it; use another file"
+
+
+def test_ctrl_c_ends_a_statement(path: Path) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        hear_signals(connection)
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt), told(path):
+            connection.execute(f"{ENDLESS} count(*) FROM n")
 
 
 def test_the_file_is_for_its_owner_alone(path: Path, writer: Writer) -> None:
