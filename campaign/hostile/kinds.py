@@ -6,6 +6,7 @@ from campaign.hostile.config import CONFIG
 from campaign.hostile.crowds import CROWDS
 from campaign.hostile.documents import DOCUMENTS
 from campaign.hostile.edge import EDGE
+from campaign.hostile.floods import FLOODS
 from campaign.hostile.fuzzing import Kind
 from campaign.hostile.logs import LOGS
 from campaign.hostile.readers import READERS
@@ -18,6 +19,7 @@ KINDS: Final[dict[str, Kind]] = {
     "edge": EDGE,
     "crowds": CROWDS,
     "sources": SOURCES,
+    "floods": FLOODS,
     "config": CONFIG,
     "logs": LOGS,
     "state": STATE,
