@@ -6,12 +6,13 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import crowding, edging, fleet, probing, publishing, reaching, replaying, serving, watching
+from bench import crowding, decoding, edging, fleet, probing, publishing, reaching, replaying, serving, watching
 
 MEASUREMENTS = {
     "replay": replaying.measure,
     "publish": publishing.measure,
     "probe": probing.measure,
+    "decode": decoding.measure,
     "serve": serving.measure,
     "watch": watching.measure,
     "reach": reaching.measure,

@@ -7,6 +7,7 @@ from campaign.hostile.crowds import CROWDS
 from campaign.hostile.documents import DOCUMENTS
 from campaign.hostile.edge import EDGE
 from campaign.hostile.exhaustion import EXHAUSTION
+from campaign.hostile.floods import FLOODS
 from campaign.hostile.fuzzing import Kind
 from campaign.hostile.logs import LOGS
 from campaign.hostile.readers import READERS
@@ -20,6 +21,7 @@ KINDS: Final[dict[str, Kind]] = {
     "crowds": CROWDS,
     "exhaustion": EXHAUSTION,
     "sources": SOURCES,
+    "floods": FLOODS,
     "config": CONFIG,
     "logs": LOGS,
     "state": STATE,

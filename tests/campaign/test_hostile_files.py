@@ -37,6 +37,13 @@ def test_whatever_is_read_is_understood_or_refused_in_words(name: str, cases: in
     assert tried.outcomes > 10
 
 
+@pytest.mark.clause("M3", "M6")
+def test_floods_from_upstreams_stall_nobody_and_fail_no_honest_one() -> None:
+    tried = fuzz("floods", KINDS["floods"], 1, Until(cases=12), quiet, keep_failures=False)
+    assert tried.failures == ()
+    assert tried.outcomes > 8
+
+
 @pytest.mark.parametrize("name", kept("config"))
 def test_a_configuration_that_was_too_much_once_is_refused(tmp_path: Path, name: str) -> None:
     assert judged_config(tmp_path, kept("config")[name]).problem == ""

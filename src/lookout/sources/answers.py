@@ -1,34 +1,60 @@
-"""Reading an answer's JSON strictly: what is not exactly as expected is not understood."""
+"""Reading an answer's JSON strictly: what is not exactly as expected is not understood.
 
+Strangers choose these bytes, and the event loop waits for whoever reads them. A number such as 1e308 takes a thousand
+times as long to convert as to skip. So nothing is converted before it is asked for: a table or a list holds its values
+as the bytes they came in (``Raw``), and each function here opens the one value it was given.
+"""
+
+import math
 import re
 from typing import Any, Final
 
 import msgspec
+from msgspec import Raw
 
 from lookout.core.model import LARGEST_METRIC
 from lookout.sources.failure import ProbeFailed, not_understood
 
+# A list of every peer that a node knows, as long as an answer may be, has half as many.
+MOST_VALUES: Final = 50_000
+
+_WHOLE_ANSWER: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | int | float | bool | None)
+_ONE_LEVEL: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | bool | None)
+_NUMBER_START: Final = frozenset(b"-0123456789")
+_WHOLE_NUMBER: Final = re.compile(rb"-?[0-9]{1,20}", re.ASCII)
 _DECIMAL: Final = re.compile(r"[0-9]{1,16}", re.ASCII)
 _HEX: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}", re.ASCII)
 
 
 def decode(body: bytes) -> Any:
-    """Any JSON value; NaN, numbers that no float holds and the like are not JSON."""
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ProbeFailed("not JSON") from None
-    except RecursionError:
-        raise not_understood("nested too deeply") from None
+    """Any JSON value, opened as by ``open_value``; NaN and the like are not JSON."""
+    # At least as many as there are, for every value but the first comes after one of these.
+    if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
+        raise not_understood("too many values")
+    return _decode(_WHOLE_ANSWER, body)
+
+
+def open_value(value: Any) -> Any:
+    """The value, of which what is inside a table or a list is still to be opened.
+
+    A number that is not a whole one, or longer than any that is asked for, is not a number to anybody here.
+    """
+    if type(value) is not Raw:
+        return value
+    if memoryview(value)[0] not in _NUMBER_START:
+        return _decode(_ONE_LEVEL, value)
+    return int(bytes(value)) if _WHOLE_NUMBER.fullmatch(value) else math.nan
 
 
 def table(value: Any, what: str) -> dict[str, Any]:
+    value = open_value(value)
     if type(value) is dict:
         return value
     raise not_understood(what)
 
 
 def entries(value: Any, what: str) -> list[Any]:
+    value = open_value(value)
     if type(value) is list:
         return value
     raise not_understood(what)
@@ -36,6 +62,7 @@ def entries(value: Any, what: str) -> list[Any]:
 
 def count(value: Any, what: str) -> int:
     """A whole number from 0 to 2^53 - 1 (R10); true and 1.0 are none."""
+    value = open_value(value)
     if type(value) is int and 0 <= value <= LARGEST_METRIC:
         return value
     raise not_understood(what)
@@ -43,6 +70,7 @@ def count(value: Any, what: str) -> int:
 
 def decimal(value: Any, what: str) -> int:
     """A count written as a string of digits."""
+    value = open_value(value)
     if type(value) is str and _DECIMAL.fullmatch(value):
         return count(int(value), what)
     raise not_understood(what)
@@ -50,6 +78,7 @@ def decimal(value: Any, what: str) -> int:
 
 def quantity(value: Any, what: str) -> int:
     """A count written as 0x and hexadecimal digits."""
+    value = open_value(value)
     if type(value) is str and _HEX.fullmatch(value):
         return count(int(value, 16), what)
     raise not_understood(what)
@@ -63,12 +92,13 @@ def call(method: str, params: list[Any] | dict[str, Any], request_id: int) -> by
 def result_of(body: bytes, request_id: int) -> Any:
     """The result of a JSON-RPC answer to that request."""
     answer = table(decode(body), "no JSON-RPC answer")
-    error = answer.get("error")
+    error = open_value(answer.get("error"))
     if error is not None:
         raise ProbeFailed("JSON-RPC error" + _code(error))
     if "result" not in answer:
         raise not_understood("no JSON-RPC answer")
-    if type(answer.get("id")) is not int or answer["id"] != request_id:
+    answered_id = open_value(answer.get("id"))
+    if type(answered_id) is not int or answered_id != request_id:
         raise not_understood("an answer to another request")
     return answer["result"]
 
@@ -80,15 +110,21 @@ def query(graphql: str) -> bytes:
 def graphql_answer(body: bytes) -> dict[str, Any]:
     """The data of a GraphQL answer. One with errors counts as failed, even if some data came along."""
     answer = table(decode(body), "no GraphQL answer")
-    if answer.get("errors"):
+    if open_value(answer.get("errors")):
         raise ProbeFailed("GraphQL errors")
     return table(answer.get("data"), "no GraphQL answer")
 
 
 def _code(error: Any) -> str:
     """The code tells something and can hold no secret; the message may repeat the request."""
-    match error:
-        case {"code": int(code)} if type(code) is int and abs(code) < 2**31:
-            return f" {code}"
-        case _:
-            return ""
+    code = open_value(error.get("code")) if type(error) is dict else None
+    return f" {code}" if type(code) is int and abs(code) < 2**31 else ""
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], value: bytes | Raw) -> Any:
+    try:
+        return decoder.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ProbeFailed("not JSON") from None
+    except RecursionError:
+        raise not_understood("nested too deeply") from None

@@ -3,22 +3,22 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from lookout.core.instants import END_AT
 from lookout.core.model import Check, Found, Nothing
 from lookout.settings import Broadcasters
-from lookout.sources.announcements import FUTURE_TOLERANCE_MS, read_announcement
-from lookout.sources.answers import decode, entries, table
+from lookout.sources.announcements import FUTURE_TOLERANCE_MS, LONGEST_PAYLOAD, Claim, is_signed, read_claim
+from lookout.sources.answers import decode, entries, open_value, table
 from lookout.sources.failure import HttpCodeFailed, OwnFault, ProbeFailed, not_understood
 from lookout.sources.fetching import MIB, Request, Session, at_most, below, fetch
 from lookout.sources.sightings import NOTHING_SEEN, Seen, Sightings
 from lookout.sources.source import Now
+from lookout.sources.turns import Turns
 from lookout.sources.unread import Stretch, Unread, after_page, begin, begin_again
 
 PAGE_SIZE: Final = 100
@@ -28,9 +28,14 @@ MAX_PAGES: Final = 20  # a chain and probe
 LIMIT_BYTES: Final = 3 * MIB
 MOST_BYTES_A_CHAIN: Final = 2 * LIMIT_BYTES
 MOST_MESSAGES: Final = 5_000
+# Signatures to be checked for a chain in a probe: as many as a store has messages on all of its pages, so that among
+# any number of forged ones the true ones are found. Only a node that gives more than it was asked for is not read to
+# its end.
+MOST_SIGNATURES: Final = MAX_PAGES * PAGE_SIZE
+_LONGEST_FIELD: Final = LONGEST_PAYLOAD + 2  # with its quotes
+_LONGEST_MESSAGE: Final = 2 * LONGEST_PAYLOAD
 _LONGEST_CURSOR: Final = 1_000  # it is remembered, and sent in an address; a real one is a hash
 _READING_SHARE: Final = 0.9  # of the probe's time (M3); the rest is for what was read last
-_MESSAGES_AT_A_TIME: Final = 32
 _NS_PER_MS: Final = 1_000_000
 
 
@@ -61,6 +66,7 @@ class BroadcastersSource:
         self._sightings = Sightings(settings, seen.sightings)
         self._asked_at = {chain_id: at for chain_id, at in seen.asked_at.items() if chain_id in settings.chains}
         self._unread = {chain_id: left for chain_id, left in seen.unread.items() if chain_id in settings.chains}
+        self._signatures_left: dict[int, int] = {}
 
     @property
     def seen(self) -> Seen:
@@ -72,20 +78,32 @@ class BroadcastersSource:
         url = below(self._settings.url, path, query)
         return Request("GET" if post is None else "POST", url, self._settings.headers, post, LIMIT_BYTES)
 
-    async def _note(self, messages: Iterable[Message], now: Now) -> None:
-        """Verify and remember. Signatures take time, so others get their turn in between (M6)."""
-        for number, message in enumerate(messages, 1):
-            chain_id = self._topics.get(message.content_topic)
-            if chain_id is not None:
-                self._note_message(chain_id, message, now())
-            if number % _MESSAGES_AT_A_TIME == 0:
-                await asyncio.sleep(0)
+    def _begin_probe(self) -> None:
+        self._signatures_left = dict.fromkeys(self._settings.chains, MOST_SIGNATURES)
 
-    def _note_message(self, chain_id: int, message: Message, at: int) -> None:
-        is_news = partial(self._sightings.is_news, chain_id, at=at)
-        announcement = read_announcement(message.payload, message.sent_at, is_news)
-        if announcement is not None:
-            self._sightings.note(chain_id, announcement, at)
+    async def _note(self, messages: Iterable[Message], now: Now) -> None:
+        """Verify what is news, and remember it. That takes time, so others get their turn in between (M6)."""
+        turns = Turns()
+        claims: list[tuple[int, Claim]] = []
+        for message in messages:
+            chain_id = self._topics.get(message.content_topic)
+            if chain_id is not None and (claim := read_claim(message.payload, message.sent_at)) is not None:
+                claims.append((chain_id, claim))
+            await turns.end_if_over()
+        # Who is known comes before strangers, and news before what they make old. So most need no check at all.
+        claims.sort(key=lambda each: self._precedence(*each), reverse=True)
+        for chain_id, claim in claims:
+            self._note_claim(chain_id, claim, now())
+            await turns.end_if_over()
+
+    def _precedence(self, chain_id: int, claim: Claim) -> tuple[bool, int]:
+        return self._sightings.is_known(chain_id, claim.announcement), claim.announcement.sent_at
+
+    def _note_claim(self, chain_id: int, claim: Claim, at: int) -> None:
+        if self._signatures_left[chain_id] and self._sightings.is_news(chain_id, claim.announcement, at):
+            self._signatures_left[chain_id] -= 1
+            if is_signed(claim):
+                self._sightings.note(chain_id, claim.announcement, at)
 
 
 class StoreBroadcasters(BroadcastersSource):
@@ -102,6 +120,7 @@ class StoreBroadcasters(BroadcastersSource):
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
         read_until = asyncio.get_running_loop().time() + _READING_SHARE * session.timeout_s
         asked_at = now()
+        self._begin_probe()
         async with at_most(session.timeout_s):
             unread, read_bytes = await self._read_page(session, now, self._begin(asked_at))
         self._asked_at[self._chain_id], self._unread[self._chain_id] = asked_at, unread
@@ -173,6 +192,7 @@ class RelayBroadcasters(BroadcastersSource):
         super().__init__("broadcasters", settings, seen)
 
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
+        self._begin_probe()
         async with at_most(session.timeout_s):
             messages, subscribed_now = await self._read(session)
             await self._note(messages, now)
@@ -210,36 +230,43 @@ def broadcasters_sources(
 def parse_page(body: bytes) -> Page:
     """A page of a store's answer, which has a status of its own inside the 200."""
     answer = table(decode(body), "no answer of a store")
-    code = answer.get("statusCode")
+    code = open_value(answer.get("statusCode"))
     if type(code) is not int:
         raise not_understood("no statusCode")
     if code != 200:
         raise ProbeFailed(f"store status {code}" if 0 <= code <= 999 else "store status other than 200")
-    cursor = answer.get("paginationCursor")
+    cursor = open_value(answer.get("paginationCursor"))
     if cursor is not None and (type(cursor) is not str or len(cursor) > _LONGEST_CURSOR):
         raise not_understood("paginationCursor")
-    return Page(_messages(answer.get("messages")), (cursor or None) if answer["messages"] else None)
+    gathered = entries(answer.get("messages"), "no messages")
+    return Page(_messages(gathered), (cursor or None) if gathered else None)
 
 
 def parse_messages(body: bytes) -> tuple[Message, ...]:
     """What a relay has gathered."""
-    return _messages(decode(body))
+    return _messages(entries(decode(body), "no messages"))
 
 
-def _messages(value: Any) -> tuple[Message, ...]:
+def _messages(gathered: list[Any]) -> tuple[Message, ...]:
     """Those that are complete. What strangers put into a message is no fault of the node that passes it on."""
-    gathered = entries(value, "no messages")
     if len(gathered) > MOST_MESSAGES:
         raise not_understood("too many messages")
-    listed = [table(each, "a message") for each in gathered]
+    listed = [table(each, "a message") for each in gathered if len(each) <= _LONGEST_MESSAGE]
     return tuple(filter(None, (_message(each.get("message", each)) for each in listed)))
 
 
 def _message(value: Any) -> Message | None:
-    match value:
-        case {"contentTopic": str(topic), "payload": str(payload), "timestamp": sent_ns} if (
-            type(sent_ns) is int and 0 <= sent_ns < END_AT * _NS_PER_MS
-        ):
+    message = open_value(value)
+    if type(message) is not dict:
+        return None
+    match [_field(message, name) for name in ("contentTopic", "payload", "timestamp")]:
+        case [str(topic), str(payload), sent_ns] if type(sent_ns) is int and 0 <= sent_ns < END_AT * _NS_PER_MS:
             return Message(topic, payload, sent_ns // _NS_PER_MS)
         case _:
             return None
+
+
+def _field(message: dict[str, Raw], name: str) -> Any:
+    """None for one that is longer than any real one."""
+    value = message.get(name)
+    return None if value is None or len(value) > _LONGEST_FIELD else open_value(value)

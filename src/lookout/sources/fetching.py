@@ -16,11 +16,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
+from lookout.sources.connector import Connector
 from lookout.sources.exhaustion import own_fault
 from lookout.sources.failure import HttpCodeFailed, ProbeFailed, not_understood
 from lookout.sources.resolving import ThreadPerLookup
+from lookout.sources.turns import Turns
 
 MIB: Final = 1_048_576
+_PIECE_BYTES: Final = 65_536  # decompressed at a time
 
 # Shorter than the time between two probes of a source: each begins with the name, the certificate and the connection
 # again, as a wallet would, and notices when one of them no longer works. Longer than the time between two readings of a
@@ -55,9 +58,7 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
     Their number is not limited: a source has one request under way, and waiting for a free connection would let hanging
     sources delay others (M6).
     """
-    connector = aiohttp.TCPConnector(
-        limit=0, limit_per_host=0, keepalive_timeout=_KEEPALIVE_S, resolver=ThreadPerLookup()
-    )
+    connector = Connector(limit=0, limit_per_host=0, keepalive_timeout=_KEEPALIVE_S, resolver=ThreadPerLookup())
     async with aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -142,12 +143,30 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
     received = 0
     async for chunk in response.content.iter_any():
         received += len(chunk)
-        body += chunk if unzip is None else unzip.decompress(chunk, limit_bytes + 1 - len(body))
+        if unzip is None:
+            body += chunk
+        else:
+            async for piece in _unzip(unzip, chunk):
+                body += piece
+                if len(body) > limit_bytes:
+                    break
         if max(received, len(body)) > limit_bytes:
             raise ProbeFailed(f"body over {limit_bytes} bytes")
     if unzip is not None and not unzip.eof:
         raise ProbeFailed("body broken off")
     return bytes(body)
+
+
+async def _unzip(unzip: "zlib._Decompress", chunk: bytes) -> AsyncIterator[bytes]:
+    """What the chunk stands for, in pieces: a small one may stand for MiB (M6)."""
+    turns = Turns()
+    while not unzip.eof:
+        piece = unzip.decompress(chunk, _PIECE_BYTES)
+        yield piece
+        if len(piece) < _PIECE_BYTES:
+            return
+        chunk = unzip.unconsumed_tail
+        await turns.end_if_over()
 
 
 def _reason(error: Exception) -> str:

@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 
 from lookout.core.model import Blocks
-from lookout.sources.answers import count, decimal, decode, quantity
+from lookout.sources.answers import count, decimal, decode, open_value, quantity
 from lookout.sources.failure import not_understood
 
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}", re.ASCII)
@@ -21,7 +21,7 @@ def value_at(document: Any, pointer: str) -> Any:
         raise not_understood("the pointer is malformed")
     value = document
     for token in pointer.split("/")[1:]:
-        value = _member(value, token.replace("~1", "/").replace("~0", "~"))
+        value = _member(open_value(value), token.replace("~1", "/").replace("~0", "~"))
     return value
 
 
@@ -36,6 +36,7 @@ def _member(value: Any, name: str) -> Any:
 def _block_number(value: Any) -> int:
     """An integer, a string of digits, or 0x and hexadecimal digits."""
     what = "the block number"
+    value = open_value(value)
     if type(value) is not str:
         return count(value, what)
     return quantity(value, what) if value[:2] in ("0x", "0X") else decimal(value, what)

@@ -58,6 +58,11 @@ class Sightings:
             for announcement in newest.values():
                 yield Sighting(chain_id, announcement)
 
+    def is_known(self, chain_id: int, announcement: Announcement) -> bool:
+        """Whether it says that it is of a broadcaster that is monitored already."""
+        identity = self._identity(chain_id, announcement)
+        return identity in self._newest[chain_id] or bool(identity and self._members_of(chain_id))
+
     def is_news(self, chain_id: int, announcement: Announcement, at: int) -> bool:
         """Whether to note it would change anything. One of the future, or of too long ago, does not."""
         newest = self._newest.get(chain_id)

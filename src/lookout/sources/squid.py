@@ -3,7 +3,7 @@
 from typing import Final
 
 from lookout.core.model import Blocks, Nothing
-from lookout.sources.answers import count, graphql_answer, query, table
+from lookout.sources.answers import count, graphql_answer, open_value, query, table
 
 # The height alone: older servers refuse a query that names the other fields.
 QUERY: Final = query("{ squidStatus { height } }")
@@ -13,7 +13,7 @@ _BEFORE_THE_FIRST_BATCH: Final = -1
 def parse_status(body: bytes) -> Blocks | Nothing:
     """A null status means that the processor never ran, which is no answer; one that has just begun has nothing yet."""
     status = table(graphql_answer(body).get("squidStatus"), "no squidStatus")
-    height = status.get("height")
+    height = open_value(status.get("height"))
     if type(height) is int and height == _BEFORE_THE_FIRST_BATCH:
         return Nothing()
     return Blocks(count(height, "the height"))

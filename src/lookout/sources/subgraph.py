@@ -5,7 +5,7 @@ the row is about how far it is: the answer was understood, its block number is t
 stays at its block, so that its lag says so. To call it unreachable would be wrong.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,7 @@ from lookout.sources.answers import count, decimal, entries, graphql_answer, que
 from lookout.sources.failure import not_understood
 
 META_QUERY: Final = query("{ _meta { block { number } } }")
+_NO_BLOCK: Final = "no latest block of one chain"
 
 
 def parse_meta(body: bytes) -> Blocks:
@@ -30,10 +31,18 @@ def status_query(deployment: str) -> bytes:
 def parse_indexing_status(body: bytes) -> Blocks:
     """The latest block of the one deployment on its one chain; an index node writes numbers as strings."""
     statuses = entries(graphql_answer(body).get("indexingStatuses"), "no indexingStatuses")
-    match statuses:
-        case [{"chains": [{"latestBlock": {"number": number}}]}]:
-            return Blocks(decimal(number, "the block number"))
-        case []:
-            raise not_understood("the index node does not have the deployment")
+    if not statuses:
+        raise not_understood("the index node does not have the deployment")
+    block = table(_only(_only(statuses).get("chains")).get("latestBlock"), _NO_BLOCK)
+    if "number" not in block:
+        raise not_understood(_NO_BLOCK)
+    return Blocks(decimal(block["number"], "the block number"))
+
+
+def _only(value: Any) -> dict[str, Any]:
+    """The table that is alone in a list."""
+    match entries(value, _NO_BLOCK):
+        case [one]:
+            return table(one, _NO_BLOCK)
         case _:
-            raise not_understood("no latest block of one chain")
+            raise not_understood(_NO_BLOCK)

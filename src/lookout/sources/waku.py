@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from lookout.core.model import Check, Found, Peers
 from lookout.settings import Messaging
-from lookout.sources.answers import count, decode, entries, table
+from lookout.sources.answers import count, decode, entries, open_value, table
 from lookout.sources.failure import HttpCodeFailed
 from lookout.sources.fetching import Request, Session, at_most, below, fetch
 from lookout.sources.source import Now
@@ -51,6 +51,7 @@ def parse_known(body: bytes) -> Peers:
 
 def _is_connected(connected: Any) -> bool:
     """Written as the name of a state or as its number, depending on the node's version."""
+    connected = open_value(connected)
     if type(connected) is str:
         return connected == "Connected"
     return count(connected, "whether a peer is connected") == _CONNECTED

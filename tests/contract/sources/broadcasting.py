@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from lookout.sources.announcements import Announcement, is_signed, read_claim
 from tests.builders import NOON
 from tests.contract.sources.recorded import recorded
 
@@ -67,6 +68,12 @@ def payload(
     if identifier is not None:
         fees["identifier"] = identifier
     return base64.b64encode(envelope(broadcaster(number), fees)).decode()
+
+
+def read_announcement(payload: str, sent_at: int) -> Announcement | None:
+    """What is believed of a payload."""
+    claim = read_claim(payload, sent_at)
+    return claim.announcement if claim is not None and is_signed(claim) else None
 
 
 def a_message(

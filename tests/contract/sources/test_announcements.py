@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.sources.addresses import decode_bech32m, viewing_key
-from lookout.sources.announcements import Announcement, Freshness, is_answer, read_announcement
+from lookout.sources.announcements import Announcement, Freshness, is_answer
 from tests.builders import NOON
 from tests.contract.sources.broadcasting import (
     VECTORS,
@@ -17,6 +17,7 @@ from tests.contract.sources.broadcasting import (
     encode_bech32m,
     envelope,
     payload,
+    read_announcement,
 )
 
 FRESHNESS = Freshness(fresh_ms=120_000, expiry_margin_ms=40_000)
@@ -52,22 +53,6 @@ def test_one_flipped_bit_and_it_counts_for_nobody(vector: dict[str, Any], part: 
         flipped = json.dumps({**whole, part: content.hex()}).encode()
         assert read_announcement(encoded(flipped), NOON) is None
         content[position // 8] ^= 1 << position % 8
-
-
-def test_only_news_are_verified_and_forged_ones_still_count_for_nobody() -> None:
-    asked: list[Announcement] = []
-
-    def is_news(announcement: Announcement) -> bool:
-        asked.append(announcement)
-        return announcement.available_wallets == 2
-
-    read = read_announcement(payload(1), NOON, is_news)
-    assert read_announcement(payload(1, wallets=3), NOON, is_news) is None
-    impostor = broadcaster(1)._replace(key=broadcaster(2).key)
-    forged = encoded(envelope(impostor, {"feeExpiration": NOON, "availableWallets": 2}))
-    assert read_announcement(forged, NOON, is_news) is None
-    assert [each.available_wallets for each in asked] == [2, 3, 2]  # it was asked first
-    assert read == asked[0]
 
 
 def test_what_another_key_signed_counts_for_nobody() -> None:

@@ -77,11 +77,6 @@ def sized(content: bytes, *headers: bytes) -> bytes:
         pytest.param(
             dripping(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n1\r\n"), "http", id="chunks that drip"
         ),
-        pytest.param(
-            dripping(b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"),
-            "http",
-            id="being told to go on for ever",
-        ),
     ],
 )
 def test_a_probe_ends_in_time_whatever_the_upstream_does(conversation: Conversation, scheme: str) -> None:

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Blocks, Failed, Indexes, MissingList, Nothing, Peers
-from lookout.sources.announcements import read_announcement
 from lookout.sources.broadcasters import Message, Page
 from lookout.sources.evm import Block
 from lookout.sources.failure import ProbeFailed
 from tests.builders import NOON
-from tests.contract.sources.broadcasting import VECTORS
+from tests.contract.sources.broadcasting import VECTORS, read_announcement
 from tests.contract.sources.recorded import PARSERS, recorded
 
 LONGEST_REASON = 80
