@@ -163,9 +163,9 @@ class AdminPort:
         if self._server is not None and self._thread is not None:
             self._server.shutdown()
             self._thread.join()
-            self._server.server_close()
-            if is_unix(self._wanted):
+            if is_unix(self._wanted):  # while it listens: the next one's file is never taken for ours
                 Path(path_of(self._wanted)).unlink(missing_ok=True)
+            self._server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
@@ -197,9 +197,11 @@ class _Server(ThreadingHTTPServer):
     def get_request(self) -> tuple[Any, Any]:
         try:
             return super().get_request()
-        except OSError:  # no descriptor left, it may be: asking again at once would take all of a processor
+        except (OSError, MemoryError) as error:
+            # No descriptor left, it may be: asking again at once would take all of a processor. Any other error than an
+            # OSError would end the admin port.
             time.sleep(_LOOK_EVERY_S)
-            raise
+            raise OSError from error
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if not self._free.acquire(blocking=False):
@@ -208,7 +210,7 @@ class _Server(ThreadingHTTPServer):
         self.hurry(request)
         try:
             super().process_request(request, client_address)
-        except RuntimeError:  # the system gives no thread
+        except (RuntimeError, MemoryError):  # the system gives no thread
             self._forget(request)
             self.shutdown_request(request)
 

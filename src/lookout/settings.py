@@ -201,6 +201,10 @@ class ServerSettings(Struct, frozen=True):
     store_url: str
     reads_as_writer: bool = False
 
+    @property
+    def store_key(self) -> str:
+        return "store.url" if self.reads_as_writer else "store.read_url"
+
 
 class Settings(Struct, frozen=True):
     """A whole configuration file. A source's table that is left out is a source that is not configured (S14)."""

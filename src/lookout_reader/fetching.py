@@ -125,8 +125,11 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
-        if req.type == "https" and urlsplit(newurl).scheme != "https":
+        scheme = urlsplit(newurl).scheme
+        if req.type == "https" and scheme != "https":
             raise urllib.error.URLError("a redirect from https to something else")
+        if scheme not in ("http", "https"):  # a proxy from the environment would be asked for any
+            raise urllib.error.URLError("a redirect to neither http nor https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

@@ -196,9 +196,12 @@ def a_redirecting_server(location: str, folder: Path | None = None) -> Iterator[
 
 @pytest.mark.clause("C9")
 @pytest.mark.parametrize("scheme", ["ftp", "file", "data", "gopher"])
-def test_no_redirect_leads_to_another_scheme_and_nobody_there_is_asked(scheme: str) -> None:
+def test_no_redirect_leads_to_another_scheme_and_nobody_there_is_asked(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         elsewhere.settimeout(0.2)
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://127.0.0.1:{elsewhere.getsockname()[1]}")
         location = f"{scheme}://127.0.0.1:{elsewhere.getsockname()[1]}/liveness"
         with a_redirecting_server(location) as base:
             refused = fetch_with_urllib(f"{base}/liveness", {}, timeout_s=2)

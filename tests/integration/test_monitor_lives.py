@@ -30,7 +30,7 @@ from lookout.wiring.log import configure_log
 from tests.commands import LOOKOUT, SAID, a_command, lookout, meanwhile, said
 from tests.integration.fast import World, a_config, a_world, run, watched
 from tests.opening import once_free
-from tests.waiting import until
+from tests.waiting import until, until_async
 
 
 class JumpingClock(SystemClock):
@@ -219,7 +219,7 @@ def test_secrets_show_nowhere(tmp_path: Path) -> None:
             (tmp_path / "lookout.toml").write_text(config.replace("[log]\n", '[log]\nlevel = "debug"\n'))
             await world.order("*", "status", code=403)
             environment = os.environ | {"KEY": secret}
-            told = b""
+            told, record = b"", tmp_path / "log.jsonl"
             for command in ("check-config", "probe", "monitor"):
                 process = await asyncio.create_subprocess_exec(
                     *(LOOKOUT, command, "-c", "lookout.toml"),
@@ -229,7 +229,7 @@ def test_secrets_show_nowhere(tmp_path: Path) -> None:
                     stderr=asyncio.subprocess.STDOUT,
                 )
                 if command == "monitor":
-                    await asyncio.sleep(2.5)
+                    await until_async(lambda: record.exists() and b"HTTP 403" in record.read_bytes(), "it is recorded")
                     process.send_signal(signal.SIGTERM)
                 output, _ = await process.communicate()
                 told += output

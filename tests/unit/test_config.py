@@ -338,6 +338,7 @@ services = ["messaging"]
 url = "${PING}"
 [admin]
 monitor = "${ADMIN}"
+hosts = ["${HOST}"]
 [monitor]
 record = "${RECORD}"
 """ + CHAIN.replace("1/a", "1/${KEY}")
@@ -365,12 +366,12 @@ class Looked(Mapping[str, str]):
 def test_of_variables_a_server_looks_up_and_holds_only_those_that_it_uses(tmp_path: Path) -> None:
     path = tmp_path / "lookout.toml"
     path.write_text(OF_A_MONITOR)
-    variables = Looked(READER="r", WRITER="w", KEY="k", TARGET="t", PING="p", ADMIN="a", RECORD="f")
+    variables = Looked(READER="r", WRITER="w", KEY="k", TARGET="t", PING="p", ADMIN="a", HOST="h", RECORD="f")
     assert read_server_config(path, variables) == ServerSettings(
-        "protocol", Server(), Admin("", "127.0.0.1:9465"), Log(), {1: "Ethereum"}, "postgresql://server:r@h/d"
+        "protocol", Server(), Admin("", "127.0.0.1:9465", ("h",)), Log(), {1: "Ethereum"}, "postgresql://server:r@h/d"
     )
-    assert variables.names == {"READER"}
-    assert read_server_config(path, {"READER": "r"}).store_url == "postgresql://server:r@h/d"
+    assert variables.names == {"READER", "HOST"}
+    assert read_server_config(path, {"READER": "r", "HOST": "h"}).store_url == "postgresql://server:r@h/d"
 
 
 def server_problems(folder: Path, text: str, **environment: str) -> list[str]:

@@ -75,3 +75,12 @@ def test_a_policy_that_was_there_stays_and_decides(folder: Path) -> None:
     assert start(folder).wait(20) == 0
     assert said(folder)[:2] == [ASKED, "asked the operator"]
     assert (folder / "policy-rc.d").read_text() == before
+
+
+def test_the_policy_of_an_installation_that_was_killed_does_not_stay_for_good(folder: Path) -> None:
+    program(folder / "apt-get", "kill -9 $PPID")
+    assert start(folder).wait(20) == -signal.SIGKILL
+    assert (folder / "policy-rc.d").exists()
+    program(folder / "apt-get", "exit 0")
+    assert start(folder).wait(20) == 0
+    assert not (folder / "policy-rc.d").exists()

@@ -14,6 +14,7 @@ from lookout.api.openapi import description
 from lookout.api.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
+    NO_CALLER,
     NO_HISTORY,
     NO_LIVE,
     Reply,
@@ -82,8 +83,9 @@ def exchanges() -> Iterator[Exchange]:
                 for if_none_match in (None, "*", '"another"', resource.etag or '"none"'):
                     reply = respond(resources, method, path, if_none_match)
                     yield Exchange(described_path(path), method, described_at, reply)
-    for path in (LIVE, HISTORY):
+    for path in {*map(described_path, LOADED)}:
         for described_at in DESCRIBED_METHODS:
+            yield Exchange(path, described_at.upper(), described_at, NO_CALLER)
             for seconds in (1, 60):
                 yield Exchange(path, described_at.upper(), described_at, too_many_requests(seconds))
     for path in LOADED:

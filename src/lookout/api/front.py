@@ -12,6 +12,7 @@ from lookout.api.responding import respond
 from lookout.clock import Clock
 
 _OWN: Final = "own"  # no path: the operator's own routes count together, as if they were one
+_FILES: Final = "/assets/"  # the page's files alone count each by itself: a single view asks for all of them
 
 
 class Front:
@@ -38,7 +39,8 @@ class Front:
         resources = self.mirror.resources
         reply = None
         if self._limiter is not None and (route != "other" or path in resources):
-            reply = self._refusal(self._limiter, _OWN if route == "other" else path, peer, forwarded)
+            counted = path if route != "other" or path.startswith(_FILES) else _OWN
+            reply = self._refusal(self._limiter, counted, peer, forwarded)
         if reply is None:
             reply = respond(resources, method, path, if_none_match)
         self._counts.count(route, reply.http_code)

@@ -22,7 +22,8 @@ from lookout.clock import Clock
 STALLED_S: Final = 30.0
 _LOOK_EVERY_S: Final = 1.0
 _UNDER_ATTACK_S: Final = 0.1  # who waits to be let in may be behind many that will be closed
-_REST: Final = 20  # times as long as a look took: it never takes more than a twentieth of a core
+_REST: Final = 20  # times as long as a look took: in quiet times it never takes more than a twentieth of a core
+_LONGEST_REST_S: Final = 3.0  # the other processes soon take one that is not heard of for gone
 _AT_ONCE: Final = 100  # connections; then those who ask get their turn
 _TURN_S: Final = 0.001
 
@@ -137,8 +138,9 @@ class Guard:
         while not self._stopped.wait(rest_s):
             began_s = time.thread_time()
             try:
-                at_least_s = _UNDER_ATTACK_S if self.look() else _LOOK_EVERY_S
+                is_crowded = self.look()
             except Exception:  # a bug; the next look may go well
                 log.exception("a look died of a bug", look="the connections")
-                at_least_s = _LOOK_EVERY_S
-            rest_s = max(at_least_s, _REST * (time.thread_time() - began_s))
+                is_crowded = False
+            took_s = time.thread_time() - began_s
+            rest_s = _UNDER_ATTACK_S if is_crowded else min(max(_LOOK_EVERY_S, _REST * took_s), _LONGEST_REST_S)

@@ -16,7 +16,7 @@ from lookout.core.model import LARGEST_METRIC
 from lookout.sources.failure import ProbeFailed, not_understood
 
 # A list of every peer that a node knows, as long as an answer may be, has half as many.
-MOST_VALUES: Final = 50_000
+MOST_VALUES: Final = 30_000
 
 _WHOLE_ANSWER: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | int | float | bool | None)
 _ONE_LEVEL: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | bool | None)

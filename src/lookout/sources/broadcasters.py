@@ -14,7 +14,7 @@ from lookout.core.model import Check, Found, Nothing
 from lookout.settings import Broadcasters
 from lookout.sources.announcements import FUTURE_TOLERANCE_MS, LONGEST_PAYLOAD, Claim, is_signed, read_claim
 from lookout.sources.answers import decode, entries, open_value, table
-from lookout.sources.failure import HttpCodeFailed, OwnFault, ProbeFailed, not_understood
+from lookout.sources.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
 from lookout.sources.fetching import MIB, Request, Session, at_most, below, fetch
 from lookout.sources.sightings import NOTHING_SEEN, Seen, Sightings
 from lookout.sources.source import Now
@@ -27,11 +27,13 @@ MAX_PAGES: Final = 20  # a chain and probe
 # worth the time it takes everybody else: the newest come first, and the next probe goes on.
 LIMIT_BYTES: Final = 3 * MIB
 MOST_BYTES_A_CHAIN: Final = 2 * LIMIT_BYTES
-MOST_MESSAGES: Final = 5_000
-# Signatures to be checked for a chain in a probe: as many as a store has messages on all of its pages, so that among
-# any number of forged ones the true ones are found. Only a node that gives more than it was asked for is not read to
-# its end.
-MOST_SIGNATURES: Final = MAX_PAGES * PAGE_SIZE
+# Strangers choose how long their messages are, but a network passes on none above 150 KB: so many fit in any case.
+SMALL_PAGE_SIZE: Final = 10
+MOST_MESSAGES: Final = 2_000  # in one answer; a relay's cache holds 50 unless its owner says otherwise
+# Signatures to be checked for a chain in a probe: as many as a relay's answer, or all pages of a store, may have
+# messages, so that among any number of forged ones the true ones are found. Only a store that gives more than it was
+# asked for is not read to its end.
+MOST_SIGNATURES: Final = MOST_MESSAGES
 _LONGEST_FIELD: Final = LONGEST_PAYLOAD + 2  # with its quotes
 _LONGEST_MESSAGE: Final = 2 * LONGEST_PAYLOAD
 _LONGEST_CURSOR: Final = 1_000  # it is remembered, and sent in an address; a real one is a hash
@@ -116,11 +118,13 @@ class StoreBroadcasters(BroadcastersSource):
     def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
         (self._chain_id,) = settings.chains
         super().__init__(f"broadcasters {self._chain_id}", settings, seen)
+        self._page_size = PAGE_SIZE
 
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
         read_until = asyncio.get_running_loop().time() + _READING_SHARE * session.timeout_s
         asked_at = now()
         self._begin_probe()
+        self._page_size = PAGE_SIZE
         async with at_most(session.timeout_s):
             unread, read_bytes = await self._read_page(session, now, self._begin(asked_at))
         self._asked_at[self._chain_id], self._unread[self._chain_id] = asked_at, unread
@@ -128,7 +132,15 @@ class StoreBroadcasters(BroadcastersSource):
         with suppress(TimeoutError):
             async with asyncio.timeout_at(read_until):
                 await self._read_older(session, answered_at, read_bytes)
-        return {self.checks[0]: self._sightings.members(self._chain_id, answered_at)}
+        return {self.checks[0]: self._found(answered_at)}
+
+    def _found(self, at: int) -> Found:
+        """Who is silent in what was read, may have announced itself in what is still to be read."""
+        members = self._sightings.members(self._chain_id, at)
+        fresh_from_at = at - round(self._settings.fresh_s * 1000)
+        left = self._unread[self._chain_id]
+        is_read = all(stretch.until_at is not None and stretch.until_at <= fresh_from_at for stretch in left)
+        return members if is_read or members.responding == members.monitored else Nothing()
 
     def _begin(self, at: int) -> Unread:
         """All that is of interest, at first and after a clock was set back: by a clock that was ahead, what was left
@@ -156,12 +168,19 @@ class StoreBroadcasters(BroadcastersSource):
 
     async def _read_page(self, session: Session, now: Now, unread: Unread) -> tuple[Unread, int]:
         """One page of the first stretch: what is left after it, and its bytes."""
-        body = await fetch(session, self._query(unread[0], self._oldest_at(now())))
+        body = await self._fetch_page(session, unread[0], self._oldest_at(now()))
         page = parse_page(body)
         await self._note(page.messages, now)
         # A store may give messages of the future: nothing of it is read by that.
         sent_from_at = None if page.sent_from_at is None else min(page.sent_from_at, now())
         return after_page(unread, sent_from_at, page.cursor), len(body)
+
+    async def _fetch_page(self, session: Session, stretch: Stretch, oldest_at: int) -> bytes:
+        """A page that is too long is asked for again as a small one, and so are those after it."""
+        with suppress(TooLongFailed):
+            return await fetch(session, self._query(stretch, oldest_at))
+        self._page_size = SMALL_PAGE_SIZE
+        return await fetch(session, self._query(stretch, oldest_at))
 
     def _oldest_at(self, at: int) -> int:
         return at - round(self._settings.seen_s * 1000)
@@ -175,7 +194,7 @@ class StoreBroadcasters(BroadcastersSource):
             "pubsubTopic": self._settings.pubsub_topic,
             "contentTopics": topic,
             "startTime": str(since_at * _NS_PER_MS),
-            "pageSize": str(PAGE_SIZE),
+            "pageSize": str(self._page_size),
             "ascending": "false",
         }
         if stretch.cursor is not None:

@@ -34,8 +34,8 @@ class Connection(ResponseHandler, asyncio.BufferedProtocol):
         self._interim = 0
         self._head_bytes = 0
 
-    def get_buffer(self, _sizehint: int) -> bytearray:
-        return self._piece
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return memoryview(self._piece)  # TLS fills it part by part, and a part of a bytearray would be a copy
 
     def buffer_updated(self, nbytes: int) -> None:
         self.data_received(bytes(memoryview(self._piece)[:nbytes]))
@@ -47,6 +47,9 @@ class Connection(ResponseHandler, asyncio.BufferedProtocol):
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
+        if not data:  # aiohttp's own call when a body was read to its end
+            super().data_received(data)
+            return
         if not self._is_asked or self._is_complete():
             self._refuse("bytes that were not asked for")
             return

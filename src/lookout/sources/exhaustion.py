@@ -66,11 +66,12 @@ def _lacking(error: BaseException, can_open: Holds, has_port: Holds) -> Lacking 
         case OSError(errno=errno.EADDRNOTAVAIL):
             # Also what the system says of an address that nothing leads to from here, such as ::1 without IPv6.
             return None if has_port() else "ports"
-        case socket.gaierror() | ssl.SSLError() | OSError(errno=None):
+        case socket.gaierror() | ssl.SSLError():
             # Files were needed for these: the system's list of hosts, a name server's socket, a certificate. If they
-            # could not be opened, there is said to be no such name, or nobody to vouch for the certificate. An error
-            # without a number is of several addresses, which failed in several ways.
+            # could not be opened, there is said to be no such name, or nobody to vouch for the certificate.
             return None if can_open() else "descriptors"
+        case OSError(errno=None):  # of several addresses, which failed in several ways
+            return "descriptors" if not can_open() else "ports" if not has_port() else None
         case OSError():
             return _BY_ERRNO.get(error.errno)
         case _:

@@ -33,6 +33,13 @@ class HttpCodeFailed(ProbeFailed):
         self.http_code = http_code
 
 
+class TooLongFailed(ProbeFailed):
+    """An upstream's answer was longer than it may be."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"body over {limit_bytes} bytes")
+
+
 class WrongChainFailed(ProbeFailed):
     """An endpoint is of another chain than it was configured for."""
 

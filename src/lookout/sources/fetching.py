@@ -18,7 +18,7 @@ from yarl import URL
 
 from lookout.sources.connector import Connector
 from lookout.sources.exhaustion import own_fault
-from lookout.sources.failure import HttpCodeFailed, ProbeFailed, not_understood
+from lookout.sources.failure import HttpCodeFailed, ProbeFailed, TooLongFailed, not_understood
 from lookout.sources.resolving import ThreadPerLookup
 from lookout.sources.turns import Turns
 
@@ -151,7 +151,7 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
                 if len(body) > limit_bytes:
                     break
         if max(received, len(body)) > limit_bytes:
-            raise ProbeFailed(f"body over {limit_bytes} bytes")
+            raise TooLongFailed(limit_bytes)
     if unzip is not None and not unzip.eof:
         raise ProbeFailed("body broken off")
     return bytes(body)

@@ -31,12 +31,16 @@ class Holder(NamedTuple):
 
 
 def other_holders(session: Session) -> list[Holder]:
-    """As long as there is no store, a role that may make one may write to it."""
+    """As long as there is no store, a role that may make one may write to it. So may one that can become the owner by
+    SET ROLE, although it has no right of its own."""
     rows = session.execute(
         "SELECT DISTINCT pid, coalesce(usename, ''), coalesce(usename = session_user, false), coalesce("
-        "has_table_privilege(usesysid, to_regclass('lookout.writer'), 'UPDATE'),"
-        " has_schema_privilege(usesysid, to_regnamespace('lookout'), 'CREATE'),"
-        " has_database_privilege(usesysid, datid, 'CREATE'), false)"
+        "has_table_privilege(usesysid, to_regclass('lookout.writer'), 'UPDATE') OR pg_has_role(usesysid,"
+        " (SELECT relowner FROM pg_class WHERE oid = to_regclass('lookout.writer')), 'MEMBER'),"
+        " has_schema_privilege(usesysid, to_regnamespace('lookout'), 'CREATE') OR pg_has_role(usesysid,"
+        " (SELECT nspowner FROM pg_namespace WHERE oid = to_regnamespace('lookout')), 'MEMBER'),"
+        " has_database_privilege(usesysid, datid, 'CREATE') OR pg_has_role(usesysid,"
+        " (SELECT datdba FROM pg_database WHERE oid = datid), 'MEMBER'), false)"
         " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
         " WHERE granted AND locktype = 'advisory' AND datname = current_database() AND l.database = datid"
         " AND pid <> pg_backend_pid() AND (objsubid = 1 AND classid::bigint << 32 | objid::bigint = %s"

@@ -20,8 +20,8 @@ _OTHER_TABLES: Final = (UndefinedColumn, CannotCoerce, DataError)  # what those 
 class PostgresReader:
     """A server's side, also on a replica or behind a pooler. Neither the server nor the store need be there yet."""
 
-    def __init__(self, url: str) -> None:
-        self._address = Address.of(url)
+    def __init__(self, url: str, key: str = "store.url") -> None:
+        self._address = Address.of(url, key)
         self._patience = Patience()
         self._session: Session | None = None
         self._etags: dict[str, str] | None = None  # None as long as there is no store

@@ -51,16 +51,17 @@ class Address(NamedTuple):
     parameters: Mapping[str, str]
 
     @classmethod
-    def of(cls, url: str) -> Self:
-        """StoreError if libpq would not understand the address; what it says of it may hold the password."""
+    def of(cls, url: str, key: str = "store.url") -> Self:
+        """StoreError if libpq would not understand the address of this key; what it says of it may hold the
+        password."""
         try:
             parameters = {name: str(text) for name, text in conninfo_to_dict(url).items()}
         except psycopg.ProgrammingError:
-            raise StoreError("store.url: not an address that PostgreSQL's clients understand") from None
+            raise StoreError(f"{key}: not an address that PostgreSQL's clients understand") from None
         if any("@" in parameters.get(name, "") for name in ("host", "port", "dbname")):
-            raise StoreError("store.url: write @ as %40, : as %3A, / as %2F and % as %25 in a user or a password")
+            raise StoreError(f"{key}: write @ as %40, : as %3A, / as %2F and % as %25 in a user or a password")
         if not all(port.isdecimal() for port in parameters.get("port", "").split(",") if port):
-            raise StoreError("store.url: the port is not a number")
+            raise StoreError(f"{key}: the port is not a number")
         return cls(parameters)
 
     def __str__(self) -> str:

@@ -48,7 +48,7 @@ def serve(
 
     StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
     """
-    reader_of(settings.store_url, folder).close()
+    reader_of(settings.store_url, folder, settings.store_key).close()
     host, port = check_free("server.listen", settings.server.listen)
     connections = _connections(allow_many_connections())
     clock, workers = SystemClock(), settings.server.workers

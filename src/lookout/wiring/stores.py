@@ -62,13 +62,13 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
 
 
-def reader_of(url: str, folder: Path) -> Reader:
-    """A server's side. The store need not be there yet."""
+def reader_of(url: str, folder: Path, key: str = "store.url") -> Reader:
+    """A server's side, at the address of this key. The store need not be there yet."""
     if path := sqlite_path(url, folder):
         return sqlite.SqliteReader(path)
     from lookout.store.postgres_reader import PostgresReader  # only who uses it pays for loading it
 
-    return PostgresReader(url)
+    return PostgresReader(url, key)
 
 
 def _reach(settings: Settings, folder: Path) -> None:

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lookout.sources.broadcasters import LIMIT_BYTES
+from lookout.sources.answers import MOST_VALUES
+from lookout.sources.broadcasters import LIMIT_BYTES, MOST_MESSAGES
 from lookout.sources.fetching import MIB
 from tests.contract.sources.recorded import PARSERS, recorded
 
@@ -27,6 +28,7 @@ SHAPES: Final[dict[str, bytes]] = {
     "empty tables": b"{}",
     "tables of tables": b'{"message":{"payload":"","contentTopic":"","timestamp":0}}',
     "peers": b'{"connected":1e308}',
+    "messages": b'{"payload":"' + b"A" * 1_200 + b'","contentTopic":"/a","timestamp":1}',
     "chains": b'{"id":1,"block":{"number":1}}',
     "deep lists": b"[" * 400 + b"]" * 400,
     "empty texts": b'""',
@@ -48,12 +50,18 @@ def costly_answers(parser: str, shape: str) -> Iterator[bytes]:
         start, end = json.dumps(replaced(recording, wanted, _PLACE)).encode().split(json.dumps(_PLACE).encode())
         room = limit_of(parser) - len(start) - len(end)
         yield start + listed(shape, room) + end
+        yield start + listed(shape, room, most_of(parser, shape)) + end  # so many that none more would be opened
         yield start + tabled(shape, room) + end
 
 
-def listed(shape: str, size: int) -> bytes:
+def most_of(parser: str, shape: str) -> int:
+    values = 1 + sum(map(SHAPES[shape].count, (b",", b"[", b"{")))
+    return min((MOST_VALUES - 1_000) // values, MOST_MESSAGES if parser in ("store", "relay") else MOST_VALUES)
+
+
+def listed(shape: str, size: int, most: int = LIMIT_BYTES) -> bytes:
     one = SHAPES[shape]
-    return b"[" + b",".join([one] * ((size - 2) // (len(one) + 1))) + b"]"
+    return b"[" + b",".join([one] * min(most, (size - 2) // (len(one) + 1))) + b"]"
 
 
 def tabled(shape: str, size: int) -> bytes:

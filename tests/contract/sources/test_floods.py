@@ -2,15 +2,17 @@
 
 import asyncio
 import base64
+import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from lookout.core.model import Members
+from lookout.core.model import Found, Members, Nothing
 from lookout.sources.announcements import LONGEST_PAYLOAD
-from lookout.sources.broadcasters import MAX_PAGES, MOST_SIGNATURES, PAGE_SIZE
+from lookout.sources.broadcasters import MAX_PAGES, MOST_MESSAGES, MOST_SIGNATURES, PAGE_SIZE, SMALL_PAGE_SIZE
 from lookout.sources.connector import MOST_HEAD_BYTES, MOST_INTERIM, PIECE_BYTES, Connection
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import Request, Session, fetch, open_session
@@ -18,7 +20,7 @@ from lookout.sources.turns import Turns
 from tests.builders import HOUR, MINUTE, NOON, SECOND
 from tests.contract.sources.broadcasting import a_message, a_page, broadcaster, envelope
 from tests.contract.sources.listening import ONE, probes
-from tests.contract.sources.upstreams import Conversation, answering, saying, talking
+from tests.contract.sources.upstreams import Asked, Conversation, Reply, answering, saying, talking
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CONTINUE = b"HTTP/1.1 100 \r\n\r\n"
@@ -188,12 +190,13 @@ def test_others_get_their_turn_when_its_time_is_over_and_not_before() -> None:
 
 @pytest.mark.clause("M6", "S10")
 def test_so_many_signatures_are_checked_of_those_who_are_known_first_and_then_of_the_newest() -> None:
-    """A node that gives more messages than it was asked for, nearly all of them forged."""
+    """A store that gives more messages than it was asked for, nearly all of them forged."""
     forged = {**a_message(99), "payload": forged_payload()}
-    flood = [{**forged, "timestamp": (NOON - SECOND) * 1_000_000}] * (MOST_SIGNATURES + 10)
+    flood = [{**forged, "timestamp": (NOON - SECOND) * 1_000_000}] * (MOST_SIGNATURES * 2 // 3)
     seen = probes(lambda _: (200, a_page(a_message(1, sent_at=NOON - HOUR))), NOON - HOUR)[2]
-    page = a_page(a_message(2, sent_at=NOON - MINUTE), *flood, a_message(1, sent_at=NOON - MINUTE), a_message(3))
-    found, _, seen = probes(lambda _: (200, page), NOON, seen=seen)
+    last = a_page(a_message(2, sent_at=NOON - MINUTE), *flood, a_message(1, sent_at=NOON - MINUTE))
+    pages = iter([a_page(*flood, a_message(3), cursor="0x1"), last])
+    found, _, seen = probes(lambda _: (200, next(pages)), NOON, seen=seen)
     assert found == [{ONE: Members(2, 2)}]
     assert {each.announcement.address for each in seen.sightings} == {broadcaster(n).address for n in (1, 3)}
 
@@ -230,6 +233,59 @@ def test_a_payload_is_not_decoded_if_it_is_longer_than_any_real_one(size: int, f
 
 @pytest.mark.clause("S10")
 def test_announcements_that_change_nothing_need_no_check() -> None:
-    again = [a_message(1, sent_at=NOON - 1 - number) for number in range(MOST_SIGNATURES + 10)]
-    page = a_page(a_message(2, sent_at=NOON - 60 * SECOND), a_message(1), *again)
-    assert probes(lambda _: (200, page), NOON)[0] == [{ONE: Members(2, 2)}]
+    again = [a_message(1, sent_at=NOON - 1 - number) for number in range(MOST_SIGNATURES * 2 // 3)]
+    pages = iter([a_page(a_message(1), *again, cursor="0x1"), a_page(*again, a_message(2, sent_at=NOON - MINUTE))])
+    assert probes(lambda _: (200, next(pages)), NOON)[0] == [{ONE: Members(2, 2)}]
+
+
+@pytest.mark.clause("S10")
+def test_of_a_relay_every_signature_is_checked_so_that_forged_ones_hide_nobody() -> None:
+    """Anybody may name the address of somebody who is known."""
+    impostor = broadcaster(1)._replace(key=broadcaster(98).key)
+    payload = base64.b64encode(envelope(impostor, {"feeExpiration": NOON + HOUR, "availableWallets": 1})).decode()
+    forged = {**a_message(1, sent_at=NOON + SECOND), "payload": payload}
+    true = [a_message(1, sent_at=NOON), a_message(2, sent_at=NOON)]
+    before = [a_message(n, sent_at=NOON - 5 * MINUTE) for n in (1, 2)]
+    caches = iter([before, true + [forged] * (MOST_MESSAGES - len(true))])
+    found, _, _ = probes(lambda _: (200, json.dumps(next(caches)).encode()), NOON - 5 * MINUTE, NOON, via="relay")
+    assert found[1] == {ONE: Members(2, 2)}
+
+
+@pytest.mark.clause("S10", "M9")
+@pytest.mark.parametrize(
+    ("strangers", "size"),
+    [
+        pytest.param(99, 32_000, id="many long ones"),
+        pytest.param(23, 140_000, id="some as long as a network passes on"),
+    ],
+)
+def test_long_messages_of_strangers_fail_no_store(strangers: int, size: int) -> None:
+    """Strangers choose how long a page is: one that is too long is asked for again as a small one."""
+    messages = [{**a_message(99), "payload": "A" * size}] * strangers
+    messages.insert(5, a_message(1))
+    asked_for: list[int] = []
+
+    def answer(asked: Asked) -> Reply:
+        query = parse_qs(urlsplit(asked.target).query)
+        size, start = int(query["pageSize"][0]), int(query.get("cursor", ["0"])[0])
+        asked_for.append(size)
+        end = start + size
+        return 200, a_page(*messages[start:end], cursor=str(end) if end < len(messages) else None)
+
+    assert probes(answer, NOON)[0] == [{ONE: Members(1, 1)}]
+    assert asked_for[:3] == [PAGE_SIZE, SMALL_PAGE_SIZE, SMALL_PAGE_SIZE]
+
+
+@pytest.mark.clause("S10")
+@pytest.mark.parametrize(
+    ("oldest_at", "found"),
+    [
+        pytest.param(NOON - MINUTE, Nothing(), id="the fresh ones were not all read"),
+        pytest.param(NOON - 2 * MINUTE, Members(1, 2), id="all that is not read is too old to count"),
+    ],
+)
+def test_who_may_have_announced_itself_in_what_was_not_read_is_not_called_silent(oldest_at: int, found: Found) -> None:
+    seen = probes(lambda _: (200, a_page(*(a_message(n, sent_at=NOON - HOUR) for n in (1, 2)))), NOON - HOUR)[2]
+    page = a_page(a_message(1), {**a_message(99, sent_at=oldest_at), "payload": forged_payload()}, cursor="0x1")
+    answers = iter([(200, page)])
+    assert probes(lambda _: next(answers, (500, b"")), NOON, seen=seen)[0] == [{ONE: found}]

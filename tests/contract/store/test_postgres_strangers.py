@@ -95,6 +95,21 @@ def test_a_role_that_may_only_read_keeps_no_monitor_out(
         open_writer(url)
 
 
+@pytest.mark.clause("M7")
+@pytest.mark.usefixtures("made")
+def test_a_monitor_whose_right_to_write_comes_by_set_role_is_one(
+    server: Postgres, database: str, roles: Roles, opened: Opened
+) -> None:
+    """It has no right of its own, but becomes the owner with each session."""
+    first, second = (f"{database}_{name}" for name in ("first", "second"))
+    for role in (first, second):
+        server.ask(database, f"CREATE ROLE {role} LOGIN NOINHERIT IN ROLE {roles.monitor}")
+        server.ask(database, f"ALTER ROLE {role} SET role = {roles.monitor}")
+    opened(once_free(lambda: open_writer(server.url(database, first))))
+    with pytest.raises(StoreBusyError):
+        open_writer(server.url(database, second))
+
+
 @pytest.mark.parametrize("is_there", [True, False], ids=["of a store", "of a store that is to be made"])
 def test_of_many_monitors_that_start_at_once_while_a_reader_holds_the_lock_one_is_let_in(
     is_there: bool, server: Postgres, database: str, roles: Roles, request: pytest.FixtureRequest, opened: Opened

@@ -18,7 +18,7 @@ from lookout.api.front import Front
 from lookout.api.instruments import Instruments
 from lookout.api.limiting import Limiter
 from lookout.api.mirror import Mirror
-from lookout.api.site import site, status_page
+from lookout.api.site import assets, site, status_page
 from tests.builders import NOON, SECOND
 from tests.unit.api.fakes import FakeReader, SetClock
 
@@ -177,7 +177,8 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
 def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
-    mirror = Mirror(store, clock, "protocol", 300_000, site("protocol"), lambda body: status_page(body or b""))
+    own = site("protocol") | assets({f"/assets/{name}.js": ("text/javascript", b"") for name in "ab"})
+    mirror = Mirror(store, clock, "protocol", 300_000, own, lambda body: status_page(body or b""))
     front = Front(mirror, Callers(()), Limiter(3, 60_000), counts.own(), clock)
     front.look()
 
@@ -190,7 +191,9 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     assert ask("GET", "/nowhere") == 404
     assert ask("GET", "/", "2.2.2.2:5") == 200
     assert [ask("GET", mirror.paths[0]) for _ in range(4)] == [200, 200, 200, 429], "an endpoint counts for itself"
-    assert counts.summary(clock.elapsed).requests["other", 429] == 2
+    assert [ask("GET", "/assets/a.js") for _ in range(4)] == [200, 200, 200, 429], "and so does a file of the page"
+    assert ask("GET", "/assets/b.js") == 200
+    assert counts.summary(clock.elapsed).requests["other", 429] == 3
 
 
 def test_the_store_errors_of_a_front_are_told_once_each() -> None:
