@@ -68,7 +68,9 @@ def test_a_world_is_the_same_each_time_and_everywhere() -> None:
         (Parts(publisher=planted.ForgetsWhatFailed), ("write-fails", "crash"), "RemembersAll"),
         (Parts(publisher=planted.StartsByItsOwnClock), ("crash",), "OneWriter"),
         (Parts(publisher=planted.NoticesNoJump), ("clock",), "RowsFollow"),
-        (Parts(publisher=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads"),
+        pytest.param(
+            Parts(publisher=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads", marks=pytest.mark.long
+        ),
         (Parts(publisher=planted.PublishesTwice), ("write-slow",), "PublishesOnTime"),
         (Parts(publisher=planted.StopsWhenOvertaken), ("session-lost",), "EndsOnlyWhenAsked"),
         (Parts(publisher=planted.DoesNotReload), ("reload",), "GoesByThePlan"),
@@ -78,7 +80,12 @@ def test_a_world_is_the_same_each_time_and_everywhere() -> None:
         (Parts(alerts=planted.KeepsWhoLeft), ("reload",), "TellsWhatIsDue"),
         (Parts(alerts=planted.TriesOnce), ("send-fails",), "NoneIsLost"),
         (Parts(alerts=planted.WaitsTooLong), ("send-fails",), "NoneIsLost"),
-        (Parts(alerts=planted.ForgetsWhatWasAccepted), ("send-hangs", "stop"), "NoneComesTwice"),
+        pytest.param(
+            Parts(alerts=planted.ForgetsWhatWasAccepted),
+            ("send-hangs", "stop"),
+            "NoneComesTwice",
+            marks=pytest.mark.long,
+        ),
         (Parts(alerts=planted.SendsAgain), (), "NoneComesTwice"),
         (Parts(alerts=planted.SendsAtOnce), ("write-slow",), "StoredBeforeSent"),
         (Parts(alerts=planted.SendsWithoutTheStore), ("send-hangs",), "StoredBeforeSent"),

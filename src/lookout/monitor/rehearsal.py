@@ -93,10 +93,12 @@ def rehearse(
     *,
     listeners: Listeners = NOBODY,
     gather_ms: int = GATHER_MS,
+    state: State | None = None,
 ) -> Ledger:
-    """Run the monitor through one life after the other, each resuming from what the one before it stored (M7)."""
-    stored: bytes | None = None
-    ledger = Ledger(plan)
+    """Run the monitor through one life after the other, each resuming from what the one before it stored (M7); the
+    first from ``state``."""
+    stored = None if state is None else msgspec.json.encode(state)
+    ledger = Ledger(plan, state)
     for life in lives:
         ledger = Ledger(plan, None if stored is None else msgspec.json.decode(stored, type=State))
         run = _Run(plan, world, life, ledger, chance, listeners, gather_ms)

@@ -8,11 +8,13 @@ from random import Random
 from typing import Final, NamedTuple
 
 import aiohttp
+from msgspec.structs import replace
 
 from lookout.clock import SystemClock
 from lookout.config import read_config
 from lookout.core.history import DAY_MS
 from lookout.core.pieces import encode_changes
+from lookout.core.plan import Plan
 from lookout.core.wire import paths
 from lookout.host_port import host_and_port
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
@@ -28,6 +30,12 @@ from lookout.wiring.listening import a_free_port
 from lookout.wiring.together import monitor_and_serve
 
 _LOOK_EVERY_S: Final = 0.1
+_RECENT_MS: Final = 2 * 3_600_000  # lived through as it is; a chain's pace is that of the last hour
+_TIMES_SLOWER: Final = 5  # so that there are still two probes in a bucket
+_SLOWED: Final = (
+    *("recheck_ms", "jitter_ms", "backoff_cap_ms", "heartbeat_ms"),
+    *("row_lifetime_ms", "head_max_age_ms", "ppoi_behind_ms"),
+)
 
 
 class Demo(NamedTuple):
@@ -48,17 +56,22 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
     config.write_text(_config(listen, f"http://{upstreams}"))
     settings = read_config(config)
     past_ms = settings.history.retention_days * DAY_MS
-    ledger = rehearse(
-        settings.plan(),
-        world,
-        [Life(now - past_ms, now)],
-        Random(seed),  # noqa: S311  the demo's luck
-        listeners=Listeners(progress=lambda at: progress(1 - (now - at) / past_ms)),
-    )
+    plan, chance = settings.plan(), Random(seed)  # noqa: S311  the demo's luck
+    listeners = Listeners(progress=lambda at: progress(1 - (now - at) / past_ms))
+    long_ago = [Life(now - past_ms, now - _RECENT_MS)]
+    state = rehearse(_asking_seldom(plan), world, long_ago, chance, listeners=listeners).state()
+    ledger = rehearse(plan, world, [Life(now - _RECENT_MS, now)], chance, listeners=listeners, state=state)
     with closing(open_writer(folder / "lookout.db")) as writer:
         writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
     progress(1)
     return Demo(settings, world, upstreams)
+
+
+def _asking_seldom(plan: Plan) -> Plan:
+    """The same in slow motion: to live through a fortnight of 30 seconds each would take a minute."""
+    limits, span = plan.limits, plan.span
+    slower = {name: _TIMES_SLOWER * getattr(limits, name) for name in _SLOWED}
+    return replace(plan, limits=replace(limits, **slower), span=replace(span, hold_ms=_TIMES_SLOWER * span.hold_ms))
 
 
 async def live_on(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
