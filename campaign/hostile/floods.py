@@ -1,7 +1,7 @@
 """Floods from upstreams: costly answers, interim responses, forged announcements. Nobody else waits for them.
 
-A case is the name of a flood. For each, the longest stall of the event loop, the growth of memory and the latest probe
-are part of what is reported if one of them is too much.
+A case is the name of a flood. The longest stall of the event loop, the growth of memory and the latest probe are
+measured for each, and the worst of all are reported.
 """
 
 import asyncio
@@ -11,13 +11,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from campaign.hostile.fuzzing import Judge, Kind, Verdict
 from lookout.core.model import Check, Failed, Found
 from lookout.settings import Broadcasters
 from lookout.sources.broadcasters import PAGE_SIZE, StoreBroadcasters
-from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import Request, fetch, open_session
 from lookout.sources.source import OneRequest, Source, observe
 from tests.builders import NOON
@@ -74,8 +73,32 @@ def _source(name: str, url: str) -> Source:
     return OneRequest(name, (_CHECK,), Request("GET", url, limit_bytes=limit_of(parser)), found)
 
 
-async def _flooded(name: str) -> str:
-    """What was wrong while several upstreams did this, if anything."""
+class _Figures(NamedTuple):
+    """What was measured while several upstreams did something."""
+
+    stall_s: float = 0
+    grown_kb: int = 0
+    latest_s: float = 0
+    honest_failed: bool = False
+
+    def __str__(self) -> str:
+        return (
+            f"the loop stalled for {self.stall_s * 1000:.0f} ms, {self.grown_kb} kB more,"
+            f" the latest probe after {self.latest_s:.1f} s, an honest upstream"
+            f" {'failed' if self.honest_failed else 'answered'}"
+        )
+
+    @property
+    def is_too_much(self) -> bool:
+        return (
+            self.honest_failed
+            or self.stall_s > _MOST_STALL_S * _AT_ONCE
+            or self.latest_s > _PROBE_S + _LATE_S
+            or self.grown_kb > _MOST_KB
+        )
+
+
+async def _flooded(name: str) -> _Figures:
     longest_s = 0.0
 
     async def tick() -> None:
@@ -100,23 +123,15 @@ async def _flooded(name: str) -> str:
         with suppress(asyncio.CancelledError):
             await ticking
     grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb
-    is_wrong = (
-        isinstance(answer, ProbeFailed)
-        or longest_s > _MOST_STALL_S * _AT_ONCE
-        or latest_s > _PROBE_S + _LATE_S
-        or grown_kb > _MOST_KB
-    )
-    told = (
-        f"the loop stalled for {longest_s * 1000:.0f} ms, {grown_kb} kB more, the latest probe after {latest_s:.1f} s"
-    )
-    return f"{name}: {told}, an honest upstream gave {answer!r}" if is_wrong else ""
+    return _Figures(longest_s, grown_kb, latest_s, isinstance(answer, BaseException))
 
 
-def judged(case: bytes) -> Verdict:
+def _judged(case: bytes) -> tuple[Verdict, _Figures]:
     name = case.decode("latin-1")
     if name not in _names():
-        return Verdict("no flood")
-    return Verdict(name, asyncio.run(_flooded(name)))
+        return Verdict("no flood"), _Figures()
+    figures = asyncio.run(_flooded(name))
+    return Verdict(name, f"{name}: {figures}" if figures.is_too_much else ""), figures
 
 
 def _changed(chance: Random, _case: bytes, _other: bytes) -> bytes:
@@ -125,10 +140,15 @@ def _changed(chance: Random, _case: bytes, _other: bytes) -> bytes:
 
 @contextmanager
 def _judging() -> Iterator[Judge]:
-    def each(cases: Sequence[bytes]) -> list[Verdict]:
-        return [judged(case) for case in cases]
+    worst = _Figures()
 
-    yield Judge(each)
+    def each(cases: Sequence[bytes]) -> list[Verdict]:
+        nonlocal worst
+        found = [_judged(case) for case in cases]
+        worst = _Figures(*map(max, zip(worst, *(figures for _, figures in found), strict=True)))
+        return [verdict for verdict, _ in found]
+
+    yield Judge(each, figures=lambda: f"at worst {worst}")
 
 
 def _seeds() -> list[bytes]:

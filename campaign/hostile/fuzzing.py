@@ -28,6 +28,8 @@ class Judge(NamedTuple):
     each: Callable[[Sequence[bytes]], list[Verdict]]
     afterwards: Callable[[], list[str]] = list
     """What can only be told of all cases together: problems, in words."""
+    figures: Callable[[], str] = str
+    """The worst that was measured, in words."""
 
 
 class Kind(NamedTuple):
@@ -91,6 +93,8 @@ def fuzz(
                 told = time.monotonic()
                 tell(f"{name}, seed {seed}: {tried:,} cases, {len(seen):,} outcomes")
         failures += judge.afterwards()
+        if figures := judge.figures():
+            tell(f"{name}: {figures}")
     return Tried(tried, len(seen), tuple(failures))
 
 

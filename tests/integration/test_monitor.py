@@ -177,7 +177,10 @@ def lived_through(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 
 
 @pytest.mark.clause("M3", "M6", "M8", "S1", "S2")
-@pytest.mark.parametrize("fault", ["refuse", "hang", "drip", "endless", "garbage", "html", "status", "rate-limit"])
+@pytest.mark.parametrize(
+    "fault",
+    ["refuse", "hang", "drip", "endless", "interim", "numbers", "garbage", "html", "status", "rate-limit"],
+)
 def test_sources_that_fail_are_unreachable_each_by_itself(
     fault: str, lived_through: Callable[[Scenario], None]
 ) -> None:

@@ -1,7 +1,9 @@
 """What every fault does to the simulated upstreams, over real sockets."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -87,6 +89,30 @@ def test_a_dripping_upstream_gives_a_byte_a_second() -> None:
             assert 1.8 < time.monotonic() - started_s < 4
             assert response.content_length is not None
             response.close()
+
+    simulate(scene)
+
+
+def test_interim_responses_go_on_and_no_answer_comes() -> None:
+    async def scene(client: Client) -> None:
+        await client.order("json/1", "interim")
+        at = urlsplit(client.url("/json/1"))
+        reader, writer = await asyncio.open_connection(at.hostname, at.port)
+        writer.write(b"GET /json/1 HTTP/1.1\r\nHost: a\r\n\r\n")
+        received = await reader.readexactly(500_000)
+        writer.transport.abort()
+        assert set(received.split(b"\r\n\r\n")[:-1]) == {b"HTTP/1.1 103 Early Hints"}
+
+    simulate(scene)
+
+
+def test_numbers_that_take_long_to_convert_fit_the_limits_of_an_answer() -> None:
+    async def scene(client: Client) -> None:
+        await client.order("json/1", "numbers")
+        answer = await client.get("/json/1")
+        assert answer.http_code == 200
+        assert 1_000_000 < len(answer.body) < 1_048_576
+        assert answer.body.count(b"1e308") > 150_000
 
     simulate(scene)
 

@@ -59,6 +59,8 @@ WAYS: Final[Mapping[str, Way]] = {
     "hang": Way("the request is accepted and never answered", _SPEAKERS),
     "drip": Way("the right answer, one byte a second", _SPEAKERS),
     "endless": Way("a JSON body that never ends", _SPEAKERS),
+    "interim": Way("interim responses (103) without an end, and no answer", _SPEAKERS),
+    "numbers": Way("a JSON list of numbers that take long to convert, a MiB of them", _SPEAKERS),
     "garbage": Way("random bytes that claim to be JSON", _SPEAKERS),
     "html": Way("200 with a web page", _SPEAKERS),
     "status": Way("an HTTP error", _SPEAKERS, Parameter("code", 500, 300, 599)),

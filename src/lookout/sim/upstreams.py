@@ -30,7 +30,10 @@ _FAILURES: Final = (
 )
 # The other faults are told in answers that are well formed.
 _OF_THE_WIRE: Final = frozenset(
-    {"refuse", "hang", "drip", "late", "slow-pages", "endless", "garbage", "html", "status", "rate-limit"}
+    {
+        *("refuse", "hang", "drip", "late", "slow-pages", "endless", "interim", "numbers"),
+        *("garbage", "html", "status", "rate-limit"),
+    }
 )
 _WITHOUT_BLOCKS_MS: Final = 60_000  # an indexer that is built again
 _REBUILT_MS: Final = 86_400_000  # how much of its chain it has to take in

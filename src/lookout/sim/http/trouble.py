@@ -19,6 +19,8 @@ _MOST_HELD: Final = 256
 _LONGEST_S: Final = 600.0
 _DRIP_S: Final = 1.0
 _CHUNK: Final = b"0" * 65_536
+_INTERIM: Final = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 2_000
+_NUMBERS: Final = b"[" + b"1e308," * 170_000 + b"1e308]"
 _BETWEEN_CHUNKS_S: Final = 0.002
 _GARBAGE_BYTES: Final = 512
 _SPEAK_JSON_RPC: Final = ("rpc", "ppoi")
@@ -76,6 +78,18 @@ class Holding:
                             await response.write(_CHUNK)
         return reset(request)
 
+    async def announce(self, request: web.Request) -> web.StreamResponse:
+        """Say without an end that there will be an answer."""
+        transport = request.transport
+        with self._place() as free, suppress(TimeoutError):
+            async with asyncio.timeout(self._longest_s):
+                while free and transport is not None and not transport.is_closing():
+                    if not transport.get_write_buffer_size():
+                        transport.write(_INTERIM)
+                    if await self._stopped_within(_BETWEEN_CHUNKS_S):
+                        break
+        return reset(request)
+
     @contextmanager
     def _place(self) -> Iterator[bool]:
         """Whether there is room for one more; it is taken meanwhile."""
@@ -100,6 +114,10 @@ async def misbehave(request: web.Request, family: str, fault: Fault, holding: Ho
             return await holding.hang(request)
         case Fault("endless"):
             return await holding.pour(request)
+        case Fault("interim"):
+            return await holding.announce(request)
+        case Fault("numbers"):
+            return respond(Reply(_NUMBERS))
         case Fault("garbage"):
             return respond(
                 Reply(b"\xff" + random.Random(request.path).randbytes(_GARBAGE_BYTES))
