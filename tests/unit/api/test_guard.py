@@ -1,5 +1,6 @@
 """Which connections are closed so that others are let in: real ones on loopback, on a clock that is set."""
 
+import os
 import socket
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -167,6 +168,17 @@ def test_connections_over_ipv6_are_counted_too(opened: ExitStack) -> None:
     assert is_ended(second)
 
 
+def with_number(connection: socket.socket, number: int) -> socket.socket:
+    """The same connection under another file's number, which is free."""
+    before = connection.detach()
+    if before != number:
+        os.dup2(before, number)
+        os.close(before)
+    moved = socket.socket(fileno=number)
+    moved.setblocking(False)
+    return moved
+
+
 def test_a_number_that_another_connection_has_now_is_another_connection(opened: ExitStack) -> None:
     place = Place(opened)
     _, server = place.connect()
@@ -174,8 +186,7 @@ def test_a_number_that_another_connection_has_now_is_another_connection(opened: 
     number = server.fileno()
     place.knock()
     server.close()
-    next_server = place.accept()
-    assert next_server.fileno() == number
+    next_server = opened.enter_context(with_number(place.accept(), number))
     place.look_after(STALLED_MS)
     assert not is_ended(next_server)
     assert place.closed() == {"stalled": 0, "crowded": 0}
