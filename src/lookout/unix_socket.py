@@ -15,7 +15,7 @@ def is_unix(address: str) -> bool:
 
 
 def resolve(address: str, folder: Path) -> str:
-    """The same, with a path that holds wherever one is. Any other address is as it was."""
+    """The address with an absolute path; one that is not ``unix:`` is returned unchanged."""
     return f"{PREFIX}{folder.absolute() / path_of(address)}" if is_unix(address) else address
 
 

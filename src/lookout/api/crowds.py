@@ -48,12 +48,12 @@ class OwnCrowds:
         self._key = key
 
     def name(self, network: bytes) -> int:
-        """By what a caller's network is known here."""
+        """The keyed hash under which a network is listed."""
         return int.from_bytes(blake2b(network, digest_size=_CELL_BYTES, key=self._key).digest(), "little")
 
     def excess(self, connections: Counter[int], most: int, now_ms: int) -> dict[int, int]:
-        """How many of this process's connections are to be closed, so that no network has more than ``most`` in all
-        processes. Both sides are by the networks' names."""
+        """How many of this process's connections are to be closed, by the hash of their network, so that after some
+        looks none has more than ``most`` in all processes. The others are listed for the other processes."""
         with self._memory.locked(self._lock):
             elsewhere = self._elsewhere(now_ms)
             too_many = {
@@ -80,7 +80,7 @@ class OwnCrowds:
 
 
 def share_of_excess(own: int, all_of_them: int, most: int) -> int:
-    """How many of its own connections of one network a process closes. Whichever process looks first, each gives up as
-    large a part of its own, and ``most`` are left."""
+    """How many of its own connections of one network a process closes: as large a part as all have to give up. The
+    looks of all processes, one after the other, come down to ``most`` and never below it."""
     too_many = max(0, all_of_them - most)
     return -(-too_many * own // all_of_them) if too_many else 0

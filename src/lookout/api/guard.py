@@ -22,7 +22,7 @@ from lookout.clock import Clock
 STALLED_S: Final = 30.0
 _LOOK_EVERY_S: Final = 1.0
 _UNDER_ATTACK_S: Final = 0.1  # who waits to be let in may be behind many that will be closed
-_REST: Final = 20  # times as long as a look took: in quiet times it never takes more than a twentieth of a core
+_REST: Final = 20  # times as long as a look took: up to some thousand connections, not more than a twentieth of a core
 _LONGEST_REST_S: Final = 3.0  # the other processes soon take one that is not heard of for gone
 _AT_ONCE: Final = 100  # connections; then those who ask get their turn
 _TURN_S: Final = 0.001
@@ -50,7 +50,7 @@ class _Connection:
 
 
 class Guard:
-    """Looks at the connections of this process once a second, from ``start`` to ``stop``."""
+    """Looks at the connections of this process about once a second, from ``start`` to ``stop``."""
 
     def __init__(self, allowed: Allowed, callers: Callers, counts: OwnCounts, clock: Clock) -> None:
         self._allowed = allowed

@@ -27,8 +27,8 @@ _HEX: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}", re.ASCII)
 
 
 def decode(body: bytes) -> Any:
-    """Any JSON value, opened as by ``open_value``; NaN and the like are not JSON."""
-    # At least as many as there are, for every value but the first comes after one of these.
+    """Any JSON value, of which what is inside a table or a list is still to be opened. NaN is not JSON."""
+    # As many as there are, or more: every value but the first comes after one of these.
     if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
         raise not_understood("too many values")
     return _decode(_WHOLE_ANSWER, body)
@@ -37,7 +37,7 @@ def decode(body: bytes) -> Any:
 def open_value(value: Any) -> Any:
     """The value, of which what is inside a table or a list is still to be opened.
 
-    A number that is not a whole one, or longer than any that is asked for, is not a number to anybody here.
+    A fraction, or a whole number of more than 20 digits, becomes NaN, which nobody here takes for a number.
     """
     if type(value) is not Raw:
         return value

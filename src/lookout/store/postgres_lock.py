@@ -31,8 +31,8 @@ class Holder(NamedTuple):
 
 
 def other_holders(session: Session) -> list[Holder]:
-    """As long as there is no store, a role that may make one may write to it. So may one that can become the owner by
-    SET ROLE, although it has no right of its own."""
+    """All other sessions that hold a lock of the monitors', and whether their role may write to the store: before there
+    is one, whether it may make one. A role that can become the owner by SET ROLE may write."""
     rows = session.execute(
         "SELECT DISTINCT pid, coalesce(usename, ''), coalesce(usename = session_user, false), coalesce("
         "has_table_privilege(usesysid, to_regclass('lookout.writer'), 'UPDATE') OR pg_has_role(usesysid,"
@@ -63,8 +63,8 @@ def take_another_lock(session: Session) -> None:
 
 
 def end_stuck_holders(session: Session, holders: Iterable[Holder]) -> None:
-    """No timeout ends the session of one that was frozen while it received an answer, nor, before PostgreSQL 17, while
-    it sent a statement."""
+    """End those of our own role that have been silent for long. No timeout ends the session of one that was frozen
+    while it received an answer, nor, before PostgreSQL 17, while it sent a statement."""
     session.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY(%s) AND usename = session_user"
         " AND state_change < clock_timestamp() - make_interval(secs => %s)",

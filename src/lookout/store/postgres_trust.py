@@ -50,7 +50,7 @@ def refuse_other_kinds(session: Session, address: Address, tables: Collection[st
     found = session.execute(_OTHER_KINDS, (list(tables),)).fetchone()
     if found is not None:
         what, is_hidden = found
-        why = "shows its rows by row security" if is_hidden else "is no ordinary table"
+        why = "hides rows by row security" if is_hidden else "is no ordinary table"
         raise StoreError(f"{address}: {what} {why}, so Lookout does not use it; drop it, or use another database")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import uvloop
 
 _PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
-WRONG_USE: Final = 2  # the exit code for what only another command line or configuration can mend
+WRONG_USE: Final = 2  # the exit code for what only another command line or configuration can put right
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
 _MANY_FILES: Final = 1_000_000

@@ -60,7 +60,7 @@ def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, co
     live_path, history_path = paths(settings.protocol)
     names = Names(settings.protocol, settings.chains)
     mirror = Mirror(
-        reader_of(settings.store_url, folder),
+        reader_of(settings.store_url, folder, settings.store_key),
         clock,
         settings.protocol,
         round(settings.server.history_unreadable_s * 1000),

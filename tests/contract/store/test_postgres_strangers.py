@@ -290,7 +290,7 @@ ATTACHED: Final = {
     "an index": ("CREATE INDEX i ON lookout.pieces ({mallory}.called(name))", USES % "index lookout.i"),
     "row security": (
         "ALTER TABLE lookout.pieces ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
-        "table lookout.pieces shows its rows by row security, so Lookout does not use it; drop it, or use another",
+        "table lookout.pieces hides rows by row security, so Lookout does not use it; drop it, or use another",
     ),
     "a table that inherits": (
         "CREATE TABLE {mallory}.child () INHERITS (lookout.pieces)",
