@@ -75,9 +75,10 @@ class Judge:
         ]
 
     def clock_goes_back(self) -> None:
-        """Every place may tell of an earlier instant once."""
+        """Every place may tell of an earlier instant once. The buckets that were jumped over are not recorded yet."""
         with self._lock:
             self._may_go_back = set(self._last)
+            self._buckets = {bucket: shown for bucket, shown in self._buckets.items() if shown != "-"}
 
     def take(self, place: str, path: str, asked_with: str | None, answer: Answer) -> str | None:
         """Judge an answer to a request with this If-None-Match; the ETag to ask with the next time."""

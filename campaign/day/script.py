@@ -117,7 +117,7 @@ class Script:
         self.stage.until(lambda: self.stage.stands_by(self.stage.standby()), "the other monitor stands by")
 
     def set_clock(self, offset_s: int) -> None:
-        """Let it jump: to a new life, or back into the past, where nothing is recorded."""
+        """Let it jump, to a new life. Back in the past, the buckets that were jumped over are lived through (H16)."""
         wall, lives = self.stage.wall, self.diary.lives
         lives[-1].until_at = wall.now()
         if offset_s == 0:
@@ -125,8 +125,7 @@ class Script:
         wall.set(offset_s)
         at = wall.now()
         took_s = self.until_all_is_well(at, "rows are right again after the clock was set")
-        if offset_s:
-            lives.append(Life(at, wall.now()))
+        lives.append(Life(at, wall.now()))
         self.tell(f"the clock was set: rows are right again after {took_s:.1f} s")
 
     def compare_histories(self) -> None:
