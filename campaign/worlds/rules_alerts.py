@@ -147,10 +147,10 @@ class NoneIsLost(_AboutMessages):
             self._in_trouble_ms[life.serial] = scene.ms
         for message in scene.waiting.values():
             key = life.serial, message.target
-            if scene.active("send-hangs", message.target) or scene.active("no-thread", message.target):
-                self._quiet_ms[key] = scene.ms
+            hindered_ms = max(scene.last_active_ms(kind, message.target) for kind in ("send-hangs", "no-thread"))
+            self._quiet_ms[key] = max(self._quiet_ms.get(key, 0), hindered_ms)
             wait_ms = min(_FIRST_WAIT_MS * 2 ** min(self._refusals[key], 10), _LONGEST_WAIT_MS)
-            since_ms = (self._quiet_ms.get(key, 0), self._in_trouble_ms[life.serial], self._came_ms[message])
+            since_ms = (self._quiet_ms[key], self._in_trouble_ms[life.serial], self._came_ms[message])
             idle_ms = scene.ms - max(since_ms)
             if idle_ms > wait_ms + _SLACK_MS and not self.may_be_dropped(life, message.target):
                 self.broken(f"{message} has not been tried for {idle_ms} ms, after {self._refusals[key]} refusals")

@@ -159,6 +159,12 @@ class Scene:
         now_ms = self.loop.now_ms()
         return next((each for each in faults if each.at_ms <= now_ms < each.at_ms + each.lasts_ms), None)
 
+    def last_active_ms(self, kind: str, of: str = "") -> int:
+        """When a fault of this kind was last under way; 0 if none was yet."""
+        now_ms = self.loop.now_ms()
+        faults = self._faults.get((kind, of), ())
+        return max((min(now_ms, each.at_ms + each.lasts_ms) for each in faults if each.at_ms <= now_ms), default=0)
+
     def lies(self, chain_id: int) -> list[Episode]:
         """What is ever wrong with heights that a chain's endpoints tell, as far as it could mislead the monitor."""
         harmless = ("past", "genesis", "late")
