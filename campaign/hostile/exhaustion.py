@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from campaign.hostile.fuzzing import Judge, Kind, Verdict
 from lookout.core.instants import parse_instant
@@ -77,12 +77,16 @@ def _changed(chance: Random, _case: bytes, _other: bytes) -> bytes:
 
 
 def _published(world: World) -> tuple[set[str], int]:
-    """The statuses of the report, and how old its latest row is."""
+    """The statuses of the report, with whose they are unless that is current, and how old its latest row is."""
     document = world.document()
     rows = [row for row in document["checks"] if row["status"] != "unmonitored"]
     made_at = parse_instant(document["generatedAt"])
     ages_ms = (made_at - parse_instant(row["observedAt"]) for row in rows if row["observedAt"])
-    return {row["status"] for row in rows}, max(ages_ms, default=0)
+    return {row["status"] if row["status"] == "current" else _words(row) for row in rows}, max(ages_ms, default=0)
+
+
+def _words(row: dict[str, Any]) -> str:
+    return f"{row['service']} {row['chainId']} {row['status']}/{row['reason']}"
 
 
 def _verdict(world: World, process: "subprocess.Popen[bytes]", address: str, case: bytes) -> Verdict:
@@ -124,7 +128,8 @@ def _a_watched_world() -> Iterator[tuple[World, "subprocess.Popen[bytes]", str]]
         thread.start()
         try:
             ready.wait()
-            config = a_config(worlds[0].base).replace('monitor = ""', f'monitor = "{address}"', 1)
+            # A probe has time: what a busy machine makes late is not what is judged here.
+            config = a_config(worlds[0].base, probe_timeout_s=8).replace('monitor = ""', f'monitor = "{address}"', 1)
             (folder / "lookout.toml").write_text(config)
             with a_command(folder, "monitor", "-c", "lookout.toml") as process:
                 until(
