@@ -250,6 +250,6 @@ def _shown(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:
         text = "a number that long"
-    if "://" in text:  # whoever puts one in the wrong place has put its key there, too
+    if "://" in text:  # an address in the wrong place may have its key in it, too
         return "an address"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,6 +1,6 @@
 """Reading an answer's JSON strictly: what is not exactly as expected is not understood.
 
-Strangers choose these bytes, and the event loop waits for whoever reads them. A number such as 1e308 takes a thousand
+Strangers choose these bytes, and the event loop waits while they are read. A number such as 1e308 takes a thousand
 times as long to convert as to skip. So nothing is converted before it is asked for: a table or a list holds its values
 as the bytes they came in (``Raw``), and each function here opens the one value it was given.
 """

@@ -76,7 +76,7 @@ class Connection(ResponseHandler, asyncio.BufferedProtocol):
         return self._is_answered and (self._payload is None or self._payload.is_eof())
 
     def _refuse(self, reason: str) -> None:
-        """An answer that is complete stays one; whoever waits for one hears why there is none."""
+        """Close the connection. A complete answer stays one; a request that waits for one fails for this reason."""
         if not self._is_complete():
             self.set_exception(ProbeFailed(reason))
         if self._is_asked and self.transport is not None:  # before that, the request is still to find out why

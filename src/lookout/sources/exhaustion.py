@@ -1,4 +1,4 @@
-"""Tells the monitor's own exhaustion from an upstream's failure (M17)."""
+"""Whether an error is a shortage of the monitor's own or the upstream's failure (M17)."""
 
 import errno
 import socket

@@ -68,7 +68,7 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
 
 
 def _asking_seldom(plan: Plan) -> Plan:
-    """The same in slow motion: to live through a fortnight of 30 seconds each would take a minute."""
+    """The same, with everybody asked less often: to compute a fortnight of probes every 30 s takes a minute."""
     limits, span = plan.limits, plan.span
     slower = {name: _TIMES_SLOWER * getattr(limits, name) for name in _SLOWED}
     return replace(plan, limits=replace(limits, **slower), span=replace(span, hold_ms=_TIMES_SLOWER * span.hold_ms))

@@ -15,6 +15,7 @@ from lookout.sources.evm import Block
 from lookout.sources.failure import ProbeFailed
 from tests.builders import NOON
 from tests.contract.sources.broadcasting import VECTORS, read_announcement
+from tests.contract.sources.costly import replaced
 from tests.contract.sources.recorded import PARSERS, recorded
 
 LONGEST_REASON = 80
@@ -93,14 +94,6 @@ def ends_cleanly(parser: str, body: bytes) -> None:
 def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(found for key, each in inner for found in paths(each, (*path, key)))]
-
-
-def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    if not path:
-        return new
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = replaced(value[path[0]], path[1:], new)
-    return copy
 
 
 def without(value: Any, path: tuple[Any, ...]) -> Any:
