@@ -99,19 +99,22 @@ class Diary:
         """The whole day of a row, in order, up to now."""
         spans = list(self._spans(check, now))
         lives = [(life.from_at, life.settled_at, life.until_at or now) for life in self.lives]
+        # A clock that was set is noticed with the next publication; until then time goes on as if it was not.
+        noticed_ms = _ms(self.scale.heartbeat_s + 1)
         settle_ms = _ms(self.scale.settle_s)
         borders = {border for *ends, _ in spans for border in ends} | {border for life in lives for border in life}
+        borders |= {end_at + noticed_ms for *_, end_at in lives}
         borders |= {border for gap in self.gaps for border in (gap.from_at, gap.until_at, gap.until_at + settle_ms)}
         pieces = []
         for from_at, until_at in pairwise(sorted(borders)):
             for begin_at, settled_at, end_at in lives:
-                if begin_at <= from_at and until_at <= end_at:
+                if begin_at <= from_at and until_at <= end_at + noticed_ms:
                     covering = [shown for a, b, shown in spans if a <= from_at and until_at <= b]
                     shown = frozenset("").union(*covering) if covering else frozenset("c")
                     if from_at < settled_at:
                         shown |= {"?"}
                     sure = not any(gap.lost and gap.from_at < until_at and from_at < gap.until_at for gap in self.gaps)
-                    pieces.append(Piece(from_at, until_at, shown, sure))
+                    pieces.append(Piece(from_at, until_at, shown, sure and until_at <= end_at))
         if check == _NOBODY_WATCHES:
             return [piece._replace(shown=frozenset(".")) for piece in pieces]
         return self._as_late_as_may_be(pieces)
@@ -160,7 +163,10 @@ def _characters(pieces: list[Piece], counts_from_ms: int, noticed_ms: int) -> It
         if "k" in anywhere and most("udk") >= counts_from_ms > least("ud"):
             yield "k"
         if least("udk") < counts_from_ms:
-            yield "c"
+            if "c" in anywhere:
+                yield "c"
+            if not anywhere.isdisjoint("udk") and least("c") <= noticed_ms:  # short trouble, and nothing seen current
+                yield "?"
     if least("ckdu") <= noticed_ms:
         yield from anywhere & set("?.")
     if least("ckdu?.") <= noticed_ms:

@@ -65,7 +65,12 @@ def a_diary(*standings: Standing, gap: Gap | None = None, until_s: int = 1_200) 
             ["u", "c"],
             id="a takeover in the midst of a fault does not end it",
         ),
-        pytest.param(a_diary(until_s=0), ["-", "-"], id="where no monitor lived there is nothing"),
+        pytest.param(a_diary(until_s=-5), ["-", "-"], id="where no monitor lived there is nothing"),
+        pytest.param(
+            a_diary(standing(REFUSED, -120, 400), until_s=58),
+            ["?u", "-"],
+            id="a clock that was set counts as before until it is noticed",
+        ),
     ],
 )
 def test_the_diary_says_what_a_bucket_may_show(diary: Diary, possible: list[str]) -> None:
