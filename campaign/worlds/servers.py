@@ -139,9 +139,9 @@ class Server:
     def _tell(self, mirror: Mirror) -> None:
         for name, path in zip(NAMES, mirror.paths, strict=True):
             resource = mirror.resources[path]
-            etag = resource.etag or None
+            etag = resource.plain.etag or None
             self._scene.note(f"server {self._number}.{self._lives} serves {name} {etag}")
-            self._scene.tell(Served(self._number, self._lives, name, etag, resource.found.body))
+            self._scene.tell(Served(self._number, self._lives, name, etag, resource.plain.found.body))
 
 
 class _Copy(NamedTuple):
@@ -186,10 +186,10 @@ class Cache:
         mirror = self._server.mirror
         if mirror is None or self._scene.active("offline", self._number):
             return None
-        resource = mirror.resources[path]
-        if resource.etag:
-            self._copies[path] = _Copy(resource.etag, resource.found.body, self._scene.ms)
-        return resource.found.http_code
+        served = mirror.resources[path].plain
+        if served.etag:
+            self._copies[path] = _Copy(served.etag, served.found.body, self._scene.ms)
+        return served.found.http_code
 
 
 async def read_along(scene: Scene, cache: Cache, number: int) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from campaign.worlds.scene import Life, Scene
 from campaign.worlds.told import Told
 from lookout.alerts.sending import Way
-from lookout.api.mirror import Mirror
+from lookout.api.mirror import Forms, Mirror
 from lookout.clock import Clock
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
@@ -27,7 +27,7 @@ from lookout.monitor.thread import Caller
 from lookout.monitor.watching import Watcher
 from lookout.sources.fetching import Session
 from lookout.sources.source import Endpoint, Source
-from lookout.store.protocol import DocumentName, LostStoreError, StoreError, Writer
+from lookout.store.protocol import DocumentName, LostStoreError, PlainName, StoreError, Writer
 
 
 class ForgetsWhatFailed(Publisher):
@@ -250,7 +250,7 @@ class RewritesBuckets(Told):
 class DropsOnError(Mirror):
     """A report that cannot be read is no report."""
 
-    def _document(self, name: DocumentName) -> tuple[Document | None, str | None]:
+    def _document(self, name: PlainName) -> tuple[Document | None, str | None]:
         document, error = super()._document(name)
         if error is not None and name == "live":
             self._live = None
@@ -260,7 +260,7 @@ class DropsOnError(Mirror):
 class ServesDamage(Mirror):
     """Whatever the store gives is served."""
 
-    def _document(self, name: DocumentName) -> tuple[Document | None, str | None]:
+    def _document(self, name: PlainName) -> tuple[Document | None, str | None]:
         try:
             return self._reader.read(name), None
         except StoreError as error:
@@ -270,7 +270,7 @@ class ServesDamage(Mirror):
 class KeepsHistoryForEver(Mirror):
     """A history that cannot be read is served for ever."""
 
-    def _take(self, live: Document | None, history: Document | None) -> None:
+    def _take(self, live: Forms | None, history: Forms | None) -> None:
         super()._take(live, history or self._history)
 
 

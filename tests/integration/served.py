@@ -12,6 +12,7 @@ from lookout.core.log import Started
 from lookout.core.model import Blocks, Failed, Members, Observation, Peers
 from lookout.core.pieces import Pieces
 from lookout.replay import Replay
+from lookout.store.protocol import with_compressed
 from lookout.store.sqlite import open_writer
 from lookout.wiring.listening import a_free_port as a_free_port
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
@@ -83,7 +84,8 @@ def publish(folder: Path, ledger: Ledger) -> None:
     """Store both documents of a ledger, as a monitor would."""
     writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
-        writer.write({"live": ledger.live(), "history": ledger.history()}, Pieces({}, (), whole=False))
+        documents = with_compressed({"live": ledger.live(), "history": ledger.history()})
+        writer.write(documents, Pieces({}, (), whole=False))
     finally:
         writer.close()
 

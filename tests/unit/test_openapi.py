@@ -1,12 +1,13 @@
 """The OpenAPI description, held against every reply that the code can make."""
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from lookout.api.examples import feeds_example, history_example, live_example
@@ -16,6 +17,7 @@ from lookout.api.replies import (
     LIVE_CACHING,
     NO_CALLER,
     NO_HISTORY,
+    NO_HOST,
     NO_LIVE,
     Reply,
     Table,
@@ -29,17 +31,19 @@ from lookout.core.buckets import uptime
 from lookout.core.wire import paths, schemas
 from lookout.feeds.making import make
 from lookout.settings import History
+from lookout.store.protocol import with_compressed
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 LIVE, HISTORY = paths("protocol")
 OWN: Final = site("protocol")
 FEEDS: Final = passing(feeds_example())
+STORED: Final = with_compressed({"live": live_example(), "history": history_example()})
 LOADED: Final = Table(
     {
         **OWN,
         **FEEDS.ready,
-        LIVE: endpoint(live_example(), LIVE_CACHING),
-        HISTORY: endpoint(history_example(), HISTORY_CACHING),
+        LIVE: endpoint(STORED["live"], LIVE_CACHING, STORED["live.gzip"]),
+        HISTORY: endpoint(STORED["history"], HISTORY_CACHING, STORED["history.gzip"]),
     },
     FEEDS.later,
 )
@@ -80,12 +84,14 @@ def exchanges() -> Iterator[Exchange]:
         ]:
             for method in METHODS:
                 described_at = method.lower() if method in ("GET", "HEAD", "OPTIONS") else "get"
-                for if_none_match in (None, "*", '"another"', resource.etag or '"none"'):
-                    reply = respond(resources, method, path, if_none_match)
-                    yield Exchange(described_path(path), method, described_at, reply)
+                for if_none_match in (None, "*", '"another"', resource.plain.etag or '"none"'):
+                    for accept_encoding in (None, "gzip"):
+                        reply = respond(resources, method, path, if_none_match, accept_encoding)
+                        yield Exchange(described_path(path), method, described_at, reply)
     for path in {*map(described_path, LOADED)}:
         for described_at in DESCRIBED_METHODS:
-            yield Exchange(path, described_at.upper(), described_at, NO_CALLER)
+            for refused in (NO_CALLER, NO_HOST):
+                yield Exchange(path, described_at.upper(), described_at, refused)
             for seconds in (1, 60):
                 yield Exchange(path, described_at.upper(), described_at, too_many_requests(seconds))
     for path in LOADED:
@@ -130,21 +136,23 @@ def test_every_reply_is_described_to_the_letter_of_its_headers() -> None:
         media_type = headers.pop("content-type", None)
         assert list(response.get("content", {})) == ([] if media_type is None else [media_type])
         described = {name.lower(): header for name, header in response["headers"].items()}
-        assert list(described) == list(headers), (path, method, reply.http_code)
+        optional = {"content-encoding"} - headers.keys()
+        assert [name for name in described if name not in optional] == list(headers), (path, method, reply.http_code)
         for name, text in headers.items():
-            assert described[name]["required"]
+            assert described[name]["required"] or name == "content-encoding"
             conforms(as_described(text, described[name]["schema"]), described[name]["schema"])
         if media_type is not None:
             body_conforms(method, reply, media_type, response["content"][media_type])
 
 
 def body_conforms(method: str, reply: Reply, media_type: str, content: dict[str, Any]) -> None:
+    body = gzip.decompress(reply.body) if "content-encoding" in dict(reply.headers) else reply.body
     if method == "HEAD":
         assert content == {}
     elif media_type.startswith("application/json"):
-        conforms(json.loads(reply.body), content["schema"])
+        conforms(json.loads(body), content["schema"])
     else:
-        conforms(reply.body.decode(), content["schema"])
+        conforms(body.decode(), content["schema"])
 
 
 @pytest.mark.clause("V2")
@@ -156,7 +164,16 @@ def test_a_header_is_described_with_its_text_unless_it_is_of_a_document_or_of_a_
                 for name, header in resolved(response)["headers"].items():
                     if "const" not in header["schema"]:
                         varying.add((name, code if name == "Retry-After" else ""))
-    assert varying == {("ETag", ""), ("Content-Length", ""), ("Retry-After", "429")}
+    assert varying == {("ETag", ""), ("X-Lookout-ETags", ""), ("Content-Length", ""), ("Retry-After", "429")}
+
+
+@pytest.mark.clause("V2")
+def test_an_etag_that_a_cache_on_the_way_made_weak_is_described_too() -> None:
+    schema = DESCRIPTION["paths"][LIVE]["get"]["responses"]["200"]["headers"]["ETag"]["schema"]
+    for text in (live_example().etag, f"W/{live_example().etag}"):
+        conforms(text, schema)
+    with pytest.raises(ValidationError):
+        conforms(f"w/{live_example().etag}", schema)
 
 
 @pytest.mark.clause("V2")

@@ -186,7 +186,7 @@ def test_the_page_is_made_once_for_each_report_and_never_for_a_request() -> None
         return status_page(live or b"none")
 
     mirror = Mirror(store, clock, "protocol", 300_000, {}, page)
-    assert mirror.resources["/"].found.body == b"none"
+    assert mirror.resources["/"].plain.found.body == b"none"
     store.put("live", b"live 1")
     for _ in range(3):
         clock.elapsed += 250
@@ -194,5 +194,5 @@ def test_the_page_is_made_once_for_each_report_and_never_for_a_request() -> None
     store.put("history", b"history 1")
     clock.elapsed += 250
     mirror.look()
-    assert mirror.resources["/"].found.body == b"live 1"
+    assert mirror.resources["/"].plain.found.body == b"live 1"
     assert made == [None, b"live 1"]

@@ -1,6 +1,7 @@
 """The documents as JSON, and their schemas."""
 
 import copy
+import gzip
 import json
 import re
 from typing import Any
@@ -9,11 +10,13 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.ledger import Ledger
 from lookout.core.log import Started
-from lookout.core.model import Blocks, Failed, Members, Observation, Peers
-from lookout.core.wire import Document, schemas
+from lookout.core.model import SERVICES, Blocks, Check, Failed, Members, Observation, Peers
+from lookout.core.wire import Document, compress, history_document, schemas, unpacks_to
 from lookout.replay import Replay
+from lookout.settings import History, span
 from tests.builders import BROADCASTERS, HOSTED_INDEXER, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tools.schemas import schema_files
 
@@ -204,3 +207,60 @@ def test_a_state_survives_json_and_messagepack() -> None:
     state = a_ledger().state()
     assert msgspec.json.decode(msgspec.json.encode(state), type=type(state)) == state
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=type(state)) == state
+
+
+def a_quiet_fortnight() -> Document:
+    """The history of the 21 rows of the launch, as it is when nothing goes wrong for two weeks."""
+    checks = [
+        MESSAGING,
+        *(Check(service, chain) for service in SERVICES[1:] for chain in (1, 56, 137, 42161, 11155111)),
+    ]
+    rows = tuple(
+        HistoryRow(check, "." * 4033, Uptime(None, None, None))
+        if check == Check("hosted-indexer", 11155111)
+        else HistoryRow(check, "c" * 4033, Uptime(1.0, 1.0, 1.0))
+        for check in checks
+    )
+    return history_document(HistoryView(NOON, span(History()), NOON - 14 * 24 * 60 * MINUTE, NOON, rows))
+
+
+@pytest.mark.clause("A15")
+def test_a_quiet_fortnight_is_less_than_a_kilobyte_and_a_half_as_gzip() -> None:
+    history = a_quiet_fortnight()
+    assert len(history.body) > 86_000
+    assert len(compress(history.body)) < 1_500
+
+
+@pytest.mark.clause("A4", "A15")
+def test_a_gzip_form_says_nothing_of_when_and_where_it_was_made() -> None:
+    packed = compress(b"report")
+    assert packed[:4] == b"\x1f\x8b\x08\x00", "gzip, deflated, and no name or comment in it"
+    assert packed[4:8] == bytes(4), "no instant"
+    assert gzip.decompress(packed) == b"report"
+    assert compress(b"report") == packed
+
+
+@pytest.mark.parametrize(
+    ("packed", "expected"),
+    [
+        pytest.param(compress(b"report"), True, id="the same body"),
+        pytest.param(gzip.compress(b"report", 1), True, id="the same body, packed by somebody else"),
+        pytest.param(compress(b"repor"), False, id="a part of it"),
+        pytest.param(compress(b"report!"), False, id="more than it"),
+        pytest.param(compress(b"REPORT"), False, id="another of the same length"),
+        pytest.param(compress(b"report")[:-8], False, id="the same body, without its checksum"),
+        pytest.param(compress(b"report")[:-4] + b"\0\0\0\0", False, id="the same body, with a wrong length"),
+        pytest.param(compress(b"report") + b"\0", False, id="something after it"),
+        pytest.param(compress(b""), False, id="nothing, packed"),
+        pytest.param(b"", False, id="nothing"),
+        pytest.param(b"report", False, id="the body itself"),
+    ],
+)
+@pytest.mark.clause("A15")
+def test_what_unpacks_to_a_body_is_exactly_that_body(packed: bytes, expected: bool) -> None:
+    assert unpacks_to(packed, b"report") is expected
+
+
+def test_an_empty_body_is_not_unpacked_without_end() -> None:
+    assert unpacks_to(compress(b""), b"")
+    assert not unpacks_to(compress(bytes(10_000_000)), b"")

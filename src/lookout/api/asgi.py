@@ -1,10 +1,12 @@
 """The server as an ASGI application, for any ASGI server."""
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from typing import Any
 
 from lookout.api.following import Follower
 from lookout.api.front import Front
+from lookout.api.hosts import is_one_host
+from lookout.api.replies import Reply
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -42,12 +44,23 @@ class AsgiApplication:
                 return
 
     async def _answer(self, scope: Message, send: Send) -> None:
-        front, method, headers = self._front, scope["method"], scope["headers"]
-        forwarded = _whole(headers, b"x-forwarded-for") if front.believes_headers else None
-        peer = scope["client"][0] if scope.get("client") else ""
-        reply = front.reply(method, scope["path"], _whole(headers, b"if-none-match"), peer, forwarded)
+        reply = self._reply(scope)
         await send({"type": "http.response.start", "status": reply.http_code, "headers": reply.raw_headers})
-        await send({"type": "http.response.body", "body": b"" if method == "HEAD" else reply.body})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
+
+    def _reply(self, scope: Message) -> Reply:
+        front, headers = self._front, scope["headers"]
+        hosts = _lines(headers, b"host")
+        if not is_one_host(hosts) and (hosts or scope["http_version"] == "1.1"):  # before that there need be none
+            return front.refuse_host(scope["path"])
+        return front.reply(
+            scope["method"],
+            scope["path"],
+            _whole(_ascii(_lines(headers, b"if-none-match"))),
+            scope["client"][0] if scope.get("client") else "",
+            _whole(_lines(headers, b"x-forwarded-for")) if front.believes_headers else None,
+            _whole(_ascii(_lines(headers, b"accept-encoding"))),
+        )
 
     def _start(self) -> None:
         if not self._started:
@@ -55,7 +68,15 @@ class AsgiApplication:
             self._follower.start()
 
 
-def _whole(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str | None:
+def _lines(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+    return [text.decode("latin-1") for of, text in headers if of == name]
+
+
+def _ascii(lines: Iterable[str]) -> list[str]:
+    """Without those that are not ASCII: they say nothing, and take nothing from the others."""
+    return [line for line in lines if line.isascii()]
+
+
+def _whole(lines: Sequence[str]) -> str | None:
     """A header that may stand on several lines."""
-    found = [text.decode("latin-1") for of, text in headers if of == name]
-    return ", ".join(found) if found else None
+    return ", ".join(lines) if lines else None

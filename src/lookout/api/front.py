@@ -7,7 +7,7 @@ from lookout.api.callers import Callers
 from lookout.api.counting import ENDPOINTS, OwnCounts
 from lookout.api.limiting import Limiter
 from lookout.api.mirror import Mirror
-from lookout.api.replies import NO_CALLER, Reply, too_many_requests
+from lookout.api.replies import NO_CALLER, NO_HOST, Reply, too_many_requests
 from lookout.api.responding import respond
 from lookout.clock import Clock
 
@@ -32,7 +32,15 @@ class Front:
         self._store_errors = 0
         self._too_many = lru_cache(too_many_requests)
 
-    def reply(self, method: str, path: str, if_none_match: str | None, peer: str, forwarded: str | None) -> Reply:
+    def reply(
+        self,
+        method: str,
+        path: str,
+        if_none_match: str | None,
+        peer: str,
+        forwarded: str | None,
+        accept_encoding: str | None = None,
+    ) -> Reply:
         """``peer`` is looked at only if this ``limits``, and ``forwarded``, X-Forwarded-For, if it
         ``believes_headers``."""
         route = self._route.get(path, "other")
@@ -42,9 +50,14 @@ class Front:
             counted = path if route != "other" or path.startswith(_FILES) else _OWN
             reply = self._refusal(self._limiter, counted, peer, forwarded)
         if reply is None:
-            reply = respond(resources, method, path, if_none_match)
+            reply = respond(resources, method, path, if_none_match, accept_encoding)
         self._counts.count(route, reply.http_code)
         return reply
+
+    def refuse_host(self, path: str) -> Reply:
+        """To a request whose Host is missing, there twice, or none."""
+        self._counts.count(self._route.get(path, "other"), NO_HOST.http_code)
+        return NO_HOST
 
     def look(self) -> None:
         """Follow the store; it may keep this waiting."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -18,8 +18,8 @@ from lookout.api.replies import (
     endpoint,
 )
 from lookout.clock import Clock
-from lookout.core.wire import Document, assembled_at, etag, paths
-from lookout.store.protocol import DocumentName, Reader, StoreError
+from lookout.core.wire import Document, assembled_at, etag, paths, unpacks_to
+from lookout.store.protocol import COMPRESSED, PlainName, Reader, StoreError
 
 _READ_AGAIN_MS: Final = 15_000
 _OVERDUE_MS: Final = 5_000  # a look that takes so long is no short one any more
@@ -30,6 +30,13 @@ _TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
 Feeds = Callable[[bytes | None, bytes | None, int, int], Passing]
 
 log = structlog.get_logger("server")
+
+
+class Forms(NamedTuple):
+    """A document, and the same as gzip, if the store has that."""
+
+    plain: Document
+    gzip: Document | None
 
 
 class Mirror:
@@ -67,14 +74,14 @@ class Mirror:
         self._is_waiting = False
         self._history_unreadable_since_ms: int | None = None
         self._failing = False
-        self._live: Document | None = None
+        self._live: Forms | None = None
         self.generated_at: int | None = None  # when the live report that is served was assembled
-        self._history: Document | None = None
+        self._history: Forms | None = None
         self._arrived_ms = 0  # the live report
         self.store_errors = 0
         self._pages = self._made_pages()
         self._passing = NOTHING_PASSING
-        self._passing_of: tuple[Document | None, Document | None] = (None, None)
+        self._passing_of: tuple[Forms | None, Forms | None] = (None, None)
         self._passing_at = (0, 0)  # by both clocks
         self.resources: Mapping[str, Resource] = {}
         self._make_passing()
@@ -150,11 +157,11 @@ class Mirror:
 
     def _read(self, now_ms: int) -> None:
         self._read_ms = now_ms
-        live, live_error = self._document("live")
-        is_new_report = live is not None and live != self._live
+        live, live_error = self._forms("live")
+        is_new_report = live is not None and _body(live) != _body(self._live)
         with self._taking:  # at once: a history that hangs keeps no report back
             self._take(live or self._live, self._history)
-        history, history_error = self._document("history")
+        history, history_error = self._forms("history")
         self._tell(live_error or history_error)
         with self._taking:
             self._began_ms = None  # from here on nobody waits for the store
@@ -171,16 +178,34 @@ class Mirror:
                 self._pages = self._made_pages()
                 self.resources = self._assembled(self._live, self._history)
 
-    def _take(self, live: Document | None, history: Document | None) -> None:
+    def _take(self, live: Forms | None, history: Forms | None) -> None:
         if (live, history) == (self._live, self._history):
             return
         self.resources = self._assembled(live, history)
-        if live != self._live:
+        if _body(live) != _body(self._live):
             self._arrived_ms = self._clock.elapsed_ms()
-            self.generated_at = None if live is None else assembled_at(live.body)
+            self.generated_at = None if live is None else assembled_at(live.plain.body)
         self._live, self._history = live, history
 
-    def _document(self, name: DocumentName) -> tuple[Document | None, str | None]:
+    def _forms(self, name: PlainName) -> tuple[Forms | None, str | None]:
+        document, error = self._document(name)
+        return None if document is None else Forms(document, self._compressed(name, document)), error
+
+    def _compressed(self, name: PlainName, plain: Document) -> Document | None:
+        """The document as gzip, if it is nothing else: between the two readings another publication may have been
+        stored. The next look finds that, and until then the answers are plain."""
+        served = self._live if name == "live" else self._history
+        if served is not None and served.plain == plain and served.gzip is not None:
+            return served.gzip
+        try:
+            packed = self._reader.read(COMPRESSED[name])
+        except StoreError:
+            return None
+        if packed is None or not _is_whole(packed) or packed.generated_at != plain.generated_at:
+            return None
+        return packed if unpacks_to(packed.body, plain.body) else None
+
+    def _document(self, name: PlainName) -> tuple[Document | None, str | None]:
         """A document, or None and why there is none. One that is unreadable hurts the other in nothing."""
         try:
             document = self._reader.read(name)
@@ -209,10 +234,10 @@ class Mirror:
             log.info("the first report was loaded")
         self._failing = error is not None
 
-    def _assembled(self, live: Document | None, history: Document | None) -> Table:
+    def _assembled(self, live: Forms | None, history: Forms | None) -> Table:
         replies = (
-            NO_LIVE if live is None else endpoint(live, LIVE_CACHING),
-            NO_HISTORY if history is None else endpoint(history, HISTORY_CACHING),
+            NO_LIVE if live is None else endpoint(live.plain, LIVE_CACHING, live.gzip),
+            NO_HISTORY if history is None else endpoint(history.plain, HISTORY_CACHING, history.gzip),
         )
         endpoints = dict(zip(self.paths, replies, strict=True))
         return Table({**self._others, **self._pages, **self._passing.ready, **endpoints}, self._passing.later)
@@ -223,12 +248,12 @@ class Mirror:
         return {"/": self._page(_body(self._live))}
 
 
-def _meanwhile(live: Document | None) -> str:
+def _meanwhile(live: Forms | None) -> str:
     return "answering 503" if live is None else "serving what was read last"
 
 
-def _body(document: Document | None) -> bytes | None:
-    return None if document is None else document.body
+def _body(document: Forms | None) -> bytes | None:
+    return None if document is None else document.plain.body
 
 
 def _is_whole(stored: object) -> bool:

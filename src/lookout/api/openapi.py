@@ -9,11 +9,12 @@ from lookout.api.examples import feeds_example, history_example, live_example
 from lookout.api.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
-    NO_CALLER,
     NO_HISTORY,
+    NO_HOST,
     NO_LIVE,
     NOT_ALLOWED,
     NOT_FOUND,
+    Form,
     Reply,
     Resource,
     endpoint,
@@ -38,7 +39,10 @@ _ABOUT: Final = (
 _LIVE_MISSING: Final = "This server has not loaded its first report yet. Ask again, less and less often."
 _HISTORY_MISSING: Final = "No history was written yet, or it could not be read for more than five minutes."
 _OTHER_PATH: Final = "Any path that is not listed here, and a row that is not there; from the gateway."
-_UNREADABLE: Final = "A proxy in front sent an X-Forwarded-For that is not ASCII."
+_BAD_REQUEST: Final = (
+    "Host is missing, there twice, or the name of no host; or a proxy in front sent an X-Forwarded-For that is not"
+    " ASCII."
+)
 _OTHER_METHOD: Final = f"Any method but {ALLOWED_METHODS}."
 _NOUNS: Final = {"liveness": "the live report", "history": "the history"}
 _TAGS: Final = {
@@ -47,7 +51,9 @@ _TAGS: Final = {
 }
 # By the name of the header; those that are missing here explain themselves.
 _MEANINGS: Final = {
-    "etag": "A strong validator of the body, to be sent back in If-None-Match.",
+    "etag": "A validator of the body as it was sent, to be sent back in If-None-Match; a cache may make it weak.",
+    "vary": "The body may be another one, with an ETag of its own, for another Accept-Encoding.",
+    "x-lookout-etags": "The ETags of all forms of the document, the plain one first: for a cache in front.",
     "retry-after": "For how many seconds not to ask again.",
     "cache-control": "For how long browsers (max-age) and shared caches (s-maxage) may use the answer.",
     "access-control-allow-origin": "Scripts of every origin may read the answer; credentials play no part.",
@@ -55,7 +61,8 @@ _MEANINGS: Final = {
 }
 # Headers whose text is not always the same.
 _VARYING: Final[Mapping[str, Json]] = {
-    "etag": {"type": "string", "pattern": '^"[^"]{16}"$'},
+    "etag": {"type": "string", "pattern": '^(W/)?"[^"]{16}"$'},
+    "x-lookout-etags": {"type": "string", "pattern": '^"[^"]{16}"(, "[^"]{16}")*$'},
     "content-length": {"type": "integer", "minimum": 0},
 }
 _PASSING: Final[Mapping[str, Json]] = {
@@ -65,7 +72,19 @@ _PASSING: Final[Mapping[str, Json]] = {
 _SECONDS: Final[Json] = {"type": "integer", "minimum": 1}
 _TOO_MANY: Final = too_many_requests(60)
 # Names that are not written with one capital at the start of each word.
-_WRITTEN: Final = {"etag": "ETag"}
+_WRITTEN: Final = {"etag": "ETag", "x-lookout-etags": "X-Lookout-ETags"}
+_CONTENT_ENCODING: Final[Json] = {
+    "description": "Not there if the body is plain.",
+    "required": False,
+    "schema": {"type": "string", "const": "gzip"},
+}
+_ACCEPT_ENCODING: Final[Json] = {
+    "name": "Accept-Encoding",
+    "in": "header",
+    "description": "The content codings that the client understands. Without gzip among them the body is plain.",
+    "schema": {"type": "string"},
+    "examples": {"gzip": {"value": "gzip"}, "plain": {"value": "identity"}},
+}
 _IF_NONE_MATCH: Final[Json] = {
     "name": "If-None-Match",
     "in": "header",
@@ -121,10 +140,10 @@ def description(protocol: str) -> Json:
             **_feed_paths(),
         },
         "components": {
-            "parameters": {"IfNoneMatch": _IF_NONE_MATCH},
+            "parameters": {"IfNoneMatch": _IF_NONE_MATCH, "AcceptEncoding": _ACCEPT_ENCODING},
             "responses": {
-                "NoCaller": _response(_UNREADABLE, NO_CALLER, _json_of(NO_CALLER, _ref("schemas", "Error"))),
-                "NoCallerNoBody": _response(_UNREADABLE, NO_CALLER),
+                "BadRequest": _response(_BAD_REQUEST, NO_HOST, _json_of(NO_HOST, _ref("schemas", "Error"))),
+                "BadRequestNoBody": _response(_BAD_REQUEST, NO_HOST),
                 "NotFound": _response(_OTHER_PATH, NOT_FOUND, _json_of(NOT_FOUND, _object_of("message"))),
                 "NotFoundNoBody": _response(_OTHER_PATH, NOT_FOUND),
                 "NotAllowed": _response(_OTHER_METHOD, NOT_ALLOWED, _json_of(NOT_ALLOWED, _ref("schemas", "Error"))),
@@ -139,14 +158,14 @@ def description(protocol: str) -> Json:
 def _api_path(name: str, found: Resource, missing: Resource, why_missing: str) -> Json:
     """One endpoint: its replies with a document, and the one without."""
     schema = _ref("schemas", schemas()[name]["$ref"].rpartition("/")[2])
-    path = _path(name, _NOUNS[name], "api", found, _json_of(found.found, schema))
+    path = _path(name, _NOUNS[name], "api", found, _json_of(found.plain.found, schema))
     return _or_missing(path, missing, why_missing)
 
 
 def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
-    error = _json_of(missing.found, _ref("schemas", "Error"))
-    path["get"]["responses"]["503"] = _response(why_missing, missing.found, error)
-    path["head"]["responses"]["503"] = _response(why_missing, missing.found)
+    reply = missing.plain.found
+    path["get"]["responses"]["503"] = _response(why_missing, reply, _json_of(reply, _ref("schemas", "Error")))
+    path["head"]["responses"]["503"] = _response(why_missing, reply)
     return path
 
 
@@ -187,18 +206,20 @@ def _path(
 ) -> Json:
     """What every path answers. 404 and 405 stand with GET, since no operation of the path leads to them."""
     found, not_modified = f"{noun.capitalize()}, always whole.", "The client's copy is still the newest one."
-    if resource.not_modified is None:
+    plain = resource.plain
+    if plain.not_modified is None:
         raise ValueError(f"{name}: a resource that can be found can also be unchanged")
+    parameters = [_ref("parameters", "IfNoneMatch"), _ref("parameters", "AcceptEncoding")]
     return {
         "get": {
             "operationId": f"get-{name}",
             "summary": f"Read {noun}",
             "tags": [tag],
-            "parameters": [_ref("parameters", "IfNoneMatch")],
+            "parameters": parameters,
             "responses": {
-                "200": _response(found, resource.found, body, varying),
-                "304": _response(not_modified, resource.not_modified, None, varying),
-                "400": _ref("responses", "NoCaller"),
+                "200": _found(found, plain, body, varying),
+                "304": _response(not_modified, plain.not_modified, None, varying),
+                "400": _ref("responses", "BadRequest"),
                 "404": _ref("responses", "NotFound"),
                 "405": _ref("responses", "NotAllowed"),
                 "429": _ref("responses", "TooManyRequests"),
@@ -208,11 +229,11 @@ def _path(
             "operationId": f"head-{name}",
             "summary": f"The headers of {noun}",
             "tags": [tag],
-            "parameters": [_ref("parameters", "IfNoneMatch")],
+            "parameters": parameters,
             "responses": {
-                "200": _response("The headers that GET would get.", resource.found, None, varying),
-                "304": _response(not_modified, resource.not_modified, None, varying),
-                "400": _ref("responses", "NoCallerNoBody"),
+                "200": _found("The headers that GET would get.", plain, None, varying),
+                "304": _response(not_modified, plain.not_modified, None, varying),
+                "400": _ref("responses", "BadRequestNoBody"),
                 "429": _ref("responses", "TooManyRequestsNoBody"),
             },
         },
@@ -222,11 +243,17 @@ def _path(
             "tags": [tag],
             "responses": {
                 "204": _response("The answer to a preflight request.", resource.preflight),
-                "400": _ref("responses", "NoCaller"),
+                "400": _ref("responses", "BadRequest"),
                 "429": _ref("responses", "TooManyRequests"),
             },
         },
     }
+
+
+def _found(text: str, plain: Form, body: Json | None, varying: Mapping[str, Json]) -> Json:
+    """The document in whichever form: the headers of both are the same but for the coding."""
+    response = _response(text, plain.found, body, varying)
+    return {**response, "headers": {"Content-Encoding": _CONTENT_ENCODING, **response["headers"]}}
 
 
 def _response(text: str, reply: Reply, body: Json | None = None, varying: Mapping[str, Json] = _VARYING) -> Json:

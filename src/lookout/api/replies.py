@@ -1,22 +1,24 @@
 """Every reply there is, ready to be sent: made once per publication, never per request."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from lookout.core.cors import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Headers
-from lookout.core.wire import Document, etag
+from lookout.core.wire import Document, compress, etag
 from lookout.feeds.making import JSON, File, Made
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
 OWN_CACHING: Final = "public, max-age=300"
 PAGE_CACHING: Final = "no-cache"
+LIVE_RETRY_S: Final = 15  # no reader asks more often (C10)
 HISTORY_RETRY_S: Final = 30  # A12
 
-# A picture or a feed that is opened by itself runs nothing, loads nothing and is taken for nothing else.
-_SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"), ("x-content-type-options", "nosniff"))
+# A picture or a feed that is opened by itself runs nothing and loads nothing.
+_SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"),)
+_VARY: Final = ("vary", "Accept-Encoding")
 
 
 class Reply(NamedTuple):
@@ -28,14 +30,21 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class Resource(NamedTuple):
-    """The replies of one path. Without an ETag there is nothing yet that a client could have."""
+class Form(NamedTuple):
+    """The replies of one representation. Without an ETag there is nothing yet that a client could have."""
 
     found: Reply
-    preflight: Reply
-    not_allowed: Reply
     etag: str = ""
     not_modified: Reply | None = None
+
+
+class Resource(NamedTuple):
+    """The replies of one path, plain and, if there is such a form, as gzip."""
+
+    plain: Form
+    preflight: Reply
+    not_allowed: Reply
+    gzip: Form | None = None
 
 
 class Passing(NamedTuple):
@@ -74,8 +83,8 @@ class Table(Mapping[str, Resource]):
 
 
 def reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
-    if http_code not in (204, 304):  # those have no content, and so no length of it
-        headers = (*headers, ("content-length", str(len(body))))
+    if http_code not in (204, 304):  # those have no content, and so neither a length nor a type of it
+        headers = (*headers, ("content-length", str(len(body))), ("x-content-type-options", "nosniff"))
     return Reply(http_code, list(headers), [(name.encode(), text.encode()) for name, text in headers], body)
 
 
@@ -93,10 +102,7 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
 NO_CALLER: Final = api_error(400, "X-Forwarded-For is not ASCII")
-NO_LIVE: Final = Resource(api_error(503, "the liveness report is unavailable"), PREFLIGHT, NOT_ALLOWED)
-NO_HISTORY: Final = Resource(
-    api_error(503, "the liveness history is unavailable", ("retry-after", str(HISTORY_RETRY_S))), PREFLIGHT, NOT_ALLOWED
-)
+NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
 
 # The gateway's, and so neither an error of the API nor readable for scripts of other origins (E1).
 NOT_FOUND: Final = reply(
@@ -104,29 +110,49 @@ NOT_FOUND: Final = reply(
 )
 
 
-def endpoint(document: Document, caching: str) -> Resource:
-    """The replies of an endpoint while this is its document."""
-    validators: Headers = (("cache-control", caching), ("etag", document.etag), *CORS)
-    return Resource(
-        found=reply(200, (("content-type", JSON), *validators), document.body),
-        preflight=PREFLIGHT,
-        not_allowed=NOT_ALLOWED,
-        etag=document.etag,
-        not_modified=reply(304, validators),
-    )
+def _missing(what: str, retry_after_s: int) -> Resource:
+    error = api_error(503, f"{what} is unavailable", ("retry-after", str(retry_after_s)))
+    return Resource(Form(error), PREFLIGHT, NOT_ALLOWED)
+
+
+NO_LIVE: Final = _missing("the liveness report", LIVE_RETRY_S)
+NO_HISTORY: Final = _missing("the liveness history", HISTORY_RETRY_S)
+
+
+class _Content(NamedTuple):
+    """A body as it is sent, and its ETag."""
+
+    body: bytes
+    etag: str
+
+
+def endpoint(document: Document, caching: str, packed: Document | None = None) -> Resource:
+    """The replies of an endpoint while this is its document, ``packed`` the same as gzip. ``x-lookout-etags`` is for a
+    cache in front, which can then answer If-None-Match for either form, whichever of them it has."""
+    forms = [_Content(form.body, form.etag) for form in (document, packed) if form is not None]
+    etags = ", ".join(form.etag for form in forms)
+    return _found(JSON, forms, (("cache-control", caching), ("x-lookout-etags", etags), *CORS))
 
 
 def operators_own(content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING) -> Resource:
     """A route of the operator's own: a convenience, no part of the API."""
-    tag = etag(body)
-    validators: Headers = (("cache-control", caching), ("etag", tag), *CORS, *headers)
-    return Resource(
-        found=reply(200, (("content-type", content_type), *validators), body),
-        preflight=PREFLIGHT,
-        not_allowed=NOT_ALLOWED,
-        etag=tag,
-        not_modified=reply(304, validators),
-    )
+    packed = compress(body)
+    bodies = (body, packed) if len(packed) < len(body) else (body,)
+    forms = [_Content(form, etag(form)) for form in bodies]
+    return _found(content_type, forms, (("cache-control", caching), *CORS, *headers))
+
+
+def _found(content_type: str, forms: Sequence[_Content], headers: Headers) -> Resource:
+    """What is there, plain and, if there are two forms of it, as gzip."""
+    kind = ("content-type", content_type)
+    plain, *packed = forms
+    gzip = _form((kind, ("content-encoding", "gzip")), packed[0], headers) if packed else None
+    return Resource(_form((kind,), plain, headers), PREFLIGHT, NOT_ALLOWED, gzip)
+
+
+def _form(kind: Headers, content: _Content, headers: Headers) -> Form:
+    validators: Headers = (("etag", content.etag), _VARY, *headers)
+    return Form(reply(200, (*kind, *validators), content.body), content.etag, reply(304, validators))
 
 
 def passing(made: Made) -> Passing:

@@ -6,6 +6,8 @@ from typing import Final, Protocol
 from lookout.api.callers import UNREADABLE
 from lookout.api.following import Follower
 from lookout.api.front import Front
+from lookout.api.hosts import is_one_host
+from lookout.api.replies import Reply
 
 _LAST: Final = ("connection", "close")
 
@@ -18,6 +20,7 @@ class Headers(Protocol):
 
 class Scope(Protocol):
     proto: str
+    http_version: str
     method: str
     path: str
     client: str
@@ -44,10 +47,8 @@ class RsgiApplication:
         self._follower.stop()
 
     async def __rsgi__(self, scope: Scope, protocol: HttpProtocol) -> None:
-        front, method, headers = self._front, scope.method, scope.headers
-        forwarded = _forwarded(headers) if front.believes_headers else None
-        peer = scope.client if front.limits else ""
-        reply = front.reply(method, scope.path, _whole(headers, "if-none-match"), peer, forwarded)
+        method, headers = scope.method, scope.headers
+        reply = self._reply(scope, method, headers)
         # Nobody needs to send a body here, and of a chunked one Granian reads some ends otherwise than others do: on
         # the same connection an answer could follow that nobody asked for.
         told = [*reply.headers, _LAST] if "transfer-encoding" in headers else reply.headers
@@ -55,6 +56,21 @@ class RsgiApplication:
             protocol.response_bytes(reply.http_code, told, reply.body)
         else:
             protocol.response_empty(reply.http_code, told)
+
+    def _reply(self, scope: Scope, method: str, headers: Headers) -> Reply:
+        front = self._front
+        hosts = headers.get_all("host")
+        # Before HTTP/1.1 there need be none. One that Granian does not pass on is there all the same.
+        if not is_one_host(hosts) and (hosts or scope.http_version == "1.1" or "host" in headers):
+            return front.refuse_host(scope.path)
+        return front.reply(
+            method,
+            scope.path,
+            _whole(headers, "if-none-match"),
+            scope.client if front.limits else "",
+            _forwarded(headers) if front.believes_headers else None,
+            _whole(headers, "accept-encoding"),
+        )
 
 
 def _forwarded(headers: Headers) -> str | None:

@@ -18,7 +18,6 @@ _POLICY: Final = (
 )
 _GUARDS: Final[Headers] = (
     ("content-security-policy", _POLICY),
-    ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
 )
 

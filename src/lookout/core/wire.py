@@ -1,5 +1,6 @@
 """The documents as JSON: their types, their canonical bytes with the ETag, and their schemas."""
 
+import zlib
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Annotated, Any, Final
@@ -12,6 +13,8 @@ from lookout.core.instants import format_instant, format_second, parse_instant
 from lookout.core.model import Metrics, Row
 
 SCHEMA_VERSION: Final = 1
+_GZIP: Final = 31  # zlib's word for gzip's format with the largest window; the header's instant is then always 0
+_LEVEL: Final = 6  # from here on each per cent of a history's size takes a multiple of the time
 
 _SECOND = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"
 Instant = Annotated[str, Meta(pattern=_SECOND + r"\.\d{3}Z$", description="UTC, to the millisecond")]
@@ -128,6 +131,21 @@ def _document(generated_at: int, report: Struct) -> Document:
 def etag(body: bytes) -> str:
     """A strong validator: a quoted hash of 16 characters (A4)."""
     return f'"{blake2b(body, digest_size=8).hexdigest()}"'
+
+
+def compress(body: bytes) -> bytes:
+    """As gzip. Nothing in it says when it was made."""
+    return zlib.compress(body, _LEVEL, _GZIP)
+
+
+def unpacks_to(packed: bytes, body: bytes) -> bool:
+    """Whether this is exactly that body as gzip. No more of it is unpacked than the body is long."""
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        unpacked = unpacking.decompress(packed, len(body) + 1)
+    except zlib.error:
+        return False
+    return unpacking.eof and unpacked == body and not unpacking.unused_data
 
 
 class _Assembled(Struct):

@@ -22,7 +22,7 @@ from lookout.monitor.alerting import NOBODY, Alerts
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.recording import Recorder
 from lookout.monitor.thread import Caller, DaemonThread
-from lookout.store.protocol import DocumentName, LostStoreError, StoreError, Writer
+from lookout.store.protocol import LostStoreError, PlainName, StoreError, Writer, with_compressed
 
 GATHER_MS: Final = 500  # at most two publications a second (M5)
 STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
@@ -179,7 +179,7 @@ class Publisher:
         self._ledger.publish(at)
         self._instruments.published(at, self._ledger.rows)
         self._alerts.published(at, self._ledger.rows)
-        documents: dict[DocumentName, Document] = {"live": self._ledger.live()}
+        documents: dict[PlainName, Document] = {"live": self._ledger.live()}
         with_history = self._clock.elapsed_ms() >= self._history_due_ms
         if with_history:
             documents["history"] = self._ledger.history()
@@ -190,7 +190,7 @@ class Publisher:
         self._unwritten = pieces
         began_ms = self._clock.elapsed_ms()
         try:
-            await thread.call(partial(self._writer.write, documents, pieces))
+            await thread.call(lambda: self._writer.write(with_compressed(documents), pieces))
         except LostStoreError:
             self._changed.clear()
             self._unwritten = _NO_PIECES  # who took over knows better

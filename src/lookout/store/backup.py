@@ -11,7 +11,7 @@ import msgspec
 
 from lookout.core.pieces import StateError, decode_state
 from lookout.core.wire import HistoryReport, LiveReport, assembled_at, etag
-from lookout.store.protocol import DocumentName, Snapshot, StoreError
+from lookout.store.protocol import PlainName, Snapshot, StoreError
 from lookout.store.sqlite_file import (
     APPLICATION_ID,
     bring_up_to_date,
@@ -26,7 +26,7 @@ from lookout.store.sqlite_file import (
 
 _BUSY_S: Final = 5.0
 _LARGEST_BYTES: Final = 256 * 1024 * 1024  # a hundred times what a store takes; it is read into memory
-_NAMES: Final[tuple[DocumentName, ...]] = get_args(DocumentName)
+_NAMES: Final[tuple[PlainName, ...]] = get_args(PlainName)
 
 
 class Contents(NamedTuple):

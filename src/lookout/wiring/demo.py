@@ -25,6 +25,7 @@ from lookout.sim.layout import LAUNCH, ChainLayout
 from lookout.sim.server import serving, wall_clock
 from lookout.sim.upstreams import launch_world
 from lookout.sim.world import World
+from lookout.store.protocol import with_compressed
 from lookout.store.sqlite import open_writer
 from lookout.wiring.listening import a_free_port
 from lookout.wiring.together import monitor_and_serve
@@ -62,7 +63,8 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
     state = rehearse(_asking_seldom(plan), world, long_ago, chance, listeners=listeners).state()
     ledger = rehearse(plan, world, [Life(now - _RECENT_MS, now)], chance, listeners=listeners, state=state)
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
+        documents = with_compressed({"live": ledger.live(), "history": ledger.history()})
+        writer.write(documents, encode_changes(ledger.changes()))
     progress(1)
     return Demo(settings, world, upstreams)
 

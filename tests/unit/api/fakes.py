@@ -1,7 +1,7 @@
 """A clock that stands until it is set, and a store that fails when it is told to."""
 
 from lookout.core.wire import Document, etag
-from lookout.store.protocol import DocumentName, StoreError
+from lookout.store.protocol import DocumentName, PlainName, StoreError, with_compressed
 from tests.builders import NOON
 
 
@@ -32,6 +32,11 @@ class FakeReader:
         self.documents[name] = Document(body, etag(body), generated_at)
         self._changed = True
         return self.documents[name]
+
+    def publish(self, name: PlainName, body: bytes, generated_at: int = NOON) -> None:
+        """In both forms, as a monitor does."""
+        self.documents |= with_compressed({name: Document(body, etag(body), generated_at)})
+        self._changed = True
 
     def changed(self) -> bool:
         self._fail_if("changed")

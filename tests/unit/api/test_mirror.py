@@ -1,5 +1,6 @@
 """What a server has to answer with, while the store comes, goes and fails."""
 
+import tracemalloc
 from threading import Event, Thread
 from typing import Any, Final
 
@@ -7,11 +8,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from lookout.api.mirror import Mirror
-from lookout.api.replies import Resource, operators_own
+from lookout.api.replies import NOTHING_PASSING, Passing, Resource, operators_own
 from lookout.api.responding import respond
 from lookout.core.instants import format_instant
-from lookout.core.wire import Document
-from lookout.store.protocol import DocumentName
+from lookout.core.wire import Document, compress, etag
+from lookout.store.protocol import COMPRESSED, DocumentName
 from tests.builders import NOON, SECOND
 from tests.unit.api.fakes import FakeReader, SetClock
 
@@ -63,8 +64,8 @@ def events(log: list[Any]) -> list[str]:
 
 def with_both() -> Followed:
     followed = Followed()
-    followed.store.put("live", b"live 1")
-    followed.store.put("history", b"history 1")
+    followed.store.publish("live", b"live 1")
+    followed.store.publish("history", b"history 1")
     followed.look()
     assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
     return followed
@@ -396,3 +397,119 @@ def test_a_page_that_cannot_be_made_keeps_no_document_back() -> None:
         mirror.look()
     assert respond(mirror.resources, "GET", mirror.paths[0], None).body == b"live 1"
     assert respond(mirror.resources, "GET", "/", None).body == b"no report"
+
+
+def gzip_of(followed: Followed, path: str) -> bytes | None:
+    """What who understands gzip is sent, if that is gzip."""
+    reply = respond(followed.mirror.resources, "GET", path, None, "gzip")
+    assert (reply.http_code, dict(reply.headers)["etag"]) == (200, etag(reply.body))
+    return reply.body if ("content-encoding", "gzip") in reply.headers else None
+
+
+@pytest.mark.clause("A15")
+def test_the_stored_gzip_form_is_served_byte_for_byte() -> None:
+    followed = with_both()
+    for path, name in zip(followed.mirror.paths, COMPRESSED.values(), strict=True):
+        assert gzip_of(followed, path) == followed.store.documents[name].body
+    followed.store.publish("live", b"live 2")
+    followed.look()
+    assert gzip_of(followed, followed.mirror.paths[0]) == compress(b"live 2")
+    assert gzip_of(followed, followed.mirror.paths[1]) == compress(b"history 1")
+
+
+def packed(body: bytes, at: int = NOON) -> Document:
+    return Document(body, etag(body), at)
+
+
+BOMB: Final = compress(bytes(200_000_000))
+NOT_TO_BE_BELIEVED: Final = [
+    pytest.param(None, id="none, as in a store of 0.1.0"),
+    pytest.param(packed(compress(b"live 0")), id="that of another report"),
+    pytest.param(packed(compress(b"live 1"), NOON - 1), id="that of another instant"),
+    pytest.param(Document(compress(b"live 1"), etag(b"x"), NOON), id="one that is not what its ETag was made of"),
+    pytest.param(packed(compress(b"live 1")[:-1]), id="one that lacks its end"),
+    pytest.param(packed(compress(b"live 1") + b"x"), id="one with more after its end"),
+    pytest.param(packed(compress(b"live 1") + compress(b"")), id="one with a second part"),
+    pytest.param(packed(b"live 1"), id="one that is not gzip"),
+    pytest.param(packed(b""), id="nothing at all"),
+    pytest.param(packed(BOMB), id="200 MB of nothing, in 200 KB"),
+    pytest.param(Document("text", etag(b"text"), NOON), id="a text in the place of bytes"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.clause("A15")
+@pytest.mark.parametrize("stored", NOT_TO_BE_BELIEVED)
+def test_a_gzip_form_that_is_not_that_of_the_report_is_not_served(stored: Document | None) -> None:
+    followed = Followed()
+    followed.store.put("live", b"live 1")
+    if stored is not None:
+        followed.store.documents["live.gzip"] = stored
+    tracemalloc.start()
+    with capture_logs() as log:
+        followed.look()
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (gzip_of(followed, followed.mirror.paths[0]), followed.live) == (None, (200, b"live 1"))
+    assert (followed.mirror.store_errors, events(log)) == (0, [])
+    assert most_bytes < 5_000_000
+    followed.store.publish("live", b"live 2")
+    followed.look()
+    assert gzip_of(followed, followed.mirror.paths[0]) == compress(b"live 2")
+
+
+@pytest.mark.clause("A15")
+def test_a_publication_between_the_two_readings_is_plain_until_the_next_look() -> None:
+    """The report is read before it and its gzip form after it."""
+    followed = Followed()
+    followed.store.publish("live", b"live 1")
+    followed.store.publish("history", b"history 1")
+    before = followed.store.documents["live"]
+    followed.store.publish("live", b"live 2", NOON + 1)
+    after = followed.store.documents["live"]
+    followed.store.documents["live"] = before
+    followed.look()
+    assert (followed.live, gzip_of(followed, followed.mirror.paths[0])) == ((200, b"live 1"), None)
+    followed.store.documents["live"] = after
+    followed.store.put("live", b"live 2", NOON + 1)  # as a store that has changed since says
+    followed.look()
+    assert (followed.live, gzip_of(followed, followed.mirror.paths[0])) == ((200, b"live 2"), compress(b"live 2"))
+
+
+@pytest.mark.clause("A11", "A15")
+def test_a_gzip_form_that_cannot_be_read_takes_nothing_from_the_report() -> None:
+    followed = with_both()
+    followed.store.unreadable |= {"live.gzip", "history.gzip"}
+    followed.look_for(60 * SECOND)
+    assert gzip_of(followed, followed.mirror.paths[0]) == compress(b"live 1")  # it is still that of the report
+    followed.store.publish("live", b"live 2")
+    followed.look()
+    assert (followed.live, gzip_of(followed, followed.mirror.paths[0])) == ((200, b"live 2"), None)
+    followed.store.unreadable.clear()
+    followed.look_for(15 * SECOND)
+    assert gzip_of(followed, followed.mirror.paths[0]) == compress(b"live 2")
+
+
+def test_a_gzip_form_that_comes_later_makes_no_new_report() -> None:
+    """The page is not made again, and the report is as old as it was."""
+    pages: list[bytes | None] = []
+
+    def page(live: bytes | None) -> Resource:
+        pages.append(live)
+        return operators_own("text/html", b"page")
+
+    ages: list[int] = []
+
+    def feeds(_live: bytes | None, _history: bytes | None, _now: int, age_ms: int) -> Passing:
+        ages.append(age_ms)
+        return NOTHING_PASSING
+
+    clock, store = SetClock(), FakeReader()
+    mirror = Mirror(store, clock, "protocol", UNREADABLE_MS, {}, page, feeds)
+    store.put("live", b"live 1")
+    mirror.look()
+    clock.elapsed += 1_000
+    store.publish("live", b"live 1")
+    mirror.look()
+    mirror.look_at_the_time()
+    assert respond(mirror.resources, "GET", mirror.paths[0], None, "gzip").body == compress(b"live 1")
+    assert (pages, ages[-1]) == ([None, b"live 1"], 1_000)
