@@ -1,30 +1,27 @@
 
-# Which form of a document a reader gets (A15): gzip if it takes that, and likes it no less than the plain one. The
-# server's own choice (lookout.api.negotiation), of weights from 0 to 1; nothing is compressed or unpacked here. Each form
-# has a copy of its own.
+# Which form of a document a reader gets (A15): gzip if it takes that, and likes it no less than the plain one. It is the
+# server's own choice (lookout.api.negotiation); nothing is compressed or unpacked here, and each form has its own copy.
 sub vcl_recv {
     if (req.restarts == 0) {
         std.collect(req.http.Accept-Encoding);
         unset req.http.X-Edge-Coding;
-        if (req.http.Accept-Encoding ~ "^.{1,256}$") {
-            # Each element as name=weight, and one that is none of RFC 9110's as nothing.
-            set req.http.X-Edge-Codings = regsuball(std.tolower(req.http.Accept-Encoding),
+        if (req.http.Accept-Encoding !~ "^.{1,256}$") {
+        } elseif (req.http.Accept-Encoding !~ ";") {
+            # Nothing has a weight, as with every browser.
+            if (req.http.Accept-Encoding ~ "(?i)(?:^|,)[ \t]*(?:gzip|x-gzip|\*)[ \t]*(?:,|$)") {
+                set req.http.X-Edge-Coding = "gzip";
+            }
+        } else {
+            # Each element as name=weight, or as nothing if RFC 9110 has no such form.
+            set req.http.X-Edge-Codings = regsuball(regsuball(std.tolower(req.http.Accept-Encoding),
                 "(?:^|,)[ \t]*(?:([!#$%&'*+.^_`|~0-9a-z-]+)(?:[ \t]*;[ \t]*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?[ \t]*(?=,|$)|[^,]*)",
-                ",\1=\2");
-            set req.http.X-Edge-Codings = regsuball(req.http.X-Edge-Codings, ",x-gzip=", ",gzip=");
+                ",\1=\2"), ",x-gzip=", ",gzip=");
             var.set_real("other", 0.0);
-            if (req.http.X-Edge-Codings ~ ",\*=") {
-                var.set_real("other", std.real(regsub(req.http.X-Edge-Codings, "^.*,\*=([0-9.]*).*$", "\1"), 1.0));
-            }
+@other
             var.set_real("gzip", var.get_real("other"));
-            if (req.http.X-Edge-Codings ~ ",gzip=") {
-                var.set_real("gzip", std.real(regsub(req.http.X-Edge-Codings, "^.*,gzip=([0-9.]*).*$", "\1"), 1.0));
-            }
+@gzip
             var.set_real("identity", var.get_real("other"));
-            if (req.http.X-Edge-Codings ~ ",identity=") {
-                var.set_real("identity",
-                    std.real(regsub(req.http.X-Edge-Codings, "^.*,identity=([0-9.]*).*$", "\1"), 1.0));
-            }
+@identity
             if (var.get_real("gzip") > 0.0 && var.get_real("gzip") >= var.get_real("identity")) {
                 set req.http.X-Edge-Coding = "gzip";
             }

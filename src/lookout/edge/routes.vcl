@@ -7,7 +7,7 @@ sub vcl_recv {
         if (req.method !~ "^[!#$%&'*+.^_`|~0-9A-Za-z-]++$" || req.url ~ "[^!-~]"
             || (!req.http.Host && req.proto == "HTTP/1.1")
             || (req.http.Host && req.http.Host
-                !~ "^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2}){1,300}+)(?::[0-9]*+)?$")
+                !~ "^(?=.{1,300}$)(?:\[[0-9A-Fa-f.]*+:[0-9A-Fa-f:.]*+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})++)(?::[0-9]*+)?$")
             || (req.http.Host ~ "^\["
                 && std.ip(regsub(req.http.Host, "^\[(.*)\].*$", "\1"), "0.0.0.0", resolve = false) == "0.0.0.0")) {
             return (synth(400));
@@ -38,6 +38,7 @@ sub vcl_synth {
     if (resp.status == 404) {
         set resp.http.Content-Type = "application/json; charset=utf-8";
         set resp.http.Cache-Control = "no-store";
+        set resp.http.X-Content-Type-Options = "nosniff";
         unset resp.http.Server;
         unset resp.http.X-Varnish;
         set resp.body = """{"message":"no such route"}""";

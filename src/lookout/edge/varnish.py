@@ -14,6 +14,7 @@ _MINUTE_S: Final = 60
 _BUCKET: Final = 12  # requests of a caller that one bucket counts
 _LONGEST_OWN: Final = 110  # characters of a path of the operator's own
 _RETRY_S: Final = 30
+_CODINGS: Final = {"other": r"\*", "gzip": "gzip", "identity": "identity"}
 _MOST: Final = 10**9  # requests in a minute; Varnish reads no number of more than 15 digits
 
 # Of varnishd itself. The server takes 100 headers and some 400 kB of them: here they are kept for as long as an answer
@@ -57,7 +58,8 @@ def configuration(settings: Settings, minute_s: int = _MINUTE_S) -> str:
     if server.rate_limit_per_minute:
         pieces.append(_limit(server.rate_limit_per_minute, server.ban_s, minute_s))
     pieces.append(_piece("preflight", headers=_headers("resp", PREFLIGHT_HEADERS)))
-    pieces.append(_piece("coding"))
+    weights = {name: _piece("weight", coding=name, pattern=pattern).rstrip() for name, pattern in _CODINGS.items()}
+    pieces.append(_piece("coding", **weights))
     pieces.append(_piece("conditional"))
     cors, backend_cors = _headers("resp", CORS), _headers("beresp", CORS)
     pieces.append(_piece("cache", retry_s=str(_RETRY_S), headers=cors, backend_headers=backend_cors))
