@@ -126,6 +126,7 @@ def says(
     http_code: int = 200,
     content_type: str = "application/json; charset=utf-8",
     cache_control: str | None = None,
+    etag: str | None = None,
     after_s: float = 0,
     cut: int = 0,
 ) -> Script:
@@ -134,7 +135,7 @@ def says(
         f"HTTP/1.1 {http_code} So",
         f"Content-Type: {content_type}",
         f"Cache-Control: {caching() if cache_control is None else cache_control}",
-        f'ETag: "{body}"',
+        f'ETag: "{body if etag is None else etag}"',
         "Access-Control-Allow-Origin: *",
         "Vary: Accept-Encoding",
         f"Content-Length: {len(body)}",

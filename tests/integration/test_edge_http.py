@@ -24,6 +24,7 @@ VECTORS: Final = json.loads(
 )
 LONG: Final = caching(fresh=600)
 GZIP: Final = "Accept-Encoding: gzip"
+PACKED: Final = gzip.compress(b"packed").decode("latin-1")
 CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag"}
 OF_A_CACHE: Final = {"age", "cache-status"}
 
@@ -169,15 +170,15 @@ def test_there_is_one_copy_for_each_form_and_the_server_hears_of_that_form_alone
         origin.script = says("plain", cache_control=LONG)
         for codings in ((), ("Accept-Encoding: br",), ("Accept-Encoding: gzip;q=0",), ("Accept-Encoding: identity, br",)):
             assert edge.ask("GET", LIVE, *codings).body == b"plain"
-        origin.script = says("packed", "Content-Encoding: gzip", cache_control=LONG)
+        origin.script = says(PACKED, "Content-Encoding: gzip", cache_control=LONG, etag="packed")
         several_lines = ("Accept-Encoding: br", "Accept-Encoding: gzip;q=0.5")
         for codings in ((GZIP,), ("Accept-Encoding: br, x-gzip",), ("Accept-Encoding: *",), several_lines):
             answer = edge.ask("GET", LIVE, *codings)
-            assert (answer.body, answer.ours["etag"]) == (b"packed", '"packed"')
+            assert (gzip.decompress(answer.body), answer.ours["etag"]) == (b"packed", '"packed"')
             assert "x-lookout-etags" not in answer.ours
         assert edge.ask().body == b"plain"
         heard = [[line for line in head.lower().split("\r\n") if "accept-encoding" in line] for head in origin.asked]
-        assert heard == [[], ["accept-encoding: gzip"]] or heard == [[], ["x-edge-coding: gzip", "accept-encoding: gzip"]]
+        assert heard == [[], ["accept-encoding: gzip"]]
 
 
 @pytest.mark.clause("A1", "E1")
@@ -288,7 +289,7 @@ def test_a_sender_that_closes_its_writing_half_is_answered(both: tuple[Edge, Raw
 def test_a_reader_that_does_not_read_is_dropped(tmp_path: Path) -> None:
     """As with the times that are shipped, but sooner."""
     with an_origin() as origin, an_edge(tmp_path, origin.port, idle_send_timeout="1", send_timeout="1") as edge:
-        origin.script = says("1" * 500_000, cache_control=LONG)
+        origin.script = says("1" * 500_000, cache_control=LONG, etag="long")
         edge.ask()
         with socket.socket() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
@@ -389,7 +390,7 @@ def test_the_copy_that_is_given_to_others_is_a_whole_one_of_the_same_path_and_fo
     with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
         origin.script = says("live", cache_control=LONG)
         edge.ask("GET", LIVE, "Origin: https://a.example")
-        origin.script = says("packed", "Content-Encoding: gzip", cache_control=LONG)
+        origin.script = says(PACKED, "Content-Encoding: gzip", cache_control=LONG, etag="packed")
         edge.ask("GET", HISTORY, "Origin: https://a.example", GZIP)
         origin.script = says("broken off", cache_control=LONG, cut=3)
         broken = edge.ask("GET", LIVE, "Origin: https://c.example")
@@ -398,5 +399,5 @@ def test_the_copy_that_is_given_to_others_is_a_whole_one_of_the_same_path_and_fo
         for name in A_AND_B:
             assert edge.ask("GET", LIVE, f"Origin: {name}").body == b"live"
             assert edge.ask("GET", HISTORY, f"Origin: {name}").http_code == 503
-            assert edge.ask("GET", HISTORY, f"Origin: {name}", GZIP).body == b"packed"
+            assert gzip.decompress(edge.ask("GET", HISTORY, f"Origin: {name}", GZIP).body) == b"packed"
             assert edge.ask("GET", LIVE, f"Origin: {name}", 'If-None-Match: "live"').http_code == 304

@@ -76,6 +76,9 @@ sub borrow {
     if (req.http.X-Edge-Try != "borrowed" && var.global_get(req.url + " " + req.http.X-Edge-Coding) ~ "^=") {
         set req.http.X-Edge-Try = "borrowed";
         set req.http.Origin = regsub(var.global_get(req.url + " " + req.http.X-Edge-Coding), "^=", "");
+        if (req.http.Origin == "") {
+            unset req.http.Origin;
+        }
         return (restart);
     }
 }

@@ -27,6 +27,11 @@ sub vcl_recv {
             }
             unset req.http.X-Edge-Codings;
         }
+        # Vary goes by what is left of it.
+        unset req.http.Accept-Encoding;
+        if (req.http.X-Edge-Coding) {
+            set req.http.Accept-Encoding = req.http.X-Edge-Coding;
+        }
     }
 }
 
