@@ -294,7 +294,20 @@ def test_callers_behind_a_trusted_proxy_are_counted_apart_and_others_by_their_ow
 @pytest.mark.clause("E6")
 def test_the_server_hears_of_the_caller_alone_and_of_no_body(tmp_path: Path) -> None:
     with an_origin() as origin, an_edge(tmp_path, origin.port, trusted=("127.0.0.1",)) as edge:
-        names = ("Caller", "Coding", "Codings", "Forward", "Grace", "Hop", "Hops", "Minute", "Network", "Tag", "Tags", "Try")
+        names = (
+            "Caller",
+            "Coding",
+            "Codings",
+            "Forward",
+            "Grace",
+            "Hop",
+            "Hops",
+            "Minute",
+            "Network",
+            "Tag",
+            "Tags",
+            "Try",
+        )
         spoofed = [f"X-Edge-{name}: 1" for name in names]
         for peer, caller in (("127.0.0.1", "192.0.2.1"), ("127.0.0.2", "127.0.0.2")):
             edge.ask("POST", LIVE, *forwarded("9.9.9.9, 192.0.2.1"), *spoofed, peer=peer)

@@ -52,7 +52,9 @@ def sent_to_both(both: tuple[Edge, RawServer], raw: bytes) -> tuple[Answer, Answ
 
 
 @pytest.mark.clause("A7", "E2")
-@pytest.mark.parametrize("path", [LIVE, HISTORY, f"{LIVE}?x", "/", "/openapi.json", "/schemas/history.json", "/feed.atom"])
+@pytest.mark.parametrize(
+    "path", [LIVE, HISTORY, f"{LIVE}?x", "/", "/openapi.json", "/schemas/history.json", "/feed.atom"]
+)
 def test_a_preflight_is_answered_as_by_the_server(both: tuple[Edge, RawServer], path: str) -> None:
     asked = ("Origin: https://a.example", "Access-Control-Request-Headers: if-none-match")
     ours, theirs = sent_to_both(both, a_request("OPTIONS", path, *asked))
@@ -168,7 +170,12 @@ def test_a_reader_gets_the_form_that_it_prefers(
 def test_there_is_one_copy_for_each_form_and_the_server_hears_of_that_form_alone(tmp_path: Path) -> None:
     with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
         origin.script = says("plain", cache_control=LONG)
-        for codings in ((), ("Accept-Encoding: br",), ("Accept-Encoding: gzip;q=0",), ("Accept-Encoding: identity, br",)):
+        for codings in (
+            (),
+            ("Accept-Encoding: br",),
+            ("Accept-Encoding: gzip;q=0",),
+            ("Accept-Encoding: identity, br",),
+        ):
             assert edge.ask("GET", LIVE, *codings).body == b"plain"
         origin.script = says(PACKED, "Content-Encoding: gzip", cache_control=LONG, etag="packed")
         several_lines = ("Accept-Encoding: br", "Accept-Encoding: gzip;q=0.5")
