@@ -14,14 +14,11 @@ from msgspec.structs import replace
 
 from lookout.cli.arguments import settings_of
 from lookout.contradictions import is_host_port
-from lookout.edge.varnish import configuration
+from lookout.edge.varnish import configuration, parameters
 from lookout.settings import Edge, Settings
 
 # Where `make run` can be tried without being root.
 _TRIAL: Final = Settings(edge=Edge(listen="127.0.0.1:8081", origin="127.0.0.1:8080"))
-
-# Varnish's log is a file: it is to hold nothing about callers (A14).
-_UNLOGGED: Final = "-SessOpen,-Proxy,-ReqStart,-ReqHeader,-ReqUnset,-BereqHeader,-BereqUnset"
 
 
 def _address(_context: click.Context, option: click.Parameter, address: str | None) -> str | None:
@@ -59,8 +56,7 @@ def main(config: Path | None, listen: str | None, origin: str | None, memory: st
             str(vcl),
             "-s",
             f"malloc,{memory}",
-            "-p",
-            f"vsl_mask={_UNLOGGED}",
+            *parameters(),
         ]
         click.echo(f"http://{edge.listen} in front of http://{edge.origin}; Ctrl-C ends it", err=True)
         sys.exit(_run(command))

@@ -22,7 +22,7 @@ from campaign.hostile.web import Known, a_server, known, ordinary_requests, tryi
 from tests.integration.edged import an_edge
 
 # Of each hop and moment; all else is the reply's own.
-_OWN_TO_A_CACHE: Final = frozenset({b"age", b"x-cache", b"server", b"accept-ranges", b"content-encoding", b"vary"})
+_OWN_TO_A_CACHE: Final = frozenset({b"age", b"cache-status", b"server", b"accept-ranges", b"content-encoding", b"vary"})
 
 
 def judge_through_a_cache(server: Known, _sent: bytes, came: Came) -> Verdict:

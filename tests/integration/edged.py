@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from lookout.edge.varnish import configuration
+from lookout.edge.varnish import configuration, parameters
 from lookout.settings import Edge as EdgeSettings
 from lookout.settings import Server as ServerSettings
 from lookout.settings import Settings
@@ -126,6 +126,7 @@ def says(
     http_code: int = 200,
     content_type: str = "application/json; charset=utf-8",
     cache_control: str | None = None,
+    etag: str | None = None,
     after_s: float = 0,
     cut: int = 0,
 ) -> Script:
@@ -134,8 +135,9 @@ def says(
         f"HTTP/1.1 {http_code} So",
         f"Content-Type: {content_type}",
         f"Cache-Control: {caching() if cache_control is None else cache_control}",
-        f'ETag: "{body}"',
+        f'ETag: "{body if etag is None else etag}"',
         "Access-Control-Allow-Origin: *",
+        "Vary: Accept-Encoding",
         f"Content-Length: {len(body)}",
         "Connection: close",
         *headers,
@@ -181,23 +183,25 @@ def an_edge(
     ban_s: float = 60,
     trusted: tuple[str, ...] = (),
     minute_s: int = 60,
+    **others: str,
 ) -> Iterator[Edge]:
-    """Varnish in front of an origin meanwhile."""
+    """Varnish in front of an origin meanwhile, started as it is shipped; with ``others`` of its parameters."""
     settings = Settings(
         server=ServerSettings(rate_limit_per_minute=limit, ban_s=ban_s, trusted_proxies=trusted),
         edge=EdgeSettings(origin=f"127.0.0.1:{origin_port}"),
     )
-    with a_varnish(folder, configuration(settings, minute_s)) as edge:
+    with a_varnish(folder, configuration(settings, minute_s), **others) as edge:
         yield edge
 
 
 @contextmanager
-def a_varnish(folder: Path, vcl: str) -> Iterator[Edge]:
+def a_varnish(folder: Path, vcl: str, **others: str) -> Iterator[Edge]:
     file = folder / "edge.vcl"
     file.write_text(vcl)
     edge = Edge(a_free_port())
     command = [VARNISHD, "-F", "-j", "none", "-n", str(folder / "varnish"), "-f", str(file), "-s", "malloc,16m"]
-    command += ["-a", f"127.0.0.1:{edge.port}", "-p", "thread_pool_min=20", "-p", f"cc_command={_COMPILE}"]
+    command += ["-a", f"127.0.0.1:{edge.port}", "-p", f"cc_command={_COMPILE}"]
+    command += parameters(thread_pool_min="20", **others)
     with (folder / "varnish.log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:

@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from lookout.edge.varnish import parameters
 from tests.commands import LOOKOUT
 from tests.integration.edged import Edge, needs_varnish
 from tests.integration.served import a_free_port
@@ -135,6 +136,9 @@ def test_the_edges_unit_starts_varnish_and_lets_it_take_over_another_configurati
 
         until(lambda: code("/api/v1/other/liveness") == 404, "the edge answers", TIME_S)
         assert code("/api/v1/protocol/liveness") == 503  # nobody is behind it
+        changed = said("varnishadm", "-n", tmp_path / "varnish", "param.show", "changed").stdout
+        for parameter in parameters()[1::2]:
+            assert parameter.partition("=")[0] in changed
         config.write_text('protocol = "other"\n[edge]\norigin = "127.0.0.1:1"\n')
         subprocess.run(["/bin/sh", "-c", reload], cwd=tmp_path, check=True, capture_output=True, timeout=TIME_S)
         until(lambda: code("/api/v1/other/liveness") == 503, "the new configuration is used", TIME_S)

@@ -1,6 +1,5 @@
 """The shared cache of the reference edge: freshness, staleness, copies (E3, E4), in seconds instead of minutes."""
 
-import gzip
 import json
 import socket
 import threading
@@ -260,13 +259,12 @@ def test_a_304_of_the_origin_makes_the_copy_fresh_again(tmp_path: Path) -> None:
             b'HTTP/1.1 304 Not Modified\r\nETag: "first"\r\nConnection: close\r\n'
             b"Cache-Control: " + LONG.encode() + b"\r\n\r\n"
         )
-        plain, packed = edge.ask(), edge.ask("GET", LIVE, "Accept-Encoding: GZip")
+        plain = edge.ask()
         assert (plain.http_code, plain.body, header(plain, "etag")) == (200, b"first", '"first"')
-        assert (gzip.decompress(packed.body), header(packed, "etag")) == (b"first", 'W/"first"')
         assert header(plain, "age") == "0"
         assert header(plain, "cache-control") == LONG
         assert len(origin.asked) == 2
-        assert 'If-None-Match: W/"first"' in origin.asked[1] or 'If-None-Match: "first"' in origin.asked[1]
+        assert 'If-None-Match: "first"' in origin.asked[1]
 
 
 @pytest.mark.clause("E4", "A6")
@@ -310,14 +308,15 @@ def test_a_reader_that_has_the_copy_gets_304_however_it_names_it(tmp_path: Path)
                 for method in ("GET", "HEAD"):
                     answer = edge.ask(method, LIVE, f"If-None-Match: {named}", *coding)
                     assert (answer.http_code, answer.body) == (304, b""), named
-                    assert header(answer, "etag").removeprefix("W/") == '"first"'
+                    assert header(answer, "etag") == '"first"'
+                    assert not {"content-type", "content-length", "content-encoding"} & set(dict(answer.headers))
                     assert header(answer, "cache-control") == LONG
                     assert header(answer, "access-control-allow-origin") == "*"
             two_lines = edge.ask("GET", LIVE, 'If-None-Match: "other"', 'If-None-Match: "first"', *coding)
             assert two_lines.http_code == 304
-            for named in ('"other"', "first", '"firs"', 'W/"other", "more"', ""):
+            for named in ('"other"', "first", '"firs"', 'W/"other", "more"', "", 'x"first"', '"first"x', '"a""first"'):
                 assert edge.ask("GET", LIVE, f"If-None-Match: {named}", *coding).http_code == 200, named
-        assert len(origin.asked) == 1
+        assert len(origin.asked) == 2
 
 
 OWN = ("/", "/summary.json", "/feed.atom", "/badge.svg", "/badge/indexer/1.json", "/openapi.json", "/assets/page.js")
@@ -337,9 +336,8 @@ def test_the_operators_own_routes_are_kept_for_their_lifetime_one_copy_for_all(t
             head = edge.ask("HEAD", path)
             assert (head.http_code, head.body, header(head, "content-type")) == (200, b"", "image/svg+xml")
             assert int(header(head, "age")) >= 10, "a browser counts the time in here too"
-            for coding in ((), ("Accept-Encoding: gzip",)):
-                unchanged = edge.ask("GET", path, 'If-None-Match: "other", W/"first"', *coding)
-                assert (unchanged.http_code, unchanged.body) == (304, b"")
+            unchanged = edge.ask("GET", path, 'If-None-Match: "other", W/"first"')
+            assert (unchanged.http_code, unchanged.body) == (304, b"")
             assert len(origin.asked) == number, path
 
 
@@ -375,4 +373,4 @@ def test_of_an_own_route_nothing_is_kept_that_says_no_lifetime_or_is_an_error(tm
         edge.ask("GET", "/badge.svg")
         origin.script = says("good", cache_control="max-age=60")
         assert edge.ask("GET", "/badge.svg").body == b"good"
-        until(lambda: header(edge.ask("GET", "/badge.svg"), "x-cache") == "HIT", "the good one is kept")
+        until(lambda: "; hit" in header(edge.ask("GET", "/badge.svg"), "cache-status"), "the good one is kept")

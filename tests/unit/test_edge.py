@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from lookout.cli import main
 from lookout.config import ConfigError, read_config
-from lookout.edge.varnish import configuration
+from lookout.core.cors import PREFLIGHT_HEADERS
+from lookout.edge.varnish import configuration, parameters
 from lookout.settings import Edge, Server, Settings
 from tests.integration.edged import VARNISHD, needs_varnish
 
@@ -80,6 +81,23 @@ def test_the_command_prints_it(tmp_path: Path) -> None:
     answer = CliRunner().invoke(main, ["edge-config", "-c", str(file)])
     assert answer.exit_code == 0
     assert answer.output == configuration(Settings(edge=Edge(origin="127.0.0.1:81")))
+
+
+@pytest.mark.clause("A14", "A16")
+def test_the_command_prints_what_varnishd_needs_with_it(tmp_path: Path) -> None:
+    file = tmp_path / "lookout.toml"
+    file.write_text("")
+    answer = CliRunner().invoke(main, ["edge-config", "--parameters", "-c", str(file)])
+    assert answer.output.split() == parameters()
+    assert {"send_timeout=30", "idle_send_timeout=30", "timeout_idle=30", "http_gzip_support=off"} < set(parameters())
+    assert any(word.startswith("vsl_mask=") and "-ReqStart" in word for word in parameters())
+
+
+@pytest.mark.clause("A6", "A7")
+def test_what_scripts_may_do_is_said_in_the_servers_own_words() -> None:
+    vcl = configuration(Settings())
+    for name, text in PREFLIGHT_HEADERS:
+        assert f'set resp.http.{name} = "{text}";' in vcl
 
 
 def test_the_command_says_what_is_wrong_with_the_settings(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import msgspec
 
 from lookout.api.examples import feeds_example, history_example, live_example
 from lookout.api.replies import (
-    ALLOWED_METHODS,
     HISTORY_CACHING,
     LIVE_CACHING,
     NO_HISTORY,
@@ -23,6 +22,7 @@ from lookout.api.replies import (
     passing,
     too_many_requests,
 )
+from lookout.core.cors import ALLOWED_METHODS
 from lookout.core.wire import SCHEMA_VERSION, paths, schemas
 from lookout.feeds.badges import Shield
 from lookout.feeds.making import BADGE, FEED, JSON, STATUS, SUMMARY

@@ -5,21 +5,16 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from lookout.core.cors import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Headers
 from lookout.core.wire import Document, compress, etag
 from lookout.feeds.making import JSON, File, Made
 
-ALLOWED_METHODS: Final = "GET, HEAD, OPTIONS"
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
 OWN_CACHING: Final = "public, max-age=300"
 PAGE_CACHING: Final = "no-cache"
 LIVE_RETRY_S: Final = 15  # no reader asks more often (C10)
 HISTORY_RETRY_S: Final = 30  # A12
-
-Headers = tuple[tuple[str, str], ...]
-
-# On every answer of the API (A6), so that a script of any origin can read it, and the ETag with it.
-CORS: Final[Headers] = (("access-control-allow-origin", "*"), ("access-control-expose-headers", "ETag"))
 
 # A picture or a feed that is opened by itself runs nothing and loads nothing.
 _SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"),)
@@ -93,15 +88,7 @@ def reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
     return Reply(http_code, list(headers), [(name.encode(), text.encode()) for name, text in headers], body)
 
 
-PREFLIGHT: Final = reply(
-    204,
-    (
-        *CORS,
-        ("access-control-allow-methods", ALLOWED_METHODS),
-        ("access-control-allow-headers", "Accept, Content-Type, If-None-Match"),
-        ("access-control-max-age", "86400"),
-    ),
-)
+PREFLIGHT: Final = reply(204, PREFLIGHT_HEADERS)
 
 
 def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:

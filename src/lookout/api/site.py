@@ -6,7 +6,8 @@ from typing import Final
 import msgspec
 
 from lookout.api.openapi import description
-from lookout.api.replies import PAGE_CACHING, Headers, Resource, operators_own
+from lookout.api.replies import PAGE_CACHING, Resource, operators_own
+from lookout.core.cors import Headers
 from lookout.core.wire import schemas
 from lookout.feeds.making import JSON
 

@@ -5,11 +5,13 @@ from pathlib import Path
 import click
 
 from lookout.cli.arguments import config_option, settings_of
-from lookout.edge.varnish import configuration
+from lookout.edge.varnish import configuration, parameters
 
 
 @click.command("edge-config")
 @config_option
-def edge_config(config: Path) -> None:
+@click.option("--parameters", "wants_parameters", is_flag=True, help="Print the options that varnishd needs with it.")
+def edge_config(config: Path, wants_parameters: bool) -> None:
     """Print the configuration of Varnish for these settings."""
-    click.echo(configuration(settings_of(config)), nl=False)
+    settings = settings_of(config)
+    click.echo(" ".join(parameters()) + "\n" if wants_parameters else configuration(settings), nl=False)

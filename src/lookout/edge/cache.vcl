@@ -7,17 +7,18 @@
 # After a failure the server is left alone for 5 s if there is a copy to serve, and for 15 s nobody waits for it.
 # Only a whole 200 ever replaces a copy. X-Edge-Try is 1 in a request that found a copy of the last kind and tries the
 # server, and 2 in one that has to be content with the copy.
+# There is a copy for each Origin (E4). A request that has none gets that of another Origin if the server fails: the one
+# that was last delivered while it was fresh, which is remembered for each path and form.
 sub vcl_recv {
     if (req.method != "GET" && req.method != "HEAD") {
         return (pass);
     }
     unset req.http.Authorization;
     unset req.http.Cookie;
-    std.collect(req.http.If-None-Match);
     # A restart keeps the grace that was set before it.
     if (req.http.X-Edge-Try == "1") {
         set req.grace = std.duration(req.http.X-Edge-Grace, 0s);
-    } elseif (req.http.X-Edge-Try == "2") {
+    } elseif (req.http.X-Edge-Try) {
         set req.grace = 365d;
     }
     return (hash);
@@ -47,9 +48,37 @@ sub vcl_hit {
 }
 
 sub vcl_miss {
-    # It has waited for somebody else's try, which failed.
-    if (req.http.X-Edge-Try == "1" && vsthrottle.blocked("failing " + req.url, 1, 30s, 15s) > 0s) {
-        set req.http.X-Edge-Try = "2";
+    if (vsthrottle.blocked("failing " + req.url, 1, 30s, 15s) > 0s) {
+        # It has waited for somebody else's try, which failed.
+        if (req.http.X-Edge-Try == "1") {
+            set req.http.X-Edge-Try = "2";
+            return (restart);
+        }
+        call borrow;
+    }
+    # The copy of another Origin is over, too.
+    if (req.http.X-Edge-Try == "borrowed") {
+        var.global_set(req.url + " " + req.http.X-Edge-Coding, "");
+        return (synth(503));
+    }
+    set req.http.X-Edge-Forward = "miss";
+    if (req.http.X-Edge-Try) {
+        set req.http.X-Edge-Forward = "stale";
+    }
+}
+
+sub vcl_pass {
+    set req.http.X-Edge-Forward = "method";
+}
+
+# Look the copy of another Origin up, if one is remembered.
+sub borrow {
+    if (req.http.X-Edge-Try != "borrowed" && var.global_get(req.url + " " + req.http.X-Edge-Coding) ~ "^=") {
+        set req.http.X-Edge-Try = "borrowed";
+        set req.http.Origin = regsub(var.global_get(req.url + " " + req.http.X-Edge-Coding), "^=", "");
+        if (req.http.Origin == "") {
+            unset req.http.Origin;
+        }
         return (restart);
     }
 }
@@ -68,7 +97,8 @@ sub failed {
     if (vsthrottle.is_denied("failed " + bereq.url, 1, 10s, 5s)) { }
     if (vsthrottle.is_denied("failing " + bereq.url, 1, 30s, 15s)) { }
     if (vsthrottle.is_denied("failing " + bereq.url, 1, 30s, 15s)) { }
-    if (bereq.is_bgfetch || bereq.http.X-Edge-Try == "1") {
+    if (bereq.is_bgfetch || bereq.http.X-Edge-Try == "1"
+        || var.global_get(bereq.url + " " + bereq.http.X-Edge-Coding) ~ "^=") {
         return (abandon);
     }
 }
@@ -84,7 +114,6 @@ sub vcl_backend_response {
             && beresp.http.Cache-Control !~ "(?i)\b(?:no-store|no-cache|private)\b") {
             unset beresp.http.Set-Cookie;
             set beresp.do_stream = false;
-            set beresp.do_gzip = true;
         } else {
             set beresp.uncacheable = true;
             set beresp.ttl = 1s;
@@ -108,7 +137,6 @@ sub vcl_backend_response {
         }
         # Until its last byte is there it might still break off.
         set beresp.do_stream = false;
-        set beresp.do_gzip = true;
         return (deliver);
     }
     # What it refuses one reader says nothing about the server: nobody can make it count as failing for all.
@@ -135,20 +163,28 @@ sub vcl_backend_error {
     }
     set beresp.http.Content-Type = "application/json; charset=utf-8";
     set beresp.http.Cache-Control = "no-store";
-    unset beresp.http.Retry-After;
+    set beresp.http.Retry-After = "@retry_s";
+    set beresp.http.X-Content-Type-Options = "nosniff";
+@backend_headers
     unset beresp.http.Server;
     set beresp.body = """{"message":"the server does not answer"}""";
     return (deliver);
 }
 
 sub vcl_synth {
-    if (resp.status == 503 && req.http.X-Edge-Try == "1") {
-        set req.http.X-Edge-Try = "2";
-        return (restart);
+    if (resp.status == 503) {
+        if (req.http.X-Edge-Try == "1") {
+            set req.http.X-Edge-Try = "2";
+            return (restart);
+        }
+        call borrow;
+        set resp.http.Retry-After = "@retry_s";
+        set resp.reason = "the server does not answer";
+@headers
     }
     set resp.http.Content-Type = "application/json; charset=utf-8";
     set resp.http.Cache-Control = "no-store";
-    unset resp.http.Retry-After;
+    set resp.http.X-Content-Type-Options = "nosniff";
     unset resp.http.Server;
     unset resp.http.X-Varnish;
     set resp.body = {"{"message":""} + resp.reason + """"}""";
@@ -160,19 +196,23 @@ sub vcl_deliver {
     unset resp.http.Via;
     unset resp.http.X-Edge-Grace;
     unset resp.http.X-Varnish;
-    set resp.http.X-Cache = "MISS";
-    if (obj.hits > 0) {
-        set resp.http.X-Cache = "HIT";
+    # Where it comes from (RFC 9211).
+    set resp.http.Cache-Status = "lookout-edge; hit";
+    if (req.http.X-Edge-Forward) {
+        set resp.http.Cache-Status = "lookout-edge; fwd=" + req.http.X-Edge-Forward;
     }
-    if (resp.http.ETag) {
-        # The tag is that of the plain bytes: a weak one if they are compressed for this reader.
-        set resp.http.ETag = regsub(resp.http.ETag, "^W/", "");
-        # Varnish compares with one tag; lists and * are made into one (A5).
-        if (req.http.If-None-Match ~ "^[ \t]*\*[ \t]*$" || std.strstr(req.http.If-None-Match, resp.http.ETag)) {
-            set req.http.If-None-Match = resp.http.ETag;
+    if (!obj.uncacheable) {
+        if (obj.hits == 0) {
+            set resp.http.Cache-Status = resp.http.Cache-Status + "; stored";
         }
-        if (resp.http.Content-Encoding == "gzip" && req.http.Accept-Encoding ~ "(?i)gzip") {
-            set resp.http.ETag = "W/" + resp.http.ETag;
+        if (obj.ttl < 0s) {
+            set resp.http.Cache-Status = resp.http.Cache-Status + "; ttl=" + std.integer(duration = obj.ttl - 0.999s);
+        } else {
+            set resp.http.Cache-Status = resp.http.Cache-Status + "; ttl=" + std.integer(duration = obj.ttl);
+            # New, or replaced in the background before this: its last byte is there.
+            if (obj.hits <= 1 && req.url ~ "^/api/") {
+                var.global_set(req.url + " " + req.http.X-Edge-Coding, "=" + req.http.Origin);
+            }
         }
     }
 }

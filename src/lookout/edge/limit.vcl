@@ -39,6 +39,7 @@ sub vcl_synth {
     if (resp.status == 429) {
         set resp.http.Content-Type = "text/plain; charset=utf-8";
         set resp.http.Cache-Control = "no-store";
+        set resp.http.X-Content-Type-Options = "nosniff";
         set resp.http.Retry-After = std.integer(
             duration = vsthrottle.blocked("ban " + req.http.X-Edge-Network, 1, @forgotten, @ban) + 0.999s, fallback = 60);
         if (resp.http.Retry-After == "0") {

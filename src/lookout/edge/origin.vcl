@@ -5,6 +5,7 @@ vcl 4.1;
 import blob;
 import purge;
 import std;
+import var;
 import vsthrottle;
 
 backend origin {
@@ -18,8 +19,13 @@ backend origin {
 # What the requests themselves say in the headers that are used in here is not believed.
 sub vcl_recv {
     if (req.restarts == 0) {
+        unset req.http.X-Edge-Codings;
+        unset req.http.X-Edge-Forward;
         unset req.http.X-Edge-Grace;
+        unset req.http.X-Edge-Minute;
         unset req.http.X-Edge-Network;
+        unset req.http.X-Edge-Tag;
+        unset req.http.X-Edge-Tags;
         unset req.http.X-Edge-Try;
         unset req.http.Range;  # nobody gets a part (A15), and an empty one would make Varnish fail
         set req.http.X-Edge-Caller = client.ip;
@@ -27,11 +33,16 @@ sub vcl_recv {
 }
 
 # The server hears of one caller, of one host whatever the reader called it, and of no body: no method here has one.
+# It takes as many headers as a reader may send, so what is added here is made up for by what it has no use for.
 sub vcl_backend_fetch {
     set bereq.http.Host = "@authority";
     set bereq.http.X-Forwarded-For = bereq.http.X-Edge-Caller;
     unset bereq.http.X-Edge-Caller;
+    unset bereq.http.X-Edge-Forward;
     unset bereq.http.X-Edge-Grace;
     unset bereq.http.X-Edge-Network;
+    unset bereq.http.Accept;
+    unset bereq.http.User-Agent;
+    unset bereq.http.X-Varnish;
     unset bereq.body;
 }

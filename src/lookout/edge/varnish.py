@@ -5,13 +5,39 @@ from ipaddress import ip_network
 from string import Template
 from typing import Final
 
+from lookout.core.cors import CORS, PREFLIGHT_HEADERS, Headers
 from lookout.core.wire import paths
 from lookout.host_port import host_and_port
 from lookout.settings import Settings
 
 _MINUTE_S: Final = 60
 _BUCKET: Final = 12  # requests of a caller that one bucket counts
+_LONGEST_OWN: Final = 110  # characters of a path of the operator's own
+_RETRY_S: Final = 30
+_CODINGS: Final = {"other": r"\*", "gzip": "gzip", "identity": "identity"}
 _MOST: Final = 10**9  # requests in a minute; Varnish reads no number of more than 15 digits
+
+# Of varnishd itself. The server takes 100 headers and some 400 kB of them: here they are kept for as long as an answer
+# takes, and once more to ask the server.
+_PARAMETERS: Final = {
+    "http_gzip_support": "off",  # the server has both forms; Varnish would take a weak tag for its own
+    "http_max_hdr": "128",  # five of them are the first line, and some are added here
+    "http_req_hdr_len": "408k",
+    "http_req_size": "408k",
+    "workspace_client": "1024k",
+    "workspace_backend": "1024k",
+    "idle_send_timeout": "30",  # a reader that does not read (A16)
+    "send_timeout": "30",
+    "timeout_idle": "30",  # one that does not ask, or not to the end
+    # Its log is a file: it is to hold nothing about callers (A14).
+    "vsl_mask": "-SessOpen,-Proxy,-ReqStart,-ReqHeader,-ReqUnset,-BereqHeader,-BereqUnset",
+}
+
+
+def parameters(**others: str) -> list[str]:
+    """How varnishd is to be started with that configuration: these options, beside where it listens and what memory it
+    has. ``others`` are for those who cannot wait."""
+    return [word for name, value in (_PARAMETERS | others).items() for word in ("-p", f"{name}={value}")]
 
 
 class _Piece(Template):
@@ -28,11 +54,20 @@ def configuration(settings: Settings, minute_s: int = _MINUTE_S) -> str:
     pieces = [_piece("origin", host=host, port=str(port), authority=settings.edge.origin)]
     if server.trusted_proxies:
         pieces.append(_piece("proxies", networks=_networks(server.trusted_proxies)))
-    pieces.append(_piece("routes", live=live, history=history, longest=str(len(history))))
+    pieces.append(_piece("routes", live=live, history=history, longest=str(max(len(history), _LONGEST_OWN))))
     if server.rate_limit_per_minute:
         pieces.append(_limit(server.rate_limit_per_minute, server.ban_s, minute_s))
-    pieces.append(_piece("cache"))
+    pieces.append(_piece("preflight", headers=_headers("resp", PREFLIGHT_HEADERS)))
+    weights = {name: _piece("weight", coding=name, pattern=pattern).rstrip() for name, pattern in _CODINGS.items()}
+    pieces.append(_piece("coding", **weights))
+    pieces.append(_piece("conditional"))
+    cors, backend_cors = _headers("resp", CORS), _headers("beresp", CORS)
+    pieces.append(_piece("cache", retry_s=str(_RETRY_S), headers=cors, backend_headers=backend_cors))
     return "".join(pieces)
+
+
+def _headers(answer: str, headers: Headers) -> str:
+    return "\n".join(f'        set {answer}.http.{name} = "{text}";' for name, text in headers)
 
 
 def _piece(name: str, **values: str) -> str:

@@ -1,0 +1,410 @@
+"""HTTP to the last byte through the real edge: forms of requests, conditions, codings, connections. What the server
+answers itself is what the edge has to answer."""
+
+import gzip
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.integration.edged import Edge, an_edge, an_origin, caching, fails, hangs, needs_varnish, says
+from tests.integration.raw import Answer, RawServer, a_raw_server, a_request, parsed
+from tests.integration.served import HISTORY, LIVE, a_ledger, publish
+from tests.unit.api import test_hosts, test_negotiation
+from tests.waiting import until
+
+pytestmark = needs_varnish
+
+VECTORS: Final = json.loads(
+    (Path(__file__).parent.parent / "data" / "vectors" / "if-none-match.json").read_text(encoding="utf-8")
+)
+LONG: Final = caching(fresh=600)
+GZIP: Final = "Accept-Encoding: gzip"
+PACKED: Final = gzip.compress(b"packed").decode("latin-1")
+CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag"}
+OF_A_CACHE: Final = {"age", "cache-status"}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawServer]]:
+    """A real server with both documents in both forms, and the edge before it."""
+    folder = tmp_path_factory.mktemp("edge")
+    publish(folder, a_ledger())
+    with a_raw_server(folder) as server, an_edge(folder, server.port) as edge:
+        until(lambda: server.ask().http_code == 200, "the server has the report")
+        yield edge, server
+
+
+def are_alike(ours: Answer, theirs: Answer) -> bool:
+    """Whether the edge's answer is the server's, but for what a cache adds, and what is for the cache alone."""
+    mine = {name: text for name, text in ours.ours.items() if name not in OF_A_CACHE}
+    sent = {name: text for name, text in theirs.ours.items() if name != "x-lookout-etags"}
+    return (ours.http_code, mine, ours.body) == (theirs.http_code, sent, theirs.body)
+
+
+def sent_to_both(both: tuple[Edge, RawServer], raw: bytes) -> tuple[Answer, Answer]:
+    edge, server = both
+    return parsed(edge.exchange(raw)), parsed(server.exchange(raw))
+
+
+@pytest.mark.clause("A7", "E2")
+@pytest.mark.parametrize(
+    "path", [LIVE, HISTORY, f"{LIVE}?x", "/", "/openapi.json", "/schemas/history.json", "/feed.atom"]
+)
+def test_a_preflight_is_answered_as_by_the_server(both: tuple[Edge, RawServer], path: str) -> None:
+    asked = ("Origin: https://a.example", "Access-Control-Request-Headers: if-none-match")
+    ours, theirs = sent_to_both(both, a_request("OPTIONS", path, *asked))
+    assert ours.http_code == 204
+    assert are_alike(ours, theirs)
+
+
+@pytest.mark.clause("A7", "E3", "E2")
+def test_preflights_are_answered_whatever_becomes_of_the_server_and_count(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port, limit=3, minute_s=3600) as edge:
+        origin.script = says("first", cache_control=LONG)
+        edge.ask()
+        asked = len(origin.asked)
+        origin.die()
+        for path in (HISTORY, "/openapi.json", "/schemas/history.json"):
+            answer = edge.ask("OPTIONS", path, "Origin: https://a.example")
+            assert (answer.http_code, answer.body) == (204, b"")
+            assert answer.ours == CORS | {
+                "access-control-allow-methods": "GET, HEAD, OPTIONS",
+                "access-control-allow-headers": "Accept, Content-Type, If-None-Match",
+                "access-control-max-age": "86400",
+            }
+        assert len(origin.asked) == asked
+        assert edge.codes(3, "OPTIONS") == [204, 204, 429]
+
+
+@pytest.mark.clause("A5", "A4")
+@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
+def test_if_none_match_in_every_form(both: tuple[Edge, RawServer], case: Any) -> None:
+    edge, server = both
+    for path in (LIVE, HISTORY, "/openapi.json"):
+        for coding in ((), (GZIP,)):
+            tag = server.ask("GET", path, *coding).ours["etag"]
+            written = case["ifNoneMatch"].replace(VECTORS["etag"][1:-1], tag[1:-1])
+            raw = a_request("GET", path, f"If-None-Match: {written}", *coding)
+            ours, theirs = sent_to_both(both, raw)
+            assert ours.http_code == (304 if case["matches"] else 200)
+            assert are_alike(ours, theirs)
+            head = edge.ask("HEAD", path, f"If-None-Match: {written}", *coding)
+            assert (head.http_code, head.body) == (ours.http_code, b"")
+
+
+@pytest.mark.clause("A5")
+@pytest.mark.parametrize(
+    ("written", "http_code"),
+    [
+        pytest.param('x"TAG"', 200, id="something before a tag"),
+        pytest.param('"TAG"x', 200, id="something after a tag"),
+        pytest.param('"a""TAG"', 200, id="no comma between two"),
+        pytest.param('"a" "TAG"', 200, id="a blank between two"),
+        pytest.param('W/ "TAG"', 200, id="a blank after the weak mark"),
+        pytest.param('"a, "TAG", "b"', 304, id="a tag that is not closed before it"),
+        pytest.param('*, "TAG"', 304, id="a star in a list"),
+        pytest.param('*, "a"', 200, id="a star is no tag"),
+        pytest.param(",".join(f'"{n:016x}"' for n in range(2_000)) + ',"TAG"', 304, id="the last of two thousand"),
+        pytest.param("," * 30_000 + '"TAG"', 304, id="after many commas"),
+        pytest.param('"' + "a" * 60_000 + '", "TAG"', 304, id="after a long one"),
+        pytest.param('"\xff", W/"TAG"', None, id="beside one that is not ASCII"),
+    ],
+)
+def test_malformed_lists_are_read_as_by_the_server(
+    both: tuple[Edge, RawServer], written: str, http_code: int | None
+) -> None:
+    tag = both[1].ask().ours["etag"]
+    ours, theirs = sent_to_both(both, a_request("GET", LIVE, f"If-None-Match: {written.replace('TAG', tag[1:-1])}"))
+    if http_code is None:  # Granian leaves out lines that are not ASCII
+        assert ours.http_code == 304
+    else:
+        assert ours.http_code == http_code
+        assert are_alike(ours, theirs)
+
+
+@pytest.mark.clause("A4", "A5")
+def test_a_reader_that_has_any_form_of_the_document_gets_304_with_that_ones_tag(both: tuple[Edge, RawServer]) -> None:
+    edge, _ = both
+    plain, packed = (edge.ask("GET", HISTORY, *coding).ours["etag"] for coding in ((), (GZIP,)))
+    assert plain != packed
+    for coding, own in (((), plain), ((GZIP,), packed)):
+        for written, tag in (
+            (plain, plain),
+            (packed, packed),
+            (f"{plain}, {packed}", own),
+            (f'"a", W/{packed}, {plain}', own),
+            ("*", own),
+        ):
+            raw = a_request("GET", HISTORY, f"If-None-Match: {written}", *coding)
+            ours, theirs = sent_to_both(both, raw)
+            assert (ours.http_code, ours.ours["etag"]) == (304, tag), written
+            assert are_alike(ours, theirs)
+
+
+SENDABLE: Final = [case for case in test_negotiation.TABLE if str(case.values[0]).isprintable() and case.values[0]]
+
+
+@pytest.mark.clause("A15", "A4", "E4")
+@pytest.mark.parametrize(("accept_encoding", "expected"), [c for c in SENDABLE if str(c.values[0]).isascii()])
+def test_a_reader_gets_the_form_that_it_prefers(
+    both: tuple[Edge, RawServer], accept_encoding: str, expected: bool
+) -> None:
+    for path in (LIVE, "/openapi.json"):
+        for method in ("GET", "HEAD"):
+            ours, theirs = sent_to_both(both, a_request(method, path, f"Accept-Encoding: {accept_encoding}"))
+            assert ours.ours.get("content-encoding") == ("gzip" if expected else None)
+            assert ours.ours["vary"] == "Accept-Encoding"
+            assert not ours.ours["etag"].startswith("W/")
+            assert are_alike(ours, theirs)
+        if expected:
+            body = both[0].ask("GET", path, f"Accept-Encoding: {accept_encoding}").body
+            assert gzip.decompress(body) == both[0].ask("GET", path).body
+
+
+@pytest.mark.clause("A15", "E4")
+def test_there_is_one_copy_for_each_form_and_the_server_hears_of_that_form_alone(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("plain", cache_control=LONG)
+        for codings in (
+            (),
+            ("Accept-Encoding: br",),
+            ("Accept-Encoding: gzip;q=0",),
+            ("Accept-Encoding: identity, br",),
+        ):
+            assert edge.ask("GET", LIVE, *codings).body == b"plain"
+        origin.script = says(PACKED, "Content-Encoding: gzip", cache_control=LONG, etag="packed")
+        several_lines = ("Accept-Encoding: br", "Accept-Encoding: gzip;q=0.5")
+        for codings in ((GZIP,), ("Accept-Encoding: br, x-gzip",), ("Accept-Encoding: *",), several_lines):
+            answer = edge.ask("GET", LIVE, *codings)
+            assert (gzip.decompress(answer.body), answer.ours["etag"]) == (b"packed", '"packed"')
+            assert "x-lookout-etags" not in answer.ours
+        assert edge.ask().body == b"plain"
+        heard = [[line for line in head.lower().split("\r\n") if "accept-encoding" in line] for head in origin.asked]
+        assert heard == [[], ["accept-encoding: gzip"]]
+
+
+@pytest.mark.clause("A1", "E1")
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(f"{LIVE}#x", id="a fragment"),
+        pytest.param(f"{LIVE}?a#b?c", id="a query and a fragment"),
+        pytest.param("/#x", id="a fragment of the page"),
+        pytest.param(f"{LIVE}%23x", id="a fragment's sign, encoded"),
+        pytest.param("/api/v1/protocol%2Fliveness", id="a slash, encoded"),
+        pytest.param("/api%2fv1%2fprotocol%2fliveness", id="all slashes but one, encoded"),
+        pytest.param("%2Fapi/v1/protocol/liveness", id="the first slash, encoded"),
+        pytest.param("/%61ssets/page.js", id="an asset, encoded"),
+        pytest.param("/openapi%2Ejson", id="a point, encoded"),
+        pytest.param("/openapi.json#x", id="a fragment of the description"),
+        pytest.param(f"/{LIVE}", id="two slashes"),
+        pytest.param("/api//v1/protocol/liveness", id="two slashes inside"),
+        pytest.param("/%2F", id="a slash after a slash"),
+        pytest.param("/assets/../openapi.json", id="a folder up"),
+        pytest.param("/assets/%2e%2e/openapi.json", id="a folder up, encoded"),
+        pytest.param(f"{LIVE}%zz", id="no byte, encoded"),
+        pytest.param("*", id="an asterisk"),
+        pytest.param("?x", id="a query alone"),
+        pytest.param("#x", id="a fragment alone"),
+        pytest.param("api/v1/protocol/liveness", id="no first slash"),
+        pytest.param("x.example:443", id="a host and a port"),
+        *(pytest.param(f"{scheme}://x{rest}", id=f"{scheme}, {rest or 'no path'}")
+          for scheme in ("http", "HTTP", "https", "ftp")
+          for rest in ("", "?y", "/", LIVE, f"{LIVE}?y#z", "/nowhere", ":80" + LIVE)),
+        pytest.param("http:///", id="no host in an address"),
+        pytest.param(f"{LIVE}?|{{}}\\^`", id="odd characters in a query"),
+        pytest.param(f"{LIVE}?" + "a" * 60_000, id="a long query"),
+        pytest.param("/" + "%41" * 20_000, id="a long path"),
+        pytest.param(f"{LIVE}\xff", id="a byte that is not ASCII"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_a_target_in_any_form_is_understood_as_by_the_server(
+    both: tuple[Edge, RawServer], method: str, target: str
+) -> None:
+    ours, theirs = sent_to_both(both, a_request(method, target))
+    assert ours.http_code == theirs.http_code
+    if ours.http_code != 400:  # which Granian answers without a word
+        assert are_alike(ours, theirs)
+
+
+@pytest.mark.parametrize("method", ["\xffGET", "G\xffT", "G(T", "<", "G@T"])
+def test_what_is_no_method_is_a_bad_request_also_if_the_server_is_gone(tmp_path: Path, method: str) -> None:
+    with an_origin() as origin:
+        port = origin.port
+    with an_edge(tmp_path, port) as edge:
+        assert edge.ask(method).http_code == 400
+
+
+def requests_with(hosts: list[str]) -> bytes:
+    lines = [f"GET {LIVE} HTTP/1.1", *(f"Host: {host}" for host in hosts), "Connection: close", "", ""]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+@pytest.mark.parametrize("text", test_hosts.GOOD)
+def test_one_host_is_right(both: tuple[Edge, RawServer], text: str) -> None:
+    ours, theirs = sent_to_both(both, requests_with([text]))
+    assert (ours.http_code, theirs.http_code) == (200, 200)
+
+
+@pytest.mark.parametrize("lines", [case for case in test_hosts.BAD if "\n" not in "".join(case.values[0])])
+def test_no_host_or_two_or_one_that_is_none_is_a_bad_request(both: tuple[Edge, RawServer], lines: list[str]) -> None:
+    ours, theirs = sent_to_both(both, requests_with(lines))
+    assert (ours.http_code, theirs.http_code) == (400, 400)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param([f"X-{number}: 1" for number in range(98)], id="a hundred with Host and Connection"),
+        pytest.param(["X-Long: " + "a" * 400_000], id="a long one"),
+        pytest.param([f"X-{number}: " + "a" * 4_000 for number in range(95)], id="many long ones"),
+        pytest.param(["Cookie: " + "a" * 60_000, "Origin: https://a.example"], id="a long cookie"),
+        pytest.param(["Accept-Encoding: " + "gzip;q=0.5," * 10_000], id="many codings"),
+    ],
+)
+def test_as_many_headers_and_as_long_ones_pass_as_the_server_takes(tmp_path: Path, headers: list[str]) -> None:
+    publish(tmp_path, a_ledger())
+    with a_raw_server(tmp_path) as server, an_edge(tmp_path, server.port) as edge:
+        until(lambda: server.ask().http_code == 200, "the server has the report")
+        for _ in range(2):  # first without a copy, then from it
+            ours, theirs = sent_to_both((edge, server), a_request("GET", LIVE, *headers))
+            assert ours.http_code == 200
+            assert are_alike(ours, theirs)
+
+
+@pytest.mark.clause("A16")
+@pytest.mark.parametrize("path", [LIVE, HISTORY, "/nowhere", "/"])
+def test_a_sender_that_closes_its_writing_half_is_answered(both: tuple[Edge, RawServer], path: str) -> None:
+    edge, _ = both
+    for close in (True, False):
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", edge.port), timeout=10) as connection:
+                connection.sendall(a_request("GET", path, close=close))
+                connection.shutdown(socket.SHUT_WR)
+                answer = parsed(b"".join(iter(lambda connection=connection: connection.recv(65_536), b"")))
+            assert answer.http_code == (404 if path == "/nowhere" else 200)
+            assert len(answer.body) == int(answer.ours["content-length"])
+
+
+@pytest.mark.clause("A16")
+def test_a_reader_that_does_not_read_is_dropped(tmp_path: Path) -> None:
+    """As with the times that are shipped, but sooner."""
+    with an_origin() as origin, an_edge(tmp_path, origin.port, idle_send_timeout="1", send_timeout="1") as edge:
+        origin.script = says("1" * 500_000, cache_control=LONG, etag="long")
+        edge.ask()
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+            connection.connect(("127.0.0.1", edge.port))
+            connection.sendall(a_request(close=False) * 120)
+
+            def is_dropped() -> bool:
+                try:
+                    connection.sendall(b"\r\n")
+                except ConnectionError:
+                    return True
+                return False
+
+            until(is_dropped, "it is dropped", 10)
+        assert edge.ask().http_code == 200
+
+
+@pytest.mark.clause("A6", "A8", "E3")
+@pytest.mark.parametrize("trouble", ["gone", "hanging"])
+def test_the_edges_own_503_can_be_read_by_scripts_and_says_when_to_try_again(tmp_path: Path, trouble: str) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = hangs
+        if trouble == "gone":
+            origin.die()
+        for path in (LIVE, HISTORY, "/openapi.json"):
+            answer = edge.ask("GET", path, "Origin: https://a.example")
+            assert answer.http_code == 503
+            assert isinstance(json.loads(answer.body)["message"], str)
+            assert {name: text for name, text in answer.ours.items() if name not in OF_A_CACHE} == CORS | {
+                "content-type": "application/json; charset=utf-8",
+                "content-length": str(len(answer.body)),
+                "cache-control": "no-store",
+                "retry-after": "30",
+                "x-content-type-options": "nosniff",
+            }
+
+
+def status(answer: Answer) -> str:
+    return answer.ours["cache-status"]
+
+
+@pytest.mark.clause("E3")
+def test_cache_status_says_where_an_answer_comes_from(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=caching(fresh=2, while_revalidate=2, if_error=60))
+        assert status(edge.ask()) in ("lookout-edge; fwd=miss; stored; ttl=2", "lookout-edge; fwd=miss; stored; ttl=1")
+        assert status(edge.ask()) in ("lookout-edge; hit; ttl=1", "lookout-edge; hit; ttl=0")
+        assert status(edge.ask("GET", LIVE, "If-None-Match: *")).startswith("lookout-edge; hit; ttl=")
+        assert status(edge.ask("POST")) == "lookout-edge; fwd=method"
+        origin.script = fails(503)
+        until(lambda: "; ttl=-" in status(edge.ask()), "it is stale", 5)
+        assert status(edge.ask()).startswith("lookout-edge; hit; ttl=-")
+        time.sleep(2)
+        until(lambda: "; hit" in status(edge.ask()), "nobody waits for the server")
+        assert status(edge.ask("GET", HISTORY)) == "lookout-edge; fwd=miss"
+        assert "x-cache" not in edge.ask().ours
+
+
+A_AND_B: Final = ("https://a.example", "https://b.example")
+
+
+@pytest.mark.clause("E3", "E4")
+@pytest.mark.parametrize("lender", [("Origin: https://a.example",), ()], ids=["of an Origin", "of none"])
+@pytest.mark.parametrize("trouble", ["503", "gone", "hanging"])
+def test_a_new_origin_gets_the_copy_of_another_one_if_the_server_fails(
+    tmp_path: Path, trouble: str, lender: tuple[str, ...]
+) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("first", cache_control=caching(fresh=1, while_revalidate=1, if_error=7))
+        before = time.monotonic()
+        edge.ask("GET", LIVE, *lender)
+        after = time.monotonic()
+        origin.script = {"503": fails(503), "gone": fails(503), "hanging": hangs}[trouble]
+        if trouble == "gone":
+            origin.die()
+        answer = edge.ask("GET", LIVE, "Origin: https://b.example")
+        assert (answer.http_code, answer.body) == (200, b"first")
+        assert answer.ours["access-control-allow-origin"] == "*"
+        assert "fwd=miss" in status(answer)
+        at_once = time.monotonic()
+        for number in range(20):
+            asked_at = time.monotonic()
+            answer = edge.ask("GET", LIVE, f"Origin: https://{number}.example")
+            assert (answer.http_code, answer.body) == (200, b"first")
+        assert time.monotonic() - at_once < 2, "nobody waits after a failure"
+        while (answer := edge.ask("GET", LIVE, f"Origin: https://{time.monotonic()}.example")).http_code == 200:
+            assert answer.body == b"first"
+            asked_at = time.monotonic()
+            time.sleep(0.1)
+        assert answer.http_code == 503
+        assert answer.ours["cache-control"] == "no-store"
+        assert time.monotonic() - before >= 8
+        assert asked_at - after <= 8.1, "no copy is older than it may be"
+
+
+@pytest.mark.clause("E3", "E4")
+def test_the_copy_that_is_given_to_others_is_a_whole_one_of_the_same_path_and_form(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("live", cache_control=LONG)
+        edge.ask("GET", LIVE, "Origin: https://a.example")
+        origin.script = says(PACKED, "Content-Encoding: gzip", cache_control=LONG, etag="packed")
+        edge.ask("GET", HISTORY, "Origin: https://a.example", GZIP)
+        origin.script = says("broken off", cache_control=LONG, cut=3)
+        broken = edge.ask("GET", LIVE, "Origin: https://c.example")
+        assert (broken.http_code, broken.body) == (200, b"live")
+        origin.die()
+        for name in A_AND_B:
+            assert edge.ask("GET", LIVE, f"Origin: {name}").body == b"live"
+            assert edge.ask("GET", HISTORY, f"Origin: {name}").http_code == 503
+            assert gzip.decompress(edge.ask("GET", HISTORY, f"Origin: {name}", GZIP).body) == b"packed"
+            assert edge.ask("GET", LIVE, f"Origin: {name}", 'If-None-Match: "live"').http_code == 304
