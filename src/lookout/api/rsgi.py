@@ -46,7 +46,7 @@ class RsgiApplication:
     async def __rsgi__(self, scope: Scope, protocol: HttpProtocol) -> None:
         front, method, headers = self._front, scope.method, scope.headers
         forwarded = _forwarded(headers) if front.believes_headers else None
-        peer = scope.client if front.limits else ""
+        peer = scope.client.rpartition(":")[0] if front.limits else ""  # a new connection is still the same caller
         reply = front.reply(method, scope.path, _whole(headers, "if-none-match"), peer, forwarded)
         # Nobody needs to send a body here, and of a chunked one Granian reads some ends otherwise than others do: on
         # the same connection an answer could follow that nobody asked for.
