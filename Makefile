@@ -49,7 +49,7 @@ clauses: .venv/installed-dev ## every clause of the contract with its tests
 schemas: .venv/installed ## write docs/schemas/ and docs/openapi.json from the code
 	$(BIN)/python -m tools.schemas
 
-bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS= names some
+bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS="serve decode --json" names some, writes JSON
 	$(BIN)/python -m bench $(ARGS)
 
 campaign: .venv/installed-dev .venv/packages ## everything that can go wrong, for long; ARGS= names parts, ARGS=--help lists them with their minutes

@@ -1,14 +1,16 @@
-"""Runs every measurement and prints one table. Give names to run only those: python -m bench replay"""
+"""Runs the measurements and prints each figure as soon as it is known. Names of parts run only those."""
 
+import argparse
 import signal
 import sys
-
-from rich.console import Console
-from rich.table import Table
+from collections.abc import Callable, Iterator, Mapping
 
 from bench import crowding, decoding, edging, fleet, probing, publishing, reaching, replaying, serving, watching
+from bench.figures import Figure
+from bench.printing import as_json, heading, lines, summary
+from bench.running import Broken, run_parts
 
-MEASUREMENTS = {
+MEASUREMENTS: Mapping[str, Callable[[], Iterator[Figure]]] = {
     "replay": replaying.measure,
     "publish": publishing.measure,
     "probe": probing.measure,
@@ -22,19 +24,32 @@ MEASUREMENTS = {
 }
 
 
-def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in MEASUREMENTS]
+def main(arguments: list[str], parts: Mapping[str, Callable[[], Iterator[Figure]]] = MEASUREMENTS) -> int:
+    """0 if every target was met, 1 if one was missed or a part broke."""
+    asked = _parse(arguments, parts)
+    table = sys.stderr if asked.json else sys.stdout  # the other one is for the figures as JSON
+    print(heading(), file=table)
+    results = []
+    for result in run_parts({name: parts[name] for name in asked.part or parts}):
+        results.append(result)
+        print("\n".join(lines(result)), file=table, flush=True)
+    print(summary(results), file=table)
+    if asked.json:
+        print(as_json(results))
+    return 1 if any(isinstance(result, Broken) or result.figure.missed for result in results) else 0
+
+
+def _parse(arguments: list[str], parts: Mapping[str, object]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="bench", description=__doc__, epilog=f"parts: {', '.join(parts)}", allow_abbrev=False
+    )
+    parser.add_argument("part", nargs="*", help="what to measure, instead of everything")
+    parser.add_argument("--json", action="store_true", help="write the figures as JSON; the table goes to stderr")
+    asked = parser.parse_args(arguments)
+    unknown = [name for name in asked.part if name not in parts]
     if unknown:
-        print(f"bench: {', '.join(unknown)}: choose from {', '.join(MEASUREMENTS)}", file=sys.stderr)
-        return 2
-    table = Table("measured", "figure", "against", "ratio", "target", "", title="Lookout, one core")
-    missed = False
-    for name in names or MEASUREMENTS:
-        for figure in MEASUREMENTS[name]():
-            table.add_row(*figure.row())
-            missed |= figure.missed
-    Console().print(table)
-    return 1 if missed else 0
+        parser.error(f"{', '.join(unknown)}: choose from {', '.join(parts)}")
+    return asked
 
 
 if __name__ == "__main__":

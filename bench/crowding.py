@@ -11,10 +11,10 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
-from bench.edging import GZIP, an_edge, missing_varnish
+from bench.edging import an_edge, missing_varnish
 from bench.figures import Figure
-from bench.processes import a_folder, children, cpu_s
-from bench.serving import HISTORY, LIVE, a_server, fill_a_store, first_answer
+from bench.processes import a_folder, children, cpu_by_process
+from bench.serving import GZIP, HISTORY, LIVE, a_server, fill_a_store, first_answer
 from lookout.wiring.listening import a_free_port
 from lookout.wiring.process import allow_many_connections, run
 
@@ -49,9 +49,9 @@ def measure() -> Iterator[Figure]:
             first_answer(origin)
             with an_edge(folder, origin, LIMIT) as (process, port):
                 varnish = children(process.pid)
-                reached, used_s = requests_answered(admin), sum(map(cpu_s, varnish))
+                reached, used_s = requests_answered(admin), sum(cpu_by_process(varnish).values())
                 codes = run(ask(port))
-                reached, used_s = requests_answered(admin) - reached, sum(map(cpu_s, varnish)) - used_s
+                reached, used_s = requests_answered(admin) - reached, sum(cpu_by_process(varnish).values()) - used_s
     if codes.keys() - {200, 304}:
         raise RuntimeError(f"the edge answered {dict(codes)}")
     expected = sum(ORIGINS * 60 / habit.fresh_s for habit in HABITS)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bench.processes import children, cpu_s
+from bench.processes import children
 from tests.lending import NotHereError
 from tests.postgres import Postgres, Programs, from_a_wheel
 from tests.postgres import a_postgres as a_postgres_of_tests
@@ -23,10 +23,10 @@ def a_postgres(connections: int = 100) -> Iterator[Postgres]:
         yield postgres
 
 
-def cpu_by_process(postgres: Postgres) -> dict[int, float]:
-    """Processor time of each of its processes so far."""
+def processes_of(postgres: Postgres) -> list[int]:
+    """Those there are now; some come and go."""
     leader = int((postgres.folder / "postmaster.pid").read_text().split()[0])
-    return {pid: cpu_s(pid) for pid in (leader, *children(leader))}
+    return [leader, *children(leader)]
 
 
 def transactions(postgres: Postgres, database: str) -> int:

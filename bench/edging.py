@@ -1,8 +1,6 @@
 """What the edge answers from its copies in a second, beside nginx with the same bytes as static files, each on one
 core."""
 
-import gzip
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.figures import Figure
-from bench.processes import a_folder, kept_to
+from bench.processes import a_folder, kept_to, program
 from bench.serving import (
+    GZIP,
     HISTORY,
     LIVE,
+    NEEDED,
     NO_LIMIT,
     a_server,
     an_nginx,
@@ -28,7 +28,6 @@ from lookout.wiring.listening import a_free_port
 from tests.integration.edged import VARNISHD, VSTHROTTLE
 
 ROUNDS = 3
-GZIP = "Accept-Encoding: gzip"  # as every browser says
 
 
 class Question(NamedTuple):
@@ -48,14 +47,12 @@ QUESTIONS = (
 
 
 def measure() -> Iterator[Figure]:
-    missing = [*missing_varnish(), *(program for program in ("wrk", "nginx") if shutil.which(program) is None)]
+    missing = [*missing_varnish(), *(name for name in NEEDED if program(name) is None)]
     if missing:
         yield Figure("requests a second of the edge", "not measured", f"apt-get install {' '.join(missing)}")
         return
     with a_folder() as folder:
         fill_a_store(folder)
-        for file in [file for file in (folder / "www").rglob("*") if file.is_file()]:
-            Path(f"{file}.gz").write_bytes(gzip.compress(file.read_bytes(), 6))
         with (
             a_server(folder, 0) as (_, origin),
             an_edge(folder, origin, 0, core=0) as (_, free),

@@ -14,11 +14,6 @@ class Figure:
     target: str = ""
     missed: bool = False
 
-    def row(self) -> tuple[str, ...]:
-        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
-        verdict = "" if not self.target else "missed" if self.missed else "met"
-        return self.measured, self.figure, self.against, ratio, self.target, verdict
-
 
 def seconds(work: Callable[[], object], times: int = 3) -> float:
     """The shortest of several runs: what else the machine does can only make a run longer."""

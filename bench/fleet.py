@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.databases import a_postgres, cpu_by_process, transactions
+from bench.databases import a_postgres, processes_of, transactions
 from bench.figures import Figure, spread
 from bench.plans import a_plan
-from bench.processes import a_folder, a_process, available_mb, children, cpu_s
+from bench.processes import a_folder, a_process, available_mb, children, cpu_by_process
 from bench.publishing import a_full_fortnight
 from bench.serving import LIVE, first_answer
 from lookout.core.model import Observation, Peers
@@ -60,10 +60,11 @@ def follow(postgres: Postgres, folder: Path, number: int) -> Iterator[Figure]:
         writer.write(*next(reports))
         with a_fleet(folder, postgres.url(database), number) as servers:
             began_s, asked = time.monotonic(), transactions(postgres, database)
-            theirs, ours = cpu_by_process(postgres), sum(map(_cpu_s, servers))
+            theirs, ours = cpu_by_process(processes_of(postgres)), sum(map(_cpu_s, servers))
             delays_s = run(publish(writer, reports, servers))
             took_s, asked = time.monotonic() - began_s, transactions(postgres, database) - asked
-            share = sum(s - theirs.get(pid, 0.0) for pid, s in cpu_by_process(postgres).items()) / took_s
+            after = cpu_by_process(processes_of(postgres))
+            share = sum(s - theirs.get(pid, 0.0) for pid, s in after.items()) / took_s
             servers_share = (sum(map(_cpu_s, servers)) - ours) / took_s
     finally:
         writer.close()
@@ -149,4 +150,4 @@ async def _answers_with(etag: bytes, reading: asyncio.StreamReader, writing: asy
 
 
 def _cpu_s(server: Server) -> float:
-    return sum(cpu_s(pid) for pid in (server.pid, *children(server.pid)))
+    return sum(cpu_by_process((server.pid, *children(server.pid))).values())

@@ -1,7 +1,6 @@
 """What a probe costs, beside Debian's prometheus-blackbox-exporter on the same JSON-RPC answer."""
 
 import resource
-import shutil
 import socket
 import subprocess
 import time
@@ -12,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.processes import a_folder, an_upstream, cpu_s
+from bench.processes import a_folder, an_upstream, cpu_s, program
 from lookout.sources.evm import EvmEndpoint
 from lookout.sources.fetching import open_session
 from lookout.wiring.listening import a_free_port
@@ -36,7 +35,7 @@ modules:
 
 def measure() -> Iterator[Figure]:
     with an_upstream() as base, a_folder() as folder:
-        exporter = an_exporter(folder, f"{base}/rpc/1/a") if shutil.which(EXPORTER) else nullcontext()
+        exporter = an_exporter(folder, f"{base}/rpc/1/a") if program(EXPORTER) else nullcontext()
         kept, new, theirs = [], [], []
         with exporter as their_ms:
             for _ in range(ROUNDS):  # by turns, so that what else the machine does falls on each of them

@@ -1,11 +1,12 @@
 """Processes that a measurement starts, and what they cost."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,15 @@ def cpu_s(pid: int) -> float:
     """Processor time that a process has taken so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
+
+
+def cpu_by_process(pids: Iterable[int]) -> dict[int, float]:
+    """Processor time of each; one that has ended meanwhile is left out."""
+    found = {}
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found[pid] = cpu_s(pid)
+    return found
 
 
 def memory_mb(pid: int) -> float:
@@ -43,6 +53,11 @@ def only_on(core: int) -> None:
 def kept_to(core: int | None) -> Callable[[], None] | None:
     """What a new process is to do first, to be kept to one core if told."""
     return None if core is None else partial(only_on, core)
+
+
+def program(name: str) -> str | None:
+    """Where it is; not everybody's PATH has the folders of servers."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 
 @contextmanager
@@ -81,8 +96,12 @@ def a_process(folder: Path, *arguments: str, core: int | None = None) -> Iterato
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process started, and that they started."""
-    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """The processes that a process started, and that they started; none of one that has ended meanwhile."""
+    try:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    found = [int(child) for child in listed.split()]
     return [*found, *(grandchild for child in found for grandchild in children(child))]
 
 

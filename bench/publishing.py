@@ -13,6 +13,8 @@ from lookout.core.strip import StripState
 
 BUCKET_MS = 300_000
 START_AT = 1_793_880_000_000
+SOME_TROUBLE = "c" * 97 + "kdu"
+QUIET = "c" * 100
 
 
 def measure() -> Iterator[Figure]:
@@ -41,8 +43,9 @@ def measure() -> Iterator[Figure]:
             )
 
 
-def a_full_fortnight(plan: Plan) -> tuple[Ledger, int]:
-    """A ledger whose every row has all 4033 characters, made from a stored state so that it takes no fortnight."""
+def a_full_fortnight(plan: Plan, buckets: str = SOME_TROUBLE) -> tuple[Ledger, int]:
+    """A ledger whose every row has all 4033 characters, these again and again, made from a stored state so that it
+    takes no fortnight."""
     ledger = Ledger(plan)
     ledger.start(START_AT)
     ledger.publish(START_AT)
@@ -51,7 +54,7 @@ def a_full_fortnight(plan: Plan) -> tuple[Ledger, int]:
         raise RuntimeError("a ledger that has published has a history")
     per_day = DAY_MS // BUCKET_MS
     now = START_AT // BUCKET_MS + 14 * per_day
-    text = ("c" * 97 + "kdu") * per_day
+    text = buckets * per_day
     days = {day: text[day % 7 :][:per_day] for day in range(now // per_day - 15, now // per_day)}
     days[now // per_day] = text[: now % per_day]
     strips = tuple(StripState(strip.tally, days) for strip in state.history.strips)

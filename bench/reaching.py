@@ -12,13 +12,14 @@ from threading import Thread
 from bench.databases import a_postgres
 from bench.figures import Figure, percentile, spread
 from bench.processes import a_folder, a_process, an_upstream
-from bench.watching import MONITOR, WITHIN_S, Delays, a_config, from_server, observe
+from bench.watching import MONITOR, Delays, a_config, from_server, observe
 from lookout.wiring.listening import a_free_port
 from tests.lending import NotHereError
 
 CHAINS = 5
 WATCH_S = 110
 ASK_EVERY_S = 0.004
+P99_S = 0.7  # through either store
 # So often that there is nearly always something to publish, and not twice between two publications: that would hide the
 # first of them.
 POLICY = "[policy]\nrecheck_s = 0.6\njitter_s = 0.4\n"
@@ -37,14 +38,14 @@ def measure() -> Iterator[Figure]:
         ("observed (observedAt)", ours.delays_s, other.delays_s),
         ("published (generatedAt)", ours.reports_s, other.reports_s),
     ):
-        late = percentile(through_postgres, 99)
+        late, other_late = percentile(through_postgres, 99), percentile(through_sqlite, 99)
         yield Figure(
             f"{what} to served through PostgreSQL, {len(through_postgres):,} times",
             spread(through_postgres),
             f"SQLite: {spread(through_sqlite)}",
-            late / percentile(through_sqlite, 99),
-            f"p99 under {WITHIN_S:.0f} s",
-            late >= WITHIN_S,
+            late / other_late,
+            f"p99 of both under {P99_S} s",
+            max(late, other_late) >= P99_S,
         )
 
 

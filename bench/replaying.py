@@ -13,7 +13,7 @@ from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, O
 from lookout.core.plan import Plan
 from lookout.replay import Replay, read_log, run_log
 
-TARGET_A_SECOND = 100_000
+TARGET_A_SECOND = 150_000
 
 
 def measure() -> Iterator[Figure]:

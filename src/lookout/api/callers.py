@@ -35,10 +35,12 @@ class Callers:
         known = self._known(peer)
         if known is None:
             return _UNKNOWN
-        if forwarded == UNREADABLE and known.is_trusted:
+        if forwarded is None or not known.is_trusted:
+            return known.network
+        if forwarded == UNREADABLE:
             return None
         # Each proxy appends whom it heard, so the list is believed from its end, as far as trusted proxies wrote it.
-        entries = forwarded.rsplit(",", _MOST_PROXIES) if forwarded else []
+        entries = forwarded.rsplit(",", _MOST_PROXIES)
         while entries and known.is_trusted:
             entry = entries.pop().strip(" \t")
             if not entry:

@@ -1,13 +1,13 @@
 """All that happens between a request and its reply, whichever way a server passes them on."""
 
-from functools import lru_cache
 from typing import Final
 
 from lookout.api.callers import Callers
 from lookout.api.counting import ENDPOINTS, OwnCounts
+from lookout.api.gate import Gate
 from lookout.api.limiting import Limiter
 from lookout.api.mirror import Mirror
-from lookout.api.replies import NO_CALLER, NO_HOST, Reply, too_many_requests
+from lookout.api.replies import NO_HOST, Reply
 from lookout.api.responding import respond
 from lookout.clock import Clock
 
@@ -24,13 +24,11 @@ class Front:
         self.mirror = mirror
         self.limits = limiter is not None
         self.believes_headers = self.limits and callers.trusts_some
-        self._callers = callers
-        self._limiter = limiter
+        self._gate = None if limiter is None else Gate(callers, limiter, clock)
         self._counts = counts
         self._clock = clock
         self._route = dict(zip(mirror.paths, ENDPOINTS, strict=True))
         self._store_errors = 0
-        self._too_many = lru_cache(too_many_requests)
 
     def reply(
         self,
@@ -46,9 +44,9 @@ class Front:
         route = self._route.get(path, "other")
         resources = self.mirror.resources
         reply = None
-        if self._limiter is not None and (route != "other" or path in resources):
+        if self._gate is not None and (route != "other" or path in resources):
             counted = path if route != "other" or path.startswith(_FILES) else _OWN
-            reply = self._refusal(self._limiter, counted, peer, forwarded)
+            reply = self._gate.refusal(counted, peer, forwarded)
         if reply is None:
             reply = respond(resources, method, path, if_none_match, accept_encoding)
         self._counts.count(route, reply.http_code)
@@ -71,10 +69,3 @@ class Front:
         self._counts.failed(errors - self._store_errors)
         self._store_errors = errors
         self._counts.seen(self._clock.elapsed_ms(), self.mirror.generated_at)
-
-    def _refusal(self, limiter: Limiter, path: str, peer: str, forwarded: str | None) -> Reply | None:
-        caller = self._callers.caller(peer, forwarded)
-        if caller is None:
-            return NO_CALLER
-        banned_ms = limiter.banned_ms(caller, path, self._clock.elapsed_ms())
-        return self._too_many(-(-banned_ms // 1000)) if banned_ms else None

@@ -67,7 +67,7 @@ class RsgiApplication:
             method,
             scope.path,
             _whole(headers, "if-none-match"),
-            scope.client if front.limits else "",
+            scope.client.rpartition(":")[0] if front.limits else "",  # a new connection is still the same caller
             _forwarded(headers) if front.believes_headers else None,
             _whole(headers, "accept-encoding"),
         )

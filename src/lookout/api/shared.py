@@ -25,14 +25,21 @@ class SharedBytes:
         # With the last view of it: whoever has one also keeps the places that were taken.
         weakref.finalize(mapped, os.close, file).atexit = False
 
+    def lock(self, place: int) -> None:
+        """Keep other processes, not threads, from this place until ``unlock``. A process that dies lets go of it."""
+        lockf(self._file, LOCK_EX, 1, place)
+
+    def unlock(self, place: int) -> None:
+        lockf(self._file, LOCK_UN, 1, place)
+
     @contextmanager
     def locked(self, place: int) -> Iterator[None]:
-        """Keep other processes, not threads, from this place meanwhile. A process that dies lets go of it."""
-        lockf(self._file, LOCK_EX, 1, place)
+        """Both, where it is not done so often that the time counts."""
+        self.lock(place)
         try:
             yield
         finally:
-            lockf(self._file, LOCK_UN, 1, place)
+            self.unlock(place)
 
     def take(self, place: int) -> bool:
         """Hold this place until this process ends; False if another one does."""
