@@ -10,6 +10,8 @@ COVERED := tests/unit tests/contract/test_replay_vectors.py
 JOBS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) && echo $$((cores + (cores + 1) / 2)))
 # Python keeps what it compiled, whatever the machine says: tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
+# Where Debian has varnishd, nginx and useradd, which not every user's PATH names.
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # Byte-for-byte what requirements/*.txt pins, or nothing: pip refuses a download whose hash is not listed there. Only what
 # is built already: to build it, pip would fetch whatever it says it needs, without any hash.
 PIP := python -m pip --quiet --disable-pip-version-check install
@@ -98,7 +100,7 @@ clean: ## remove what the targets above made
 .venv/packages: Makefile | .venv/python
 	@wanted=; \
 	for pair in chromium=chromium curl=curl faketime=faketime node=nodejs promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk; do \
-	  PATH="$$PATH:/usr/sbin" command -v $${pair%%=*} >/dev/null || wanted="$$wanted $$(echo $${pair#*=} | tr , ' ')"; \
+	  command -v $${pair%%=*} >/dev/null || wanted="$$wanted $$(echo $${pair#*=} | tr , ' ')"; \
 	done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$$wanted postgresql"; \
 	if [ -n "$$wanted" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

@@ -1,6 +1,7 @@
 """Settings for all tests."""
 
 import os
+from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -17,6 +18,13 @@ settings.register_profile("explore", parent=settings.get_profile("everyday"), de
 settings.register_profile("shrink", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
 
+# Where Debian has varnishd and useradd, which not every user's PATH names.
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-skips", action="store_true", help="a test that something is missing for has failed")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "first: takes longest, and so is begun first: at the end all would wait for it")
@@ -24,3 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and item.config.getoption("--no-skips"):
+        report.outcome = "failed"
+        report.longrepr = f"--no-skips forbids this: {report.longreprtext}"
+    return report

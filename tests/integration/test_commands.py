@@ -287,7 +287,7 @@ def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path
 
 @pytest.mark.first
 def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
-    """The only test that lives through the whole fortnight: about half a minute of CPU."""
+    """Where nobody watches, what it does is in plain lines."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     base = f"http://127.0.0.1:{a_free_port()}"
@@ -301,7 +301,9 @@ def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> No
                     assert process.poll() is None, said.read_text()
                     return f"{base}{LIVE}" in said.read_text() and await answer(http, base + LIVE) is not None
 
-                await until_async(answers, "it answers, and says where", within_s=150)  # alone, a third of a minute
+                await until_async(answers, "it answers, and says where", within_s=150)  # alone, a few seconds
+                past = "".join(f"living through a simulated fortnight: {done} %\n" for done in range(0, 101, 20))
+                assert said.read_bytes().decode().startswith(f"{past}starting the service\n\n  status page   {base}/\n")
                 live, history = await answer(http, base + LIVE), await answer(http, base + HISTORY)
                 assert len(live["checks"]) == len(history["rows"]) == ROWS
                 assert {len(row["buckets"]) for row in history["rows"]} == {4033}
@@ -313,9 +315,10 @@ def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> No
                         assert metrics.status == 200
 
                 async def goes_on() -> bool:
-                    return bool((await answer(http, base + LIVE))["generatedAt"] > live["generatedAt"])
+                    now = await answer(http, base + LIVE) or live  # on a busy machine we ask too often at last
+                    return bool(now["generatedAt"] > live["generatedAt"])
 
-                await until_async(goes_on, "generatedAt advances", within_s=40)
+                await until_async(goes_on, "generatedAt advances", within_s=100)
                 assert [path.name.startswith("lookout-demo-") for path in temporary.iterdir()] == [True]
                 os.killpg(process.pid, signal.SIGINT)
                 assert await ended(process, within_s=15) == 0, said.read_text()

@@ -30,7 +30,7 @@ from tests.integration.served import HISTORY, LIVE, a_free_port, a_server, publi
 from tests.integration.verifying import UNTOLD, clauses, found
 from tests.waiting import until
 
-VARNISHD: Final = shutil.which("varnishd") or shutil.which("/usr/sbin/varnishd")
+VARNISHD: Final = shutil.which("varnishd")
 UNTOLD_BEHIND_A_CACHE: Final = UNTOLD | {"A5", "A15"}
 
 

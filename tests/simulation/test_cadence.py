@@ -19,7 +19,9 @@ from tests.simulation.worlds import ONE_CHAIN, TWO_CHAINS, a_life, a_world, an_e
 SLOWEST_ANSWER = 2_040
 
 
-def observations(world: World, *lives: Life, policy: Policy | None = None) -> dict[Check, list[Observation]]:
+def observations(
+    world: World, *lives: Life, policy: Policy | None = None, calm_ms: int = 0
+) -> dict[Check, list[Observation]]:
     """Every check's observations, in order."""
     seen: dict[Check, list[Observation]] = defaultdict(list)
 
@@ -27,7 +29,8 @@ def observations(world: World, *lives: Life, policy: Policy | None = None) -> di
         if isinstance(event, Observation):
             seen[event.check].append(event)
 
-    rehearse(plan_of(world.layout, policy), world, lives, Random(5), listeners=Listeners(event=note))
+    plan = plan_of(world.layout, policy)
+    rehearse(plan, world, lives, Random(5), listeners=Listeners(event=note), calm_ms=calm_ms)
     return seen
 
 
@@ -179,3 +182,15 @@ def test_a_source_of_several_chains_fails_only_when_all_of_them_do() -> None:
     all_silent = an_episode("broadcasters/56", "all-silent", 10, 100)
     seen = observations(a_world(*world.episodes, all_silent, layout=TWO_CHAINS), a_life(0, 110))
     assert min(gaps(seen[Check("broadcasters", 1)])[-20:]) >= 120 * SECOND
+
+
+def test_what_is_well_may_be_asked_seldom_but_is_asked_when_something_begins_and_until_it_has_ended() -> None:
+    world = a_world(an_episode("messaging", "fail", 130, 20))
+    policy = Policy(row_lifetime_s=3_600, head_max_age_s=3_600)
+    seen = observations(world, a_life(0, 300), policy=policy, calm_ms=50 * MINUTE)[MESSAGING]
+    minutes = [(one.at - NOON) // MINUTE for one in seen]
+    failed = [isinstance(one.found, Failed) for one in seen]
+    first, last = failed.index(True), len(failed) - 1 - failed[::-1].index(True)
+    assert minutes[: first + 3] == [0, 50, 100, 130, 130, 131]
+    assert max(gaps(seen[first : last + 2])) <= 123 * SECOND + SLOWEST_ANSWER
+    assert min(gaps(seen[last + 1 :])) >= 50 * MINUTE

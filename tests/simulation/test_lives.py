@@ -16,6 +16,7 @@ from lookout.core.model import Check
 from lookout.monitor.publishing import GATHER_MS
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
 from lookout.replay import Replay
+from lookout.settings import Policy
 from lookout.sim.episodes import draw_episodes
 from lookout.sim.layout import LAUNCH, ChainLayout
 from lookout.sim.world import World, drawn_world
@@ -254,3 +255,21 @@ def test_a_replayed_log_differs_from_what_was_published_by_half_seconds_alone() 
     ]
     assert len(differing) <= total / 500
     assert set(rehearsed[PPOI].values()) > {"c"}
+
+
+def test_leaving_out_probes_that_would_only_find_that_all_is_well_hardly_changes_a_bucket() -> None:
+    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + DAY, intensity=8)
+    plan = plan_of(TWO_CHAINS, Policy(row_lifetime_s=2_400, head_max_age_s=2_400))
+
+    def lived(calm_ms: int) -> tuple[int, list[str]]:
+        events: list[Event] = []
+        listeners = Listeners(event=events.append)
+        ledger = rehearse(plan, world, [Life(NOON, NOON + DAY)], Random(9), listeners=listeners, calm_ms=calm_ms)
+        return len(events), [character for row in buckets(ledger).values() for character in row.values()]
+
+    (all_events, whole), (few_events, coarse) = lived(0), lived(30 * MINUTE)
+    assert few_events < all_events / 5
+    wrong = sum(character in "kdu" for character in whole)
+    differing = sum(one != other for one, other in zip(whole, coarse, strict=True))
+    assert wrong > 100
+    assert differing < wrong / 10

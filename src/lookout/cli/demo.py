@@ -2,8 +2,10 @@
 
 import signal
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 from rich.console import Console
@@ -19,6 +21,8 @@ from lookout.wiring.listening import ListenError, free
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import run_until_stopped
 from lookout.wiring.together import ServerEndedError
+
+_PAST: Final = "living through a simulated fortnight"
 
 
 @click.command(short_help="Show the whole service on a simulated world.")
@@ -45,9 +49,9 @@ def demo(listen: str, seed: int) -> None:
     signal.signal(signal.SIGTERM, _end)  # until the event loop takes over, so that the folder goes with us
     with tempfile.TemporaryDirectory(prefix="lookout-demo-") as name:
         folder = Path(name)
-        with _a_bar() as bar:
-            task = bar.add_task("living through a simulated fortnight", total=1)
-            lived = live_through_the_past(folder, listen, seed, lambda done: bar.update(task, completed=done))
+        with _shown_progress() as show:
+            lived = live_through_the_past(folder, listen, seed, show)
+        click.echo("starting the service", err=True)
         settings = lived.settings
         configure_log(settings.log)
         live, history = paths(settings.protocol)
@@ -75,11 +79,22 @@ def _end(*_: object) -> NoReturn:
     raise SystemExit(0)
 
 
-def _a_bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
+@contextmanager
+def _shown_progress() -> Iterator[Callable[[float], None]]:
+    """To be called with the part that is done, from 0 to 1: a bar on a terminal, a line for each fifth elsewhere."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console) as bar:
+            task = bar.add_task(_PAST, total=1)
+            yield lambda done: bar.update(task, completed=done)
+    else:
+        due = 0
+
+        def show(done: float) -> None:
+            nonlocal due
+            if 100 * done >= due:
+                click.echo(f"{_PAST}: {due} %", err=True)
+                due += 20
+
+        yield show

@@ -30,6 +30,7 @@ from lookout.core.model import (
     Nothing,
     Observation,
     Peers,
+    Service,
 )
 from lookout.core.plan import Plan
 from lookout.monitor.publishing import GATHER_MS
@@ -65,6 +66,9 @@ class World(Protocol):
     def messaging(self, at: int, /) -> int | Silence:
         """The number of peers."""
 
+    def calm_until(self, service: Service, chain_id: int | None, at: int, /) -> float:
+        """When something next goes wrong with a service on a chain; this very instant while something does."""
+
 
 class Life(NamedTuple):
     """One run of the monitor, from its start to its end. A crash loses what was not published yet."""
@@ -93,15 +97,17 @@ def rehearse(
     *,
     listeners: Listeners = NOBODY,
     gather_ms: int = GATHER_MS,
+    calm_ms: int = 0,
     state: State | None = None,
 ) -> Ledger:
     """Run the monitor through one life after the other, each resuming from what the one before it stored (M7); the
-    first from ``state``."""
+    first from ``state``. What is current, and with which nothing goes wrong for so long, is asked again only after
+    ``calm_ms``: all that would be found meanwhile is that it still is."""
     stored = None if state is None else msgspec.json.encode(state)
     ledger = Ledger(plan, state)
     for life in lives:
         ledger = Ledger(plan, None if stored is None else msgspec.json.decode(stored, type=State))
-        run = _Run(plan, world, life, ledger, chance, listeners, gather_ms)
+        run = _Run(plan, world, life, ledger, chance, listeners, gather_ms, calm_ms)
         stored = msgspec.json.encode(run.live())
     return ledger
 
@@ -138,6 +144,7 @@ class _Run:
         chance: Random,
         listeners: Listeners,
         gather_ms: int,
+        calm_ms: int,
     ) -> None:
         self._limits = plan.limits
         self._world = world
@@ -145,6 +152,7 @@ class _Run:
         self._ledger = ledger
         self._listeners = listeners
         self._gather_ms = gather_ms
+        self._calm_ms = calm_ms
         self._queue: list[tuple[int, int, Callable[[int], None]]] = []
         self._serial = count()
         self._sources = [_Source(checks, ask, _own(chance)) for checks, ask in _sources(plan, world)]
@@ -156,6 +164,11 @@ class _Run:
         self._agreements = {
             chain_id: Agreement(world.endpoints(chain_id), plan.limits.head_max_age_ms) for chain_id in plan.chains
         }
+        self._compared = {
+            chain_id: tuple(check for check in plan.confirmations if check.chain_id == chain_id)
+            for chain_id in plan.chains
+        }
+        """By chain: the checks that are compared with its head."""
         self._unsettled: dict[int, list[Callable[[int], None]]] = {chain_id: [] for chain_id in plan.chains}
         """By chain that has no head yet: the probes of indexers that are to be judged when it has one."""
         self._awaiting: set[int] = set()  # chains of which it is known when an answer becomes too old
@@ -253,7 +266,17 @@ class _Run:
         source.failures = 0 if answered else source.failures + 1
         self._due_at = min(self._due_at, max(at, self._published_at + self._gather_ms))
         # The wait counts from the probe's end (M1, M2).
-        self._probe(source, at + wait_ms(source.failures, source.chance.random(), self._limits))
+        next_at = at + wait_ms(source.failures, source.chance.random(), self._limits)
+        self._probe(source, max(next_at, self._calm_until(source.checks, at)))
+
+    def _calm_until(self, checks: Iterable[Check], at: int) -> int:
+        """Until when there is nothing to learn of these checks."""
+        until = at + self._calm_ms
+        for check in checks:
+            if until <= at or self._ledger.row(check).status != "current":
+                return at
+            until = int(min(until, self._world.calm_until(*check, at)))
+        return until
 
     def _read(self, endpoint: _Endpoint, at: int) -> None:
         chain_id, number, chance = endpoint
@@ -276,7 +299,8 @@ class _Run:
         self._agree(chain_id, at)
         if chain_id not in self._awaiting:
             self._await_change(chain_id, at)
-        self._read(endpoint, at + int((self._limits.recheck_ms + chance.random() * self._limits.jitter_ms) / 2))
+        next_at = at + int((self._limits.recheck_ms + chance.random() * self._limits.jitter_ms) / 2)
+        self._read(endpoint, max(next_at, self._calm_until(self._compared[chain_id], at)))
 
     def _publish(self, at: int) -> None:
         self._ledger.publish(at)

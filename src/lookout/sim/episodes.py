@@ -4,6 +4,7 @@ import random
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Final, Literal, NamedTuple
 
 from lookout.sim.layout import Layout, subjects
@@ -136,6 +137,13 @@ class Course:
         """The episode that holds at this instant."""
         index = bisect_right(self._begins, at)
         return self.stretches[index - 1][1] if index else None
+
+    def calm_until(self, at: int) -> float:
+        """When the next episode begins; this very instant while one holds."""
+        index = bisect_right(self._begins, at)
+        if index and self.stretches[index - 1][1] is not None:
+            return at
+        return self._begins[index] if index < len(self._begins) else inf
 
 
 def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict[str, Course]:

@@ -150,6 +150,11 @@ class World:
         """What is wrong with a subject at this instant."""
         return self._courses[subject].at(at)
 
+    def calm_until(self, service: Service, chain_id: int | None, at: int) -> float:
+        """When something next goes wrong with a service on a chain; this very instant while something does."""
+        its = (service, f"{service}/{chain_id}")
+        return min(self._courses[subject].calm_until(at) for subject in its if subject in self._courses)
+
     def truth(self, service: Service, chain_id: int | None, at: int) -> Truth:
         """What is so about a check at this instant."""
         if service == "messaging":

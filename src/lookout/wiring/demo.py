@@ -31,12 +31,9 @@ from lookout.wiring.listening import a_free_port
 from lookout.wiring.together import monitor_and_serve
 
 _LOOK_EVERY_S: Final = 0.1
-_RECENT_MS: Final = 2 * 3_600_000  # lived through as it is; a chain's pace is that of the last hour
-_TIMES_SLOWER: Final = 5  # so that there are still two probes in a bucket
-_SLOWED: Final = (
-    *("recheck_ms", "jitter_ms", "backoff_cap_ms", "heartbeat_ms"),
-    *("row_lifetime_ms", "head_max_age_ms", "ppoi_behind_ms"),
-)
+_MINUTE_MS: Final = 60_000
+_RECENT_MS: Final = 75 * _MINUTE_MS  # lived through as it is; a chain's pace is that of the last hour
+_CALM_MS: Final = 30 * _MINUTE_MS  # what is well is asked so seldom in the time before
 
 
 class Demo(NamedTuple):
@@ -60,7 +57,8 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
     plan, chance = settings.plan(), Random(seed)  # noqa: S311  the demo's luck
     listeners = Listeners(progress=lambda at: progress(1 - (now - at) / past_ms))
     long_ago = [Life(now - past_ms, now - _RECENT_MS)]
-    state = rehearse(_asking_seldom(plan), world, long_ago, chance, listeners=listeners).state()
+    seldom = _asking_seldom(plan)
+    state = rehearse(seldom, world, long_ago, chance, listeners=listeners, calm_ms=_CALM_MS).state()
     ledger = rehearse(plan, world, [Life(now - _RECENT_MS, now)], chance, listeners=listeners, state=state)
     with closing(open_writer(folder / "lookout.db")) as writer:
         documents = with_compressed({"live": ledger.live(), "history": ledger.history()})
@@ -70,10 +68,17 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
 
 
 def _asking_seldom(plan: Plan) -> Plan:
-    """The same, with everybody asked less often: to compute a fortnight of probes every 30 s takes a minute."""
-    limits, span = plan.limits, plan.span
-    slower = {name: _TIMES_SLOWER * getattr(limits, name) for name in _SLOWED}
-    return replace(plan, limits=replace(limits, **slower), span=replace(span, hold_ms=_TIMES_SLOWER * span.hold_ms))
+    """The same, for a past in which what is well is hardly asked: to compute a fortnight of probes every 30 s takes a
+    minute. Rows and heads last until the next time, and in each bucket there are two publications."""
+    half_ms = plan.span.bucket_ms // 2
+    limits = replace(
+        plan.limits,
+        recheck_ms=2 * plan.limits.recheck_ms,
+        heartbeat_ms=half_ms,
+        row_lifetime_ms=_CALM_MS + half_ms,
+        head_max_age_ms=_CALM_MS + half_ms,
+    )
+    return replace(plan, limits=limits, span=replace(plan.span, hold_ms=half_ms))
 
 
 async def live_on(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
