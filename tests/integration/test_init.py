@@ -19,8 +19,8 @@ from typing import Final
 import pytest
 
 from lookout.cli import init
-from lookout.config import read_config
-from lookout.settings import Settings
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
 from tests.commands import LOOKOUT, lookout
 
 ROOT: Final = Path(__file__).parent.parent.parent

@@ -12,9 +12,11 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.config import read_config
+from lookout.base.values import Duration, DurationOrZero, Natural, Positive
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
+from lookout.config.tables import AlertRule, Alerts
 from lookout.core.model import Check
-from lookout.settings import AlertRule, Alerts, Duration, DurationOrZero, Natural, Positive, Settings
 
 ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = ROOT / "lookout.example.toml"

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.config import ConfigError, read_config
+from lookout.config.file import ConfigError, read_config
+from lookout.config.settings import Settings
+from lookout.config.tables import Edge, Server
 from lookout.edge.varnish import configuration
-from lookout.settings import Edge, Server, Settings
 from tests.integration.edged import VARNISHD, needs_varnish
 
 

@@ -5,9 +5,9 @@ from ipaddress import ip_network
 from string import Template
 from typing import Final
 
+from lookout.config.settings import Settings
 from lookout.core.wire import paths
 from lookout.host_port import host_and_port
-from lookout.settings import Settings
 
 _MINUTE_S: Final = 60
 _BUCKET: Final = 12  # requests of a caller that one bucket counts
