@@ -9,11 +9,11 @@ from contextlib import suppress
 
 from bench.figures import Figure
 from lookout.core.model import Check
-from lookout.settings import Broadcasters
 from lookout.sources.announcements import LONGEST_PAYLOAD
 from lookout.sources.broadcasters import LIMIT_BYTES, StoreBroadcasters
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import open_session
+from lookout.sources.settings import Broadcasters
 from lookout.sources.source import observe
 from tests.contract.sources.broadcasting import a_message, a_page
 from tests.contract.sources.costly import SHAPES, costly_answers, listed

@@ -1,9 +1,9 @@
 """Plans of any size under the launch thresholds."""
 
+from lookout.config.tables import History, Policy
 from lookout.core.heads import Pace
 from lookout.core.model import all_checks
 from lookout.core.plan import Plan
-from lookout.settings import History, Policy, limits, span
 
 
 def a_plan(chains: int) -> Plan:
@@ -14,6 +14,6 @@ def a_plan(chains: int) -> Plan:
         {chain_id: Pace(12_000, 1) for chain_id in chain_ids},
         frozenset(checks),
         {check: 5 for check in checks if check.service.endswith("indexer")},
-        limits(Policy()),
-        span(History()),
+        Policy().limits(),
+        History().span(),
     )

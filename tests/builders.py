@@ -2,14 +2,14 @@
 
 from msgspec.structs import replace
 
+from lookout.config.tables import History, Policy
 from lookout.core.heads import Pace, Reference
 from lookout.core.instants import parse_instant
 from lookout.core.model import Check, Found, Observation, Row, Status
 from lookout.core.plan import Limits, Plan, Span
-from lookout.settings import History, Policy, limits, span
 
-LAUNCH: Limits = limits(Policy())
-LAUNCH_SPAN: Span = span(History())
+LAUNCH: Limits = Policy().limits()
+LAUNCH_SPAN: Span = History().span()
 
 MESSAGING = Check("messaging", None)
 PPOI = Check("ppoi", 1)

@@ -12,10 +12,11 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
+from lookout.base.values import is_host_port
 from lookout.cli.arguments import settings_of
-from lookout.contradictions import is_host_port
+from lookout.config.settings import Settings
+from lookout.config.tables import Edge
 from lookout.edge.varnish import configuration, parameters
-from lookout.settings import Edge, Settings
 
 # Where `make run` can be tried without being root.
 _TRIAL: Final = Settings(edge=Edge(listen="127.0.0.1:8081", origin="127.0.0.1:8080"))

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from lookout.api.openapi import description
+from lookout.config.settings import Settings
 from lookout.core.wire import schemas
-from lookout.settings import Settings
 
 DOCS = Path(__file__).parent.parent / "docs"
 

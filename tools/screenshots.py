@@ -14,7 +14,7 @@ from typing import Final
 
 from playwright.sync_api import Page, Route, sync_playwright
 
-from lookout.config import read_config
+from lookout.config.file import read_config
 from lookout.core.instants import parse_instant
 from lookout.core.pieces import encode_changes
 from lookout.monitor.rehearsal import Life, rehearse

@@ -7,17 +7,17 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from lookout.config.tables import History
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Observation, Peers
 from lookout.core.pieces import Pieces, decode_state, encode_changes, merge, sealed
 from lookout.core.seal import Seal
 from lookout.core.wire import Document
-from lookout.settings import History, span
 from lookout.store.protocol import DocumentName
 from tests.builders import DAY, MINUTE, NOON, SECOND, a_plan
 
-PLAN: Final = a_plan(chains=(1, 137), span=span(History(retention_days=1)))
+PLAN: Final = a_plan(chains=(1, 137), span=History(retention_days=1).span())
 NOTHING: Final = Pieces({}, (), whole=False)
 
 # After the start of a life, when it publishes. Each life begins where the one before it ended.

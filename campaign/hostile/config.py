@@ -10,10 +10,10 @@ from typing import Final
 
 from campaign.hostile.fuzzing import Judge, Kind, Verdict
 from campaign.hostile.mutating import changed_bytes
-from lookout.config import ConfigError, read_config
+from lookout.config.file import ConfigError, read_config
 from lookout.core.ledger import Ledger
 from lookout.edge.varnish import configuration
-from lookout.sources.building import sources_of
+from lookout.monitor.sources import sources_of
 from tests.builders import NOON
 
 _ROOT: Final = Path(__file__).parent.parent.parent

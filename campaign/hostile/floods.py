@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 from campaign.hostile.fuzzing import Judge, Kind, Verdict
 from lookout.core.model import Check, Failed, Found
-from lookout.settings import Broadcasters
 from lookout.sources.broadcasters import PAGE_SIZE, StoreBroadcasters
 from lookout.sources.fetching import Request, fetch, open_session
+from lookout.sources.settings import Broadcasters
 from lookout.sources.source import OneRequest, Source, observe
 from tests.builders import NOON
 from tests.contract.sources.broadcasting import a_message, a_page, broadcaster, envelope

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from campaign.hostile.fuzzing import Judge, Kind, Verdict
 from campaign.hostile.mutating import changed_bytes, changed_json
 from lookout.cli.replay import replay
-from lookout.config import read_config
+from lookout.config.file import read_config
 from lookout.core.plan import Plan
 from lookout.replay import LogError, Replay, read_log, run_log
 from lookout_reader import History, LiveReport, parse_history, parse_report

@@ -13,10 +13,10 @@ from campaign.hostile.fuzzing import Judge, Kind, Verdict
 from campaign.hostile.mutating import changed_json
 from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Blocks, Failed, Indexes, Members, MissingList, Nothing, Peers
-from lookout.settings import Broadcasters
 from lookout.sources.broadcasters import Message, Page
 from lookout.sources.evm import Block
 from lookout.sources.failure import ProbeFailed
+from lookout.sources.settings import Broadcasters
 from lookout.sources.sightings import Seen, Sightings
 from tests.builders import NOON
 from tests.contract.sources.broadcasting import read_announcement

@@ -19,7 +19,7 @@ from bench.upstream import HEIGHT
 from bench.watching import a_config as a_large_config
 from campaign.part import Outcome, Tell
 from campaign.soak.growth import Sample, grown
-from lookout.config import read_config
+from lookout.config.file import read_config
 from lookout.core.heads import PACE_WINDOW_MS, Reading
 from lookout.core.ledger import Ledger
 from lookout.core.pieces import encode_changes

@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from bench.processes import memory_mb
 from campaign.part import Outcome, Tell
 from campaign.soak.growth import grown
+from lookout.config.tables import Policy
 from lookout.core.ledger import Ledger
 from lookout.core.pieces import encode_changes
 from lookout.core.wire import Document
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
-from lookout.settings import Policy
 from lookout.sim.layout import ChainLayout
 from lookout.sim.world import drawn_world
 from lookout.store.protocol import DocumentName

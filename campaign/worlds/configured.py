@@ -6,18 +6,10 @@ from msgspec.structs import replace
 
 from campaign.worlds.scene import Scene
 from campaign.worlds.script import TARGETS
-from lookout.settings import (
-    AlertRule,
-    Alerts,
-    Broadcasters,
-    Chain,
-    Indexer,
-    Messaging,
-    Policy,
-    Ppoi,
-    Settings,
-)
+from lookout.config.settings import Settings
+from lookout.config.tables import AlertRule, Alerts, Chain, Policy
 from lookout.sim.layout import Layout
+from lookout.sources.settings import Broadcasters, Indexer, Messaging, Ppoi
 
 _URL: Final = "http://127.0.0.1"
 

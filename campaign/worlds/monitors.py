@@ -21,8 +21,8 @@ from lookout.core.plan import Plan
 from lookout.monitor.alerting import Alerts
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.running import go_by, rebuilt, run_together
+from lookout.monitor.sources import Built
 from lookout.monitor.watching import Watcher
-from lookout.sources.building import Built
 from lookout.sources.fetching import Session
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 

@@ -13,13 +13,13 @@ from campaign.worlds.clock import VirtualClock
 from campaign.worlds.due import NOTHING_DUE, Due, due_with
 from campaign.worlds.loop import Process, VirtualLoop
 from campaign.worlds.script import ORIGIN_AT, Fault, Script
+from lookout.config.settings import Settings
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
 from lookout.core.wire import Document
 from lookout.monitor.running import telling
-from lookout.settings import Settings
 from lookout.sim.episodes import Episode
 from lookout.sim.world import World as Sim
 from lookout.store.protocol import DocumentName

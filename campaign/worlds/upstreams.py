@@ -10,9 +10,9 @@ from campaign.worlds.scene import Answered, Asked, HeadAnswered, Life, Scene
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, MissingList, Nothing, Peers
 from lookout.core.plan import Plan
+from lookout.monitor.sources import Built
 from lookout.sim.world import NOTHING_INDEXED, Silence
 from lookout.sim.world import World as Sim
-from lookout.sources.building import Built
 from lookout.sources.failure import ProbeFailed, WrongChainFailed
 from lookout.sources.fetching import Session
 from lookout.sources.source import Now

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.config import read_config
+from lookout.config.file import read_config
 from lookout.core.instants import format_instant, parse_instant
 from lookout.core.plan import Plan
 from lookout.replay import Replay, read_log, run_log

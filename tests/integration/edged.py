@@ -14,10 +14,10 @@ from typing import Final
 
 import pytest
 
+from lookout.config.settings import Settings
+from lookout.config.tables import Edge as EdgeSettings
+from lookout.config.tables import Server as ServerSettings
 from lookout.edge.varnish import configuration, parameters
-from lookout.settings import Edge as EdgeSettings
-from lookout.settings import Server as ServerSettings
-from lookout.settings import Settings
 from tests.integration.raw import Answer, a_request, parsed
 from tests.integration.served import LIVE, a_free_port
 from tests.waiting import until

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 
 from lookout.clock import Clock, SystemClock
-from lookout.config import read_config
+from lookout.config.file import read_config
 from lookout.monitor.recording import Recorder
 from lookout.monitor.running import run_monitor
 from lookout.sim.front import BARE, Front

@@ -14,7 +14,7 @@ from tests.integration.served import a_free_port
 PROGRAM: Final = """\
 import resource, signal, sys
 from pathlib import Path
-from lookout.config import read_server_config
+from lookout.config.file import read_server_config
 from lookout.wiring.log import configure_log
 from lookout.wiring.server import serve
 stalled_s, files = float(sys.argv[1]), int(sys.argv[2])

@@ -6,9 +6,10 @@ from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
+from lookout.config.settings import Settings
+from lookout.config.tables import Admin, Log, Policy
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.settings import Admin, Log, Policy, Settings
 from lookout.store.protocol import DocumentName
 from lookout.wiring.log import configure_log
 from lookout.wiring.monitor import monitor_into

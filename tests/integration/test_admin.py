@@ -17,11 +17,12 @@ from prometheus_client import CollectorRegistry
 
 from lookout.admin import AdminPort, Readiness
 from lookout.clock import SystemClock
+from lookout.config.settings import Settings
+from lookout.config.tables import Policy
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.running import run_monitor
-from lookout.settings import Policy, Settings
 from lookout.store.protocol import DocumentName, StoreError
 from tests.commands import a_command, lookout, said
 from tests.integration.fast import World, a_config, a_world, run

@@ -20,12 +20,12 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from lookout.config import read_config
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
 from lookout.core.instants import parse_instant
 from lookout.core.pieces import Pieces, decode_state, encode_changes, sealed
 from lookout.core.seal import Seal
 from lookout.core.wire import Document
-from lookout.settings import Settings
 from lookout.store import postgres, sqlite
 from lookout.store.backup import read_file
 from lookout.store.protocol import DocumentName, Snapshot, StoreError

@@ -10,14 +10,14 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.config import read_config
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
 from lookout.core.alerting import Rule, Rules
 from lookout.core.model import Status
 from lookout.core.pieces import Pieces, decode_state, encode_changes, sealed
 from lookout.core.seal import Seal
 from lookout.monitor.alerting import Alerts, Telling
 from lookout.monitor.instruments import Instruments
-from lookout.settings import Settings
 from lookout.store.backup import read_file
 from lookout.store.sqlite import open_writer
 from lookout.wiring.backup import back_up, restore

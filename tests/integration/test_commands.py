@@ -15,11 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.config import read_config
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
+from lookout.config.tables import Admin, Server
 from lookout.core.instants import parse_instant
 from lookout.core.pieces import decode_state
 from lookout.host_port import host_and_port
-from lookout.settings import Admin, Server, Settings
 from lookout.store.sqlite import open_writer
 from lookout.wiring.server_process import BESIDE_MONITOR, command_line
 from tests.commands import LOOKOUT, a_command, living, lookout

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from lookout.config.tables import Policy
 from lookout.core.log import Event, format_event
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
-from lookout.settings import Policy
 from lookout.sim.world import drawn_world
 from tests.builders import DAY, NOON
 from tests.commands import lookout

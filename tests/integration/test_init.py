@@ -19,8 +19,8 @@ from typing import Final
 import pytest
 
 from lookout.cli import init
-from lookout.config import read_config
-from lookout.settings import Settings
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
 from tests.commands import LOOKOUT, lookout
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -180,7 +180,7 @@ def test_completing_a_command_reads_none_of_their_modules() -> None:
     assert "plain,monitor\nplain,serve\n" in done.stdout
     loaded = set(done.stderr.split())
     assert "lookout.cli" in loaded
-    assert not loaded & {"lookout.cli.monitor", "lookout.settings", "msgspec", "aiohttp", "granian"}
+    assert not loaded & {"lookout.cli.monitor", "lookout.config.settings", "msgspec", "aiohttp", "granian"}
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ import pytest
 import structlog
 
 from lookout.clock import SystemClock
-from lookout.config import read_config
+from lookout.config.file import read_config
+from lookout.config.tables import Log
 from lookout.core.instants import parse_instant
 from lookout.core.pieces import decode_state
 from lookout.monitor.recording import LogFile, Recorder
 from lookout.replay import Replay, read_log, run_log
-from lookout.settings import Log
 from lookout.store.sqlite import SqliteReader, open_writer
 from lookout.wiring.log import configure_log
 from tests.commands import LOOKOUT, SAID, a_command, lookout, meanwhile, said

@@ -16,11 +16,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.clock import SystemClock
+from lookout.config.settings import Settings
+from lookout.config.tables import Alerts, Chain, Ping, Policy
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.running import Apply, run_monitor
-from lookout.settings import Alerts, Chain, Ping, Policy, Settings
 from lookout.store.protocol import DocumentName
 from tests.commands import LOOKOUT, a_command, living
 from tests.integration.fast import World, a_world

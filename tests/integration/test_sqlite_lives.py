@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from lookout.config import read_config
+from lookout.config.file import read_config
 from lookout.core.ledger import State
 from lookout.core.pieces import Pieces, decode_state
 from lookout.core.wire import Document

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
+from lookout.config.tables import Policy
 from lookout.core.log import Event, HeadRead
 from lookout.core.model import Check, Failed, Observation
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
-from lookout.settings import Policy
 from lookout.sim.layout import LAUNCH, subjects
 from lookout.sim.world import HeadAnswer, Silence, World
 from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, SECOND

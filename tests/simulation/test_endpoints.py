@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from lookout.settings import Policy
+from lookout.config.tables import Policy
 from lookout.sim.episodes import Episode, EpisodeKind
 from tests.builders import NOON
 from tests.simulation.worlds import TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from lookout.config.tables import Policy
 from lookout.core.heads import Pace
 from lookout.core.ledger import Ledger
 from lookout.core.log import Event, format_event, parse_event
@@ -16,7 +17,6 @@ from lookout.core.model import Check
 from lookout.monitor.publishing import GATHER_MS
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
 from lookout.replay import Replay
-from lookout.settings import Policy
 from lookout.sim.episodes import draw_episodes
 from lookout.sim.layout import LAUNCH, ChainLayout
 from lookout.sim.world import World, drawn_world

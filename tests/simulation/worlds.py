@@ -4,14 +4,16 @@ from collections.abc import Iterable
 from itertools import groupby
 from random import Random
 
+from lookout.config.settings import Settings
+from lookout.config.tables import Chain, Policy
 from lookout.core.ledger import Ledger
 from lookout.core.model import Row
 from lookout.core.plan import Plan
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
-from lookout.settings import Broadcasters, Chain, Indexer, Messaging, Policy, Ppoi, Settings
 from lookout.sim.episodes import Episode, EpisodeKind
 from lookout.sim.layout import ChainLayout, Layout
 from lookout.sim.world import World
+from lookout.sources.settings import Broadcasters, Indexer, Messaging, Ppoi
 from tests.builders import MINUTE, NOON
 
 SLOW_CHAIN = ChainLayout(1, 12_000, 25_700_000)

@@ -16,7 +16,7 @@ from apprise.plugins import jira, opsgenie, pagerduty
 
 from lookout.alerts.sending import recipients, way_to
 from lookout.alerts.wording import Words, sample
-from lookout.config import ConfigError, read_config
+from lookout.config.file import ConfigError, read_sending_config
 
 OUTAGE = Words("Lookout: messaging is unavailable", "Unavailable:\n- messaging")
 RECOVERY = Words("Lookout: messaging recovered", "Recovered:\n- messaging", is_over=True)
@@ -117,7 +117,7 @@ def test_alerts_without_apprise_say_where_it_says_how(tmp_path: Path, monkeypatc
     path = tmp_path / "lookout.toml"
     path.write_text(WITH_ALERTS)
     with pytest.raises(ConfigError) as caught:
-        read_config(path, {}, judge_targets=True)
+        read_sending_config(path, {})
     assert caught.value.problems == [
         f"{path}: alerts.targets: Apprise, which sends to them, is not installed; docs/alerts.md says how"
     ]
@@ -171,5 +171,5 @@ def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: 
         example = f'[alerts.targets]\nops = "json://127.0.0.1"\n{example}'
     path = tmp_path / "lookout.toml"
     path.write_text(f"{sources.partition('[alerts]')[0]}\n{example}", encoding="utf-8")
-    read = read_config(path, VARIABLES, judge_targets=True)
+    read = read_sending_config(path, VARIABLES)
     assert read.alerts.rules or read.ping.url

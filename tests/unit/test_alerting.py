@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.alerts.wording import MOST_LISTED, duration, message, sample
+from lookout.config.tables import AlertRule
 from lookout.core.alerting import AlertState, News, NewsKind, Rule, Rules, started, tell
 from lookout.core.model import Check, Reason, Status
-from lookout.settings import AlertRule
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
 
 STEP = 30 * SECOND  # the heartbeat

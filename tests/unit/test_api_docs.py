@@ -11,10 +11,10 @@ from lookout.api.counting import CODES
 from lookout.api.examples import history_example, live_example
 from lookout.api.openapi import description
 from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING
+from lookout.config.tables import Server
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import SERVICES, Reason, Status
 from lookout.core.wire import paths, schemas
-from lookout.settings import Server
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 METHODS: Final = ("get", "head", "options")

@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.comparing import Comparison, ComparisonError, Figure, Stretch, check_comparable, compare
+from lookout.config.tables import History
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check
 from lookout.core.plan import Span
-from lookout.settings import History, span
 from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 
-LAUNCH_SPAN: Span = span(History())
+LAUNCH_SPAN: Span = History().span()
 NO_UPTIME = Uptime(None, None, None)
 
 

@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.config import ConfigError, read_config
+from lookout.config.file import ConfigError, read_config
+from lookout.config.settings import Settings
+from lookout.config.tables import Edge, Server
 from lookout.core.cors import PREFLIGHT_HEADERS
 from lookout.edge.varnish import configuration, parameters
-from lookout.settings import Edge, Server, Settings
 from tests.integration.edged import VARNISHD, needs_varnish
 
 

@@ -27,10 +27,10 @@ from lookout.api.replies import (
 )
 from lookout.api.responding import respond
 from lookout.api.site import site
+from lookout.config.tables import History
 from lookout.core.buckets import uptime
 from lookout.core.wire import paths, schemas
 from lookout.feeds.making import make
-from lookout.settings import History
 from lookout.store.protocol import with_compressed
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"

@@ -10,11 +10,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from lookout.config.settings import Settings
+from lookout.config.tables import Ping
 from lookout.core.log import HeadRead
 from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.pinging import Pinger
-from lookout.settings import Ping, Settings
 from lookout.sources.failure import LACKING, OwnFault
 from lookout.sources.fetching import Session
 from lookout.sources.source import Now

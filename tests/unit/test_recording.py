@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from lookout.config.tables import Monitor
 from lookout.core.log import Event, Started, Stopped, Unread
 from lookout.monitor.recording import LogFile
 from lookout.replay import read_log
-from lookout.settings import Monitor
 from lookout.wiring.record import Record, RecordTakenError
 from tests.builders import NOON
 from tests.waiting import until

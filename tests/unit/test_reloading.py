@@ -16,28 +16,15 @@ from structlog.testing import capture_logs
 
 from lookout.admin import AdminPort, Readiness, Reply
 from lookout.clock import SystemClock
+from lookout.config.settings import Settings
+from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
 from lookout.core.model import Check
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.running import rebuilt
-from lookout.settings import (
-    Admin,
-    Broadcasters,
-    Chain,
-    Edge,
-    History,
-    Indexer,
-    Log,
-    Messaging,
-    Monitor,
-    Policy,
-    Ppoi,
-    Server,
-    Settings,
-    Store,
-)
+from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.sources.announcements import Announcement
 from lookout.sources.broadcasters import BroadcastersSource
-from lookout.sources.building import Built, seen_by, sources_of
+from lookout.sources.settings import Broadcasters, Indexer, Messaging, Ppoi
 from lookout.sources.sightings import NOTHING_SEEN, Seen, Sighting
 from lookout.sources.unread import Stretch
 from lookout.wiring.record import RecordTakenError

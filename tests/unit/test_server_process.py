@@ -2,7 +2,8 @@
 
 import pytest
 
-from lookout.settings import Settings, Store
+from lookout.config.settings import Settings
+from lookout.config.tables import Store
 from lookout.wiring.server_process import small_environment
 
 SQLITE = Store()

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.model import Members
-from lookout.settings import Broadcasters
 from lookout.sources.announcements import Announcement
+from lookout.sources.settings import Broadcasters
 from lookout.sources.sightings import Sighting, Sightings
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
+from lookout.config.tables import History
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.ledger import Ledger
 from lookout.core.log import Started
 from lookout.core.model import SERVICES, Blocks, Check, Failed, Members, Observation, Peers
 from lookout.core.wire import Document, compress, history_document, schemas, unpacks_to
 from lookout.replay import Replay
-from lookout.settings import History, span
 from tests.builders import BROADCASTERS, HOSTED_INDEXER, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tools.schemas import schema_files
 
@@ -221,7 +221,7 @@ def a_quiet_fortnight() -> Document:
         else HistoryRow(check, "c" * 4033, Uptime(1.0, 1.0, 1.0))
         for check in checks
     )
-    return history_document(HistoryView(NOON, span(History()), NOON - 14 * 24 * 60 * MINUTE, NOON, rows))
+    return history_document(HistoryView(NOON, History().span(), NOON - 14 * 24 * 60 * MINUTE, NOON, rows))
 
 
 @pytest.mark.clause("A15")

@@ -2,13 +2,13 @@
 
 from typing import Final
 
+from lookout.config.tables import History
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.instants import parse_instant
 from lookout.core.model import Check, Metrics, Reason, Row, Status, unmonitored
 from lookout.core.wire import Document, history_document, live_document, live_row
 from lookout.feeds.making import Made, make
 from lookout.feeds.picture import Names
-from lookout.settings import History, span
 
 _PUBLISHED_AT: Final = parse_instant("2026-11-05T14:02:11.480Z")
 _OBSERVED_AT: Final = _PUBLISHED_AT - 4_210
@@ -42,7 +42,7 @@ def history_example() -> Document:
         HistoryRow(_INDEXER, "-" * 12 + "??" + "c" * 7 + "kkuu", Uptime(None, None, None)),
         HistoryRow(_HOSTED, "." * 25, Uptime(None, None, None)),
     )
-    return history_document(HistoryView(_PUBLISHED_AT, span(History()), _FROM_AT, _TO_AT, rows))
+    return history_document(HistoryView(_PUBLISHED_AT, History().span(), _FROM_AT, _TO_AT, rows))
 
 
 def feeds_example() -> Made:

@@ -10,6 +10,7 @@ from rich.text import Text
 from lookout.alerts.sending import NotAcceptedError, way_to
 from lookout.alerts.wording import sample
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
+from lookout.config.file import read_sending_config
 
 
 @click.group(short_help="Try the messages to people.")
@@ -22,7 +23,7 @@ def alerts() -> None:
 @click.option("--target", metavar="NAME", help="Only this one of [alerts.targets].")
 def test(config: Path, target: str | None) -> None:
     """Send a sample to each target now, and say whether it was accepted; exit code 1 if any was not."""
-    targets = settings_of(config, judge_targets=True).alerts.targets
+    targets = settings_of(config, read_sending_config).alerts.targets
     if not targets:
         fail(f"{config}: alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]")
     if target is not None and target not in targets:

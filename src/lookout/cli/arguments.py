@@ -1,14 +1,15 @@
 """What the commands share: the configuration they are given, and how they say that something is wrong."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
 
 import click
 import msgspec
 
-from lookout.config import ConfigError, read_config
-from lookout.contradictions import is_host_port
-from lookout.settings import SEGMENT, Settings
+from lookout.base.values import is_host_port
+from lookout.config.file import ConfigError, read_config
+from lookout.config.settings import SEGMENT, Settings
 from lookout.wiring.process import WRONG_USE
 
 NOT_FINE: Final = 1
@@ -18,10 +19,10 @@ config_option = click.option(
 )
 
 
-def settings_of(config: Path, *, judge_targets: bool = False) -> Settings:
+def settings_of(config: Path, read: Callable[[Path], Settings] = read_config) -> Settings:
     """The settings in a file, or the end of the command with everything that is wrong with it."""
     try:
-        return read_config(config, judge_targets=judge_targets)
+        return read(config)
     except ConfigError as error:
         fail(*error.problems)
 

@@ -7,23 +7,24 @@ from typing import Any
 from lookout.admin import AdminError
 from lookout.cli.arguments import fail, settings_of
 from lookout.clock import SystemClock
+from lookout.config.file import read_sending_config
+from lookout.config.settings import Settings
 from lookout.core.pieces import StateError
-from lookout.settings import Settings
 from lookout.store.protocol import StoreError
 from lookout.wiring.listening import ListenError
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import hide_memory, hold_reloads_back, run_until_stopped
 from lookout.wiring.record import RecordTakenError
-from lookout.wiring.reloading import Reloader, log_doubts
+from lookout.wiring.reloading import Reloader, log_warnings
 
 
 def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]) -> None:
     """Run the work on these settings, in their folder, until stopped; or the end of the command, with what is wrong."""
     hold_reloads_back()
     hide_memory()
-    settings = settings_of(config, judge_targets=True)
+    settings = settings_of(config, read_sending_config)
     configure_log(settings.log)
-    log_doubts(settings)
+    log_warnings(settings)
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
         run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.ask)

@@ -10,7 +10,7 @@ from rich.table import Table
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.cli.lasting import run_reloadable
 from lookout.clock import SystemClock
-from lookout.contradictions import doubts
+from lookout.config.file import read_sending_config
 from lookout.monitor.probing import Probed, probe_once
 from lookout.wiring.monitor import monitor as run_monitor
 from lookout.wiring.process import run
@@ -20,7 +20,7 @@ from lookout.wiring.process import run
 @config_option
 def check_config(config: Path) -> None:
     """Say everything that is wrong with a configuration, or "ok"."""
-    for doubt in doubts(settings_of(config, judge_targets=True)):
+    for doubt in settings_of(config, read_sending_config).warnings():
         click.echo(f"lookout: warning: {config}: {doubt}", err=True)
     click.echo("ok")
 

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from lookout.admin import CONFIG_HEADER, RELOAD_HEADER
 from lookout.cli.arguments import NOT_FINE, config_option, fail
-from lookout.config import ConfigError, read_config
+from lookout.config.file import ConfigError, read_sending_config
+from lookout.config.settings import Settings
 from lookout.host_port import host_and_port
-from lookout.settings import Settings
 from lookout.unix_socket import is_unix, path_of, resolve
 from lookout.wiring.reloading import ANSWER_WITHIN_S, Reloaded
 
@@ -47,7 +47,7 @@ def reload(config: Path) -> None:
 
 def _settings_of(config: Path) -> Settings:
     try:
-        return read_config(config, judge_targets=True)
+        return read_sending_config(config)
     except ConfigError as error:
         unset = any("the environment variable" in problem for problem in error.problems)
         hint = ("this command needs the environment of the monitor; or send the monitor SIGHUP",) if unset else ()

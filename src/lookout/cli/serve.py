@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from lookout.cli.arguments import config_option, fail
-from lookout.config import ConfigError, read_server_config
+from lookout.config.file import ConfigError, read_server_config
 from lookout.wiring.server_process import become_server
 
 

@@ -10,9 +10,10 @@ from typing import Final
 
 import structlog
 
+from lookout.config.settings import Settings
+from lookout.config.tables import Ping
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.watching import EXHAUSTED_RECHECKS
-from lookout.settings import Ping, Settings
 from lookout.sources.failure import HttpCodeFailed, OwnFault, ProbeFailed
 from lookout.sources.fetching import Request, Session, fetch, open_session
 

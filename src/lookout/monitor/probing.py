@@ -7,12 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from lookout.clock import Clock
+from lookout.config.settings import Settings
 from lookout.core.instants import format_second
 from lookout.core.model import Failed, Found, Members, MissingList, Nothing, Observation
 from lookout.core.plan import Limits
 from lookout.core.policy import Memory, judge
-from lookout.settings import Settings
-from lookout.sources.building import sources_of
+from lookout.monitor.sources import sources_of
 from lookout.sources.failure import OwnFault, ProbeFailed
 from lookout.sources.fetching import Session, open_session
 from lookout.sources.source import Endpoint, Source, observe

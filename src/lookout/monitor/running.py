@@ -11,6 +11,8 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from lookout.clock import Clock
+from lookout.config.settings import Settings
+from lookout.config.tables import Chain
 from lookout.core.ledger import Ledger
 from lookout.core.pieces import StateError, decode_state
 from lookout.core.plan import Plan
@@ -19,9 +21,8 @@ from lookout.monitor.instruments import Instruments
 from lookout.monitor.pinging import Pinger
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import Recorder
+from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watching import Watcher
-from lookout.settings import Chain, Settings
-from lookout.sources.building import Built, seen_by, sources_of
 from lookout.sources.fetching import Session, open_session
 from lookout.sources.sightings import NOTHING_SEEN, Seen
 from lookout.sources.source import Source
@@ -106,7 +107,11 @@ def go_by(
 def rebuilt(built: Built, old: Settings, new: Settings, build: Callable[[Settings, Seen], Built] = sources_of) -> Built:
     """What other settings name. A source whose own settings are as they were is the very same, and so are the endpoints
     of such a chain. Broadcasters that were seen stay seen; who listens elsewhere now asks for all of them anew."""
-    before, was, asked = {source.checks: source for source in built.sources}, old.asked(), new.asked()
+    before, was, asked = (
+        {source.checks: source for source in built.sources},
+        old.sources_by_check(),
+        new.sources_by_check(),
+    )
     made = build(new, Seen(seen_by(built.sources).sightings))
     sources = (
         before[source.checks] if was.get(source.checks[0]) == asked[source.checks[0]] else source

@@ -11,11 +11,11 @@ from msgspec import Raw, Struct
 
 from lookout.core.instants import END_AT
 from lookout.core.model import Check, Found, Nothing
-from lookout.settings import Broadcasters
 from lookout.sources.announcements import FUTURE_TOLERANCE_MS, LONGEST_PAYLOAD, Claim, is_signed, read_claim
 from lookout.sources.answers import decode, entries, open_value, table
 from lookout.sources.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
 from lookout.sources.fetching import MIB, Request, Session, at_most, below, fetch
+from lookout.sources.settings import Broadcasters
 from lookout.sources.sightings import NOTHING_SEEN, Seen, Sightings
 from lookout.sources.source import Now
 from lookout.sources.turns import Turns

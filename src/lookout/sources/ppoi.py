@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Raw
 
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
-from lookout.settings import PPOI_NETWORKS, Ppoi
 from lookout.sources.answers import call, count, entries, open_value, result_of, table
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import Request
+from lookout.sources.settings import PPOI_NETWORKS, Ppoi
 from lookout.sources.source import OneRequest
 
 _REQUEST_ID: Final = 1

@@ -6,8 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 from lookout.core.model import Members
-from lookout.settings import Broadcasters
 from lookout.sources.announcements import Announcement, Freshness, is_answer, is_from_the_future
+from lookout.sources.settings import Broadcasters
 from lookout.sources.unread import Unread
 
 _NO_MEMBERS: Final[frozenset[str]] = frozenset()

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lookout.core.model import Check, Found, Peers
-from lookout.settings import Messaging
 from lookout.sources.answers import count, decode, entries, open_value, table
 from lookout.sources.failure import HttpCodeFailed
 from lookout.sources.fetching import Request, Session, at_most, below, fetch
+from lookout.sources.settings import Messaging
 from lookout.sources.source import Now
 
 # NotConnected, CannotConnect, CanConnect, Connected: the place in the node's own list of states.

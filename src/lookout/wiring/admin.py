@@ -9,7 +9,7 @@ import structlog
 from prometheus_client import CollectorRegistry, disable_created_metrics
 
 from lookout.admin import AdminError, AdminPort, AskReadiness, Reload
-from lookout.settings import Admin
+from lookout.config.tables import Admin
 from lookout.unix_socket import resolve
 
 # They would be a second series for each counter, and nobody asks for them.

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from lookout.config.settings import Settings
 from lookout.core.instants import format_instant
 from lookout.core.pieces import Pieces, StateError, decode_state, sealed
 from lookout.core.seal import Seal
 from lookout.core.wire import assembled_at
 from lookout.monitor.alerting import alert_pieces, decoded_alerts, marked_as_restored
 from lookout.monitor.running import seen_in
-from lookout.settings import Settings
 from lookout.store import sqlite
 from lookout.store.backup import Contents, contents_of, read_file, write_file
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer

@@ -10,7 +10,7 @@ from typing import NoReturn
 import msgspec
 
 from lookout.admin import AdminError
-from lookout.settings import ServerSettings
+from lookout.config.settings import ServerSettings
 from lookout.store.protocol import StoreError
 from lookout.wiring.listening import ListenError
 from lookout.wiring.log import configure_log

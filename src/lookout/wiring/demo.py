@@ -11,7 +11,8 @@ import aiohttp
 from msgspec.structs import replace
 
 from lookout.clock import SystemClock
-from lookout.config import read_config
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
 from lookout.core.history import DAY_MS
 from lookout.core.pieces import encode_changes
 from lookout.core.plan import Plan
@@ -19,7 +20,6 @@ from lookout.core.wire import paths
 from lookout.host_port import host_and_port
 from lookout.monitor.rehearsal import Life, Listeners, rehearse
 from lookout.page.rendering import CHAIN_NAMES
-from lookout.settings import Settings
 from lookout.sim.announcing import REQUIRED_LIST
 from lookout.sim.layout import LAUNCH, ChainLayout
 from lookout.sim.server import serving, wall_clock

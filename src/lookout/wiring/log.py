@@ -11,7 +11,7 @@ from structlog.dev import ConsoleRenderer, plain_traceback
 from structlog.processors import ExceptionRenderer, JSONRenderer
 from structlog.tracebacks import ExceptionDictTransformer
 
-from lookout.settings import Log
+from lookout.config.tables import Log
 
 _STANDARD_ERROR: Final = 2
 _CUT_OFF: Final = re.compile(r"Killing worker-\d+ after it refused to gracefully stop")

@@ -12,10 +12,10 @@ import structlog
 
 from lookout.admin import process_registry
 from lookout.clock import SystemClock
+from lookout.config.settings import Settings
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.running import Apply, run_monitor
 from lookout.monitor.thread import DaemonThread
-from lookout.settings import Settings
 from lookout.store.protocol import LostStoreError, Writer
 from lookout.wiring.admin import admin_port
 from lookout.wiring.process import allow_many_connections

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from lookout.config.tables import Monitor
 from lookout.monitor.recording import LogFile, Recorder
-from lookout.settings import Monitor
 
 _OPEN_S: Final = 2.0  # how long a start or a reload waits for a disk that hangs
 

@@ -17,12 +17,12 @@ from msgspec.structs import fields, replace
 
 from lookout.admin import Reply
 from lookout.clock import Clock
-from lookout.config import ConfigError, read_config
-from lookout.contradictions import doubts
+from lookout.config.file import ConfigError, read_sending_config
+from lookout.config.settings import ServerSettings, Settings
+from lookout.config.tables import Chain
 from lookout.core.model import Check
 from lookout.monitor.instruments import Instruments
 from lookout.monitor.thread import DaemonThread
-from lookout.settings import Chain, ServerSettings, Settings
 from lookout.wiring.log import configure_log
 from lookout.wiring.record import RecordTakenError
 
@@ -144,7 +144,7 @@ class Reloader:
         with DaemonThread("read the configuration") as thread:
             try:
                 async with asyncio.timeout(READ_WITHIN_S):
-                    await thread.call(lambda: read.append(read_config(self._path, judge_targets=True)))
+                    await thread.call(lambda: read.append(read_sending_config(self._path)))
             except TimeoutError:
                 raise ConfigError(self._path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
         return read[0]
@@ -157,7 +157,7 @@ class Reloader:
 
     def _check_that_something_is_watched(self, new: Settings) -> None:
         """A file that a full disk left empty is valid, and would empty the report."""
-        if self.settings.asked() and not new.asked():
+        if self.settings.sources_by_check() and not new.sources_by_check():
             raise ConfigError(self._path, ["names nothing to watch; restart the monitor if that is meant"])
 
     async def _let_prepare(self, new: Settings) -> None:
@@ -183,13 +183,13 @@ class Reloader:
         log.info("reloaded", added=reloaded.added, removed=reloaded.removed, changed=reloaded.changed)
         for key in reloaded.needs_restart:
             log.warning("not applied: needs a restart", key=key)
-        log_doubts(in_force)
+        log_warnings(in_force)
         return reloaded
 
 
-def log_doubts(settings: Settings) -> None:
-    for doubt in doubts(settings):
-        log.warning("the configuration is allowed, but may not be what is wanted", doubt=doubt)
+def log_warnings(settings: Settings) -> None:
+    for doubt in settings.warnings():
+        log.warning("the configuration is allowed, but may not be what is wanted", doubt=str(doubt))
 
 
 def _is_one_file(one: Path, other: Path) -> bool:
@@ -204,7 +204,7 @@ def compared(config: str, old: Settings, new: Settings, served: Settings | None)
     others = _NOT_THE_MONITORS if served is None else _NOBODYS
     keys = [key for key in _changed_keys(old, new) if not others & {key, key.partition(".")[0]}]
     server_log = new.log if served is None else served.log
-    checks, checks_before = new.asked(), old.asked()
+    checks, checks_before = new.sources_by_check(), old.sources_by_check()
     rpc, rpc_before = ({chain.id: chain for chain in settings.chains} for settings in (new, old))
     both = [check for check in checks if check in checks_before]
     sources = (_source(check) for check in both if checks[check] != checks_before[check])

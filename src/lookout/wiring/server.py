@@ -23,9 +23,9 @@ from lookout.api.guard import STALLED_S, Allowed
 from lookout.api.instruments import Instruments
 from lookout.api.limiting import Limiter
 from lookout.clock import SystemClock
-from lookout.config import ConfigError, read_server_config
+from lookout.config.file import ConfigError, read_server_config
+from lookout.config.settings import ServerSettings
 from lookout.host_port import written
-from lookout.settings import ServerSettings
 from lookout.wiring.admin import admin_port
 from lookout.wiring.listening import ListenError, check_free
 from lookout.wiring.log import LIBRARIES, configure_log

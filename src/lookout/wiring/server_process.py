@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from lookout.api.shared import nameless_file
-from lookout.settings import ServerSettings
+from lookout.config.settings import ServerSettings
 
 # A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it
 # before it reads anything, and so do those that it starts.

@@ -8,8 +8,8 @@ from typing import Final
 
 import structlog
 
+from lookout.config.settings import Settings
 from lookout.monitor.thread import DaemonThread
-from lookout.settings import Settings
 from lookout.store import sqlite
 from lookout.store.protocol import (
     Reader,

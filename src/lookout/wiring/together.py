@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from lookout.admin import AdminError
-from lookout.settings import ServerSettings, Settings
+from lookout.config.settings import ServerSettings, Settings
 from lookout.unix_socket import is_unix
 from lookout.wiring.listening import check_free, exclude_each_other
 from lookout.wiring.monitor import monitor

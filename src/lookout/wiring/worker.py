@@ -15,11 +15,11 @@ from lookout.api.replies import passing
 from lookout.api.rsgi import RsgiApplication
 from lookout.api.site import assets, site, status_page
 from lookout.clock import SystemClock
+from lookout.config.settings import ServerSettings
 from lookout.core.wire import paths
 from lookout.feeds.making import make
 from lookout.feeds.picture import Names
 from lookout.page import rendering
-from lookout.settings import ServerSettings
 from lookout.wiring.log import configure_log
 from lookout.wiring.process import end_with_parent
 from lookout.wiring.stores import reader_of

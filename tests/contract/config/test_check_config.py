@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.config import ConfigError, read_config
-from lookout.settings import PPOI_NETWORKS
+from lookout.config.file import ConfigError, read_config
+from lookout.sources.settings import PPOI_NETWORKS
 from tests.commands import lookout
 
 FOLDER: Final = Path(__file__).parent

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from lookout.core.model import Check, Found
-from lookout.settings import Broadcasters
+from lookout.monitor.sources import seen_by
 from lookout.sources.broadcasters import broadcasters_sources
-from lookout.sources.building import seen_by
 from lookout.sources.fetching import open_session
+from lookout.sources.settings import Broadcasters
 from lookout.sources.sightings import NOTHING_SEEN, Seen
 from lookout.sources.source import observe
 from tests.contract.sources.upstreams import Answer, Asked, answering

@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from lookout.settings import PPOI_NETWORKS
 from lookout.sources import evm, json_pointer, ponder, ppoi, squid, subgraph, waku
 from lookout.sources.broadcasters import parse_messages, parse_page
+from lookout.sources.settings import PPOI_NETWORKS
 
 FOLDER: Final = Path(__file__).parent.parent.parent / "data" / "sources"
 REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"

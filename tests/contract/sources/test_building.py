@@ -6,11 +6,13 @@ import json
 import msgspec
 import pytest
 
+from lookout.config.settings import Settings
+from lookout.config.tables import Chain
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers
-from lookout.settings import Broadcasters, Chain, Indexer, Messaging, Ppoi, Settings
-from lookout.sources.building import seen_by, sources_of
+from lookout.monitor.sources import seen_by, sources_of
 from lookout.sources.fetching import open_session
 from lookout.sources.resolving import ThreadPerLookup
+from lookout.sources.settings import Broadcasters, Indexer, Messaging, Ppoi
 from lookout.sources.sightings import NOTHING_SEEN
 from lookout.sources.source import observe
 from tests.builders import NOON

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
-from lookout.settings import PPOI_NETWORKS, Ppoi
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.ppoi import parse_node_status, ppoi_source
+from lookout.sources.settings import PPOI_NETWORKS, Ppoi
 from tests.contract.sources.recorded import REQUIRED_LIST, recorded
 
 FINE = {"currentTxidIndex": 42, "validatedTxidIndex": 41}

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from lookout.settings import Broadcasters, Chain, Indexer, Messaging, Ppoi, Settings
-from lookout.sources.building import sources_of
+from lookout.config.settings import Settings
+from lookout.config.tables import Chain
+from lookout.monitor.sources import sources_of
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import open_session
+from lookout.sources.settings import Broadcasters, Indexer, Messaging, Ppoi
 from tests.builders import NOON
 from tests.contract.sources.upstreams import Asked, Reply, answering
 

@@ -15,9 +15,9 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.watching import Watcher
-from lookout.settings import Broadcasters
 from lookout.sources.broadcasters import LIMIT_BYTES, MAX_PAGES, MOST_BYTES_A_CHAIN, broadcasters_sources
 from lookout.sources.fetching import open_session
+from lookout.sources.settings import Broadcasters
 from lookout.sources.sightings import Seen
 from lookout.sources.source import observe
 from tests.builders import DAY, HOUR, LAUNCH, MINUTE, NOON, SECOND, a_plan

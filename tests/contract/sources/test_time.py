@@ -12,11 +12,11 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from lookout.core.model import Check, Failed, Members
-from lookout.settings import Broadcasters, Messaging
 from lookout.sources.broadcasters import RelayBroadcasters, StoreBroadcasters
 from lookout.sources.evm import EvmEndpoint
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import Request, Session, fetch, open_session
+from lookout.sources.settings import Broadcasters, Messaging
 from lookout.sources.sightings import NOTHING_SEEN
 from lookout.sources.source import Source, observe
 from lookout.sources.waku import MessagingSource

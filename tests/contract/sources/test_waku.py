@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import pytest
 
 from lookout.core.model import Check, Failed, Found, Peers
-from lookout.settings import Messaging
 from lookout.sources.failure import ProbeFailed
 from lookout.sources.fetching import open_session
+from lookout.sources.settings import Messaging
 from lookout.sources.source import observe
 from lookout.sources.waku import MessagingSource, parse_connected, parse_known
 from tests.builders import MESSAGING, NOON

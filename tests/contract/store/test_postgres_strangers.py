@@ -12,9 +12,9 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
+from lookout.config.settings import Settings
+from lookout.config.tables import Store as StoreSettings
 from lookout.core.pieces import Pieces
-from lookout.settings import Settings
-from lookout.settings import Store as StoreSettings
 from lookout.store.postgres import PostgresWriter, open_writer
 from lookout.store.postgres_backup import read_database
 from lookout.store.postgres_reader import PostgresReader

@@ -7,15 +7,19 @@ import re
 import tomllib
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from lookout.contradictions import contradictions, overwriting, unusable_targets
-from lookout.settings import ServerSettings, Settings
+from lookout.alerts.sending import is_installed, recipients
+from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
+from lookout.base.values import Rule, Table
+from lookout.config.settings import ServerSettings, Settings
+from lookout.config.tables import is_target_name
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
@@ -29,15 +33,20 @@ _USED_BY_SERVERS: Final = re.compile(
 class ConfigError(Exception):
     """A configuration that cannot be used; ``problems`` has a sentence for each thing that is wrong."""
 
-    def __init__(self, path: Path, problems: Iterable[str]) -> None:
+    def __init__(self, path: Path, problems: Iterable[str | Problem]) -> None:
         self.problems = [f"{path}: {problem}" for problem in problems]
         super().__init__("\n".join(self.problems))
 
 
-def read_config(path: Path, environment: Mapping[str, str] = os.environ, *, judge_targets: bool = False) -> Settings:
-    """The settings of a file; ConfigError says all that is wrong with it. Who sends alerts has their targets' addresses
-    judged as well, which takes a second or two."""
-    return _read(path, _tables(path), _Reader(environment), judge_targets=judge_targets)
+def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a file; ConfigError says all that is wrong with it."""
+    return _read(path, _tables(path), _Reader(environment))
+
+
+def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings of a file for somebody who sends alerts: the targets' addresses are checked as well. That loads
+    Apprise, which takes a second or two."""
+    return _read(path, _tables(path), _Reader(environment), _check_targets)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
@@ -67,16 +76,66 @@ def _tables(path: Path) -> dict[str, Any]:
     return tables
 
 
-def _read(path: Path, tables: dict[str, Any], reader: "_Reader", *, judge_targets: bool = False) -> Settings:
+def _read(
+    path: Path,
+    tables: dict[str, Any],
+    reader: "_Reader",
+    check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
+) -> Settings:
     settings: Settings = reader.table(Settings, tables, "")
-    problems = [*reader.problems, *contradictions(settings, reader.broken), *overwriting(settings, path, reader.broken)]
-    if _names_read_url(tables) and not settings.store.read_url and "store.read_url" not in reader.broken:
-        problems.append("store.read_url: is filled in by a variable that is empty; leave the key out, or set it")
-    if judge_targets:
-        problems += unusable_targets(settings, reader.broken)
+    checks = (
+        _check_record(settings, path),
+        _check_read_url(settings, tables),
+        check_more(settings),
+    )
+    problems = [*reader.unreadable, *reader.found, *run_checks(checks)]
     if problems:
         raise ConfigError(path, problems)
     return settings
+
+
+def _check_record(settings: Settings, path: Path) -> Iterator[Problem]:
+    """The record must not be written into a file that is something else; ``path`` is the configuration's."""
+    name = settings.monitor.record
+    if not name:
+        return
+    if "\0" in name or not Path(name).name:
+        yield Problem("monitor.record", "names no file")
+        return
+    others = {os.path.realpath(path): "the configuration"}
+    with suppress(UnreadError):
+        others |= _files_of_store(settings.store.url, path.parent)
+    record = path.parent / name
+    for written in (record, f"{record}.1"):
+        if (whose := others.get(os.path.realpath(written))) is not None:
+            yield Problem("monitor.record", f"would be written into {whose}; choose another file")
+
+
+def _files_of_store(url: str, folder: Path) -> dict[str, str]:
+    if not url.startswith("sqlite:") or "\0" in url:
+        return {}
+    store = os.path.realpath(folder / url.removeprefix("sqlite:"))
+    return {store + end: "the store" for end in ("", "-wal", "-shm", "-lock")}
+
+
+def _check_read_url(settings: Settings, tables: dict[str, Any]) -> Iterator[Problem]:
+    if _names_read_url(tables) and not settings.store.read_url:
+        yield Problem("store.read_url", "is filled in by a variable that is empty; leave the key out, or set it")
+
+
+def _check_targets(settings: Settings) -> Iterator[Problem]:
+    """What only Apprise can say of the targets' addresses."""
+    if settings.alerts.targets and not is_installed():
+        yield Problem("alerts.targets", "Apprise, which sends to them, is not installed; docs/alerts.md says how")
+        return
+    for name, address in settings.alerts.targets.items():
+        if not is_target_name(name):
+            continue
+        reached = recipients(address)
+        if reached == 0:
+            yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
+        elif reached > 1:  # of which one may accept what another does not, and get it again and again
+            yield Problem(f"alerts.targets.{name}", "reaches several; give each a target of its own")
 
 
 def _names_read_url(tables: dict[str, Any]) -> bool:
@@ -89,40 +148,36 @@ def _all_is_used(_key: str) -> bool:
 
 
 class _Reader:
-    """Turns tables into settings and gathers what is wrong on the way.
-
-    Something stands in for what is wrong, so that the rest can still be looked at; ``broken`` are the keys of that.
-    The same holds for a key that has variables and is not used.
-    """
+    """Turns tables into settings and gathers what is wrong on the way: what could not be read, and what was found in
+    the rest. In the place of what could not be read is UNREAD; so it is in the place of a key that has variables and is
+    not used."""
 
     def __init__(self, environment: Mapping[str, str], is_used: Callable[[str], bool] = _all_is_used) -> None:
-        self.problems: list[str] = []
-        self.broken: set[str] = set()
+        self.unreadable: list[Problem] = []
+        self.found: list[Problem] = []
         self._environment = environment
         self._is_used = is_used
 
-    def table(self, kind: type[Struct], table: Any, key: str) -> Any:
+    def table(self, kind: type[Table], table: Any, key: str) -> Any:
         """A value of this kind with all that could be read."""
         if not isinstance(table, dict):
-            self._wrong(key, f"has to be a table, [{key}]" if "[" not in key else "has to be a table")
-            return _stand_in(kind)
-        prefix = f"{key}." if key else ""
+            return self._unread(key, f"has to be a table, [{key}]" if "[" not in key else "has to be a table")
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
         for name in table:
             if name not in fields:
                 near = difflib.get_close_matches(name, fields, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(fields)}"
-                self._wrong(prefix + (name if _BARE_KEY.fullmatch(name) else _shown(name)), f"unknown key; {hint}")
+                written = name if _BARE_KEY.fullmatch(name) else _shown(name)
+                self._unread(join_keys(key, written), f"unknown key; {hint}")
         built = {}
         for name, field in fields.items():
-            value = self._field(field.type, table[name], prefix + name) if name in table else None
-            if value is None and field.required:
-                value = _stand_in(field.type)
-                if name not in table:
-                    self._wrong(prefix + name, "missing")
-            if value is not None:
-                built[field.name] = value
-        return kind(**built)
+            if name in table:
+                built[field.name] = self._field(field.type, table[name], join_keys(key, name))
+            elif field.required:
+                built[field.name] = self._unread(join_keys(key, name), "missing")
+        whole = kind(**built)
+        self.found += (problem.below(key) for problem in run_checks(whole.checks()))
+        return whole
 
     def _field(self, kind: Any, value: Any, key: str) -> Any:
         table, row = _table_type(kind), _row_type(kind)
@@ -131,28 +186,26 @@ class _Reader:
         if row is None:
             return self._value(kind, value, key)
         if not isinstance(value, list):
-            self._wrong(key, f"has to be a list of tables, [[{key}]]")
-            return None
+            return self._unread(key, f"has to be a list of tables, [[{key}]]")
         return tuple(self.table(row, entry, f"{key}[{n}]") for n, entry in enumerate(value))
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
         variables = set(_variables(value))
         if variables and not self._is_used(key):
-            self.broken.add(key)
-            return None
+            return UNREAD
         unusable = {name: what for name in sorted(variables) if (what := self._unusable(name)) is not None}
         for name, what in unusable.items():
-            self._wrong(key, f"the environment variable {name} {what}")
+            self._unread(key, f"the environment variable {name} {what}")
         if unusable:
-            return None
-        filled = self._fill(value)
+            return UNREAD
         try:
-            return msgspec.convert(filled, kind)
+            filled = msgspec.convert(self._fill(value), kind)
         except msgspec.ValidationError:
             may_be_secret = variables or _MAY_BE_SECRET.search(key)
             what = "its value" if may_be_secret else _shown(value)
-            self._wrong(key, f"{what} is not allowed; it has to be {_allowed(kind)}")
-            return None
+            return self._unread(key, f"{what} is not allowed; it has to be {_allowed(kind)}")
+        self.found += (problem.below(key) for problem in _broken_rules(kind, filled))
+        return filled
 
     def _unusable(self, name: str) -> str | None:
         """What is wrong with a variable of the environment, if anything."""
@@ -175,9 +228,9 @@ class _Reader:
             return {name: self._fill(entry) for name, entry in value.items()}
         return value
 
-    def _wrong(self, key: str, what: str) -> None:
-        self.problems.append(f"{key}: {what}")
-        self.broken.add(key)
+    def _unread(self, key: str, text: str) -> Any:
+        self.unreadable.append(Problem(key, text))
+        return UNREAD
 
 
 def _check_depth(tables: dict[str, Any]) -> None:
@@ -199,33 +252,36 @@ def _variables(value: Any) -> Iterable[str]:
             yield from _variables(entry)
 
 
-def _table_type(kind: Any) -> type[Struct] | None:
+def _table_type(kind: Any) -> type[Table] | None:
     """The table that a field holds, if it holds one: ``Server`` or ``Ppoi | None``."""
     for option in typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,):
-        if isinstance(option, type) and issubclass(option, Struct):
+        if isinstance(option, type) and issubclass(option, Table):
             return option
     return None
 
 
-def _row_type(kind: Any) -> type[Struct] | None:
+def _row_type(kind: Any) -> type[Table] | None:
     """The table that a field repeats, if it does: ``tuple[Chain, ...]``."""
     return _table_type(typing.get_args(kind)[0]) if typing.get_origin(kind) is tuple else None
 
 
-def _stand_in(kind: Any) -> Any:
-    """A value for what could not be read. Numbers are such as no file may have."""
-    kind, _ = _bare(kind)
-    if typing.get_origin(kind) is Literal:
-        return typing.get_args(kind)[0]
-    if isinstance(kind, type) and issubclass(kind, Struct):
-        fields = (field for field in msgspec.structs.fields(kind) if field.required)
-        return kind(**{field.name: _stand_in(field.type) for field in fields})
-    return -1 if kind in (int, float) else (typing.get_origin(kind) or kind)()
+def _broken_rules(kind: Any, value: Any) -> Iterator[Problem]:
+    """What is wrong with a value, and with the values in it."""
+    kind, _, rules = _bare(kind)
+    for rule in rules:
+        yield from rule.problems(value)
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple:
+        for number, entry in enumerate(value):
+            yield from (problem.below(f"[{number}]") for problem in _broken_rules(inner[0], entry))
+    elif typing.get_origin(kind) is dict:
+        for name, entry in value.items():
+            yield from (problem.below(name) for problem in _broken_rules(inner[1], entry))
 
 
 def _allowed(kind: Any) -> str:
     """What a value may be, in words."""
-    kind, meta = _bare(kind)
+    kind, meta, _ = _bare(kind)
     choices = typing.get_args(kind)
     if typing.get_origin(kind) is Literal:
         return f"one of {', '.join(choices)}"
@@ -240,9 +296,13 @@ def _allowed(kind: Any) -> str:
     return f"{'a whole number' if kind is int else 'a number'} from {meta.ge} to {meta.le}"
 
 
-def _bare(kind: Any) -> tuple[Any, Any]:
-    """A type without its limits, and these."""
-    return (kind.__origin__, kind.__metadata__[0]) if typing.get_origin(kind) is Annotated else (kind, Meta())
+def _bare(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
+    """A type without what is annotated to it, the limits, and the rules."""
+    if typing.get_origin(kind) is not Annotated:
+        return kind, Meta(), ()
+    notes = kind.__metadata__
+    limits = next((note for note in notes if isinstance(note, Meta)), Meta())
+    return kind.__origin__, limits, tuple(note for note in notes if isinstance(note, Rule))
 
 
 def _shown(value: Any) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple, assert_never
 
+from lookout.config.settings import Settings
 from lookout.core.model import Check, Found, Service
-from lookout.settings import Indexer, Settings
 from lookout.sources import json_pointer, ponder, squid, subgraph
 from lookout.sources.broadcasters import BroadcastersSource, broadcasters_sources
 from lookout.sources.evm import EvmEndpoint
 from lookout.sources.fetching import Request
 from lookout.sources.ppoi import ppoi_source
+from lookout.sources.settings import Indexer
 from lookout.sources.sightings import NOTHING_SEEN, Seen
 from lookout.sources.source import Endpoint, OneRequest, Source
 from lookout.sources.waku import MessagingSource

@@ -1,0 +1,208 @@
+"""A whole configuration as one frozen value, and what its tables can get wrong together."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Set
+from functools import partial
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct, field
+
+from lookout.base.problem import Problem
+from lookout.base.values import Table, chain_ids
+from lookout.config.tables import (
+    Admin,
+    AlertRule,
+    Alerts,
+    Chain,
+    Edge,
+    History,
+    Log,
+    Monitor,
+    Ping,
+    Policy,
+    Server,
+    Store,
+    in_ms,
+)
+from lookout.core.alerting import Rule, Rules
+from lookout.core.model import Check, Status
+from lookout.core.plan import Plan
+from lookout.sources.settings import Broadcasters, Indexer, Messaging, Ppoi, SourceSettings
+
+SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
+_SEVERITY: Final[tuple[Status, ...]] = ("catching-up", "degraded", "unavailable")
+
+
+class ServerSettings(Struct, frozen=True):
+    """What a server needs of a configuration, and all of it that its processes ever hold."""
+
+    protocol: str
+    server: Server
+    admin: Admin
+    log: Log
+    chains: dict[int, str]
+    store_url: str
+    reads_as_writer: bool = False
+
+    @property
+    def store_key(self) -> str:
+        return "store.url" if self.reads_as_writer else "store.read_url"
+
+
+class Settings(Table, frozen=True):
+    """A whole configuration file. A source's table that is left out is a source that is not configured (S14)."""
+
+    protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = "protocol"
+    server: Server = Server()
+    admin: Admin = Admin()
+    log: Log = Log()
+    store: Store = Store()
+    monitor: Monitor = Monitor()
+    chains: tuple[Chain, ...] = ()
+    ppoi: Ppoi | None = None
+    indexer: tuple[Indexer, ...] = ()
+    hosted_indexer: tuple[Indexer, ...] = field(default=(), name="hosted-indexer")
+    messaging: Messaging | None = None
+    broadcasters: Broadcasters | None = None
+    policy: Policy = Policy()
+    history: History = History()
+    edge: Edge = Edge()
+    alerts: Alerts = Alerts()
+    ping: Ping = Ping()
+
+    def plan(self) -> Plan:
+        """The settings as the rules need them."""
+        confirmations = {Check("indexer", i.chain): i.confirmations for i in self.indexer}
+        confirmations |= {Check("hosted-indexer", i.chain): i.confirmations for i in self.hosted_indexer}
+        return Plan(
+            {chain.id: chain.pace() for chain in self.chains},
+            frozenset(self.sources_by_check()),
+            confirmations,
+            self.policy.limits(),
+            self.history.span(),
+        )
+
+    def for_server(self) -> ServerSettings:
+        """Without what only a monitor needs: no key of an upstream or a target, and no right to write if reading has an
+        address of its own."""
+        return ServerSettings(
+            self.protocol,
+            self.server,
+            Admin("", self.admin.server, self.admin.hosts),
+            self.log,
+            {chain.id: chain.name for chain in self.chains},
+            self.store.read_url or self.store.url,
+            reads_as_writer=not self.store.read_url,
+        )
+
+    def sources_by_check(self) -> dict[Check, SourceSettings]:
+        """Every monitored check, with the settings of the source that answers for it."""
+        asked: dict[Check, SourceSettings] = {}
+        if self.messaging is not None:
+            asked[Check("messaging", None)] = self.messaging
+        if self.ppoi is not None:
+            asked |= {Check("ppoi", chain_id): self.ppoi for chain_id in self.ppoi.chains}
+        if self.broadcasters is not None:
+            for each in self.broadcasters.by_source():
+                asked |= {Check("broadcasters", chain_id): each for chain_id in each.chains}
+        asked |= {Check("indexer", indexer.chain): indexer for indexer in self.indexer}
+        return asked | {Check("hosted-indexer", indexer.chain): indexer for indexer in self.hosted_indexer}
+
+    def alert_rules(self) -> Rules:
+        """Who is told what, as the rules of telling need it."""
+        plan = self.plan()
+        rules = tuple(
+            Rule(
+                rule.key(),
+                frozenset(check for check in plan.monitored if rule.matches(check)),
+                frozenset(_SEVERITY[_SEVERITY.index(rule.from_) :]) | ({"unknown"} if rule.unknown else set()),
+                in_ms(rule.for_s),
+                in_ms(rule.remind_s),
+                rule.targets or tuple(self.alerts.targets),
+            )
+            for rule in self.alerts.rules
+        )
+        return Rules(rules, in_ms(self.alerts.group_s), plan.span.hold_ms)
+
+    def warnings(self) -> Iterator[Problem]:
+        """What is allowed, and may still not be what is wanted."""
+        for number, chain in enumerate(self.chains):
+            yield from (each.below(f"chains[{number}]") for each in chain.warnings())
+        yield from (each.below("store") for each in self.store.warnings())
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return (
+            self._check_chains_differ(),
+            self._check_endpoints_differ(),
+            *(self._check_named_chains(key, named) for key, named in self._named_chains()),
+            self._check_admin_port(),
+            self._check_rules_match(),
+        )
+
+    def _named_chains(self) -> Iterable[tuple[str, Callable[[], Iterable[int]]]]:
+        """Every key that names chains of [[chains]], and which."""
+        yield "indexer", lambda: [indexer.chain for indexer in self.indexer]
+        yield "hosted-indexer", lambda: [indexer.chain for indexer in self.hosted_indexer]
+        if self.ppoi is not None:
+            ppoi = self.ppoi
+            yield "ppoi.chains", lambda: ppoi.chains
+            yield "ppoi.networks", lambda: chain_ids(ppoi.networks)
+        if self.broadcasters is not None:
+            broadcasters = self.broadcasters
+            yield "broadcasters.chains", lambda: broadcasters.chains
+            yield "broadcasters.members", lambda: chain_ids(broadcasters.members)
+
+    def _check_named_chains(self, key: str, named: Callable[[], Iterable[int]]) -> Iterator[Problem]:
+        chains = list(named())
+        yield from (Problem(key, f"chain {chain_id} is there twice") for chain_id in _repeated(chains))
+        known = {chain.id for chain in self.chains}
+        unknown = (chain_id for chain_id in dict.fromkeys(chains) if chain_id not in known)
+        yield from (Problem(key, f"there is no chain {chain_id} in [[chains]]") for chain_id in unknown)
+
+    def _check_chains_differ(self) -> Iterator[Problem]:
+        repeated = _repeated(chain.id for chain in self.chains)
+        yield from (Problem("chains", f"{chain_id} is there twice") for chain_id in repeated)
+
+    def _check_endpoints_differ(self) -> Iterator[Problem]:
+        """Three of which two are one would let that one lie (M8)."""
+        for number, chain in enumerate(self.chains):
+            key = f"chains[{number}].rpc"
+            for second, first in chain.same_endpoints():
+                what = f"is the same endpoint as {key}[{first}]; name another one, or leave it out"
+                yield Problem(f"{key}[{second}]", what)
+
+    def _check_admin_port(self) -> Iterator[Problem]:
+        is_any_port = not self.server.listen.rpartition(":")[2].strip("0")  # another one each time
+        if self.admin.server == self.server.listen and not is_any_port:
+            yield Problem("admin.server", "has to be another address than server.listen")
+
+    def _check_rules_match(self) -> Iterator[Problem]:
+        monitored = frozenset(self.sources_by_check())
+        known = {chain.id for chain in self.chains}
+        for number, rule in enumerate(self.alerts.rules):
+            key = f"alerts.rules[{number}]"
+            yield from self._check_named_chains(f"{key}.chains", partial(getattr, rule, "chains"))
+            yield from (each.below(key) for each in _unmatched(rule, monitored, known))
+
+
+def _unmatched(rule: AlertRule, monitored: frozenset[Check], known: Set[int]) -> Iterator[Problem]:
+    """Who names a service or a chain expects to hear of it."""
+    matched = [check for check in monitored if rule.matches(check)]
+    if not matched:
+        yield Problem("", "matches no monitored check; widen its services and chains, or configure a source for them")
+        return
+    for service in dict.fromkeys(rule.services):
+        if all(check.service != service for check in matched):
+            if service == "messaging" and rule.chains:
+                what = "messaging has no chain, and so does not match; give it a rule without chains"
+            else:
+                what = f"{service} matches no monitored check; take it out, or configure its source"
+            yield Problem("services", what)
+    for chain_id in dict.fromkeys(rule.chains):
+        if chain_id in known and all(check.chain_id != chain_id for check in matched):
+            what = f"{chain_id} matches no monitored check; take it out, or configure a source for it"
+            yield Problem("chains", what)
+
+
+def _repeated(values: Iterable[int]) -> list[int]:
+    return [value for value, times in Counter(values).items() if times > 1]

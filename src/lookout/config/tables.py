@@ -1,0 +1,292 @@
+"""The tables of a configuration file that are not a source's: every key with its launch value."""
+
+import re
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Annotated, Final, Literal
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from msgspec import Meta, field
+from yarl import URL
+
+from lookout.base.problem import Problem
+from lookout.base.values import (
+    AdminAddress,
+    Duration,
+    DurationOrZero,
+    HostPort,
+    Natural,
+    Networks,
+    Positive,
+    Rule,
+    Table,
+    Text,
+    Url,
+    UrlOrNone,
+    is_http,
+    must,
+)
+from lookout.core.heads import Pace
+from lookout.core.model import Check, Service
+from lookout.core.plan import Limits, Span
+
+_TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
+_TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
+
+
+class Server(Table, frozen=True):
+    listen: HostPort = "127.0.0.1:8080"
+    workers: Annotated[int, Meta(ge=1, le=256)] = 1
+    rate_limit_per_minute: Natural = 120
+    trusted_proxies: Networks = ()
+    connections_per_address: Annotated[int, Meta(ge=0, le=1_000_000)] = 100
+    history_unreadable_s: Duration = 300
+    ban_s: Duration = 60
+
+
+class Admin(Table, frozen=True):
+    monitor: AdminAddress = "127.0.0.1:9464"
+    server: AdminAddress = "127.0.0.1:9465"
+    hosts: tuple[Text, ...] = ()
+
+
+class Log(Table, frozen=True):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "console", "json"] = "auto"
+
+
+class Store(Table, frozen=True):
+    url: Annotated[
+        str,
+        Meta(min_length=1),
+        must(
+            lambda url: re.match("sqlite:.", url) is not None or _is_postgres(url),
+            "has to begin with sqlite: and a path, or be a postgresql:// address",
+        ),
+    ] = "sqlite:lookout.db"
+    read_url: Annotated[
+        str,
+        must(
+            lambda url: not url or _is_postgres(url),
+            "has to be a postgresql:// address; a SQLite file is read where store.url names it",
+        ),
+    ] = ""
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_same_database(),)
+
+    def _check_same_database(self) -> Iterator[Problem]:
+        if not _is_postgres(self.read_url):
+            return
+        if not _is_postgres(self.url):
+            yield Problem("read_url", "is for PostgreSQL alone, and store.url names something else")
+        elif len({_database(self.url), _database(self.read_url)} - {""}) > 1:
+            yield Problem("read_url", "names another database than store.url")
+
+    def warnings(self) -> Iterator[Problem]:
+        if _is_postgres(self.url) and not self.read_url:
+            why = "so servers hold an address that may write; name one of a role that only reads"
+            yield Problem("read_url", f"is not set, {why}")
+
+
+class Monitor(Table, frozen=True):
+    record: str = ""
+    record_max_mb: Positive = 256
+
+
+class Chain(Table, frozen=True):
+    id: Positive
+    name: Text
+    block_time_s: Duration
+    rpc: Annotated[tuple[Url, ...], Meta(min_length=1)]
+
+    def same_endpoints(self) -> Iterator[tuple[int, int]]:
+        """The numbers of endpoints that are the same as an earlier one, and of that."""
+        first: dict[tuple[object, ...], int] = {}
+        for number, url in enumerate(self.rpc):
+            before = first.setdefault(_as_sent(url), number) if is_http(url) else number
+            if before != number:
+                yield number, before
+
+    def warnings(self) -> Iterator[Problem]:
+        has = len(self.rpc)
+        if has < _TO_OUTVOTE_ONE:
+            only = "only one endpoint" if has == 1 else f"only {has} endpoints"
+            why = "so one that is wrong can make the chain's rows untrue; name three or more, of different providers"
+            yield Problem("rpc", f"chain {self.id} has {only}, {why}")
+
+    def pace(self) -> Pace:
+        """The block time exactly as it was written, 0.07 meaning seven hundredths and not the nearest binary
+        fraction."""
+        block_time_ms = Fraction(str(self.block_time_s)) * 1000
+        return Pace(block_time_ms.numerator, block_time_ms.denominator)
+
+
+class Policy(Table, frozen=True):
+    """The status policy's thresholds, with the values of the launch (S16)."""
+
+    recheck_s: Duration = 30
+    jitter_s: DurationOrZero = 3
+    backoff_cap_s: Duration = 120
+    probe_timeout_s: Duration = 10
+    row_lifetime_s: Duration = 150
+    failures_for_unavailable: Positive = 3
+    allowance_blocks: Natural = 10
+    allowance_s: DurationOrZero = 120
+    degraded_lag_s: Duration = 1800
+    degraded_evaluations: Positive = 2
+    ppoi_behind_s: DurationOrZero = 45
+    head_max_age_s: Duration = 60
+    heartbeat_s: Duration = 30
+    blind_after_s: Annotated[
+        DurationOrZero, must(lambda after_s: not 0 < after_s < 0.001, "has to be 0 or at least 0.001")
+    ] = 0
+
+    def limits(self) -> Limits:
+        return Limits(
+            recheck_ms=in_ms(self.recheck_s),
+            jitter_ms=in_ms(self.jitter_s),
+            backoff_cap_ms=in_ms(self.backoff_cap_s),
+            probe_timeout_ms=in_ms(self.probe_timeout_s),
+            row_lifetime_ms=in_ms(self.row_lifetime_s),
+            failures_for_unavailable=self.failures_for_unavailable,
+            allowance_blocks=self.allowance_blocks,
+            allowance_ms=in_ms(self.allowance_s),
+            degraded_lag_ms=in_ms(self.degraded_lag_s),
+            degraded_evaluations=self.degraded_evaluations,
+            ppoi_behind_ms=in_ms(self.ppoi_behind_s),
+            head_max_age_ms=in_ms(self.head_max_age_s),
+            heartbeat_ms=in_ms(self.heartbeat_s),
+            blind_after_ms=in_ms(self.blind_after_s),
+        )
+
+
+def _divides_a_day(bucket_s: int) -> Iterator[Problem]:
+    if 86_400 % bucket_s:
+        yield Problem("", f"{bucket_s} does not divide a day of 86400 s")
+
+
+class History(Table, frozen=True):
+    bucket_s: Annotated[int, Meta(ge=1, le=86_400), Rule(_divides_a_day)] = 300
+    retention_days: Annotated[int, Meta(ge=1, le=366)] = 14
+    counts_from_s: Duration = 60
+    hold_s: Duration = 60
+    min_known_buckets: Positive = 12
+    write_every_s: Duration = 60
+
+    def span(self) -> Span:
+        return Span(
+            bucket_ms=in_ms(self.bucket_s),
+            retention_days=self.retention_days,
+            counts_from_ms=in_ms(self.counts_from_s),
+            hold_ms=in_ms(self.hold_s),
+            min_known_buckets=self.min_known_buckets,
+        )
+
+
+class AlertRule(Table, frozen=True):
+    name: str = ""
+    services: tuple[Service, ...] = ()
+    chains: tuple[Positive, ...] = ()
+    from_: Literal["catching-up", "degraded", "unavailable"] = field(default="unavailable", name="from")
+    unknown: bool = False
+    for_s: DurationOrZero = 300
+    remind_s: DurationOrZero = 3600
+    targets: tuple[Text, ...] = ()
+
+    def key(self) -> str:
+        """What its episodes are found by, also after it was changed: its name, or what it finds bad."""
+        if self.name:
+            return self.name
+        where = f"{','.join(sorted(self.services))}/{','.join(map(str, sorted(self.chains)))}"
+        return f"{where}/{self.from_}/{self.unknown}"
+
+    def matches(self, check: Check) -> bool:
+        return (not self.services or check.service in self.services) and (
+            not self.chains or check.chain_id in self.chains
+        )
+
+
+def is_target_name(name: str) -> bool:
+    return _TARGET_NAME.fullmatch(name) is not None
+
+
+def _target_names(targets: dict[str, str]) -> Iterator[Problem]:
+    for number, name in enumerate(targets, 1):
+        if not is_target_name(name):  # it may be an address, with its key: it is not shown
+            yield Problem("", f"name {number} is not allowed; it has to be up to 60 letters, digits, '_' and '-'")
+
+
+class Alerts(Table, frozen=True):
+    targets: Annotated[dict[str, Text], Rule(_target_names)] = field(default_factory=dict)
+    group_s: Annotated[float, Meta(ge=0, le=3600)] = 30
+    give_up_s: Duration = 3600
+    rules: tuple[AlertRule, ...] = ()
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return self._check_unused_targets(), self._check_both_or_none(), self._check_named_targets(), self._check_keys()
+
+    def _check_unused_targets(self) -> Iterator[Problem]:
+        if self.rules and all(rule.targets for rule in self.rules):
+            named = {target for rule in self.rules for target in rule.targets}
+            unnamed = (name for name in self.targets if name not in named and is_target_name(name))
+            yield from (Problem(f"targets.{name}", "no rule tells it") for name in unnamed)
+
+    def _check_both_or_none(self) -> Iterator[Problem]:
+        if self.targets and not self.rules:
+            yield Problem("rules", "there is none, and so nothing to tell; add [[alerts.rules]]")
+        if self.rules and not self.targets:
+            yield Problem("targets", "there is none, and so nobody to tell; add [alerts.targets]")
+
+    def _check_named_targets(self) -> Iterator[Problem]:
+        for number, rule in enumerate(self.rules):
+            for m, target in enumerate(rule.targets):
+                if self.targets and target not in self.targets:
+                    yield Problem(f"rules[{number}].targets[{m}]", "no target in [alerts.targets] has this name")
+
+    def _check_keys(self) -> Iterator[Problem]:
+        first: dict[str, int] = {}
+        for number, rule in enumerate(self.rules):
+            before = first.setdefault(rule.key(), number)
+            if before != number and rule.name:
+                yield Problem(
+                    f"rules[{number}].name", f"is that of alerts.rules[{before}] as well; give it another one"
+                )
+            elif before != number:
+                what = f"finds the same bad as alerts.rules[{before}]; leave one out, or give it a name"
+                yield Problem(f"rules[{number}]", what)
+
+
+class Ping(Table, frozen=True):
+    url: UrlOrNone = ""
+    every_s: Duration = 60
+
+
+class Edge(Table, frozen=True):
+    listen: HostPort = "0.0.0.0:80"
+    origin: HostPort = "127.0.0.1:8080"
+
+
+def in_ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _is_postgres(url: str) -> bool:
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def _database(url: str) -> str:
+    """The database that an address names; "" if that is left to the role's name, or cannot be read."""
+    try:
+        parts = urlsplit(url)
+        return parse_qs(parts.query).get("dbname", [unquote(parts.path.removeprefix("/"))])[-1]
+    except ValueError:
+        return ""
+
+
+def _as_sent(url: str) -> tuple[object, ...]:
+    """What a request to this address is made of, however it is written. A dot at the end of its host, and slashes at
+    the end of its path, make no difference."""
+    sent = URL(url)
+    host, path = (sent.raw_host or "").rstrip("."), sent.raw_path.rstrip("/")
+    return sent.scheme, sent.raw_user or "", sent.raw_password or "", host, sent.port, path, sent.raw_query_string
