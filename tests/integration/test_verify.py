@@ -1,11 +1,7 @@
 """``lookout verify``: nothing found in the real server, everything found in broken ones."""
 
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -31,13 +27,10 @@ from tests.integration.planted import (
     ledger,
     resources,
 )
-from tests.integration.served import HISTORY, LIVE, a_free_port, a_server, publish
+from tests.integration.served import HISTORY, LIVE, a_server, publish
 from tests.integration.verifying import UNTOLD, clauses, found, visited
-from tests.waiting import until
 
-VARNISHD: Final = shutil.which("varnishd") or shutil.which("/usr/sbin/varnishd")
 INSTANTS: Final = ("observedAt", "lastSuccessAt", "expiresAt")
-UNTOLD_BEHIND_A_CACHE: Final = UNTOLD | {"A4", "A5", "A15"}
 
 
 @pytest.fixture(scope="module")
@@ -381,55 +374,3 @@ def test_finds_a_cache_that_keeps_its_copies_too_long() -> None:
     (failure,) = (finding for finding in findings if finding.verdict == "fail")
     assert failure.clause == "E3"
     assert failure.what == "live report: a copy 331 s old is served, and 330 s is the most"
-
-
-@pytest.mark.skipif(VARNISHD is None, reason="needs Varnish (Debian: apt install varnish)")
-def test_finds_no_failure_behind_a_cache(served: str, tmp_path: Path) -> None:
-    with a_cache(served, tmp_path) as base:
-        first, second = found(base), found(base)
-    for findings in (first, second):
-        assert [finding for finding in findings if finding.verdict == "fail"] == []
-        assert clauses(findings, "could not tell") <= UNTOLD_BEHIND_A_CACHE
-    assert any("varnish" in finding.what for finding in second if finding.clause == "E3")
-
-
-@contextmanager
-def a_cache(origin: str, folder: Path) -> Iterator[str]:
-    """Varnish with nothing but its defaults."""
-    host, port = origin.removeprefix("http://").split(":")
-    vcl = folder / "default.vcl"
-    vcl.write_text(f'vcl 4.1;\nbackend default {{ .host = "{host}"; .port = "{port}"; }}\n')
-    own = a_free_port()
-    arguments = [
-        "-F",
-        "-j",
-        "none",
-        "-n",
-        str(folder / "v"),
-        "-f",
-        str(vcl),
-        "-a",
-        f"127.0.0.1:{own}",
-        "-s",
-        "malloc,16m",
-    ]
-    with (folder / "varnish.log").open("wb") as log:
-        process = subprocess.Popen([str(VARNISHD), *arguments], stdout=log, stderr=log)
-        try:
-            _wait_for(own, process, folder / "varnish.log")
-            yield f"http://127.0.0.1:{own}"
-        finally:
-            process.terminate()
-            process.wait(40)
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    def listens() -> bool:
-        assert process.poll() is None, log.read_text()
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            return False
-        return True
-
-    until(listens, "Varnish listens", 80)
