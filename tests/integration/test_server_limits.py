@@ -42,6 +42,7 @@ def test_120_requests_pass_and_the_121st_is_refused_whichever_worker_it_meets(tm
             "cache-control": "no-store",
             "retry-after": "60",
             "content-length": str(len(refused.body)),
+            "x-content-type-options": "nosniff",
         }
         assert b"error code: 1015" in refused.body
         for method in ("HEAD", "OPTIONS", "POST"):

@@ -13,6 +13,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.log import HeadRead
 from lookout.monitor.publishing import Publisher
 from lookout.monitor.recording import Recorder
+from lookout.store.protocol import COMPRESSED, with_compressed
 from tests.builders import HOUR, LAUNCH, MINUTE, NOON, SECOND, a_plan
 from tests.unit.api.fakes import SetClock
 from tests.unit.living import Kept, Record, lived
@@ -107,3 +108,14 @@ def test_the_very_answer_of_the_last_head_is_no_new_one_after_the_clock_went_bac
     publishing.clock.wall += 2 * SECOND
     publishing.clock.elapsed += 2 * SECOND
     assert publishing.heads_after(answer) == first
+
+
+@pytest.mark.clause("A15")
+def test_every_document_is_stored_with_its_gzip_form() -> None:
+    stored = [documents for _, documents in lived(180, a_plan(), [], []).written]
+    assert {frozenset(documents) for documents in stored} == {
+        frozenset({"live", "live.gzip"}),
+        frozenset({"live", "live.gzip", "history", "history.gzip"}),
+    }
+    for documents in stored:
+        assert documents == with_compressed({name: documents[name] for name in COMPRESSED if name in documents})

@@ -56,10 +56,10 @@ class AsgiApplication:
         return front.reply(
             scope["method"],
             scope["path"],
-            _whole(_ascii(_lines(headers, b"if-none-match"))),
+            _whole(_lines(headers, b"if-none-match")),
             scope["client"][0] if scope.get("client") else "",
             _whole(_lines(headers, b"x-forwarded-for")) if front.believes_headers else None,
-            _whole(_ascii(_lines(headers, b"accept-encoding"))),
+            _whole(_lines(headers, b"accept-encoding")),
         )
 
     def _start(self) -> None:
@@ -70,11 +70,6 @@ class AsgiApplication:
 
 def _lines(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
     return [text.decode("latin-1") for of, text in headers if of == name]
-
-
-def _ascii(lines: Iterable[str]) -> list[str]:
-    """Without those that are not ASCII: they say nothing, and take nothing from the others."""
-    return [line for line in lines if line.isascii()]
 
 
 def _whole(lines: Sequence[str]) -> str | None:

@@ -1,5 +1,6 @@
 """What every store has to do."""
 
+import gzip
 import subprocess
 import sys
 import time
@@ -8,8 +9,9 @@ import pytest
 
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document
-from lookout.store.protocol import Reader, StoreError, Writer
+from lookout.store.protocol import COMPRESSED, Reader, StoreError, Writer, with_compressed
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, Store
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -38,6 +40,20 @@ def test_what_is_written_is_read_to_the_byte(writer: Writer, reader: Reader) -> 
     later = Document(bytes(range(256)) * 500, '"x"', 2)
     writer.write({"live": later}, NOTHING)
     assert (reader.read("live"), reader.read("history")) == (later, HISTORY)
+
+
+@pytest.mark.clause("A15")
+def test_a_documents_gzip_form_is_stored_beside_it(writer: Writer, reader: Reader) -> None:
+    writer.write({"live": LIVE}, NOTHING)
+    assert (reader.changed(), reader.read("live.gzip"), reader.changed()) == (True, None, False)
+    stored = with_compressed({"live": LIVE, "history": HISTORY})
+    writer.write(stored, NOTHING)
+    until(reader.changed, "the gzip forms are noticed")
+    assert list(stored) == ["live", "live.gzip", "history", "history.gzip"]
+    for name, document in stored.items():
+        assert reader.read(name) == document
+    assert [gzip.decompress(stored[name].body) for name in COMPRESSED.values()] == [LIVE.body, HISTORY.body]
+    assert [stored[name].generated_at for name in COMPRESSED.values()] == [LIVE.generated_at, HISTORY.generated_at]
 
 
 @pytest.mark.clause("M7")
