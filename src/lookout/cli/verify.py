@@ -43,7 +43,7 @@ from lookout.verify.visit import Wishes, visit
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit code 1 also if something could not be told that every healthy deployment shows, or if the monitor looks"
+    help="Exit code 1 also if something was not seen that every healthy deployment shows, or if the monitor looks"
     " stopped.",
 )
 def verify(
