@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from lookout.core.instants import format_instant, parse_instant
 from tests.integration.planted import Edit, Json
 
 
@@ -25,6 +26,16 @@ def renamed_chain(chain_id: object) -> Edit:
     def edit(live: Json, history: Json) -> None:
         for document in (live, history):
             row(document, "ppoi", 1)["chainId"] = chain_id
+
+    return edit
+
+
+def own_service(name: str, place: int) -> Edit:
+    """The row at a place is one of the operator's own, in both documents."""
+
+    def edit(live: Json, history: Json) -> None:
+        for rows in (live["checks"], history["rows"]):
+            rows[place]["service"] = name
 
     return edit
 
@@ -135,6 +146,32 @@ def failure_as_success(live: Json, _history: Json) -> None:
     same["lastSuccessAt"] = same["observedAt"]
 
 
+def no_rows(live: Json, history: Json) -> None:
+    live["checks"], history["rows"] = [], []
+
+
+def later(instant: str, by_s: int) -> str:
+    return format_instant(parse_instant(instant) + by_s * 1000)
+
+
+def observed_ahead(live: Json, _history: Json) -> None:
+    same = row(live, "indexer", 1)
+    same.update({field: later(same[field], 400) for field in ("observedAt", "lastSuccessAt", "expiresAt")})
+
+
+def lag(chain_id: int, blocks: int) -> Edit:
+    """A healthy indexer of some chain, said to be current that far behind."""
+
+    def edit(live: Json, history: Json) -> None:
+        if chain_id != 1:
+            for document in (live, history):
+                row(document, "indexer", 137)["chainId"] = chain_id
+        numbers = {"position": 10**7 - blocks, "head": 10**7}
+        row(live, "indexer", chain_id).update({**row(live, "indexer", 1), "chainId": chain_id, "metrics": numbers})
+
+    return edit
+
+
 LONG_AGO: Final = "2026-11-01T00:00:00.000Z"
 BROKEN_DOCUMENTS: Final[dict[str, tuple[Edit, str]]] = {
     "live without schemaVersion": (without("live", "schemaVersion"), "R1"),
@@ -143,6 +180,15 @@ BROKEN_DOCUMENTS: Final[dict[str, tuple[Edit, str]]] = {
     "live without checks": (without("live", "checks"), "R1"),
     "checks is an object": (top("live", checks={}), "R1"),
     "row twice": (doubled, "R1"),
+    "checks without a row": (top("live", checks=[]), "R1 H2"),
+    "no row in either": (no_rows, "R1"),
+    "row with a field more": (sets("indexer", 1, colour="blue"), "R2"),
+    "own service of a name that is none": (own_service("Oracle 1", -1), "R14"),
+    "own service before the five": (own_service("oracle", 0), "R12"),
+    "observedAt 400 s after the report": (observed_ahead, "R5"),
+    "current 151 blocks behind on Ethereum": (lag(1, 151), "S3"),
+    "current 2,000 blocks behind on Polygon": (lag(137, 2_000), "S3"),
+    "current 20,000 blocks behind on an unknown chain": (lag(200, 20_000), "S3"),
     "row without status": (row_without("status"), "R2"),
     "row without lastSuccessAt": (row_without("lastSuccessAt"), "R2"),
     "row that is no object": (not_an_object, "R2"),

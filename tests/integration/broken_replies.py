@@ -1,14 +1,22 @@
 """Replies that break a clause each, and which one."""
 
-import gzip
 import json
+import zlib
 from collections.abc import Callable
+from email.utils import formatdate
 from typing import Final
 
-from tests.integration.planted import Asked, Break, Sent, documents
+from lookout.api.responding import respond
+from lookout.core.instants import format_instant, parse_instant
+from lookout.core.wire import compress, etag
+from tests.integration.planted import Asked, Break, Sent, documents, resources
 from tests.integration.served import HISTORY, LIVE
 
 ALLOW_ORIGIN: Final = "access-control-allow-origin"
+
+
+def is_document(asked: Asked, sent: Sent) -> bool:
+    return sent.http_code == 200 and asked.path in (LIVE, HISTORY)
 
 
 def no_cors_on_304(_asked: Asked, sent: Sent) -> None:
@@ -35,11 +43,8 @@ def ignored(what: Callable[[str], bool]) -> Break:
 
     def breaks(asked: Asked, sent: Sent) -> None:
         if sent.http_code == 304 and asked.method == "GET" and what(asked.headers["if-none-match"]):
-            live, history = documents()
-            body = live if asked.path == LIVE else history
-            sent.http_code, sent.body = 200, body
-            sent["content-type"] = "application/json; charset=utf-8"
-            sent["content-length"] = str(len(body))
+            anew = respond(resources(*documents()), "GET", asked.path, None, asked.headers.get("accept-encoding"))
+            sent.http_code, sent.headers, sent.body = anew.http_code, list(anew.headers), anew.body
 
     return breaks
 
@@ -149,6 +154,7 @@ def no_charset(_asked: Asked, sent: Sent) -> None:
 def html(asked: Asked, sent: Sent) -> None:
     if asked.path == LIVE and sent.http_code == 200:
         page = b"<!doctype html><title>Welcome</title>"
+        page = compress(page) if sent["content-encoding"] else page
         sent["content-type"] = "text/html"
         sent["content-length"] = str(len(page))
         sent.body = b"" if asked.method == "HEAD" else page
@@ -179,9 +185,9 @@ def accept_is_obeyed(asked: Asked, sent: Sent) -> None:
 
 
 def always_compressed(asked: Asked, sent: Sent) -> None:
-    if sent.http_code == 200 and asked.path in (LIVE, HISTORY):
+    if is_document(asked, sent) and not sent["content-encoding"]:
         sent["content-encoding"] = "gzip"
-        sent.body = gzip.compress(sent.body) if sent.body else b""
+        sent.body = zlib.compress(sent.body, 1, 31) if sent.body else b""
         del sent["content-length"]
 
 
@@ -278,12 +284,144 @@ def openapi_forgets_a_code(asked: Asked, sent: Sent) -> None:
         sent.rewrite(json.dumps(description).encode())
 
 
+def head_without_etag(asked: Asked, sent: Sent) -> None:
+    if asked.method == "HEAD":
+        del sent["etag"]
+
+
+def head_without_coding(asked: Asked, sent: Sent) -> None:
+    if asked.method == "HEAD":
+        del sent["content-encoding"]
+
+
+def another_etag_on_304(_asked: Asked, sent: Sent) -> None:
+    if sent.http_code == 304:
+        sent["etag"] = '"fedcba9876543210"'
+
+
+def etag_of_gzip_on_304_to_star(asked: Asked, sent: Sent) -> None:
+    if sent.http_code == 304 and asked.headers["if-none-match"] == "*":
+        sent["etag"] = etag(compress(documents()[asked.path == HISTORY]))
+
+
+def sets_vary(vary: str, *http_codes: int) -> Break:
+    def breaks(_asked: Asked, sent: Sent) -> None:
+        if sent.http_code in http_codes:
+            sent["vary"] = vary
+
+    return breaks
+
+
+def no_vary(_asked: Asked, sent: Sent) -> None:
+    del sent["vary"]
+
+
+def plain(asked: Asked, sent: Sent) -> None:
+    """No other form is there; so it is only the plain one whose ETag can match."""
+    tag = asked.headers.get("if-none-match")
+    real = respond(resources(*documents()), asked.method, asked.path, tag)
+    sent.http_code, sent.headers = real.http_code, list(real.headers)
+    sent.body = b"" if asked.method == "HEAD" else real.body
+
+
+def gzip_for(accept: str | None) -> Break:
+    """This Accept-Encoding gets gzip, although it should not."""
+
+    def breaks(asked: Asked, sent: Sent) -> None:
+        if is_document(asked, sent) and asked.headers.get("accept-encoding") == accept:
+            anew = respond(resources(*documents()), asked.method, asked.path, None, "gzip")
+            sent.headers, sent.body = list(anew.headers), anew.body
+
+    return breaks
+
+
+def refuses(accept: str) -> Break:
+    def breaks(asked: Asked, sent: Sent) -> None:
+        if is_document(asked, sent) and asked.headers.get("accept-encoding") == accept:
+            sent.become(406, b'{"error": "nothing that you accept"}')
+
+    return breaks
+
+
+def another_document(body: bytes) -> bytes:
+    document = json.loads(body)
+    document.get("checks", document.get("rows")).pop()
+    return compress(json.dumps(document).encode())
+
+
+def older_document(body: bytes) -> bytes:
+    document = json.loads(body)
+    document["generatedAt"] = format_instant(parse_instant(document["generatedAt"]) - 60_000)
+    return compress(json.dumps(document).encode())
+
+
+def weak_gzip(_asked: Asked, sent: Sent) -> None:
+    if sent["content-encoding"]:
+        sent["etag"] = f"W/{sent['etag']}"
+
+
+def etags_of_gzip_match_nothing(asked: Asked, sent: Sent) -> None:
+    tags = [etag(compress(body)) for body in documents()]
+    if sent.http_code == 304 and any(tag in asked.headers["if-none-match"] for tag in tags):
+        ignored(lambda _: True)(asked, sent)
+
+
+def dated(_asked: Asked, sent: Sent) -> None:
+    sent["date"] = formatdate(usegmt=True)
+
+
+def behind(cache: str, breaks: Break) -> Break:
+    """The same, with a sign of a cache that cannot have done it."""
+
+    def broken(asked: Asked, sent: Sent) -> None:
+        breaks(asked, sent)
+        sent["via"] = cache
+
+    return broken
+
+
+def options_without_cors(asked: Asked, sent: Sent) -> None:
+    if asked.method == "OPTIONS":
+        sent.headers = []
+
+
+# Ways to make gzip of a document that break A15.
+BROKEN_GZIP: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "none at all": lambda body: body[:-1],
+    "cut": lambda body: compress(body)[:-9],
+    "more behind it": lambda body: compress(body) + b"more",
+    "another document": another_document,
+    "an older document": older_document,
+}
 BROKEN_REPLIES: Final[dict[str, tuple[Break, str]]] = {
     "304 without CORS": (no_cors_on_304, "A5 A6"),
     "ETag without quotes": (etag_without_quotes, "A4"),
     "weak ETag": (weak_etag, "A4"),
     "no ETag": (no_etag, "A4 A5"),
     "ETag itself not understood": (ignored(lambda tag: tag.startswith('"') and "," not in tag), "A5"),
+    "304 with another ETag": (another_etag_on_304, "A4"),
+    "304 to * with the ETag of gzip": (etag_of_gzip_on_304_to_star, "A4"),
+    "weak ETag of gzip": (weak_gzip, "A4"),
+    "ETags of gzip match nothing": (etags_of_gzip_match_nothing, "A5"),
+    "HEAD without an ETag": (head_without_etag, "A2"),
+    "HEAD without its coding": (head_without_coding, "A2"),
+    "Vary: *": (sets_vary("*", 200, 304), "A15"),
+    "Vary: * beside another": (sets_vary("Accept-Encoding, *", 200), "A15"),
+    "no Vary": (no_vary, "A15"),
+    "another Vary on 304": (sets_vary("Accept", 304), "A15"),
+    "no gzip at all": (plain, "A15"),
+    "gzip for those who refuse it": (gzip_for("gzip;q=0"), "A15"),
+    "gzip for those who say nothing": (gzip_for(None), "A15"),
+    "gzip for those who name no coding": (gzip_for("identity;q=0"), "A15"),
+    "identity refused gets 406": (refuses("identity;q=0"), "A15"),
+    "any coding gets 406": (refuses("*"), "A15"),
+    "Accept obeyed, behind a cache": (behind("1.1 cache", accept_is_obeyed), "A15"),
+    "a User-Agent is wanted, behind a cache": (behind("1.1 cache", wants_a_user_agent), "A14"),
+    "a cookie is set, behind a cache": (behind("1.1 cache", sets_a_cookie), "A14"),
+    "OPTIONS without CORS, behind a cache": (behind("1.1 cache", options_without_cors), "A6 A7"),
+    "HEAD without an ETag, behind a cache": (behind("1.1 cache", head_without_etag), "A2"),
+    "304 with another ETag, behind a cache": (behind("1.1 cache", another_etag_on_304), "A4"),
+    "no Vary, behind a cache": (behind("1.1 cache", no_vary), "A15"),
     "W/ not understood": (ignored(lambda tag: tag.startswith("W/")), "A5"),
     "lists not understood": (ignored(lambda tag: "," in tag), "A5"),
     "* not understood": (ignored(lambda tag: tag == "*"), "A5"),

@@ -20,7 +20,7 @@ from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.log import HeadRead, Started
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Nothing, Observation, Peers
-from lookout.core.wire import Document, etag
+from lookout.core.wire import Document, compress, etag
 from lookout.replay import Replay
 from tests.builders import BROADCASTERS, HOUR, INDEXER, MESSAGING, MINUTE, PPOI, SECOND, a_plan
 from tests.integration.served import HISTORY, LIVE
@@ -119,12 +119,16 @@ def documents(edit: Edit | None = None) -> tuple[bytes, bytes]:
     return (json.dumps(live_json).encode(), json.dumps(history_json).encode())
 
 
-def resources(live: bytes, history: bytes, tag: Callable[[bytes], str] = etag) -> Resources:
+def resources(
+    live: bytes, history: bytes, tag: Callable[[bytes], str] = etag, pack: Callable[[bytes], bytes] = compress
+) -> Resources:
     """Every reply there is."""
-    return _SITE | {
-        LIVE: endpoint(Document(live, tag(live), 0), LIVE_CACHING),
-        HISTORY: endpoint(Document(history, tag(history), 0), HISTORY_CACHING),
-    }
+
+    def resource(body: bytes, caching: str) -> Resource:
+        plain, packed = (Document(form, tag(form), 0) for form in (body, pack(body)))
+        return endpoint(plain, caching, packed)
+
+    return _SITE | {LIVE: resource(live, LIVE_CACHING), HISTORY: resource(history, HISTORY_CACHING)}
 
 
 @dataclass
@@ -147,7 +151,7 @@ def a_deployment(replies: Callable[[int], Resources], breaks: Break | None = Non
         with lock:
             deployment.counts[path] += 1
             number = deployment.counts.total()
-        reply = respond(replies(number), method, path, headers.get("if-none-match"))
+        reply = respond(replies(number), method, path, headers.get("if-none-match"), headers.get("accept-encoding"))
         sent = Sent(reply.http_code, list(reply.headers), b"" if method == "HEAD" else reply.body)
         if breaks is not None:
             breaks(Asked(method, path, query, headers), sent)

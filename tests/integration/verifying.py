@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from lookout.clock import SystemClock
@@ -23,9 +24,9 @@ def found(base: str, wishes: Wishes | None = None) -> list[Finding]:
     return judged(visited(base, wishes))
 
 
-def visited(base: str, wishes: Wishes | None = None) -> Visit:
-    """Patient, unless told otherwise: the machine may be slow."""
-    return visit(parse_address(base), wishes or Wishes(timeout_s=20), SystemClock(), time.sleep)
+def visited(base: str, wishes: Wishes | None = None, sleep: Callable[[float], None] = time.sleep) -> Visit:
+    """Patient, unless said otherwise: the machine may be slow."""
+    return visit(parse_address(base), wishes or Wishes(timeout_s=20, within_s=60), SystemClock(), sleep)
 
 
 def clauses(findings: list[Finding], verdict: str) -> set[str]:

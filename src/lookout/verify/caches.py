@@ -1,6 +1,7 @@
 """Whether something stands between the deployment's servers and the caller, by what it leaves in the headers.
 
-A cache answers some requests itself: then they tell of the cache, and a clause about the origin cannot be told."""
+A cache answers some requests itself. That excuses what a cache may do (RFC 9111), and nothing else: it refuses methods,
+obeys Range, compares If-None-Match with the one form it has, unpacks and so weakens an ETag, and keeps copies."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -23,7 +24,8 @@ _SIGNS: Final = (
     "cf-cache-status",
     "cf-ray",
 )
-_SERVERS: Final = ("cloudflare", "varnish", "akamai", "cloudfront", "fastly", "bunnycdn")
+# nginx is here because one with proxy_cache gives no other sign.
+_SERVERS: Final = ("cloudflare", "varnish", "akamai", "cloudfront", "fastly", "bunnycdn", "nginx")
 
 
 def sign_of_a_cache(answers: Iterable[Answer]) -> str | None:

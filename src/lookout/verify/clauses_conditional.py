@@ -1,22 +1,31 @@
-"""Clause A5: If-None-Match, and the 304 that answers it."""
+"""Clause A5: If-None-Match, and the 304 that answers it; and A4, as far as it is about the ETag of that 304."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from lookout.verify.asking import Answer, NoAnswer
-from lookout.verify.findings import Finding, failed, passed, untold
+from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.headers import ALLOW_ORIGIN, EXPOSE, missing
-from lookout.verify.visit import Endpoint, opaque_tag
+from lookout.verify.visit import Asked, Endpoint, newest_tag, opaque_tag
 
-_CONDITIONAL: Final = {"exact": "the ETag", "weak": "W/ and the ETag", "list": "a list with the ETag"}
+# What is sent, and the coding whose ETag it is.
+_CONDITIONAL: Final = {
+    "exact": ("the ETag", "identity"),
+    "weak": ("W/ and the ETag", "identity"),
+    "list": ("a list with the ETag", "identity"),
+    "gzip exact": ("the ETag of gzip, asking for gzip,", "gzip"),
+    "gzip for identity": ("the ETag of gzip, asking for the plain form,", "gzip"),
+    "identity for gzip": ("the ETag of the plain form, asking for gzip,", "identity"),
+}
+# One that a cache with any form of the document has to understand; others it may answer with what it has.
+_PLAINEST: Final = ("exact", "gzip exact")
 
 
 def conditional_findings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     noun = endpoint.noun
-    first = endpoint.reply("get")
-    if isinstance(first, Answer) and opaque_tag(first.header("etag")) is None:
+    if newest_tag(endpoint.asked, "identity") is None:
         yield untold("A5", f"{noun}: there is no proper ETag to send back")
-    for name, form in _CONDITIONAL.items():
+    for name, (form, coding) in _CONDITIONAL.items():
         asked = endpoint.named(name)
         if asked is None:
             continue
@@ -24,19 +33,28 @@ def conditional_findings(endpoint: Endpoint, cache: str | None) -> Iterator[Find
             yield missing(endpoint, "A5", f"If-None-Match with {form}", asked.reply)
             continue
         sent = dict(asked.request.headers)["If-None-Match"]
-        tag = opaque_tag(asked.reply.header("etag"))
         code = asked.reply.http_code
         if code == 304:
             yield from _not_modified(noun, asked.reply)
+            tag = opaque_tag(asked.reply.header("etag"))
+            if tag is not None and tag not in sent:
+                yield failed("A4", f"{noun}: a 304 with the ETag {quoted(tag)}, where {quoted(sent)} was sent")
         elif code == 429:
             yield untold("A5", f"{noun}: met the rate limit")
-        elif code == 200 and tag is not None and tag not in sent:
+        elif code == 200 and not _is_current(endpoint, asked, sent, coding):
             yield untold("A5", f"{noun}: the document changed each time")
-        elif code == 200 and cache and name != "exact":
+        elif code == 200 and cache and name not in _PLAINEST:
             yield untold("A5", f"{noun}: {form} in If-None-Match gets 200, perhaps by the cache ({cache})")
         else:
             yield failed("A5", f"{noun}: {form} in If-None-Match gets {code} instead of 304")
     yield from _star_and_other(endpoint, cache)
+
+
+def _is_current(endpoint: Endpoint, asked: Asked, sent: str, coding: str) -> bool:
+    """Whether the ETag that was sent is still the document's, by the next answer with a document in that coding."""
+    after = endpoint.asked[endpoint.asked.index(asked) :]
+    tag = _first_tag(after, coding)
+    return tag is not None and tag in sent
 
 
 def _star_and_other(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
@@ -46,6 +64,9 @@ def _star_and_other(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         yield missing(endpoint, "A5", "If-None-Match: *", star)
     elif star.http_code == 304:
         yield from _not_modified(noun, star)
+        tag, around = opaque_tag(star.header("etag")), _tags_around(endpoint, "star")
+        if not cache and len(around) == 1 and not {None, tag} & around:
+            yield failed("A4", f"{noun}: If-None-Match: * gets a 304 with the ETag {quoted(tag)}, not the plain form's")
     elif star.http_code == 429 or (star.http_code == 200 and cache):
         yield untold("A5", f"{noun}: If-None-Match: * gets {star.http_code}, perhaps by the cache")
     else:
@@ -54,6 +75,16 @@ def _star_and_other(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         yield missing(endpoint, "A5", "If-None-Match with another tag", other)
     elif other.http_code not in (200, 429):
         yield failed("A5", f"{noun}: If-None-Match with another tag gets {other.http_code} instead of 200")
+
+
+def _tags_around(endpoint: Endpoint, name: str) -> set[str | None]:
+    """The plain form's ETags before and after a request: if it is only one, the document has not changed meanwhile."""
+    at = [asked.name for asked in endpoint.asked].index(name)
+    return {newest_tag(endpoint.asked[:at], "identity"), _first_tag(endpoint.asked[at:], "identity")}
+
+
+def _first_tag(asked: tuple[Asked, ...], coding: str) -> str | None:
+    return newest_tag(reversed(asked), coding)
 
 
 def _not_modified(noun: str, answer: Answer) -> Iterator[Finding]:

@@ -1,12 +1,13 @@
 """Clauses E, and M5, H14 and H16, which show in several answers one after the other."""
 
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
 from lookout.verify.asking import Answer, NoAnswer
 from lookout.verify.caches import is_hit
 from lookout.verify.clauses_history import EndedBuckets, ended_buckets
-from lookout.verify.documents import Unreadable, decoded, instant
+from lookout.verify.documents import Unreadable, decoded, generated_at
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.visit import LIMIT_PER_MINUTE, Asked, Endpoint, Limit, Visit
 
@@ -19,6 +20,7 @@ _AHEAD_S: Final = 30  # what a reader puts up with (C2)
 _MOVES: Final = {"live report": "M5", "history": "H14"}
 _RETRY_AFTER_S: Final = range(1, 91)
 _PUBLICATIONS_A_SECOND: Final = 2
+_NODES: Final = 10  # of a cache, each of which may have a copy of its own
 
 
 def edge_findings(visit: Visit, cache: str | None) -> Iterator[Finding]:
@@ -115,14 +117,18 @@ class _Seen(NamedTuple):
 
 def _generated(endpoint: Endpoint) -> Iterator[_Seen]:
     known: dict[bytes, int | None] = {}
-    for asked, answer in endpoint.answers(200):
-        if asked.request.method == "GET" and not answer.problem:
-            if answer.body not in known:
-                body = decoded(answer.body)
-                known[answer.body] = None if isinstance(body, Unreadable) else instant(body.get("generatedAt"))
-            at = known[answer.body]
-            if at is not None:
-                yield _Seen(asked.name, asked.at, at)
+    for asked, body in endpoint.documents():
+        if body not in known:
+            known[body] = generated_at(body)
+        at = known[body]
+        if at is not None:
+            yield _Seen(asked.name, asked.at, at)
+
+
+def looks_stopped(visit: Visit) -> bool:
+    """Whether the live report is older than any that a monitor keeps up to date, or not of this time at all."""
+    first = next(_generated(visit.live), None)
+    return first is not None and not -_AHEAD_S <= (visit.at - first.at) / 1000 <= _STOPPED_S
 
 
 def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding]:
@@ -130,15 +136,14 @@ def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding
     noun, clause = endpoint.noun, _MOVES[endpoint.noun]
     seen = list(_generated(endpoint))
     different = {each.at for each in seen}
-    # Each node of a cache may have a copy of its own.
-    if (
-        seen
-        and not cache
-        and len(different) > 3 + _PUBLICATIONS_A_SECOND * (seen[-1].asked_at - seen[0].asked_at) / 1000
-    ):
+    took_s = (seen[-1].asked_at - seen[0].asked_at) / 1000 if seen else 0
+    if len(different) > 3 + (_NODES if cache else 0) + _PUBLICATIONS_A_SECOND * took_s:
         yield failed(
             clause, f"{noun}: {len(different)} instants in {len(seen)} answers: generatedAt is that of serving"
         )
+        return
+    if seen and (ahead_s := _ahead_s(endpoint, seen[0].at, now)) > _AHEAD_S:
+        yield failed(clause, f"{noun}: generatedAt is {ahead_s:.0f} s ahead of its server's clock, and of this one's")
         return
     watched = [each for each in seen if each.name == "watch"]
     if len(watched) < 2:
@@ -163,10 +168,20 @@ def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding
         yield untold(clause, f"{text}, which is too short to tell")
 
 
+def _ahead_s(endpoint: Endpoint, at: int, now: int) -> float:
+    """How far an instant is ahead, by the clock that has it nearer: this machine's, or that of the server's Date."""
+    date = next((answer.header("date") for _, answer in endpoint.answers(200)), None)
+    try:
+        server_at = parsedate_to_datetime(date or "").timestamp() * 1000
+    except (ValueError, OverflowError):
+        return 0
+    return (at - max(now, server_at)) / 1000
+
+
 def _ended_buckets(history: Endpoint) -> Iterator[Finding]:
     """H16: whoever sees several histories sees the same ended buckets in them. Each is compared with the one before it,
     so that no more than two are in memory, however many there are."""
-    bodies = dict.fromkeys(answer.body for asked, answer in history.answers(200) if asked.request.method == "GET")
+    bodies = dict.fromkeys(body for _, body in history.documents())
     if len(bodies) < 2:
         return
     before: EndedBuckets | None = None

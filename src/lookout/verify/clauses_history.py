@@ -24,8 +24,6 @@ _BUCKET_S: Final = 300
 _RETENTION_DAYS: Final = 14
 _DAY_S: Final = 86_400
 _MIN_KNOWN: Final = 12
-# Two documents of the same moment are written within this; an older history may be of another configuration.
-_TOGETHER_MS: Final = 5_000
 _CHARACTERS: Final = frozenset("ckdu?.-")
 _WINDOWS: Final = {"24h": 1, "7d": 7, "14d": 14}
 _FIELDS: Final = ("schemaVersion", "generatedAt", "bucketSeconds", "retentionDays", "from", "to", "rows")
@@ -70,15 +68,8 @@ class EndedBuckets(NamedTuple):
         return buckets[(from_s - self.from_s) // self.bucket_s : (to_s - self.from_s) // self.bucket_s]
 
 
-class LiveRows(NamedTuple):
-    """What a live report has to do with a history: its rows, and the instant it was made, if that can be read."""
-
-    identities: list[Identity]
-    at: int | None
-
-
-def history_findings(body: bytes, live: LiveRows | None) -> Iterator[Finding]:
-    """What a history shows of the clauses H; ``live`` is there if the live report could be read."""
+def history_findings(body: bytes) -> Iterator[Finding]:
+    """What a history alone shows of the clauses H."""
     history = readable(body, "history", "H1")
     if isinstance(history, Finding):
         yield history
@@ -88,7 +79,7 @@ def history_findings(body: bytes, live: LiveRows | None) -> Iterator[Finding]:
     if frame is not None:
         yield from _borders(history, frame)
     if isinstance(rows, list):
-        yield from _rows(rows, instant(history.get("generatedAt")), live)
+        yield from _rows(rows)
         for row in rows:
             if isinstance(row, dict) and isinstance(row.get("buckets"), str):
                 yield from _buckets(row, row["buckets"], frame)
@@ -170,7 +161,7 @@ def _borders(history: Json, frame: _Frame) -> Iterator[Finding]:
         yield passed("H4", "from and to are aligned, and to is the bucket that was filling")
 
 
-def _rows(rows: list[object], at: int | None, live: LiveRows | None) -> Iterator[Finding]:
+def _rows(rows: list[object]) -> Iterator[Finding]:
     for row in rows:
         if not isinstance(row, dict):
             yield failed("H2", f"history: a row is {quoted(row)}, and not an object")
@@ -185,25 +176,9 @@ def _rows(rows: list[object], at: int | None, live: LiveRows | None) -> Iterator
             yield failed("H2", f"{name}: uptime is {quoted(uptime)}")
         elif isinstance(uptime, dict) and not set(_WINDOWS) <= set(uptime):
             yield failed("H2", f"{name}: uptime without {', '.join(key for key in _WINDOWS if key not in uptime)}")
-    found = identities(rows)
-    doubles = [identity for identity, times in Counter(found).items() if times > 1]
+    doubles = [identity for identity, times in Counter(identities(rows)).items() if times > 1]
     if doubles:
         yield failed("H2", f"history: {quoted(doubles[0])} has more than one row")
-    elif live is None:
-        yield untold("H2", "there is no live report to compare the rows with")
-    elif found == live.identities:
-        yield passed("H2", "rows and order are those of the live report")
-    elif sorted(map(str, found)) == sorted(map(str, live.identities)):
-        yield failed("H2", "history: the rows are in another order than those of the live report")
-    else:
-        in_one = set(live.identities) ^ set(found)
-        only = next(identity for identity in (*live.identities, *found) if identity in in_one)
-        text = f"history: other rows than in the live report: {quoted(only)}"
-        older_ms = live.at - at if live.at is not None and at is not None else 0
-        if older_ms > _TOGETHER_MS:
-            yield untold("H2", f"{text}; it is {older_ms / 1000:.0f} s older, perhaps than a new configuration")
-        else:
-            yield failed("H2", text)
 
 
 def _buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[Finding]:

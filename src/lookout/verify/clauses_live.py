@@ -1,5 +1,6 @@
 """Clauses R: the live report and its rows, as a pure function of its body."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -18,6 +19,7 @@ from lookout.verify.documents import (
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 
 LIFETIME_MS: Final = 150_000
+_AHEAD_MS: Final = 30_000  # what a reader puts up with (C2)
 _ROW_AGE_MS: Final = 44_000  # M15, about
 _FAILING_AGE_MS: Final = 133_000
 _ABOUT_MS: Final = 6_000
@@ -33,6 +35,7 @@ _METRICS: Final = {
 }
 _ALL_METRICS: Final = frozenset(key for keys in _METRICS.values() for key in keys)
 _COMPARED: Final = ("ppoi", "indexer", "hosted-indexer")
+_OWN_SERVICE: Final = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 
 
 def live_findings(body: bytes) -> Iterator[Finding]:
@@ -70,21 +73,22 @@ def _report(checks: list[object], rows: list[Json]) -> Iterator[Finding]:
     doubles = [identity for identity, times in Counter(identities(rows)).items() if times > 1]
     for identity in doubles:
         yield failed("R1", f"live report: {quoted(identity)} has more than one row")
-    if not doubles:
+    if checks and not doubles:
         yield passed("R1", f"schemaVersion 1, {len(checks)} rows, none of them twice")
+    if not checks:
+        yield failed("R1", "live report: there is not one row, and messaging always has one")
     if len(rows) < len(checks):
         yield failed("R2", f"live report: {len(checks) - len(rows)} rows are not objects")
-    known = [
-        (SERVICES.index(service), chain_id or 0)
-        for service, chain_id in dict.fromkeys(identities(rows))
-        if service in SERVICES
-    ]
-    if known == sorted(known):
+    once = list(dict.fromkeys(identities(rows)))
+    # The operator's own services come after the five; in which order, only the configuration says.
+    services = dict.fromkeys((*SERVICES, *(service for service, _ in once)))
+    order = {service: place for place, service in enumerate(services)}
+    places = [(order[service], chain_id or 0) for service, chain_id in once]
+    wrong = next((once[i] for i, (one, next_) in enumerate(pairwise(places), 1) if one > next_), None)
+    if wrong is None:
         yield passed("R12", "rows are in the order of services and chains")
     else:
-        at = next(i for i, (one, next_) in enumerate(pairwise(known)) if one > next_) + 1
-        service, chain = known[at]
-        yield failed("R12", f"live report: {SERVICES[service]} {chain or ''} is out of order".replace("  ", " "))
+        yield failed("R12", f"live report: {quoted(wrong)} is out of order")
 
 
 def _row(row: Json) -> Iterator[Finding]:
@@ -106,21 +110,28 @@ def _fields(row: Json, name: str) -> Iterator[Finding]:
     if missing:
         yield failed("R2", f"{name}: without {', '.join(missing)}")
         return
-    for field, known in (("service", SERVICES), ("status", STATUSES), ("reason", tuple(REASONS))):
+    more = [field for field in row if field not in _FIELDS]
+    if more:
+        yield failed("R2", f"{name}: with {quoted(more[0])}, and a row has exactly eight fields")
+    for field, known in (("service", (row["service"],)), ("status", STATUSES), ("reason", tuple(REASONS))):
         if not isinstance(row[field], str):
             yield failed("R2", f"{name}: {field} is {quoted(row[field])}, and not a string")
         elif row[field] not in known:
             yield untold("R2", f"{name}: {field} {quoted(row[field])} is not known here; new ones may appear")
-    yield passed("R2", "every row has all eight fields")
+    service = row["service"]
+    if isinstance(service, str) and service not in SERVICES:
+        if _OWN_SERVICE.fullmatch(service):
+            yield passed("R14", "a service of the operator's own has a name as it should be")
+        else:
+            yield failed("R14", f"{name}: a service of the operator's own cannot have that name")
+    yield passed("R2", "every row has exactly its eight fields")
 
 
 def _chain(row: Json, name: str) -> Iterator[Finding]:
     if "chainId" not in row:
         return
     service, chain_id = row.get("service"), row["chainId"]
-    if chain_id is None and service not in SERVICES:
-        yield untold("R3", f"{name}: a new service without a chain")
-    elif (chain_id is None) != (service == "messaging"):
+    if service in SERVICES and (chain_id is None) != (service == "messaging"):
         yield failed("R3", f"{name}: chainId is {quoted(chain_id)}; null is for messaging alone")
     elif chain_id is not None and not (is_integer(chain_id) and chain_id > 0):
         yield failed("R3", f"{name}: chainId is {quoted(chain_id)}, and not a positive integer")
@@ -256,7 +267,10 @@ def _ages(rows: list[Json], generated_at: int) -> Iterator[Finding]:
         observed_at = instant(row.get("observedAt"))
         if observed_at is None:
             continue
-        if observed_at > generated_at:
+        if observed_at > generated_at + _AHEAD_MS:
+            ahead_s = (observed_at - generated_at) / 1000
+            yield failed("R5", f"{name_of(row)}: observedAt is {ahead_s:.0f} s after the report was made")
+        elif observed_at > generated_at:
             yield untold(
                 "R5", f"{name_of(row)}: observed after the report was made, as only after a clock was set back"
             )

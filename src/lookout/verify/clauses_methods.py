@@ -36,6 +36,8 @@ _OWN: Final = (
     EXPOSE,
 )
 _ERROR_CODES: Final = (405, 503)
+# Which answers to GET those to HEAD are compared with.
+_GETS_LIKE: Final = {"head": ("get", "query", "again"), "gzip head": ("gzip",)}
 
 
 def method_findings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
@@ -47,17 +49,23 @@ def method_findings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
 
 def head_findings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     noun = endpoint.noun
-    head = endpoint.reply("head")
-    if isinstance(head, NoAnswer):
-        yield missing(endpoint, "A2", "HEAD", head)
-    elif head.http_code == 429:
-        yield untold("A2", f"{noun}: HEAD met the rate limit")
-    elif head.http_code != 200:
-        yield failed("A2", f"{noun}: HEAD gets {head.http_code}, and GET 200")
-    else:
-        gets = [answer for asked, answer in endpoint.answers(200) if asked.name in ("get", "query", "again")]
-        same = [answer for answer in gets if answer.header("etag") == head.header("etag")]
-        yield from _same_headers(noun, head, (same or gets)[0], bool(same), cache)
+    for name in ("head", "gzip head"):
+        head = endpoint.reply(name)
+        if isinstance(head, NoAnswer):
+            yield missing(endpoint, "A2", "HEAD", head)
+        elif head.http_code == 429:
+            yield untold("A2", f"{noun}: HEAD met the rate limit")
+        elif head.http_code != 200:
+            yield failed("A2", f"{noun}: HEAD gets {head.http_code}, and GET 200")
+        else:
+            gets = [
+                answer
+                for asked, answer in endpoint.answers(200)
+                if asked.request.method == "GET" and asked.name in _GETS_LIKE[name]
+            ]
+            same = [answer for answer in gets if answer.header("etag") == head.header("etag")]
+            if gets:
+                yield from _same_headers(noun, head, (same or gets)[0], bool(same), cache)
     conditional = endpoint.reply("conditional head")
     if isinstance(conditional, Answer) and conditional.http_code == 304:
         if conditional.body:
@@ -77,7 +85,7 @@ def _same_headers(noun: str, head: Answer, get: Answer, same: bool, cache: str |
         return
     for name in _OWN:
         in_get, in_head = get.each(name), head.each(name)
-        if in_get == in_head or (not same and name in ("etag", "content-length")):
+        if in_get == in_head or (not same and name in ("etag", "content-length") and len(in_get) == len(in_head)):
             continue
         if name == "content-length" and (not in_get or (cache and not in_head)):
             continue
@@ -115,7 +123,7 @@ def _preflights(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         reply = endpoint.reply(name)
         if isinstance(reply, NoAnswer):
             yield missing(endpoint, "A7", "OPTIONS", reply)
-        elif reply.http_code == 429 or is_the_caches(reply, cache):
+        elif reply.http_code == 429 or (reply.http_code >= 400 and is_the_caches(reply, cache)):
             yield untold("A7", f"{noun}: OPTIONS gets {reply.http_code} on the way")
         elif reply.http_code != 204:
             yield failed("A7", f"{noun}: OPTIONS gets {reply.http_code} instead of 204")
@@ -136,8 +144,8 @@ def _cors(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         at = f"{noun}: {answer.http_code} to {asked.request.method} ({asked.name})"
         if answer.each(ALLOW_ORIGIN) != ["*"] or not _exposes_etag(answer):
             allow, expose = answer.header(ALLOW_ORIGIN), answer.header(EXPOSE)
-            told = untold if answer.http_code not in (200, 304) and is_the_caches(answer, cache) else failed
-            yield told("A6", f"{at}: {ALLOW_ORIGIN} is {quoted(allow)}, {EXPOSE} {quoted(expose)}")
+            verdict = untold if answer.http_code in _ERROR_CODES and is_the_caches(answer, cache) else failed
+            yield verdict("A6", f"{at}: {ALLOW_ORIGIN} is {quoted(allow)}, {EXPOSE} {quoted(expose)}")
         elif answer.header("access-control-allow-credentials") is not None:
             yield failed("A6", f"{at}: it has Access-Control-Allow-Credentials")
         elif "origin" in parts(answer.header("vary") or ""):

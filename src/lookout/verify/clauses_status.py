@@ -11,6 +11,10 @@ EVALUATED: Final = ("current", "catching-up", "degraded")  # the latest probe su
 ACTIONABLE: Final = (*EVALUATED, "unavailable")
 FAILED: Final = "unreachable"
 _ALLOWANCE_BLOCKS: Final = 10
+# Blocks in the 30 minutes after which no row is current, however its allowance is tuned (S5), by the pace that its
+# chain had at launch; by ten blocks a second if it is another chain.
+_DEGRADED_BLOCKS: Final = {1: 150, 42161: 7_200, 137: 1_029, 56: 4_000, 11155111: 150}
+_MOST_DEGRADED_BLOCKS: Final = 18_000
 
 _INDEXERS: Final = ("indexer", "hosted-indexer")
 _COMPARED: Final = ("ppoi", *_INDEXERS)
@@ -33,6 +37,8 @@ REASONS: Final = {
     "not-configured": _Reason("S14", ("unmonitored",), _ANY),
     "no-observation": _Reason("S12", ("unknown",), _ANY),
     "incompatible-reference": _Reason("S13", ("unknown",), _COMPARED),
+    "incomplete": _Reason("S18", ("degraded",), _INDEXERS),
+    "inconsistent": _Reason("S18", ("degraded",), _INDEXERS),
 }
 
 
@@ -48,18 +54,19 @@ def status_findings(row: Json) -> Iterator[Finding]:
     elif service not in rule.services:
         yield failed(clause, f"{name}: {reason} is no reason of this service")
     else:
-        if clause in ("S12", "S13", "S14"):
+        if clause in ("S12", "S13", "S14", "S18"):
             yield passed(clause, f"{reason} goes with {status}")
         metrics = row.get("metrics")
-        if isinstance(metrics, dict) and status in EVALUATED:
-            yield from _numbers(str(service), str(status), name, metrics)
+        if isinstance(metrics, dict) and status in EVALUATED and clause != "S18":  # its status is not by these numbers
+            yield from _numbers(str(service), str(status), row, metrics)
 
 
-def _numbers(service: str, status: str, name: str, metrics: Json) -> Iterator[Finding]:
+def _numbers(service: str, status: str, row: Json, metrics: Json) -> Iterator[Finding]:
+    name = name_of(row)
     position, head = metrics.get("position"), metrics.get("head")
     responding, monitored, peers = metrics.get("responding"), metrics.get("monitored"), metrics.get("peers")
     if service in _COMPARED and is_integer(position) and is_integer(head):
-        yield from _lag(service, status, name, max(0, head - position))
+        yield from _lag(service, status, row, max(0, head - position))
     elif service == "broadcasters" and is_integer(responding) and is_integer(monitored) and responding <= monitored:
         if responding == 0 or (responding == monitored) != (status == "current"):
             yield failed("S10", f"{name}: {status} with {responding} of {monitored} broadcasters")
@@ -72,12 +79,18 @@ def _numbers(service: str, status: str, name: str, metrics: Json) -> Iterator[Fi
             yield passed("S11", "messaging is current with a peer or more")
 
 
-def _lag(service: str, status: str, name: str, lag: int) -> Iterator[Finding]:
+def _lag(service: str, status: str, row: Json, lag: int) -> Iterator[Finding]:
+    name, chain_id = name_of(row), row.get("chainId")
+    most = _DEGRADED_BLOCKS.get(chain_id, _MOST_DEGRADED_BLOCKS) if is_integer(chain_id) else _MOST_DEGRADED_BLOCKS
     if service == "ppoi":
         if lag == 0 and status != "current":
             yield failed("S7", f"{name}: {status}, although its position has reached its head")
         elif lag == 0:
             yield passed("S7", "a ppoi node that has reached its own head is current")
+    elif status == "current" and lag > most:
+        yield failed(
+            "S3", f"{name}: current with {lag} blocks of lag: its chain makes no more than {most} in 30 minutes"
+        )
     elif status == "current" and lag > _ALLOWANCE_BLOCKS:
         yield untold("S3", f"{name}: current with {lag} blocks of lag: right if they take its chain 2 minutes at most")
     elif status == "current":

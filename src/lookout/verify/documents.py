@@ -1,12 +1,15 @@
 """Bodies as JSON, and what several rules ask of a row."""
 
 import json
+import zlib
+from collections import Counter
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from lookout.core.instants import parse_instant, parse_second
 from lookout.verify.findings import Finding, failed, quoted, untold
 
 SCHEMA_VERSION: Final = 1
+_GZIP: Final = 31  # zlib's number for gzip's format
 
 Json = dict[str, Any]
 Identity = tuple[str, int | None]
@@ -16,10 +19,20 @@ class Unreadable(NamedTuple):
     why: str
 
 
-def decoded(body: bytes) -> Json | Unreadable:
-    """The JSON object in a body."""
+def unpacked(body: bytes, most_bytes: int) -> bytes | None:
+    """What is in a body that is gzip, or None if it is no gzip, not whole, or larger than that."""
+    unpacking = zlib.decompressobj(_GZIP)
     try:
-        found = json.loads(body.decode("utf-8"), parse_constant=_refused)
+        found = unpacking.decompress(body, most_bytes)
+    except zlib.error:
+        return None
+    return found if unpacking.eof and not unpacking.unused_data else None
+
+
+def decoded(body: bytes) -> Json | Unreadable:
+    """The JSON object in a body. One with a key twice is none: readers differ in what they make of it."""
+    try:
+        found = json.loads(body.decode("utf-8"), parse_constant=_refused, object_pairs_hook=_with_each_key_once)
     except (ValueError, RecursionError) as error:
         return Unreadable(f"not JSON ({error}): it begins with {quoted(body[:40])}")
     return found if isinstance(found, dict) else Unreadable(f"not a JSON object but {quoted(found)}")
@@ -54,6 +67,12 @@ def second(found: object) -> int | None:
         return parse_second(found) if isinstance(found, str) else None
     except ValueError:
         return None
+
+
+def generated_at(body: bytes) -> int | None:
+    """When a document was made, as far as it can be read."""
+    document = decoded(body)
+    return None if isinstance(document, Unreadable) else instant(document.get("generatedAt"))
 
 
 def name_of(row: Json) -> str:
@@ -92,3 +111,11 @@ def difference(one: bytes, other: bytes) -> str | None:
 
 def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
+
+
+def _with_each_key_once(pairs: list[tuple[str, Any]]) -> Json:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {quoted(key)} stands twice in an object")
+    return found

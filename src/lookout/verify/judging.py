@@ -5,14 +5,16 @@ from typing import Final
 
 from lookout.verify.asking import Answer
 from lookout.verify.caches import sign_of_a_cache
+from lookout.verify.clauses_codings import coding_findings, etag_findings
 from lookout.verify.clauses_conditional import conditional_findings
-from lookout.verify.clauses_edge import edge_findings
-from lookout.verify.clauses_history import LiveRows, history_findings
+from lookout.verify.clauses_edge import edge_findings, looks_stopped
+from lookout.verify.clauses_history import history_findings
 from lookout.verify.clauses_http import document_findings
 from lookout.verify.clauses_live import live_findings
 from lookout.verify.clauses_methods import head_findings, method_findings
+from lookout.verify.clauses_rows import compare_rows, rows_of
 from lookout.verify.clauses_schemas import schema_findings
-from lookout.verify.documents import SCHEMA_VERSION, Json, Unreadable, decoded, identities, instant, is_integer
+from lookout.verify.documents import Unreadable, decoded
 from lookout.verify.findings import Finding, failed, merged, passed, untold
 from lookout.verify.visit import Endpoint, Visit
 
@@ -40,6 +42,15 @@ UNSEEN: Final = {
     "E5": "how the deployment is built does not show in answers",
     "E6": "whom a deployment trusts is not tried from outside",
 }
+# What every healthy deployment shows, whatever is configured and however its services are.
+ALWAYS_SHOWN: Final = frozenset(
+    {
+        *("M15", "R1", "R2", "R3", "R4", "R5", "R7", "R8", "R12", "H1", "H2", "H3", "H4", "H5", "H10"),
+        *("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "A10", "A14", "A15", "E1"),
+    }
+)
+# Of these, what a cache may answer in its own way.
+_CACHES_OWN: Final = frozenset({"A2", "A4", "A5", "A7", "A8", "A15"})
 _EVERY: Final = {"M": 17, "R": 14, "S": 19, "H": 17, "A": 16, "E": 6, "V": 3}
 _NOTHING_SEEN: Final = "there was no answer to judge by"
 _OF_A_DOCUMENT: Final = ("A3", "A4", "A5", "A15")
@@ -49,10 +60,7 @@ _UNHEALTHY: Final = {"catching-up", "degraded", "unavailable", "unknown"}
 
 def judged(visit: Visit) -> list[Finding]:
     """One finding for every clause but the readers', in the contract's order."""
-    cache = sign_of_a_cache(
-        asked.reply for asked in (*visit.live.asked, *visit.history.asked) if isinstance(asked.reply, Answer)
-    )
-    told = merged(_findings(visit, cache))
+    told = merged(_findings(visit, _cache_of(visit)))
     by_clause = {finding.clause: finding for finding in told}
     rest = [
         untold(clause, UNSEEN.get(clause, _NOTHING_SEEN))
@@ -63,9 +71,22 @@ def judged(visit: Visit) -> list[Finding]:
     return merged((*told, *rest))
 
 
+def doubts(visit: Visit, findings: list[Finding]) -> list[Finding]:
+    """What could not be told although a healthy deployment shows it; M5, if the monitor looks stopped."""
+    expected = ALWAYS_SHOWN - (_CACHES_OWN if _cache_of(visit) else set()) | ({"M5"} if looks_stopped(visit) else set())
+    return [finding for finding in findings if finding.verdict == "could not tell" and finding.clause in expected]
+
+
+def _cache_of(visit: Visit) -> str | None:
+    return sign_of_a_cache(
+        asked.reply for asked in (*visit.live.asked, *visit.history.asked) if isinstance(asked.reply, Answer)
+    )
+
+
 def _findings(visit: Visit, cache: str | None) -> Iterator[Finding]:
     for endpoint in (visit.live, visit.history):
         yield from _http(endpoint, cache)
+    yield from etag_findings((visit.live, visit.history), cache)
     yield from _documents(visit)
     yield from edge_findings(visit, cache)
     yield from schema_findings(visit)
@@ -76,6 +97,7 @@ def _http(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     first = endpoint.reply("get")
     http_code = first.http_code if isinstance(first, Answer) else None
     if http_code == 200:
+        yield from coding_findings(endpoint, cache)
         yield from head_findings(endpoint, cache)
         yield from conditional_findings(endpoint, cache)
     else:
@@ -89,38 +111,25 @@ def _http(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
 
 
 def _documents(visit: Visit) -> Iterator[Finding]:
-    live = _body(visit.live)
-    rows: LiveRows | None = None
-    if live is not None:
-        yield from live_findings(live)
-        report = decoded(live)
-        if not isinstance(report, Unreadable) and isinstance(report.get("checks"), list) and _is_known(report):
-            once = list(dict.fromkeys(identities(report["checks"])))  # R1 tells of doubles
-            rows = LiveRows(once, instant(report.get("generatedAt")))
-            yield from _health(report["checks"])
-    elif _is_endless(visit.live):
+    lives, histories = ([body for _, body in each.documents()] for each in (visit.live, visit.history))
+    for body in lives[:1]:
+        yield from live_findings(body)
+        yield from _health(body)
+    if _is_endless(visit.live):
         yield failed("R1", "live report: larger than any live report")
-    history = _body(visit.history)
-    if history is not None:
-        yield from history_findings(history, rows)
+    for body in histories[:1]:
+        yield from history_findings(body)
+    rows = compare_rows(rows_of(lives, "checks"), rows_of(histories, "rows"))
+    yield rows or untold("H2", "there are no two documents to compare the rows of")
 
 
-def _is_known(report: Json) -> bool:
-    version = report.get("schemaVersion")
-    return version == SCHEMA_VERSION or not is_integer(version)
-
-
-def _health(checks: list[object]) -> Iterator[Finding]:
-    statuses = {str(row.get("status")) for row in checks if isinstance(row, dict)} - {"unmonitored"}
+def _health(body: bytes) -> Iterator[Finding]:
+    report = decoded(body)
+    checks = None if isinstance(report, Unreadable) else report.get("checks")
+    rows = [row for row in checks if isinstance(row, dict)] if isinstance(checks, list) else []
+    statuses = {str(row.get("status")) for row in rows} - {"unmonitored"}
     if statuses and statuses <= _UNHEALTHY:
         yield passed("A13", "200, although every service is unhealthy")
-
-
-def _body(endpoint: Endpoint) -> bytes | None:
-    """The document of the first request, as far as it came whole and as it is."""
-    first = endpoint.reply("get")
-    whole = isinstance(first, Answer) and first.http_code == 200 and not first.problem
-    return first.body if isinstance(first, Answer) and whole and not first.header("content-encoding") else None
 
 
 def _is_endless(endpoint: Endpoint) -> bool:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from lookout.core.instants import format_instant
 from lookout.verify.findings import VERDICTS, Finding, Verdict
-from lookout.verify.judging import UNSEEN
+from lookout.verify.judging import UNSEEN, doubts
 from lookout.verify.visit import Visit
 
 # A mark and a word beside each colour.
@@ -30,6 +30,7 @@ def as_json(visit: Visit, findings: list[Finding]) -> dict[str, Any]:
         "at": format_instant(visit.at),
         "findings": [finding._asdict() for finding in findings],
         "summary": counts(findings),
+        "doubts": [finding.clause for finding in doubts(visit, findings)],
     }
 
 
@@ -47,6 +48,9 @@ def show(console: Console, visit: Visit, findings: list[Finding]) -> None:
     console.print(table)
     if never:
         console.print(f"Not to be seen in this visit: {', '.join(never)}", highlight=False)
+    doubted = [finding.clause for finding in doubts(visit, findings)]
+    if doubted:
+        console.print(f"A healthy deployment shows these, and this one did not: {', '.join(doubted)}", highlight=False)
     told = counts(findings)
     console.print(
         f"Of {len(findings)} clauses {told['pass']} pass, {told['fail']} fail,"

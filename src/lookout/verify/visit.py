@@ -1,11 +1,13 @@
 """The requests of one visit, always the same ones, and what came back."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from lookout.clock import Clock
 from lookout.verify.asking import Address, Answer, Asker, Headers, NoAnswer, Reply, Request
+from lookout.verify.caches import sign_of_a_cache
+from lookout.verify.clauses_rows import compare_rows, rows_of
 
 MOST_PER_PATH: Final = 40
 _MOST_UNANSWERED: Final = 3
@@ -13,9 +15,21 @@ _MOST_UNANSWERED: Final = 3
 LIMIT_PER_MINUTE: Final = 120
 _MOST_TO_BE_REFUSED: Final = 2 * LIMIT_PER_MINUTE + 5
 
+# A history is written once a minute (H14), and a shared cache may serve it for three more (A10).
+_LOOKS_AGAIN: Final = 8
+_LOOK_AGAIN_S: Final = {"direct": 10, "cached": 30}
+
 _NAME: Final = "lookout-verify"
 _IDENTITY: Final = ("Accept-Encoding", "identity")
 _USUAL: Final[Headers] = (("User-Agent", _NAME), ("Accept", "*/*"), _IDENTITY)
+# Every way to ask for a coding that has a rule of its own (A15).
+CODINGS: Final = {
+    "gzip": "gzip",
+    "gzip of a browser": "gzip, deflate, br, zstd",
+    "any coding": "*",
+    "gzip refused": "gzip;q=0",
+    "identity refused": "identity;q=0",
+}
 _ORIGIN: Final = ("Origin", "https://wallet.example")
 # What a misguided server might take for parameters.
 QUERY: Final = "?service=indexer&chainId=1&limit=1"
@@ -54,6 +68,13 @@ class Endpoint(NamedTuple):
             if isinstance(asked.reply, Answer) and asked.reply.http_code in http_codes:
                 yield asked, asked.reply
 
+    def documents(self) -> Iterator[tuple[Asked, bytes]]:
+        """What came whole and as it is, to those who asked for nothing else."""
+        for asked, answer in self.answers(200):
+            plain = asked.request.method == "GET" and asked.request.path == self.path
+            if plain and coding_of(answer) == "identity" and not answer.problem:
+                yield asked, answer.body
+
 
 class Limit(NamedTuple):
     """What came of asking until refused: after how many requests on the path in all, and within how long."""
@@ -76,14 +97,14 @@ class Visit(NamedTuple):
 
 
 class Wishes(NamedTuple):
-    """How a visit is to be made. Its last request begins within ``within_s``; to watch and to try the limit take their
-    time after that."""
+    """How a visit is to be made. Its last request begins within ``within_s``; to look again, to watch and to try the
+    limit take their time after that."""
 
     protocol: str = "protocol"
     timeout_s: float = 5
     wait_s: float = 0
     rate_limit: bool = False
-    within_s: float = 20
+    within_s: float = 30
     limit_within_s: float = 50
 
 
@@ -105,6 +126,7 @@ def visit(
         for path in (live, history):
             _ask_everything(path, f"{QUERY}&at={at}")
         _ask_elsewhere(elsewhere, live_path)
+        _look_again(live, history, visitor, sleep)
         if wishes.wait_s > 0:
             _watch((live, history), visitor, sleep)
         if wishes.rate_limit:
@@ -118,6 +140,18 @@ def opaque_tag(etag: str | None) -> str | None:
     return None if match is None else match[1]
 
 
+def newest_tag(asked: Iterable[Asked], coding: str) -> str | None:
+    """The quoted part of the last ETag that a document came with, in that coding."""
+    for _, _, reply, _ in reversed(list(asked)):
+        if isinstance(reply, Answer) and reply.http_code == 200 and coding_of(reply) == coding:
+            return opaque_tag(reply.header("etag"))
+    return None
+
+
+def coding_of(answer: Answer) -> str:
+    return (answer.header("content-encoding") or "identity").lower().replace("x-gzip", "gzip")
+
+
 class _Visitor:
     """Asks until the time for everything together is over. A request that has begun gets all of its own time: none
     that the visit itself cut short could be told from one that the deployment did not answer."""
@@ -125,8 +159,8 @@ class _Visitor:
     def __init__(self, asker: Asker, wishes: Wishes, clock: Clock, progress: Callable[[str], None]) -> None:
         self.wishes = wishes
         self.clock = clock
+        self.progress = progress
         self._asker = asker
-        self._progress = progress
         self._unanswered = 0  # in a row
         self.allow(wishes.within_s)
 
@@ -140,7 +174,7 @@ class _Visitor:
             return NoAnswer(f"not asked: the visit had taken {self._within_s:g} s already", asked=False)
         if self._unanswered >= _MOST_UNANSWERED:
             return NoAnswer(f"not asked: {_MOST_UNANSWERED} requests in a row had no whole answer", asked=False)
-        self._progress(f"{request.method} {request.path}")
+        self.progress(f"{request.method} {request.path}")
         reply = self._asker.ask(request, self.wishes.timeout_s)
         whole = isinstance(reply, Answer) and not reply.problem
         self._unanswered = 0 if whole else self._unanswered + 1
@@ -176,25 +210,23 @@ class _Path:
         self.asked.append(Asked(name, request, reply, at))
         return reply
 
-    def ask_with_tag(self, name: str, form: str, method: str = "GET") -> None:
-        """Send the newest ETag back, as ``form`` has it; again if the document has just changed."""
+    def ask_with_tag(
+        self, name: str, form: str = "TAG", method: str = "GET", *, of: str = "identity", accept: str = "identity"
+    ) -> None:
+        """Send the newest ETag of a coding back, as ``form`` has it; again if the document has just changed."""
         for _ in range(3):
-            tag = opaque_tag(self._newest_etag())
+            tag = newest_tag(self.asked, of)
             if tag is None:
                 return
-            reply = self.ask(name, method, ("If-None-Match", form.replace("TAG", tag)))
-            changed = isinstance(reply, Answer) and opaque_tag(reply.header("etag")) not in (None, tag)
-            if not changed:
+            headers = (("If-None-Match", form.replace("TAG", tag)), ("Accept-Encoding", accept))
+            reply = self.ask(name, method, *headers)
+            if isinstance(reply, Answer) and reply.http_code == 200 and of != accept:
+                self.ask("refresh", "GET", ("Accept-Encoding", of))
+            if newest_tag(self.asked, of) == tag:
                 return
 
     def endpoint(self) -> Endpoint:
         return Endpoint(self.noun, self.path, tuple(self.asked))
-
-    def _newest_etag(self) -> str | None:
-        for asked in reversed(self.asked):
-            if isinstance(asked.reply, Answer) and asked.reply.http_code in (200, 304) and asked.reply.header("etag"):
-                return asked.reply.header("etag")
-        return None
 
 
 def _ask_everything(path: _Path, query: str) -> None:
@@ -204,15 +236,20 @@ def _ask_everything(path: _Path, query: str) -> None:
     path.ask("head", "HEAD")
     path.ask("query", suffix=query)
     path.ask("again")
-    path.ask_with_tag("exact", "TAG")
+    path.ask_with_tag("exact")
     path.ask_with_tag("weak", "W/TAG")
     path.ask_with_tag("list", f"{OTHER_TAG}, W/TAG")
-    path.ask_with_tag("conditional head", "TAG", "HEAD")
+    path.ask_with_tag("conditional head", method="HEAD")
     path.ask("star", "GET", ("If-None-Match", "*"))
     path.ask("other tag", "GET", ("If-None-Match", OTHER_TAG))
     path.ask("range", "GET", ("Range", "bytes=0-9"))
     path.ask("accept", "GET", ("Accept", "text/html"))
-    path.ask("encoding", "GET", ("Accept-Encoding", "gzip, deflate, br, zstd"))
+    for name, accept in CODINGS.items():
+        path.ask(name, "GET", ("Accept-Encoding", accept))
+    path.ask("gzip head", "HEAD", ("Accept-Encoding", "gzip"))
+    path.ask_with_tag("gzip exact", of="gzip", accept="gzip")
+    path.ask_with_tag("gzip for identity", of="gzip")
+    path.ask_with_tag("identity for gzip", accept="gzip")
     path.ask("origin", "GET", _ORIGIN)
     path.ask_exactly("bare", Request("GET", path.path, ()))
     path.ask("options", "OPTIONS")
@@ -234,6 +271,23 @@ def _ask_elsewhere(elsewhere: _Path, live_path: str) -> None:
     elsewhere.ask("/schemas/liveness.json", suffix="/schemas/liveness.json")
     elsewhere.ask("/schemas/history.json", suffix="/schemas/history.json")
     elsewhere.ask("/openapi.json", suffix="/openapi.json")
+
+
+def _look_again(live: _Path, history: _Path, visitor: _Visitor, sleep: Callable[[float], None]) -> None:
+    """While the two documents have other rows, and might be of two configurations: the next history decides (H2)."""
+    for _ in range(_LOOKS_AGAIN):
+        seen = live.endpoint(), history.endpoint()
+        lives, histories = ([body for _, body in each.documents()] for each in seen)
+        finding = compare_rows(rows_of(lives, "checks"), rows_of(histories, "rows"))
+        if finding is None or finding.verdict != "could not tell":
+            return
+        cache = sign_of_a_cache(answer for each in seen for _, answer in each.answers(200))
+        wait_s = _LOOK_AGAIN_S["cached" if cache else "direct"]
+        visitor.progress(f"{finding.what}: asking again in {wait_s} s")
+        sleep(wait_s)
+        visitor.allow(len(seen) * visitor.wishes.timeout_s)
+        for path in (history, live):
+            path.ask("later")
 
 
 def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float], None]) -> None:
