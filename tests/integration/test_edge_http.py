@@ -170,17 +170,16 @@ def test_a_reader_gets_the_form_that_it_prefers(
 def test_there_is_one_copy_for_each_form_and_the_server_hears_of_that_form_alone(tmp_path: Path) -> None:
     with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
         origin.script = says("plain", cache_control=LONG)
-        for codings in (
-            (),
-            ("Accept-Encoding: br",),
-            ("Accept-Encoding: gzip;q=0",),
-            ("Accept-Encoding: identity, br",),
+        for refusal in (
+            "X-Nothing: 1",
+            "Accept-Encoding: br",
+            "Accept-Encoding: gzip;q=0",
+            "Accept-Encoding: identity",
         ):
-            assert edge.ask("GET", LIVE, *codings).body == b"plain"
+            assert edge.ask("GET", LIVE, refusal).body == b"plain"
         origin.script = says(PACKED, "Content-Encoding: gzip", cache_control=LONG, etag="packed")
-        several_lines = ("Accept-Encoding: br", "Accept-Encoding: gzip;q=0.5")
-        for codings in ((GZIP,), ("Accept-Encoding: br, x-gzip",), ("Accept-Encoding: *",), several_lines):
-            answer = edge.ask("GET", LIVE, *codings)
+        for wanted in (GZIP, "Accept-Encoding: br, x-gzip", "Accept-Encoding: *", "Accept-Encoding: gzip;q=0.5"):
+            answer = edge.ask("GET", LIVE, "Accept-Encoding: br", wanted)
             assert (gzip.decompress(answer.body), answer.ours["etag"]) == (b"packed", '"packed"')
             assert "x-lookout-etags" not in answer.ours
         assert edge.ask().body == b"plain"
@@ -252,7 +251,7 @@ def test_one_host_is_right(both: tuple[Edge, RawServer], text: str) -> None:
     assert (ours.http_code, theirs.http_code) == (200, 200)
 
 
-@pytest.mark.parametrize("lines", [case for case in test_hosts.BAD if "\n" not in "".join(case.values[0])])
+@pytest.mark.parametrize("lines", [case for case in test_hosts.BAD if case.id != "a line break"])
 def test_no_host_or_two_or_one_that_is_none_is_a_bad_request(both: tuple[Edge, RawServer], lines: list[str]) -> None:
     ours, theirs = sent_to_both(both, requests_with(lines))
     assert (ours.http_code, theirs.http_code) == (400, 400)
@@ -278,6 +277,10 @@ def test_as_many_headers_and_as_long_ones_pass_as_the_server_takes(tmp_path: Pat
             assert are_alike(ours, theirs)
 
 
+def whole(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
 @pytest.mark.clause("A16")
 @pytest.mark.parametrize("path", [LIVE, HISTORY, "/nowhere", "/"])
 def test_a_sender_that_closes_its_writing_half_is_answered(both: tuple[Edge, RawServer], path: str) -> None:
@@ -287,7 +290,7 @@ def test_a_sender_that_closes_its_writing_half_is_answered(both: tuple[Edge, Raw
             with socket.create_connection(("127.0.0.1", edge.port), timeout=10) as connection:
                 connection.sendall(a_request("GET", path, close=close))
                 connection.shutdown(socket.SHUT_WR)
-                answer = parsed(b"".join(iter(lambda connection=connection: connection.recv(65_536), b"")))
+                answer = parsed(whole(connection))
             assert answer.http_code == (404 if path == "/nowhere" else 200)
             assert len(answer.body) == int(answer.ours["content-length"])
 
@@ -378,18 +381,18 @@ def test_a_new_origin_gets_the_copy_of_another_one_if_the_server_fails(
         assert "fwd=miss" in status(answer)
         at_once = time.monotonic()
         for number in range(20):
-            asked_at = time.monotonic()
             answer = edge.ask("GET", LIVE, f"Origin: https://{number}.example")
             assert (answer.http_code, answer.body) == (200, b"first")
         assert time.monotonic() - at_once < 2, "nobody waits after a failure"
+        served_at = at_once
         while (answer := edge.ask("GET", LIVE, f"Origin: https://{time.monotonic()}.example")).http_code == 200:
             assert answer.body == b"first"
-            asked_at = time.monotonic()
+            served_at = time.monotonic()
             time.sleep(0.1)
         assert answer.http_code == 503
         assert answer.ours["cache-control"] == "no-store"
         assert time.monotonic() - before >= 8
-        assert asked_at - after <= 8.1, "no copy is older than it may be"
+        assert served_at - after <= 8.1, "no copy is older than it may be"
 
 
 @pytest.mark.clause("E3", "E4")
