@@ -99,7 +99,7 @@ clean: ## remove what the targets above made
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
 .venv/packages: Makefile | .venv/python
 	@wanted=; \
-	for pair in chromium=chromium curl=curl faketime=faketime node=nodejs promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk; do \
+	for pair in chromium=chromium curl=curl faketime=faketime haproxy=haproxy nginx=nginx-light node=nodejs promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk; do \
 	  command -v $${pair%%=*} >/dev/null || wanted="$$wanted $$(echo $${pair#*=} | tr , ' ')"; \
 	done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$$wanted postgresql"; \
