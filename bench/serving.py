@@ -17,6 +17,7 @@ from bench.processes import a_folder, a_process, children, kept_to, memory_mb, p
 from bench.publishing import QUIET, SOME_TROUBLE, a_full_fortnight
 from lookout.core.pieces import Pieces
 from lookout.core.wire import Document, paths
+from lookout.store.protocol import with_compressed
 from lookout.store.sqlite import open_writer
 from lookout.wiring.listening import a_free_port
 
@@ -90,11 +91,11 @@ def measure() -> Iterator[Figure]:
 def fill_a_store(folder: Path, buckets: str = SOME_TROUBLE) -> None:
     """A full fortnight of 21 rows, in the store and as files for nginx."""
     ledger, _ = a_full_fortnight(a_plan(5), buckets)
-    documents = {"live": ledger.live(), "history": ledger.history()}
+    live, history = ledger.live(), ledger.history()
     writer = open_writer(folder / "lookout.db")
-    writer.write({"live": documents["live"], "history": documents["history"]}, Pieces({}, (), whole=False))
+    writer.write(with_compressed({"live": live, "history": history}), Pieces({}, (), whole=False))
     writer.close()
-    for path, document in ((LIVE, documents["live"]), (HISTORY, documents["history"])):
+    for path, document in ((LIVE, live), (HISTORY, history)):
         _static(folder, path, document)
 
 
