@@ -4,10 +4,12 @@ The rules are the clauses C1 to C13 of Lookout's contract. Instants are millisec
 gives them. Parsing never raises: what cannot be read is a value with a ``problem`` in words.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
 from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
-from lookout_reader.fetching import fetch_with_urllib
 from lookout_reader.history import (
     WINDOWS,
     Bucket,
@@ -20,12 +22,15 @@ from lookout_reader.history import (
 )
 from lookout_reader.incidents import Incident, incidents_of
 from lookout_reader.instants import instant_now, parse_http_date, parse_instant
-from lookout_reader.polling import Update, poll, poll_async
 from lookout_reader.report import LiveReport, Metrics, Row, parse_report
 from lookout_reader.rollup import MAINNETS, SERVICES, TEST_NETWORK, CheckSummary, RollUp, ServiceSummary, roll_up
 from lookout_reader.status import EFFECTIVE_STATUSES, EffectiveStatus, effective_status
 from lookout_reader.version import __version__
 from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
+
+if TYPE_CHECKING:
+    from lookout_reader.fetching import fetch_with_urllib
+    from lookout_reader.polling import Update, poll, poll_async
 
 __all__ = [
     "EFFECTIVE_STATUSES",
@@ -79,3 +84,17 @@ __all__ = [
     "status_text",
     "take_answer",
 ]
+
+# Read when first asked for: the network's modules take longer than all others together.
+_OF_THE_NETWORK: Final = {
+    "fetch_with_urllib": "fetching",
+    "Update": "polling",
+    "poll": "polling",
+    "poll_async": "polling",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OF_THE_NETWORK:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_OF_THE_NETWORK[name]}"), name)

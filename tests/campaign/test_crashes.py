@@ -26,8 +26,8 @@ from lookout.store.sqlite import SqliteReader, open_writer
 
 # Of each kind the first point, and every how many; primes, so that they fall on calls of every sort.
 FEW = {
-    "sqlite-kill": (3, 23),
-    "sqlite-fail": (5, 127),
+    "sqlite-kill": (3, 47),
+    "sqlite-fail": (5, 257),
     "sqlite-short": (2, 53),
     "sqlite-torn": (1, 41),
     "monitor": (60, 61),

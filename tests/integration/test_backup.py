@@ -83,6 +83,7 @@ def fill(folder: Path, at: int = NOON, **more: bytes) -> Snapshot:
     return read_file(folder / "lookout.db")
 
 
+@pytest.mark.first
 @pytest.mark.clause("M7", "H16")
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monitor_goes_on(

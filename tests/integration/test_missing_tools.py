@@ -22,14 +22,17 @@ def asked():
     pytest.skip("needs another machine")
 
 def test_that_learns_in_its_fixture_what_is_missing(asked): ...
+
+def test_that_is_known_to_fail():
+    pytest.xfail("somebody else's fault")
 """
 
 
 @pytest.mark.parametrize(
     ("options", "exit_code", "counted"),
     [
-        pytest.param((), 0, "1 passed, 2 skipped", id="by default a test is left out"),
-        pytest.param(("--no-skips",), 1, "1 passed, 2 errors", id="with --no-skips it has failed"),
+        pytest.param((), 0, "1 passed, 2 skipped, 1 xfailed", id="by default a test is left out"),
+        pytest.param(("--no-skips",), 1, "1 passed, 1 xfailed, 2 errors", id="with --no-skips it has failed"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path: Path, options: tuple[str, ...], exit_code: int, counted: str) -> None:

@@ -147,6 +147,7 @@ class Front(NamedTuple):
 
 
 _NGINX: Final = """
+user root;
 daemon off;
 pid FOLDER/pid;
 error_log FOLDER/log;

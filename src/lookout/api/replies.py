@@ -102,7 +102,7 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
 NO_CALLER: Final = api_error(400, "X-Forwarded-For is not ASCII")
-NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
+NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it", ("connection", "close"))
 
 # The gateway's, and so neither an error of the API nor readable for scripts of other origins (E1).
 NOT_FOUND: Final = reply(
@@ -127,11 +127,9 @@ class _Content(NamedTuple):
 
 
 def endpoint(document: Document, caching: str, packed: Document | None = None) -> Resource:
-    """The replies of an endpoint while this is its document, ``packed`` the same as gzip. ``x-lookout-etags`` is for a
-    cache in front, which can then answer If-None-Match for either form, whichever of them it has."""
+    """The replies of an endpoint while this is its document, ``packed`` the same as gzip."""
     forms = [_Content(form.body, form.etag) for form in (document, packed) if form is not None]
-    etags = ", ".join(form.etag for form in forms)
-    return _found(JSON, forms, (("cache-control", caching), ("x-lookout-etags", etags), *CORS))
+    return _found(JSON, forms, (("cache-control", caching), *CORS))
 
 
 def operators_own(content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING) -> Resource:
@@ -143,7 +141,9 @@ def operators_own(content_type: str, body: bytes, *headers: tuple[str, str], cac
 
 
 def _found(content_type: str, forms: Sequence[_Content], headers: Headers) -> Resource:
-    """What is there, plain and, if there are two forms of it, as gzip."""
+    """What is there, plain and, if there are two forms of it, as gzip. ``x-lookout-etags`` is for a cache in front,
+    which can then answer If-None-Match for either form, whichever of them it has."""
+    headers = (*headers, ("x-lookout-etags", ", ".join(form.etag for form in forms)))
     kind = ("content-type", content_type)
     plain, *packed = forms
     gzip = _form((kind, ("content-encoding", "gzip")), packed[0], headers) if packed else None

@@ -1,0 +1,20 @@
+"""What is read at the start, since processes are started often and somebody waits for each."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        pytest.param("lookout_reader", "urllib.request", id="the reader's rules need no network"),
+        pytest.param("lookout.wiring.child", "lookout_reader.polling", id="a server polls nobody"),
+        pytest.param("lookout.cli.check_config", "aiohttp", id="who judges a configuration asks nobody"),
+    ],
+)
+def test_a_part_does_not_read_what_it_never_uses(module: str, unneeded: str) -> None:
+    program = f"import sys, {module}; print({unneeded!r} in sys.modules)"
+    read = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert read.stdout == "False\n"
