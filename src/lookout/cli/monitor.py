@@ -6,6 +6,7 @@ import click
 
 from lookout.cli.arguments import config_option
 from lookout.cli.lasting import run_reloadable
+from lookout.wiring.monitor import monitor as run_monitor
 
 
 @click.command(short_help="Probe every source and store what was seen, until stopped.")
