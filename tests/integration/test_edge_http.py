@@ -265,6 +265,10 @@ def test_no_host_or_two_or_one_that_is_none_is_a_bad_request(both: tuple[Edge, R
         pytest.param([f"X-{number}: " + "a" * 4_000 for number in range(95)], id="many long ones"),
         pytest.param(["Cookie: " + "a" * 60_000, "Origin: https://a.example"], id="a long cookie"),
         pytest.param(["Accept-Encoding: " + "gzip;q=0.5," * 10_000], id="many codings"),
+        pytest.param(["Origin: " + "a" * 380_000], id="a long Origin"),
+        pytest.param(["If-None-Match: " + "x" * 380_000], id="a long If-None-Match"),
+        pytest.param(2 * ["If-None-Match: " + '"abc", ' * 27_000], id="two lines of tags"),
+        pytest.param(2 * ["X-Forwarded-For: " + "a" * 190_000], id="two lines of who asked"),
     ],
 )
 def test_as_many_headers_and_as_long_ones_pass_as_the_server_takes(tmp_path: Path, headers: list[str]) -> None:
@@ -411,3 +415,29 @@ def test_the_copy_that_is_given_to_others_is_a_whole_one_of_the_same_path_and_fo
             assert edge.ask("GET", HISTORY, f"Origin: {name}").http_code == 503
             assert gzip.decompress(edge.ask("GET", HISTORY, f"Origin: {name}", GZIP).body) == b"packed"
             assert edge.ask("GET", LIVE, f"Origin: {name}", 'If-None-Match: "live"').http_code == 304
+
+
+@pytest.mark.clause("E3", "E4")
+def test_an_origin_that_is_too_long_takes_the_copy_from_nobody(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("live", cache_control=LONG)
+        for length in (10, 300_000, 380_000):
+            assert edge.ask("GET", LIVE, "Origin: " + "a" * length).body == b"live"
+        origin.die()
+        assert edge.ask("GET", LIVE, "Origin: https://new.example").body == b"live"
+        edge.ask("GET", LIVE, *2 * ["X-Forwarded-For: " + "a" * 190_000])
+        assert edge.ask("GET", LIVE).body == b"live"
+
+
+@pytest.mark.clause("E3", "A15")
+def test_who_takes_gzip_gets_the_plain_copy_if_the_server_fails_and_there_is_no_other(tmp_path: Path) -> None:
+    with an_origin() as origin, an_edge(tmp_path, origin.port) as edge:
+        origin.script = says("plain", cache_control=LONG)
+        edge.ask("GET", LIVE)
+        origin.script = fails(503)
+        for origin_of_it in ((), ("Origin: https://new.example",)):
+            answer = edge.ask("GET", LIVE, "Accept-Encoding: gzip, br", *origin_of_it)
+            assert (answer.http_code, answer.body) == (200, b"plain")
+            assert "content-encoding" not in answer.ours
+        for refusing in ("gzip, identity;q=0", "gzip, *;q=0"):
+            assert edge.ask("GET", LIVE, f"Accept-Encoding: {refusing}").http_code == 503

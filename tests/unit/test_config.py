@@ -196,6 +196,29 @@ def test_what_depends_on_a_table_that_could_not_be_read_is_not_judged(tmp_path: 
 
 
 @pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        pytest.param(
+            CHAIN.replace('["http://127.0.0.1:1/a"]', '"x"')
+            + CHAIN.replace("id = 1", "id = 2").replace("]\n", ', "http://127.0.0.1:1/a"]\n'),
+            ["chains[0].rpc", "chains[1].rpc[1]"],
+            id="another chain's endpoints",
+        ),
+        pytest.param(
+            CHAIN + "[ppoi]\nurl = 'http://h'\nrequired_list = 'x'\n[alerts]\ntargets = {a = 'b'}\n"
+            "[[alerts.rules]]\nchains = [9, 9]\n",
+            ["ppoi.chains", "alerts.rules[0].chains", "alerts.rules[0].chains"],
+            id="the chains of a rule",
+        ),
+    ],
+)
+def test_what_does_not_depend_on_a_key_that_could_not_be_read_is_judged(
+    text: str, keys: list[str], tmp_path: Path
+) -> None:
+    assert [problem.partition(": ")[0] for problem in problems(tmp_path, text)] == keys
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "[log]\nlevel = '${S}'",

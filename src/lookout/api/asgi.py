@@ -50,15 +50,17 @@ class AsgiApplication:
 
     def _reply(self, scope: Message) -> Reply:
         front, headers = self._front, scope["headers"]
+        peer = scope["client"][0] if scope.get("client") else ""
+        forwarded = _whole(_lines(headers, b"x-forwarded-for")) if front.believes_headers else None
         hosts = _lines(headers, b"host")
         if not is_one_host(hosts) and (hosts or scope["http_version"] == "1.1"):  # before that there need be none
-            return front.refuse_host(scope["path"])
+            return front.refuse_host(scope["path"], peer, forwarded)
         return front.reply(
             scope["method"],
             scope["path"],
             _whole(_lines(headers, b"if-none-match")),
-            scope["client"][0] if scope.get("client") else "",
-            _whole(_lines(headers, b"x-forwarded-for")) if front.believes_headers else None,
+            peer,
+            forwarded,
             _whole(_lines(headers, b"accept-encoding")),
         )
 

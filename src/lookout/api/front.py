@@ -43,19 +43,24 @@ class Front:
         ``believes_headers``."""
         route = self._route.get(path, "other")
         resources = self.mirror.resources
-        reply = None
-        if self._gate is not None and (route != "other" or path in resources):
-            counted = path if route != "other" or path.startswith(_FILES) else _OWN
-            reply = self._gate.refusal(counted, peer, forwarded)
+        reply = self._refusal(route, path, peer, forwarded)
         if reply is None:
             reply = respond(resources, method, path, if_none_match, accept_encoding)
         self._counts.count(route, reply.http_code)
         return reply
 
-    def refuse_host(self, path: str) -> Reply:
-        """To a request whose Host is missing, there twice, or none."""
-        self._counts.count(self._route.get(path, "other"), NO_HOST.http_code)
-        return NO_HOST
+    def refuse_host(self, path: str, peer: str, forwarded: str | None) -> Reply:
+        """To a request whose Host is missing, there twice, or none. It counts like any other."""
+        route = self._route.get(path, "other")
+        reply = self._refusal(route, path, peer, forwarded) or NO_HOST
+        self._counts.count(route, reply.http_code)
+        return reply
+
+    def _refusal(self, route: str, path: str, peer: str, forwarded: str | None) -> Reply | None:
+        if self._gate is None or (route == "other" and path not in self.mirror.resources):
+            return None
+        counted = path if route != "other" or path.startswith(_FILES) else _OWN
+        return self._gate.refusal(counted, peer, forwarded)
 
     def look(self) -> None:
         """Follow the store; it may keep this waiting."""

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct, field
 
-from lookout.base.problem import Problem
+from lookout.base.problem import Problem, run_checks
 from lookout.base.values import Table, chain_ids
 from lookout.config.tables import (
     Admin,
@@ -136,6 +136,7 @@ class Settings(Table, frozen=True):
             self._check_endpoints_differ(),
             *(self._check_named_chains(key, named) for key, named in self._named_chains()),
             self._check_admin_port(),
+            self._check_chains_of_rules(),
             self._check_rules_match(),
         )
 
@@ -165,24 +166,31 @@ class Settings(Table, frozen=True):
 
     def _check_endpoints_differ(self) -> Iterator[Problem]:
         """Three of which two are one would let that one lie (M8)."""
-        for number, chain in enumerate(self.chains):
-            key = f"chains[{number}].rpc"
-            for second, first in chain.same_endpoints():
-                what = f"is the same endpoint as {key}[{first}]; name another one, or leave it out"
-                yield Problem(f"{key}[{second}]", what)
+        yield from run_checks(_same_endpoints(f"chains[{n}].rpc", chain) for n, chain in enumerate(self.chains))
 
     def _check_admin_port(self) -> Iterator[Problem]:
         is_any_port = not self.server.listen.rpartition(":")[2].strip("0")  # another one each time
         if self.admin.server == self.server.listen and not is_any_port:
             yield Problem("admin.server", "has to be another address than server.listen")
 
+    def _check_chains_of_rules(self) -> Iterator[Problem]:
+        yield from run_checks(
+            self._check_named_chains(f"alerts.rules[{number}].chains", partial(getattr, rule, "chains"))
+            for number, rule in enumerate(self.alerts.rules)
+        )
+
     def _check_rules_match(self) -> Iterator[Problem]:
         monitored = frozenset(self.sources_by_check())
         known = {chain.id for chain in self.chains}
         for number, rule in enumerate(self.alerts.rules):
-            key = f"alerts.rules[{number}]"
-            yield from self._check_named_chains(f"{key}.chains", partial(getattr, rule, "chains"))
-            yield from (each.below(key) for each in _unmatched(rule, monitored, known))
+            found = run_checks([_unmatched(rule, monitored, known)])
+            yield from (each.below(f"alerts.rules[{number}]") for each in found)
+
+
+def _same_endpoints(key: str, chain: Chain) -> Iterator[Problem]:
+    for second, first in chain.same_endpoints():
+        what = f"is the same endpoint as {key}[{first}]; name another one, or leave it out"
+        yield Problem(f"{key}[{second}]", what)
 
 
 def _unmatched(rule: AlertRule, monitored: frozenset[Check], known: Set[int]) -> Iterator[Problem]:

@@ -8,7 +8,9 @@
 # Only a whole 200 ever replaces a copy. X-Edge-Try is 1 in a request that found a copy of the last kind and tries the
 # server, and 2 in one that has to be content with the copy.
 # There is a copy for each Origin (E4). A request that has none gets that of another Origin if the server fails: the one
-# that was last delivered while it was fresh, which is remembered for each path and form.
+# that was last delivered while it was fresh, which is remembered for each path and form. One that takes gzip gets the
+# plain form then, if there is no other. (Nothing is unpacked here: one that takes the plain form alone needs a copy of
+# that.)
 sub vcl_recv {
     if (req.method != "GET" && req.method != "HEAD") {
         return (pass);
@@ -73,6 +75,11 @@ sub vcl_pass {
 
 # Look the copy of another Origin up, if one is remembered.
 sub borrow {
+    if (req.http.X-Edge-Try != "borrowed" && req.http.X-Edge-Coding && !req.http.X-Edge-Needs-Gzip
+        && var.global_get(req.url + " " + req.http.X-Edge-Coding) !~ "^=") {
+        unset req.http.X-Edge-Coding;
+        unset req.http.Accept-Encoding;
+    }
     if (req.http.X-Edge-Try != "borrowed" && var.global_get(req.url + " " + req.http.X-Edge-Coding) ~ "^=") {
         set req.http.X-Edge-Try = "borrowed";
         set req.http.Origin = regsub(var.global_get(req.url + " " + req.http.X-Edge-Coding), "^=", "");
@@ -98,7 +105,8 @@ sub failed {
     if (vsthrottle.is_denied("failing " + bereq.url, 1, 30s, 15s)) { }
     if (vsthrottle.is_denied("failing " + bereq.url, 1, 30s, 15s)) { }
     if (bereq.is_bgfetch || bereq.http.X-Edge-Try == "1"
-        || var.global_get(bereq.url + " " + bereq.http.X-Edge-Coding) ~ "^=") {
+        || var.global_get(bereq.url + " " + bereq.http.X-Edge-Coding) ~ "^="
+        || (!bereq.http.X-Edge-Needs-Gzip && var.global_get(bereq.url + " ") ~ "^=")) {
         return (abandon);
     }
 }

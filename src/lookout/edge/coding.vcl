@@ -25,6 +25,10 @@ sub vcl_recv {
             if (var.get_real("gzip") > 0.0 && var.get_real("gzip") >= var.get_real("identity")) {
                 set req.http.X-Edge-Coding = "gzip";
             }
+            if (req.http.X-Edge-Codings ~ ",identity=0(?:\.0*)?(?:,|$)"
+                || (req.http.X-Edge-Codings ~ ",\*=0(?:\.0*)?(?:,|$)" && req.http.X-Edge-Codings !~ ",identity=")) {
+                set req.http.X-Edge-Needs-Gzip = "yes";
+            }
             unset req.http.X-Edge-Codings;
         }
         # Vary goes by what is left of it.

@@ -1,8 +1,12 @@
 
 # If-None-Match (A5). Of the list its whole tags remain, one after the other with their quotation marks: none of them
 # holds such a mark, so what is found between two is a tag. The server names the tags of all forms of a document.
+# A list of more than 64 KiB is not read: that would take long.
 sub vcl_recv {
     std.collect(req.http.If-None-Match);
+    if (req.http.If-None-Match ~ "^(?:.{256}){256}") {
+        unset req.http.If-None-Match;
+    }
 }
 
 sub vcl_deliver {

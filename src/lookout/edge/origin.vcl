@@ -23,10 +23,15 @@ sub vcl_recv {
         unset req.http.X-Edge-Forward;
         unset req.http.X-Edge-Grace;
         unset req.http.X-Edge-Minute;
+        unset req.http.X-Edge-Needs-Gzip;
         unset req.http.X-Edge-Network;
         unset req.http.X-Edge-Tag;
         unset req.http.X-Edge-Tags;
         unset req.http.X-Edge-Try;
+        # None is that long; it is remembered, and copied.
+        if (req.http.Origin ~ "^.{513}") {
+            unset req.http.Origin;
+        }
         unset req.http.Range;  # nobody gets a part (A15), and an empty one would make Varnish fail
         set req.http.X-Edge-Caller = client.ip;
     }

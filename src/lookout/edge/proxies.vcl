@@ -24,9 +24,10 @@ sub believe_one {
 }
 
 sub vcl_recv {
-    if (req.restarts == 0) {
-        # Varnish has appended the peer itself.
-        set req.http.X-Edge-Hops = regsub(req.http.X-Forwarded-For, ",?[^,]*$", "");
+    if (req.restarts == 0 && client.ip ~ trusted) {
+        # The end of it is enough. Varnish has appended the peer itself.
+        set req.http.X-Edge-Hops = regsub(req.http.X-Forwarded-For, "^.*(.{4096})$", "\1");
+        set req.http.X-Edge-Hops = regsub(req.http.X-Edge-Hops, ",?[^,]*$", "");
         set req.http.X-Edge-Hops = regsuball(req.http.X-Edge-Hops, "[ \t]", "");
         set req.http.X-Edge-Hops = regsuball(req.http.X-Edge-Hops, "^,+|,+$|,+(?=,)", "");
         call believe_one;
@@ -34,7 +35,7 @@ sub vcl_recv {
         call believe_one;
         call believe_one;
         call believe_one;
-        unset req.http.X-Edge-Hop;
-        unset req.http.X-Edge-Hops;
     }
+    unset req.http.X-Edge-Hop;
+    unset req.http.X-Edge-Hops;
 }

@@ -24,7 +24,7 @@ _PARAMETERS: Final = {
     "http_max_hdr": "128",  # five of them are the first line, and some are added here
     "http_req_hdr_len": "408k",
     "http_req_size": "408k",
-    "workspace_client": "1024k",
+    "workspace_client": "2048k",
     "workspace_backend": "1024k",
     "idle_send_timeout": "30",  # a reader that does not read (A16)
     "send_timeout": "30",
