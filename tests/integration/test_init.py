@@ -30,9 +30,9 @@ TO_FILL_IN: Final = [
     "chains[0].rpc[0]",
     "chains[0].rpc[1]",
     "chains[0].rpc[2]",
+    "ppoi.url",
     "indexer[0].url",
     "hosted-indexer[0].url",
-    "ppoi.url",
     "messaging.url",
     "broadcasters.url",
 ]

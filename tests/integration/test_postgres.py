@@ -111,7 +111,7 @@ def proven(of: Deployment) -> None:
     assert epochs == sorted(epochs)
     instants = [generated_at for _, name, _, generated_at in audit if name == "live"]
     assert instants == sorted(instants)
-    assert {etag for _, name, etag, _ in audit if name == "live"} & of.readers.bodies.keys()
+    assert {etag for _, name, etag, _ in audit if name == "live.gzip"} & of.readers.bodies.keys()
 
 
 @pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)

@@ -200,7 +200,7 @@ def test_what_depends_on_a_table_that_could_not_be_read_is_not_judged(tmp_path: 
     [
         pytest.param(
             CHAIN.replace('["http://127.0.0.1:1/a"]', '"x"')
-            + CHAIN.replace("id = 1", "id = 2").replace("]\n", ', "http://127.0.0.1:1/a"]\n'),
+            + CHAIN.replace("id = 1", "id = 2").replace('/a"]', '/a", "http://127.0.0.1:1/a"]'),
             ["chains[0].rpc", "chains[1].rpc[1]"],
             id="another chain's endpoints",
         ),

@@ -102,7 +102,7 @@ def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
 
 NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
 NO_CALLER: Final = api_error(400, "X-Forwarded-For is not ASCII")
-NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it", ("connection", "close"))
+NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
 
 # The gateway's, and so neither an error of the API nor readable for scripts of other origins (E1).
 NOT_FOUND: Final = reply(

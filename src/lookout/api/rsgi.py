@@ -7,7 +7,7 @@ from lookout.api.callers import UNREADABLE
 from lookout.api.following import Follower
 from lookout.api.front import Front
 from lookout.api.hosts import is_one_host
-from lookout.api.replies import Reply
+from lookout.api.replies import NO_HOST, Reply
 
 _LAST: Final = ("connection", "close")
 
@@ -50,8 +50,10 @@ class RsgiApplication:
         method, headers = scope.method, scope.headers
         reply = self._reply(scope, method, headers)
         # Nobody needs to send a body here, and of a chunked one Granian reads some ends otherwise than others do: on
-        # the same connection an answer could follow that nobody asked for.
-        told = [*reply.headers, _LAST] if "transfer-encoding" in headers else reply.headers
+        # the same connection an answer could follow that nobody asked for. After a wrong Host it ends, too: whose the
+        # next answer would be is not known.
+        is_last = "transfer-encoding" in headers or reply is NO_HOST
+        told = [*reply.headers, _LAST] if is_last else reply.headers
         if reply.body and method != "HEAD":
             protocol.response_bytes(reply.http_code, told, reply.body)
         else:

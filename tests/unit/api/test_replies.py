@@ -227,6 +227,7 @@ def test_the_operators_own_routes_are_found_and_have_validators_too() -> None:
         "cache-control": "public, max-age=300",
         "etag": etag(b"{}"),
         "vary": "Accept-Encoding",
+        "x-lookout-etags": etag(b"{}"),
         "content-length": "2",
     }
     assert respond(OWN, "HEAD", "/openapi.json", etag(b"{}")).http_code == 304
