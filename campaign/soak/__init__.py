@@ -7,12 +7,11 @@ from typing import Final, TypeVar
 from campaign.part import Outcome, Part, Tell
 from campaign.soak import fast, year
 
-DAYS: Final = 365
 Size = TypeVar("Size")
 
 
 def _years(_seconds: float, tell: Tell) -> Outcome:
-    return _together(lambda size: year.lived(size, DAYS, tell), year.SIZES)
+    return _together(lambda size: year.lived(size, year.DAYS[size], tell), tuple(year.DAYS))
 
 
 def _lives(seconds: float, tell: Tell) -> Outcome:
@@ -26,7 +25,7 @@ def _together(live: Callable[[Size], Outcome], sizes: tuple[Size, ...]) -> Outco
     return Outcome(tried, tuple(failure for outcome in outcomes for failure in outcome.failures))
 
 
-YEAR: Final = Part("a year on the virtual clock: nothing grows, with 21 rows and with 2,101", 20, _years)
+YEAR: Final = Part("on the virtual clock nothing grows: a year with 21 rows, a quarter of one with 2,101", 15, _years)
 LIFE: Final = Part(
     "the service at many times its pace: nothing grows, with 21 rows and with 2,101", 20, _lives, mostly_waits=True
 )
