@@ -441,3 +441,14 @@ def test_who_takes_gzip_gets_the_plain_copy_if_the_server_fails_and_there_is_no_
             assert "content-encoding" not in answer.ours
         for refusing in ("gzip, identity;q=0", "gzip, *;q=0"):
             assert edge.ask("GET", LIVE, f"Accept-Encoding: {refusing}").http_code == 503
+
+
+@pytest.mark.clause("E2", "E6")
+def test_what_a_stranger_says_of_who_asked_is_not_read_however_long_it_is(tmp_path: Path) -> None:
+    forwarded = "X-Forwarded-For: " + "1, " * 126_000
+    with (
+        an_origin() as origin,
+        an_edge(tmp_path, origin.port, limit=2, trusted=("10.0.0.1",), minute_s=3600) as edge,
+    ):
+        origin.script = says("live", cache_control=LONG)
+        assert [edge.ask("GET", LIVE, forwarded).http_code for _ in range(4)] == [200, 200, 429, 429]

@@ -63,6 +63,14 @@ def test_after_the_ban_requests_pass_again(tmp_path: Path) -> None:
         assert server.codes(3) == [200, 200, 429], "a new minute has begun"
 
 
+@pytest.mark.clause("E2")
+def test_requests_with_a_wrong_host_count_like_any_other(tmp_path: Path) -> None:
+    with a_raw_server(filled(tmp_path), server="rate_limit_per_minute = 3\n") as server:
+        assert server.codes(2, "GET", LIVE, "Host: another.example") == [400, 400]
+        assert server.codes(2) == [200, 429]
+        assert server.codes(1, "GET", LIVE, "Host: another.example") == [429]
+
+
 @pytest.mark.clause("E6")
 def test_a_trusted_proxys_callers_are_counted_apart_and_a_strangers_are_not(tmp_path: Path) -> None:
     limit = "rate_limit_per_minute = 2\n"

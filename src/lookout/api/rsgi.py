@@ -53,11 +53,11 @@ class RsgiApplication:
         # the same connection an answer could follow that nobody asked for. After a wrong Host it ends, too: whose the
         # next answer would be is not known.
         is_last = "transfer-encoding" in headers or reply is NO_HOST
-        told = [*reply.headers, _LAST] if is_last else reply.headers
+        sent = [*reply.headers, _LAST] if is_last else reply.headers
         if reply.body and method != "HEAD":
-            protocol.response_bytes(reply.http_code, told, reply.body)
+            protocol.response_bytes(reply.http_code, sent, reply.body)
         else:
-            protocol.response_empty(reply.http_code, told)
+            protocol.response_empty(reply.http_code, sent)
 
     def _reply(self, scope: Scope, method: str, headers: Headers) -> Reply:
         front = self._front

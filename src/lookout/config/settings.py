@@ -109,7 +109,7 @@ class Settings(Table, frozen=True):
         return asked | {Check("hosted-indexer", indexer.chain): indexer for indexer in self.hosted_indexer}
 
     def alert_rules(self) -> Rules:
-        """Who is told what, as the rules of telling need it."""
+        """The alert rules as the core needs them."""
         plan = self.plan()
         rules = tuple(
             Rule(
