@@ -55,7 +55,7 @@ bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS="serve de
 	$(BIN)/python -m bench $(ARGS)
 
 campaign: .venv/installed-dev .venv/packages ## everything that can go wrong, for long; ARGS= names parts, ARGS=--help lists them with their minutes
-	@$(BIN)/python -m campaign $(ARGS)
+	@$(BIN)/python -m tests.campaign $(ARGS)
 
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
 	@$(BIN)/python -m tools.edge $(ARGS)

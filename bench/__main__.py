@@ -5,22 +5,22 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
-from bench import crowding, decoding, edging, fleet, probing, publishing, reaching, replaying, serving, watching
+from bench import crowd, decode, edge, fleet, probe, publish, reach, replay, serve, watch
 from bench.figures import Figure
-from bench.printing import as_json, heading, lines, summary
-from bench.running import Broken, run_parts
+from bench.runner import Broken, run_parts
+from bench.table import as_json, heading, lines, summary
 
 MEASUREMENTS: Mapping[str, Callable[[], Iterator[Figure]]] = {
-    "replay": replaying.measure,
-    "publish": publishing.measure,
-    "probe": probing.measure,
-    "decode": decoding.measure,
-    "serve": serving.measure,
-    "watch": watching.measure,
-    "reach": reaching.measure,
+    "replay": replay.measure,
+    "publish": publish.measure,
+    "probe": probe.measure,
+    "decode": decode.measure,
+    "serve": serve.measure,
+    "watch": watch.measure,
+    "reach": reach.measure,
     "fleet": fleet.measure,
-    "edge": edging.measure,
-    "crowd": crowding.measure,
+    "edge": edge.measure,
+    "crowd": crowd.measure,
 }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench.processes import children
-from tests.lending import NotHereError
+from tests.leases import NotHereError
 from tests.postgres import Postgres, Programs, from_a_wheel
 from tests.postgres import a_postgres as a_postgres_of_tests
 

@@ -15,16 +15,16 @@ from bench.databases import a_postgres, processes_of, transactions
 from bench.figures import Figure, spread
 from bench.plans import a_plan
 from bench.processes import a_folder, a_process, available_mb, children, cpu_by_process
-from bench.publishing import a_full_fortnight
-from bench.serving import LIVE, first_answer
+from bench.publish import a_full_fortnight
+from bench.serve import LIVE, first_answer
+from lookout.app.process import run
+from lookout.app.sockets import a_free_port
 from lookout.core.model import Observation, Peers
-from lookout.core.pieces import Pieces, encode_changes
-from lookout.core.wire import Document
-from lookout.store.postgres import PostgresWriter, open_writer
-from lookout.store.protocol import DocumentName
-from lookout.wiring.listening import a_free_port
-from lookout.wiring.process import run
-from tests.lending import NotHereError
+from lookout.documents.document import Document, DocumentName
+from lookout.documents.reports import history_document, live_document
+from lookout.state.pieces import Pieces, encode_changes
+from lookout.store.postgres.writer import PostgresWriter, open_writer
+from tests.leases import NotHereError
 from tests.postgres import Postgres
 
 SERVERS = 100
@@ -84,9 +84,9 @@ def publications() -> Iterator[tuple[dict[DocumentName, Document], Pieces]]:
     checks = plan.checks()
     number = 0
     while True:
-        documents: dict[DocumentName, Document] = {"live": ledger.live()}
+        documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         if number % HISTORY_EVERY == 0:
-            documents["history"] = ledger.history()
+            documents["history"] = history_document(ledger.view())
         yield documents, encode_changes(ledger.changes())
         number += 1
         at += round(PUBLISH_EVERY_S * 1000)

@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from lookout.base.instants import parse_instant
 from lookout.config.tables import History, Policy
 from lookout.core.heads import Pace, Reference
-from lookout.core.instants import parse_instant
 from lookout.core.model import Check, Found, Observation, Row, Status
 from lookout.core.plan import Limits, Plan, Span
 

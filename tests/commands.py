@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from tests.waiting import until
+from tests.wait import until
 
 LOOKOUT: Final = Path(sys.executable).parent / "lookout"
 TIME_S: Final = 60

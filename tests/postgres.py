@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from _pytest.mark import ParameterSet
 
-from tests.lending import NotHereError
+from tests.leases import NotHereError
 
 _OLDEST = 14
 _WHEELS_USER = "pgserver"

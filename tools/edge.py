@@ -12,7 +12,7 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from lookout.base.values import is_host_port
+from lookout.base.setting_types import is_host_port
 from lookout.cli.arguments import settings_of
 from lookout.config.settings import Settings
 from lookout.config.tables import Edge

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from lookout.api.openapi import description
 from lookout.config.settings import Settings
-from lookout.core.wire import schemas
+from lookout.documents.reports import schemas
+from lookout.server.openapi import description
 
 DOCS = Path(__file__).parent.parent / "docs"
 

@@ -14,14 +14,15 @@ from typing import Final
 
 from playwright.sync_api import Page, Route, sync_playwright
 
+from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
-from lookout.core.instants import parse_instant
-from lookout.core.pieces import encode_changes
-from lookout.monitor.rehearsal import Life, rehearse
-from lookout.sim.episodes import Episode, draw_episodes
-from lookout.sim.layout import LAUNCH
-from lookout.sim.world import World
-from lookout.store.sqlite import open_writer
+from lookout.demo.rehearsal import Life, rehearse
+from lookout.demo.sim.episodes import Episode, draw_episodes
+from lookout.demo.sim.layout import LAUNCH
+from lookout.demo.sim.world import World
+from lookout.documents.reports import documents_of
+from lookout.state.pieces import encode_changes
+from lookout.store.sqlite.writer import open_writer
 from tests.integration.served import HISTORY, LIVE, a_server
 
 ROOT: Final = Path(__file__).parent.parent
@@ -96,7 +97,10 @@ def live_through(folder: Path) -> None:
     lives = [Life(begin_at, NOW - 6 * DAY), Life(NOW - 6 * DAY + 330 * MINUTE, NOW)]
     ledger = rehearse(read_config(ROOT / "lookout.example.toml").plan(), world, lives, Random(SEED))  # noqa: S311  always the same
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
+        writer.write(
+            documents_of(ledger),
+            encode_changes(ledger.changes()),
+        )
 
 
 def trouble_now() -> list[Episode]:

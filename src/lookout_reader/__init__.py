@@ -29,8 +29,8 @@ from lookout_reader.version import __version__
 from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
 
 if TYPE_CHECKING:
-    from lookout_reader.fetching import fetch_with_urllib
-    from lookout_reader.polling import Update, poll, poll_async
+    from lookout_reader.poller import Update, poll, poll_async
+    from lookout_reader.urllib_fetch import fetch_with_urllib
 
 __all__ = [
     "EFFECTIVE_STATUSES",
@@ -87,10 +87,10 @@ __all__ = [
 
 # Read when first asked for: the network's modules take longer than all others together.
 _OF_THE_NETWORK: Final = {
-    "fetch_with_urllib": "fetching",
-    "Update": "polling",
-    "poll": "polling",
-    "poll_async": "polling",
+    "fetch_with_urllib": "urllib_fetch",
+    "Update": "poller",
+    "poll": "poller",
+    "poll_async": "poller",
 }
 
 

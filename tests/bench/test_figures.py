@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.crowding import requests_told
+from bench.crowd import requests_told
 from bench.figures import percentile
 
 

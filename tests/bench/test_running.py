@@ -8,9 +8,9 @@ import pytest
 
 from bench.__main__ import main
 from bench.figures import Figure
-from bench.printing import WIDTH, lines
 from bench.processes import children, cpu_by_process
-from bench.running import Broken, Measured, run_parts
+from bench.runner import Broken, Measured, run_parts
+from bench.table import WIDTH, lines
 
 LONG = Figure(
     "10,000 readers of 50 origins: what reaches the server behind its edge",

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from lookout.core.instants import format_instant, format_second, parse_instant
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document, etag
-from lookout.store.sqlite import open_writer
+from lookout.base.instants import format_instant, format_second, parse_instant
+from lookout.documents.document import Document, etag
+from lookout.state.pieces import Pieces
+from lookout.store.sqlite.writer import open_writer
 from tests.builders import DAY, MINUTE, SECOND
 from tests.integration.served import LIVE, Server
-from tests.opening import once_free
+from tests.stores import once_free
 
 CHROMIUM: Final = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 MISSING: Final = f"{CHROMIUM} is not there (Debian: apt-get install chromium; or say where in CHROMIUM)"

@@ -6,21 +6,11 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Browser, Page
 
-from lookout.core.instants import format_instant
-from tests.browser.pages import (
-    CHROMIUM,
-    MISSING,
-    Watched,
-    a_browser,
-    a_check,
-    a_history,
-    a_live_report,
-    now_ms,
-    store,
-)
+from lookout.base.instants import format_instant
+from tests.browser.pages import CHROMIUM, MISSING, Watched, a_browser, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import SECOND
 from tests.integration.raw import RawServer, a_raw_server
-from tests.waiting import until
+from tests.wait import until
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Route, expect
 
-from lookout.core.instants import format_instant
+from lookout.base.instants import format_instant
 from tests.browser.pages import (
     CHROMIUM,
     GREEN,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Route, expect
 
-from lookout.page.rendering import assets
+from lookout.public.page.html import assets
 from tests.browser.pages import (
     CHROMIUM,
     GREEN,

@@ -20,7 +20,7 @@ from lookout_reader import (
     parse_report,
     poll,
 )
-from tests.contract.polling import NOON, Clock, ItsOwnError, Network, Respond, fresh, polled, ppoi, report_text
+from tests.contract.pollers import NOON, Clock, ItsOwnError, Network, Respond, fresh, polled, ppoi, report_text
 
 
 @pytest.mark.clause("C10")

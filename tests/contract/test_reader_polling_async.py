@@ -5,13 +5,8 @@ from collections.abc import AsyncGenerator, Mapping
 
 import pytest
 
-from lookout_reader import (
-    Answer,
-    NoAnswer,
-    Update,
-    poll_async,
-)
-from tests.contract.polling import NOON, Clock, ItsOwnError, Network, Respond, fresh, polled, ppoi, report_text
+from lookout_reader import Answer, NoAnswer, Update, poll_async
+from tests.contract.pollers import NOON, Clock, ItsOwnError, Network, Respond, fresh, polled, ppoi, report_text
 
 
 @pytest.mark.clause("C3", "C9")

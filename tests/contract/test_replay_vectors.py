@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from lookout.base.instants import format_instant, parse_instant
 from lookout.cli import main
 from lookout.config.file import read_config
-from lookout.core.instants import format_instant, parse_instant
 from lookout.core.plan import Plan
-from lookout.replay import Replay, read_log, run_log
-from tests.property.oracle import Publication, expected_history
+from lookout.replay.replay import Replay, read_log, run_log
+from tests.property.history_oracle import Publication, expected_history
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 EDGES: list[dict[str, Any]] = json.loads((VECTORS / "edges.json").read_text())

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from email.utils import formatdate
 from typing import Final
 
-from lookout.api.responding import respond
-from lookout.core.instants import format_instant, parse_instant
-from lookout.core.wire import compress, etag
+from lookout.base.instants import format_instant, parse_instant
+from lookout.documents.document import compress, etag
+from lookout.server.responder import respond
 from tests.integration.planted import Asked, Break, Sent, documents, resources
 from tests.integration.served import HISTORY, LIVE
 

@@ -20,7 +20,7 @@ from lookout.config.tables import Server as ServerSettings
 from lookout.edge.varnish import configuration, parameters
 from tests.integration.raw import Answer, a_request, parsed
 from tests.integration.served import LIVE, a_free_port
-from tests.waiting import until
+from tests.wait import until
 
 VARNISHD: Final = shutil.which("varnishd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin") or ""
 _MODULE: Final = "varnish/vmods/libvmod_vsthrottle.so"

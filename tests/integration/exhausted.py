@@ -10,8 +10,8 @@ from threading import Event, Thread
 
 from aiohttp import web
 
-from lookout.host_port import host_and_port
-from lookout.sim.front import Front
+from lookout.base.host_port import host_and_port
+from lookout.demo.sim.front import Front
 
 
 class Closing(Front):

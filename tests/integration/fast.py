@@ -11,17 +11,17 @@ from typing import Any
 
 import aiohttp
 
-from lookout.clock import Clock, SystemClock
+from lookout.app import process
+from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
-from lookout.monitor.recording import Recorder
-from lookout.monitor.running import run_monitor
-from lookout.sim.front import BARE, Front
-from lookout.sim.server import serving, wall_clock
-from lookout.sim.upstreams import launch_world
-from lookout.store.sqlite import SqliteReader, open_writer
-from lookout.wiring import process
-from tests.opening import once_free
-from tests.waiting import until_async
+from lookout.demo.sim.front import BARE, Front
+from lookout.demo.sim.server import serving, wall_clock
+from lookout.demo.sim.upstreams import launch_world
+from lookout.monitor.monitor import run_monitor
+from lookout.monitor.recorder import Recorder
+from lookout.store.sqlite.writer import SqliteReader, open_writer
+from tests.stores import once_free
+from tests.wait import until_async
 
 CHAINS = {1: 12, 42161: 0.25, 137: 1.75, 56: 0.45, 11155111: 12}
 REQUIRED_LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"

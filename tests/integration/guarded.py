@@ -15,8 +15,8 @@ PROGRAM: Final = """\
 import resource, signal, sys
 from pathlib import Path
 from lookout.config.file import read_server_config
-from lookout.wiring.log import configure_log
-from lookout.wiring.server import serve
+from lookout.app.log import configure_log
+from lookout.app.server import serve
 stalled_s, files = float(sys.argv[1]), int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 settings = read_server_config(Path("lookout.toml"))

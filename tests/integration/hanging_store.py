@@ -6,14 +6,13 @@ from pathlib import Path
 from threading import Event
 from typing import NoReturn
 
+from lookout.app.log import configure_log
+from lookout.app.monitor import monitor_into
+from lookout.app.process import run_until_stopped
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Log, Policy
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
-from lookout.store.protocol import DocumentName
-from lookout.wiring.log import configure_log
-from lookout.wiring.monitor import monitor_into
-from lookout.wiring.process import run_until_stopped
+from lookout.documents.document import Document, DocumentName
+from lookout.state.pieces import Pieces
 
 
 class Hanging:

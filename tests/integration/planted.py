@@ -13,15 +13,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING, Resource, endpoint
-from lookout.api.responding import respond
-from lookout.api.site import site
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.log import HeadRead, Started
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Nothing, Observation, Peers
-from lookout.core.wire import Document, compress, etag
-from lookout.replay import Replay
+from lookout.documents.document import Document, compress, etag
+from lookout.documents.reports import history_document, live_document
+from lookout.replay.replay import Replay
+from lookout.server.own_routes import site
+from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, Resource, endpoint
+from lookout.server.responder import respond
+from lookout.state.log import HeadRead, Started
 from tests.builders import BROADCASTERS, HOUR, INDEXER, MESSAGING, MINUTE, PPOI, SECOND, a_plan
 from tests.integration.served import HISTORY, LIVE
 
@@ -111,7 +112,7 @@ Resources = dict[str, Resource]
 
 def documents(edit: Edit | None = None) -> tuple[bytes, bytes]:
     """Both documents, with what a test changes in them."""
-    live, history = ledger().live().body, ledger().history().body
+    live, history = live_document(ledger().report()).body, history_document(ledger().view()).body
     if edit is None:
         return live, history
     live_json, history_json = json.loads(live), json.loads(history)

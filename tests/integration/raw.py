@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document, etag
-from lookout.store.protocol import DocumentName
-from lookout.store.sqlite import open_writer
+from lookout.documents.document import Document, DocumentName, etag
+from lookout.state.pieces import Pieces
+from lookout.store.sqlite.writer import open_writer
 from tests.builders import NOON
 from tests.commands import a_command, meanwhile, said
-from tests.integration.scraping import Samples, samples_in
+from tests.integration.metrics import Samples, samples_in
 from tests.integration.served import LIVE, START_WITHIN_S, a_free_port
-from tests.opening import once_free
-from tests.waiting import until
+from tests.stores import once_free
+from tests.wait import until
 
 UVICORN: Final = Path(sys.executable).parent / "uvicorn"
 STOP_WITHIN_S: Final = 20.0
@@ -186,7 +185,7 @@ def a_server_under_uvicorn(folder: Path) -> Iterator[RawServer]:
     command: list[str | Path] = [
         UVICORN,
         "--factory",
-        "lookout.wiring.server:asgi",
+        "lookout.app.server:asgi",
         "--port",
         str(port),
         "--log-level",

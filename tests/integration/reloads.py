@@ -13,14 +13,14 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+from lookout.app import process
 from lookout.cli import main
-from lookout.wiring import process
 from tests.commands import a_command
 from tests.integration.fast import World, a_world
-from tests.integration.scraping import Samples, scrape
+from tests.integration.metrics import Samples, scrape
 from tests.integration.served import HISTORY, LIVE
-from tests.integration.together import Service, a_service, answer
-from tests.waiting import until_async
+from tests.integration.whole_service import Service, a_service, answer
+from tests.wait import until_async
 
 EVERY_CHAIN = "chains = [1, 42161, 137, 56, 11155111]"
 PATIENT = {"recheck_s = 0.3": "recheck_s = 3600", "backoff_cap_s = 0.6": "backoff_cap_s = 3600"}

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from lookout.app.sockets import a_free_port as a_free_port
 from lookout.core.ledger import Ledger
-from lookout.core.log import Started
 from lookout.core.model import Blocks, Failed, Members, Observation, Peers
-from lookout.core.pieces import Pieces
-from lookout.replay import Replay
-from lookout.store.protocol import with_compressed
-from lookout.store.sqlite import open_writer
-from lookout.wiring.listening import a_free_port as a_free_port
+from lookout.documents.reports import documents_of
+from lookout.replay.replay import Replay
+from lookout.state.log import Started
+from lookout.state.pieces import Pieces
+from lookout.store.sqlite.writer import open_writer
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.commands import a_command, said
-from tests.opening import once_free
-from tests.waiting import until
+from tests.stores import once_free
+from tests.wait import until
 
 LIVE = "/api/v1/protocol/liveness"
 HISTORY = "/api/v1/protocol/liveness/history"
@@ -84,7 +84,7 @@ def publish(folder: Path, ledger: Ledger) -> None:
     """Store both documents of a ledger, as a monitor would."""
     writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
-        documents = with_compressed({"live": ledger.live(), "history": ledger.history()})
+        documents = documents_of(ledger)
         writer.write(documents, Pieces({}, (), whole=False))
     finally:
         writer.close()

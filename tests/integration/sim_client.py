@@ -11,10 +11,10 @@ import yarl
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from lookout.sim.front import BARE, Front
-from lookout.sim.server import serving
-from lookout.sim.upstreams import launch_world
-from lookout.sim.world import World
+from lookout.demo.sim.front import BARE, Front
+from lookout.demo.sim.server import serving
+from lookout.demo.sim.upstreams import launch_world
+from lookout.demo.sim.world import World
 from tests.builders import NOON
 
 PATIENCE_S = 0.4  # how long a test waits for an answer that never comes

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.lending import NotHereError
+from tests.leases import NotHereError
 
 REFUSED = "not stored; trying again with every publication"
 

@@ -15,20 +15,20 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.admin import AdminPort, Readiness
-from lookout.clock import SystemClock
+from lookout.base.admin_port import AdminPort, Readiness
+from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Policy
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
-from lookout.monitor.instruments import Instruments
-from lookout.monitor.running import run_monitor
-from lookout.store.protocol import DocumentName, StoreError
+from lookout.documents.document import Document, DocumentName
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import run_monitor
+from lookout.state.pieces import Pieces
+from lookout.store.protocol import StoreError
 from tests.commands import a_command, lookout, said
 from tests.integration.fast import World, a_config, a_world, run
-from tests.integration.scraping import scrape
+from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6
-from tests.waiting import until_async
+from tests.wait import until_async
 
 
 def with_admin(config: str, address: str = "127.0.0.1:0") -> str:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.admin import AdminError, AdminPort
-from lookout.host_port import host_and_port
+from lookout.base.admin_port import AdminError, AdminPort
+from lookout.base.host_port import host_and_port
 from tests.commands import a_command, lookout, said
 from tests.integration.test_admin import always, ask, received
-from tests.waiting import until
+from tests.wait import until
 
 DRIPPERS = 40
 PATIENCE_S = 5

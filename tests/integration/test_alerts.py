@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from lookout.core.instants import parse_instant
-from lookout.wiring import process
+from lookout.app import process
+from lookout.base.instants import parse_instant
 from tests.commands import a_command, lookout, said
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.receivers import WITHIN_S, Receiver, a_hook, a_mailbox, samples
 from tests.integration.served import a_free_port
-from tests.integration.together import PLANTED
-from tests.lending import or_skipped
+from tests.integration.whole_service import PLANTED
+from tests.leases import or_skipped
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel
-from tests.waiting import until_async
+from tests.wait import until_async
 
 INDEXER = "indexer on 1"
 MONITORED = 20

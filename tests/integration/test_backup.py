@@ -20,26 +20,28 @@ from typing import Any, Final
 import psycopg
 import pytest
 
+from lookout.app.backup import back_up, restore
+from lookout.app.stores import reader_of
+from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.core.instants import parse_instant
-from lookout.core.pieces import Pieces, decode_state, encode_changes, sealed
-from lookout.core.seal import Seal
-from lookout.core.wire import Document
-from lookout.store import postgres, sqlite
+from lookout.documents.document import Document, DocumentName
+from lookout.documents.reports import history_document, live_document
+from lookout.state.pieces import Pieces, decode_state, encode_changes, sealed
+from lookout.state.seal import Seal
 from lookout.store.backup import read_file
-from lookout.store.protocol import DocumentName, Snapshot, StoreError
-from lookout.wiring.backup import back_up, restore
-from lookout.wiring.stores import reader_of
+from lookout.store.postgres import writer as postgres
+from lookout.store.protocol import Snapshot, StoreError
+from lookout.store.sqlite import writer as sqlite
 from tests.builders import NOON
 from tests.commands import LOOKOUT, a_command
 from tests.integration.fast import a_world, run
 from tests.integration.planted import a_fresh_ledger
 from tests.integration.served import a_free_port
-from tests.integration.together import BUCKET_S, a_place
-from tests.lending import or_skipped
+from tests.integration.whole_service import BUCKET_S, a_place
+from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
-from tests.waiting import until, until_async
+from tests.wait import until, until_async
 
 TIME_S: Final = 90
 
@@ -76,7 +78,10 @@ def fill(folder: Path, at: int = NOON, **more: bytes) -> Snapshot:
     writer = sqlite.open_writer(folder / "lookout.db")
     try:
         put = pieces.put | {f"other/{name}": piece for name, piece in more.items()}
-        documents: dict[DocumentName, Document] = {"live": ledger.live(), "history": ledger.history()}
+        documents: dict[DocumentName, Document] = {
+            "live": live_document(ledger.report()),
+            "history": history_document(ledger.view()),
+        }
         writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))
     finally:
         writer.close()

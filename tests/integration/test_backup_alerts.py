@@ -10,20 +10,21 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lookout.app.backup import back_up, restore
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.core.alerting import Rule, Rules
+from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Status
-from lookout.core.pieces import Pieces, decode_state, encode_changes, sealed
-from lookout.core.seal import Seal
-from lookout.monitor.alerting import Alerts, Telling
-from lookout.monitor.instruments import Instruments
+from lookout.documents.reports import documents_of
+from lookout.monitor.alerts import Alerts, Telling
+from lookout.monitor.metrics import Instruments
+from lookout.state.pieces import Pieces, decode_state, encode_changes, sealed
+from lookout.state.seal import Seal
 from lookout.store.backup import read_file
-from lookout.store.sqlite import open_writer
-from lookout.wiring.backup import back_up, restore
+from lookout.store.sqlite.writer import open_writer
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.integration.planted import a_fresh_ledger
-from tests.unit.api.fakes import SetClock
+from tests.unit.server.fakes import SetClock
 
 RULE: Final = Rule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, ("ops",))
 TELLING: Final = Telling(Rules((RULE,), 0, MINUTE), {"ops": "address"}, HOUR)
@@ -58,8 +59,8 @@ class Monitor:
         ledger = a_fresh_ledger(at)
         put = encode_changes(ledger.changes()).put | self._alerts.pieces(whole=True).put
         with closing(open_writer(self._file)) as writer:
-            documents = {"live": ledger.live(), "history": ledger.history()}
-            writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))  # type: ignore[arg-type]
+            documents = documents_of(ledger)
+            writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))
 
 
 def a_place(folder: Path, alerts: str = '[alerts.targets]\nops = "json://127.0.0.1:9"\n[[alerts.rules]]\n') -> Settings:

@@ -13,7 +13,7 @@ from hishel import SqliteStorage
 from hishel.httpx import CacheTransport
 
 from tests.integration.served import HISTORY, LIVE, Server, a_later_ledger, a_ledger, a_server, publish
-from tests.waiting import until
+from tests.wait import until
 
 BOTH = pytest.mark.parametrize("path", [LIVE, HISTORY], ids=["live", "history"])
 

@@ -14,20 +14,20 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from lookout.app.server_process import BESIDE_MONITOR, command_line
+from lookout.base.host_port import host_and_port
+from lookout.base.instants import parse_instant
 from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Server
-from lookout.core.instants import parse_instant
-from lookout.core.pieces import decode_state
-from lookout.host_port import host_and_port
-from lookout.store.sqlite import open_writer
-from lookout.wiring.server_process import BESIDE_MONITOR, command_line
+from lookout.state.pieces import decode_state
+from lookout.store.sqlite.writer import open_writer
 from tests.commands import LOOKOUT, a_command, living, lookout
 from tests.integration.fast import World, a_world, run
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.integration.together import Service, a_service, answer
-from tests.waiting import until, until_async
+from tests.integration.whole_service import Service, a_service, answer
+from tests.wait import until, until_async
 
 COMMANDS = (
     "init",
@@ -78,7 +78,7 @@ async def ended(process: "subprocess.Popen[bytes]", within_s: float) -> int:
 
 def of_the_server(process: "subprocess.Popen[bytes]") -> int:
     """The process that ``run`` started to serve."""
-    (pid,) = (pid for pid, command in living(process.pid).items() if "lookout.wiring.child" in command)
+    (pid,) = (pid for pid, command in living(process.pid).items() if "lookout.app.server_main" in command)
     return pid
 
 
@@ -188,7 +188,7 @@ def test_run_starts_a_server_that_was_killed_again_and_says_so(tmp_path: Path) -
             os.kill(killed, signal.SIGKILL)
 
             async def answers_again() -> bool:
-                others = [pid for pid, command in living(process.pid).items() if "lookout.wiring.child" in command]
+                others = [pid for pid, command in living(process.pid).items() if "lookout.app.server_main" in command]
                 return others not in ([], [killed]) and await answer(world.http, service.base + LIVE) is not None
 
             await until_async(answers_again, "another server answers")

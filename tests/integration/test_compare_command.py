@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from lookout.config.tables import Policy
-from lookout.core.log import Event, format_event
-from lookout.monitor.rehearsal import Life, Listeners, rehearse
-from lookout.sim.world import drawn_world
+from lookout.demo.rehearsal import Life, Listeners, rehearse
+from lookout.demo.sim.world import drawn_world
+from lookout.state.log import Event, format_event
 from tests.builders import DAY, NOON
 from tests.commands import lookout
-from tests.simulation.worlds import ONE_CHAIN, plan_of
+from tests.simulation.rehearsed import ONE_CHAIN, plan_of
 
 CONFIG = """
 [[chains]]

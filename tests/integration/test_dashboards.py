@@ -18,8 +18,8 @@ from lookout.core.model import Status
 from tests.commands import a_command
 from tests.integration.fast import a_world, run
 from tests.integration.served import HISTORY, LIVE
-from tests.integration.together import a_service, answer
-from tests.waiting import until_async
+from tests.integration.whole_service import a_service, answer
+from tests.wait import until_async
 
 ROOT: Final = Path(__file__).parent.parent.parent
 PROMETHEUS: Final = ROOT / "deploy" / "prometheus"

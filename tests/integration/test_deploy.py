@@ -15,7 +15,7 @@ from lookout.edge.varnish import parameters
 from tests.commands import LOOKOUT
 from tests.integration.edged import Edge, needs_varnish
 from tests.integration.served import a_free_port
-from tests.waiting import until
+from tests.wait import until
 
 ROOT: Final = Path(__file__).parent.parent.parent
 UNITS: Final = sorted((ROOT / "deploy" / "systemd").glob("*.service"))

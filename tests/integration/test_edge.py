@@ -14,7 +14,7 @@ from tests.commands import lookout
 from tests.integration.edged import START_WITHIN_S, Edge, a_varnish, an_edge, an_origin, caching, needs_varnish, says
 from tests.integration.raw import RawServer, a_raw_server, a_request, parsed, store
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.waiting import until
+from tests.wait import until
 
 pytestmark = needs_varnish
 

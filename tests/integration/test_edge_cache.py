@@ -23,7 +23,7 @@ from tests.integration.edged import (
 )
 from tests.integration.raw import Answer
 from tests.integration.served import HISTORY, LIVE
-from tests.waiting import until
+from tests.wait import until
 
 pytestmark = needs_varnish
 

@@ -14,8 +14,8 @@ import pytest
 from tests.integration.edged import Edge, an_edge, an_origin, caching, fails, hangs, needs_varnish, says
 from tests.integration.raw import Answer, RawServer, a_raw_server, a_request, parsed
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
-from tests.unit.api import test_hosts, test_negotiation
-from tests.waiting import until
+from tests.unit.server import test_hosts, test_negotiation
+from tests.wait import until
 
 pytestmark = needs_varnish
 

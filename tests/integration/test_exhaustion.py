@@ -9,9 +9,9 @@ import pytest
 from tests.commands import a_command, said
 from tests.integration.exhausted import Closing, dripping, leaving, limit
 from tests.integration.fast import World, a_config, a_world, run
-from tests.integration.scraping import scrape
+from tests.integration.metrics import scrape
 from tests.integration.test_admin import admin_address, with_admin
-from tests.waiting import until_async
+from tests.wait import until_async
 
 DRIPPERS = 70
 SPARE = 60  # descriptors: enough for every probe at once and the admin port's share, not for all drippers

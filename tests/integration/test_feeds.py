@@ -9,16 +9,16 @@ from typing import Any, Final
 import feedparser  # type: ignore[import-untyped]
 import pytest
 
-from lookout.clock import SystemClock
-from lookout.core.instants import parse_instant
+from lookout.base.clock import SystemClock
+from lookout.base.instants import parse_instant
 from tests.builders import SECOND
 from tests.integration.edged import Edge, an_edge, needs_varnish
 from tests.integration.planted import ledger
 from tests.integration.raw import Answer, RawServer, a_raw_server, store
 from tests.integration.served import publish
-from tests.integration.verifying import clauses, found
+from tests.integration.visits import clauses, found
 from tests.unit.feeds import BUCKET, a_check, a_history, a_report, all_current
-from tests.waiting import until
+from tests.wait import until
 
 TYPES: Final = {
     "/feed.atom": "application/atom+xml; charset=utf-8",

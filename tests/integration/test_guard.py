@@ -15,7 +15,7 @@ from tests.commands import meanwhile
 from tests.integration.guarded import a_guarded_server, ask_from, connect_from, is_open
 from tests.integration.raw import RawServer, a_request, metrics, store
 from tests.integration.served import HISTORY
-from tests.waiting import until
+from tests.wait import until
 
 LARGE: Final = b'{"history":"' + b"c" * 500_000 + b'"}'
 STALLED_S: Final = 2.0

@@ -11,13 +11,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from lookout.core.instants import parse_instant
+from lookout.base.instants import parse_instant
 from tests.commands import a_command
 from tests.integration.fast import POLICY, World, a_world, run
-from tests.integration.scraping import Samples, scrape
+from tests.integration.metrics import Samples, scrape
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
-from tests.integration.together import Service, a_service, answer
-from tests.waiting import until_async
+from tests.integration.whole_service import Service, a_service, answer
+from tests.wait import until_async
 
 LOAD_S = 5
 CONNECTIONS = 32

@@ -150,7 +150,7 @@ def test_run_refuses_one_address_for_two_ports_before_it_starts(
 
 def test_another_server_is_told_what_is_wrong_with_the_configuration_in_a_sentence(tmp_path: Path) -> None:
     ran = subprocess.run(
-        [UVICORN, "--factory", "lookout.wiring.server:asgi"],
+        [UVICORN, "--factory", "lookout.app.server:asgi"],
         cwd=tmp_path,
         env={**os.environ, "LOOKOUT_CONFIG": "nowhere.toml"},
         capture_output=True,

@@ -18,19 +18,20 @@ from typing import Any
 import pytest
 import structlog
 
-from lookout.clock import SystemClock
+from lookout.app.log import configure_log
+from lookout.base.clock import SystemClock
+from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
 from lookout.config.tables import Log
-from lookout.core.instants import parse_instant
-from lookout.core.pieces import decode_state
-from lookout.monitor.recording import LogFile, Recorder
-from lookout.replay import Replay, read_log, run_log
-from lookout.store.sqlite import SqliteReader, open_writer
-from lookout.wiring.log import configure_log
+from lookout.documents.reports import live_document
+from lookout.monitor.recorder import LogFile, Recorder
+from lookout.replay.replay import Replay, read_log, run_log
+from lookout.state.pieces import decode_state
+from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.commands import LOOKOUT, SAID, a_command, lookout, meanwhile, said
 from tests.integration.fast import World, a_config, a_world, run, watched
-from tests.opening import once_free
-from tests.waiting import until, until_async
+from tests.stores import once_free
+from tests.wait import until, until_async
 
 
 class JumpingClock(SystemClock):
@@ -372,7 +373,7 @@ def test_a_recording_replays_to_what_was_stored(tmp_path: Path) -> None:
             live = reader.read("live")
             reader.close()
             assert live is not None
-            replayed = json.loads(replay.ledger.live().body)
+            replayed = json.loads(live_document(replay.ledger.report()).body)
             assert replayed["checks"] == json.loads(live.body)["checks"]
 
     run(scenario())

@@ -15,10 +15,10 @@ import pytest
 from tests.commands import a_command
 from tests.integration.fast import a_world, run
 from tests.integration.served import LIVE, a_free_port
-from tests.integration.together import BUCKET_S, PLANTED, Deployment, a_place, answer, deployed
-from tests.lending import or_skipped
+from tests.integration.whole_service import BUCKET_S, PLANTED, Deployment, a_place, answer, deployed
+from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel, from_debian
-from tests.waiting import until_async
+from tests.wait import until_async
 
 AUDIT = """
 CREATE TABLE audit (n bigserial, epoch bigint, name text, etag text, generated_at bigint);

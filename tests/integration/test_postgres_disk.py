@@ -13,10 +13,10 @@ import pytest
 
 from tests.integration.fast import a_world, run
 from tests.integration.small_disks import REFUSED, a_small_disk, fill
-from tests.integration.together import BUCKET_S, Deployment, deployed
-from tests.lending import or_skipped
+from tests.integration.whole_service import BUCKET_S, Deployment, deployed
+from tests.leases import or_skipped
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel
-from tests.waiting import until_async
+from tests.wait import until_async
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import os
 import signal
 from pathlib import Path
 
-from lookout.core.log import Started
-from lookout.replay import read_log
+from lookout.replay.replay import read_log
+from lookout.state.log import Started
 from tests.commands import a_command, lookout, said
 from tests.integration.fast import World, a_config, a_world, run
-from tests.waiting import until_async
+from tests.wait import until_async
 
 
 def a_place(folder: Path, world: World, record: str, store: str = "lookout.db") -> Path:

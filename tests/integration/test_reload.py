@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from lookout.core.instants import parse_instant
+from lookout.base.instants import parse_instant
 from tests.integration.reloads import Running, patient, reload, run, running, without
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.integration.together import answer
-from tests.waiting import until_async
+from tests.integration.whole_service import answer
+from tests.wait import until_async
 
 RELOADS = 8
 GAP_MS = 8_000  # a heartbeat is a second; the machine may be busy with other tests

@@ -15,21 +15,20 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.clock import SystemClock
+from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Alerts, Chain, Ping, Policy
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
-from lookout.monitor.instruments import Instruments
-from lookout.monitor.running import Apply, run_monitor
-from lookout.store.protocol import DocumentName
+from lookout.documents.document import Document, DocumentName
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import Apply, run_monitor
+from lookout.state.pieces import Pieces
 from tests.commands import LOOKOUT, a_command, living
 from tests.integration.fast import World, a_world
+from tests.integration.metrics import scrape
 from tests.integration.reloads import run, running, without
-from tests.integration.scraping import scrape
 from tests.integration.served import LIVE
-from tests.integration.together import a_service, answer
-from tests.waiting import until_async
+from tests.integration.whole_service import a_service, answer
+from tests.wait import until_async
 
 
 def chains_of(world: World, document: DocumentName = "live") -> set[int | None]:

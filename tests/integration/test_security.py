@@ -19,19 +19,19 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from lookout.core.log import Started
-from lookout.core.pieces import Pieces
-from lookout.monitor.recording import LogFile
-from lookout.sources.fetching import Request, fetch, open_session
+from lookout.monitor.recorder import LogFile
+from lookout.protocols.client.session import Request, fetch, open_session
+from lookout.state.log import Started
+from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError
-from lookout.store.sqlite import SqliteReader, open_writer
+from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import NOON
 from tests.commands import LOOKOUT, a_command, lookout
 from tests.integration.fast import a_world, run
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE
-from tests.integration.together import a_service, answer
-from tests.waiting import until_async
+from tests.integration.whole_service import a_service, answer
+from tests.wait import until_async
 
 OWNERS_ALONE = 0o600
 NOTHING = Pieces({}, (), whole=False)

@@ -16,9 +16,9 @@ from tests.commands import LOOKOUT, a_command, living, meanwhile, said
 from tests.integration.fast import POLICY, run
 from tests.integration.planted import a_listener
 from tests.integration.served import LIVE, a_free_port
-from tests.lending import or_skipped
+from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
-from tests.waiting import until_async
+from tests.wait import until_async
 
 WORKERS: Final = 2
 CHUNK: Final = 1 << 20

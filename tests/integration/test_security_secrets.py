@@ -22,8 +22,8 @@ from tests.commands import a_command, living, lookout
 from tests.integration.fast import POLICY, run
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE, a_free_port
-from tests.integration.together import answer
-from tests.waiting import until_async
+from tests.integration.whole_service import answer
+from tests.wait import until_async
 
 # One for each place, so that a leak tells where it came from; the last is in the environment and asked for by nobody.
 CANARY = "canary"
@@ -155,7 +155,7 @@ def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret(forma
         said = (tmp_path / "said.log").read_text()
         assert "endpoint failed" in said  # the log of every detail was on
         assert "Traceback" not in said
-        assert "lookout.wiring.child" in told
+        assert "lookout.app.server_main" in told
         assert "not understood" in (tmp_path / "seen.jsonl").read_text()
         check_silent(told)
 

@@ -11,15 +11,15 @@ from typing import Any, Final
 
 import pytest
 
-from lookout.core.log import Started
 from lookout.core.model import Failed, Observation
-from lookout.core.wire import etag
-from lookout.replay import Replay
-from lookout.store.protocol import with_compressed
+from lookout.documents.document import etag, with_compressed
+from lookout.documents.reports import history_document, live_document
+from lookout.replay.replay import Replay
+from lookout.state.log import Started
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 from tests.integration.raw import RawServer, a_raw_server, a_request, a_server_under_uvicorn, parsed
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
-from tests.waiting import until
+from tests.wait import until
 
 VECTORS: Final = json.loads(
     (Path(__file__).parent.parent / "data" / "vectors" / "if-none-match.json").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ CACHING: Final = {
     HISTORY: "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300",
 }
 LEDGER: Final = a_ledger()
-DOCUMENTS: Final = {LIVE: LEDGER.live(), HISTORY: LEDGER.history()}
+DOCUMENTS: Final = {LIVE: live_document(LEDGER.report()), HISTORY: history_document(LEDGER.view())}
 STORED: Final = with_compressed({"live": DOCUMENTS[LIVE], "history": DOCUMENTS[HISTORY]})
 PACKED: Final = {LIVE: STORED["live.gzip"], HISTORY: STORED["history.gzip"]}
 NOSNIFF: Final = {"x-content-type-options": "nosniff"}
@@ -373,11 +373,13 @@ def test_what_is_stored_is_served_within_a_second_and_nothing_is_ever_probed(tmp
             bad = all_bad()
             publish(tmp_path, bad)
             stored_at = time.monotonic()
-            until(lambda: server.ask().ours["etag"] == bad.live().etag, "the new report")
-            until(lambda: server.ask("GET", HISTORY).ours["etag"] == bad.history().etag, "the new history")
+            until(lambda: server.ask().ours["etag"] == live_document(bad.report()).etag, "the new report")
+            until(
+                lambda: server.ask("GET", HISTORY).ours["etag"] == history_document(bad.view()).etag, "the new history"
+            )
             assert time.monotonic() - stored_at < 10
             answer = server.ask()
-            assert (answer.http_code, answer.body) == (200, bad.live().body)
+            assert (answer.http_code, answer.body) == (200, live_document(bad.report()).body)
             assert {row["status"] for row in json.loads(answer.body)["checks"]} <= {"unavailable", "unmonitored"}
             assert len(set(server.codes(100))) == 1
             with pytest.raises(BlockingIOError):

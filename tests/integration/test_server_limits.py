@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from lookout.core.instants import format_instant
+from lookout.base.instants import format_instant
 from tests.integration.raw import RawServer, a_raw_server, admin, metrics, store
 from tests.integration.served import HISTORY, LIVE
-from tests.waiting import until
+from tests.wait import until
 
 TWO: Final = "workers = 2\n"
 

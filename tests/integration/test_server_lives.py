@@ -22,7 +22,7 @@ from tests.integration.raw import (
     write_config,
 )
 from tests.integration.served import HISTORY, a_free_port
-from tests.waiting import until
+from tests.wait import until
 
 FAILS: Final = "the store cannot be read; serving what was read last"
 NOTHING_READ: Final = "the store cannot be read; answering 503"

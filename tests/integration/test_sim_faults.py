@@ -8,16 +8,7 @@ import aiohttp
 import pytest
 
 from tests.builders import NOON
-from tests.integration.sim_client import (
-    LATEST,
-    META,
-    NETWORKS,
-    NODE_STATUS,
-    REQUIRED_LIST,
-    SQUID,
-    Client,
-    simulate,
-)
+from tests.integration.sim_client import LATEST, META, NETWORKS, NODE_STATUS, REQUIRED_LIST, SQUID, Client, simulate
 
 ASKED = [("rpc/1/a", "/rpc/1/a", LATEST), ("squid/1", "/squid/1/graphql", SQUID), ("ppoi", "/ppoi", NODE_STATUS)]
 

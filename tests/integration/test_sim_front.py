@@ -14,13 +14,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from lookout.core.model import Blocks
-from lookout.sim.certificate import load_or_make
-from lookout.sim.front import Front
-from lookout.sim.server import serving
-from lookout.sim.upstreams import launch_world
-from lookout.sources import squid
-from lookout.sources.failure import ProbeFailed
-from lookout.sources.fetching import Request, fetch, open_session
+from lookout.demo.sim.certificate import load_or_make
+from lookout.demo.sim.front import Front
+from lookout.demo.sim.server import serving
+from lookout.demo.sim.upstreams import launch_world
+from lookout.protocols import squid
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.session import Request, fetch, open_session
 from tests.builders import NOON
 from tests.commands import LOOKOUT, TIME_S, lookout
 from tests.integration.fast import a_config

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.sim.server import wall_clock
+from lookout.demo.sim.server import wall_clock
 from tests.integration.fast import a_config, a_world, run, watched
 
 MINUTE = 60_000

@@ -9,21 +9,15 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from lookout.sim.episodes import Episode
-from lookout.sim.faults import WAYS
-from lookout.sim.layout import LAUNCH
-from lookout.sim.server import serving
-from lookout.sim.upstreams import launch_world
-from lookout.sim.world import World
+from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.faults import WAYS
+from lookout.demo.sim.layout import LAUNCH
+from lookout.demo.sim.server import serving
+from lookout.demo.sim.upstreams import launch_world
+from lookout.demo.sim.world import World
 from tests.builders import DAY, HOUR, NOON
-from tests.integration.sim_client import (
-    LATEST,
-    Answer,
-    Client,
-    Clock,
-    simulate,
-)
-from tests.waiting import until_async
+from tests.integration.sim_client import LATEST, Answer, Client, Clock, simulate
+from tests.wait import until_async
 
 
 def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> None:

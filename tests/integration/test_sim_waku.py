@@ -7,15 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tests.builders import DAY, NOON
-from tests.integration.sim_client import (
-    CHAINS,
-    REQUIRED_LIST,
-    Client,
-    content_of,
-    decoded,
-    simulate,
-    verifies,
-)
+from tests.integration.sim_client import CHAINS, REQUIRED_LIST, Client, content_of, decoded, simulate, verifies
 
 RELAY = "/waku/relay/v1/messages/%2Fwaku%2F2%2Frs%2F5%2F1"
 TOPIC_OF_1 = "/railgun/v2/0-1-fees/json"

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from lookout.app.stores import writer_of
 from lookout.config.file import read_config
 from lookout.core.ledger import State
-from lookout.core.pieces import Pieces, decode_state
-from lookout.core.wire import Document
+from lookout.documents.document import Document
+from lookout.state.pieces import Pieces, decode_state
 from lookout.store.protocol import StoreError, Writer
-from lookout.store.sqlite import SqliteReader, open_writer
-from lookout.wiring.stores import writer_of
+from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.commands import a_command, said
 from tests.integration.fast import a_config, a_world, run
 from tests.integration.small_disks import a_small_disk, fill
-from tests.lending import or_skipped
-from tests.waiting import until_async
+from tests.leases import or_skipped
+from tests.wait import until_async
 
 WRITTEN_WHOLE = "the store was not as it was left; everything known was written into it"
 CANNOT_BE_USED = "the store cannot be used; trying again every second"

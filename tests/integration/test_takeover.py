@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lookout.clock import SystemClock
-from lookout.core.instants import parse_instant
+from lookout.base.clock import SystemClock
+from lookout.base.instants import parse_instant
 from tests.integration.fast import a_config, a_world, run, watched
 
 

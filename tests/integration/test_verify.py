@@ -8,27 +8,17 @@ from typing import Final
 
 import pytest
 
-from lookout.api.responding import respond
-from lookout.core.instants import format_instant, parse_instant, parse_second
-from lookout.core.wire import compress, etag
+from lookout.base.instants import format_instant, parse_instant, parse_second
+from lookout.documents.document import compress, etag
+from lookout.server.responder import respond
 from lookout.verify.documents import unpacked
-from lookout.verify.judging import doubts, judged
+from lookout.verify.verdict import doubts, judged
 from lookout.verify.visit import MOST_PER_PATH, Wishes
 from tests.integration.broken_documents import BROKEN_DOCUMENTS, later, row, top
 from tests.integration.broken_replies import BROKEN_GZIP, BROKEN_REPLIES, behind, dated, plain
-from tests.integration.planted import (
-    Asked,
-    Break,
-    Edit,
-    Json,
-    Sent,
-    a_deployment,
-    documents,
-    ledger,
-    resources,
-)
+from tests.integration.planted import Asked, Break, Edit, Json, Sent, a_deployment, documents, ledger, resources
 from tests.integration.served import HISTORY, LIVE, a_server, publish
-from tests.integration.verifying import UNTOLD, clauses, found, visited
+from tests.integration.visits import UNTOLD, clauses, found, visited
 
 INSTANTS: Final = ("observedAt", "lastSuccessAt", "expiresAt")
 

@@ -20,17 +20,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from lookout.verify.visit import Wishes
-from tests.integration.planted import (
-    Asked,
-    Sent,
-    a_deployment,
-    a_listener,
-    documents,
-    ledger,
-    resources,
-)
+from tests.integration.planted import Asked, Sent, a_deployment, a_listener, documents, ledger, resources
 from tests.integration.served import a_free_port, a_server, publish
-from tests.integration.verifying import UNTOLD, clauses, command, found, visited
+from tests.integration.visits import UNTOLD, clauses, command, found, visited
 
 
 @pytest.fixture(scope="module")

@@ -14,17 +14,18 @@ import pytest
 
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.log import HeadRead, Started
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Nothing, Observation, Peers, all_checks
-from lookout.replay import Replay
-from lookout.verify.judging import doubts, judged
+from lookout.documents.reports import history_document, live_document
+from lookout.replay.replay import Replay
+from lookout.state.log import HeadRead, Started
+from lookout.verify.verdict import doubts, judged
 from tests.builders import MINUTE, SECOND, a_plan
 from tests.integration.broken_documents import later, sets, top
 from tests.integration.broken_replies import behind, dated
 from tests.integration.planted import Break, Edit, Json, a_deployment, a_fresh_ledger, resources
 from tests.integration.served import a_free_port, a_server, publish
-from tests.integration.verifying import UNTOLD, clauses, command, found, visited
-from tests.waiting import until
+from tests.integration.visits import UNTOLD, clauses, command, found, visited
+from tests.wait import until
 
 CHAINS: Final = (1, 42161, 137, 56, 11155111)
 HEALTHY: Final[dict[str, Found]] = {
@@ -75,7 +76,7 @@ HONEST: Final[dict[str, Callable[[], Ledger]]] = {
 @pytest.mark.parametrize("name", HONEST)
 def test_what_is_honestly_published_has_no_finding_and_no_doubt(name: str) -> None:
     ledger = HONEST[name]()
-    real = resources(ledger.live().body, ledger.history().body)
+    real = resources(live_document(ledger.report()).body, history_document(ledger.view()).body)
     with a_deployment(lambda _: real, dated) as deployment:
         seen = visited(deployment.base)
     findings = judged(seen)
@@ -119,7 +120,7 @@ def test_what_a_healthy_deployment_shows_and_this_one_does_not_is_a_doubt(name: 
 
 
 def documents_of(ledger: Ledger, edit: Edit | None) -> tuple[bytes, bytes]:
-    live, history = json.loads(ledger.live().body), json.loads(ledger.history().body)
+    live, history = json.loads(live_document(ledger.report()).body), json.loads(history_document(ledger.view()).body)
     if edit is not None:
         edit(live, history)
     return json.dumps(live).encode(), json.dumps(history).encode()

@@ -3,7 +3,6 @@
 from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
-from lookout.core.log import Event, HeadRead, Started, Stopped
 from lookout.core.model import (
     LARGEST_METRIC,
     Blocks,
@@ -17,6 +16,7 @@ from lookout.core.model import (
     Observation,
     Peers,
 )
+from lookout.state.log import Event, HeadRead, Started, Stopped
 from tests.builders import BROADCASTERS, DAY, HOSTED_INDEXER, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND
 
 COUNTS = st.integers(0, 40) | st.integers(0, LARGEST_METRIC)

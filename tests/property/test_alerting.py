@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lookout.core.alerting import AlertState, Rule, Rules, started, tell
+from lookout.core.episodes import AlertState, Rule, Rules, started, tell
 from lookout.core.model import Check, Row, Status
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 

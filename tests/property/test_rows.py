@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lookout.core.log import Event, format_event, parse_event
 from lookout.core.model import LARGEST_METRIC
-from lookout.replay import Replay
+from lookout.documents.reports import live_document
+from lookout.replay.replay import Replay
+from lookout.state.log import Event, format_event, parse_event
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, PPOI, a_plan
 from tests.property.events import LONG_STEPS, logs
-from tests.property.judging import expected_row
+from tests.property.row_oracle import expected_row
 
 INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z")
 FIELDS = ["service", "chainId", "status", "reason", "observedAt", "lastSuccessAt", "expiresAt", "metrics"]
@@ -68,7 +69,7 @@ def test_every_row_of_every_report_keeps_the_contract(events: list[Event]) -> No
     replay = Replay(PLAN)
     for event in events:
         replay.feed(event)
-        report = msgspec.json.decode(replay.ledger.live().body)
+        report = msgspec.json.decode(live_document(replay.ledger.report()).body)
         assert list(report) == ["schemaVersion", "generatedAt", "checks"]
         checks = [(row["service"], row["chainId"]) for row in report["checks"]]
         assert checks == [("messaging", None), ("ppoi", 1), ("broadcasters", 1), ("indexer", 1), ("hosted-indexer", 1)]

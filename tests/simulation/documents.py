@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from lookout.core.wire import Document
+from lookout.documents.document import Document
 
 ORDER = ["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]
 REASONS = {

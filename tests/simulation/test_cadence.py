@@ -7,14 +7,14 @@ from random import Random
 import pytest
 
 from lookout.config.tables import Policy
-from lookout.core.log import Event, HeadRead
 from lookout.core.model import Check, Failed, Observation
-from lookout.monitor.rehearsal import Life, Listeners, rehearse
-from lookout.sim.layout import LAUNCH, subjects
-from lookout.sim.world import HeadAnswer, Silence, World
+from lookout.demo.rehearsal import Life, Listeners, rehearse
+from lookout.demo.sim.layout import LAUNCH, subjects
+from lookout.demo.sim.world import HeadAnswer, Silence, World
+from lookout.state.log import Event, HeadRead
 from tests.builders import INDEXER, MESSAGING, MINUTE, NOON, SECOND
 from tests.builders import LAUNCH as LAUNCH_LIMITS
-from tests.simulation.worlds import ONE_CHAIN, TWO_CHAINS, a_life, a_world, an_episode, plan_of, watch
+from tests.simulation.rehearsed import ONE_CHAIN, TWO_CHAINS, a_life, a_world, an_episode, plan_of, watch
 
 SLOWEST_ANSWER = 2_040
 

@@ -5,9 +5,9 @@ from functools import cache
 import pytest
 
 from lookout.config.tables import Policy
-from lookout.sim.episodes import Episode, EpisodeKind
+from lookout.demo.sim.episodes import Episode, EpisodeKind
 from tests.builders import NOON
-from tests.simulation.worlds import TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
+from tests.simulation.rehearsed import TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
 
 # On each chain one indexer is well, and the other stays behind by as much as it already is.
 BACKGROUND = (

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from lookout.core.model import Check
-from lookout.monitor.rehearsal import Life, Listeners, rehearse
-from lookout.sim.episodes import draw_episodes
-from lookout.sim.layout import LAUNCH, Layout
-from lookout.sim.world import World
+from lookout.demo.rehearsal import Life, Listeners, rehearse
+from lookout.demo.sim.episodes import draw_episodes
+from lookout.demo.sim.layout import LAUNCH, Layout
+from lookout.demo.sim.world import World
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+from tests.simulation.rehearsed import ONE_CHAIN, plan_of
 from tests.simulation.witness import Witness
-from tests.simulation.worlds import ONE_CHAIN, plan_of
 
 BEGIN_AT = NOON - 15 * DAY + 100 * SECOND
 

@@ -12,17 +12,18 @@ from msgspec.structs import replace
 from lookout.config.tables import Policy
 from lookout.core.heads import Pace
 from lookout.core.ledger import Ledger
-from lookout.core.log import Event, format_event, parse_event
 from lookout.core.model import Check
-from lookout.monitor.publishing import GATHER_MS
-from lookout.monitor.rehearsal import Life, Listeners, rehearse
-from lookout.replay import Replay
-from lookout.sim.episodes import draw_episodes
-from lookout.sim.layout import LAUNCH, ChainLayout
-from lookout.sim.world import World, drawn_world
+from lookout.demo.rehearsal import Life, Listeners, rehearse
+from lookout.demo.sim.episodes import draw_episodes
+from lookout.demo.sim.layout import LAUNCH, ChainLayout
+from lookout.demo.sim.world import World, drawn_world
+from lookout.documents.reports import history_document
+from lookout.monitor.publisher import GATHER_MS
+from lookout.replay.replay import Replay
+from lookout.state.log import Event, format_event, parse_event
 from tests.builders import BROADCASTERS, DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND
-from tests.property.oracle import Publication, expected_history
-from tests.simulation.worlds import ONE_CHAIN, TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
+from tests.property.history_oracle import Publication, expected_history
+from tests.simulation.rehearsed import ONE_CHAIN, TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
 
 BUCKET = 300 * SECOND
 
@@ -34,7 +35,7 @@ def lived(world: World, lives: Iterable[Life], listeners: Listeners | None = Non
 
 def buckets(ledger: Ledger) -> dict[Check, dict[int, str]]:
     """Every check's ended buckets, by when they began."""
-    history: dict[str, Any] = json.loads(ledger.history().body)
+    history: dict[str, Any] = json.loads(history_document(ledger.view()).body)
     from_at = round(datetime.fromisoformat(history["from"]).timestamp()) * 1000
     return {
         Check(row["service"], row["chainId"]): {
@@ -178,7 +179,7 @@ def test_the_history_is_what_a_slow_count_of_all_publications_gives(seed: int) -
     ledger = lived(world, lives, Listeners(published=record.published))
     plan = plan_of(ONE_CHAIN)
     expected = expected_history([Publication(at, rows) for at, rows in record.publications], plan.span)
-    history: dict[str, Any] = json.loads(ledger.history().body)
+    history: dict[str, Any] = json.loads(history_document(ledger.view()).body)
     for row in history["rows"]:
         check = Check(row["service"], row["chainId"])
         assert row["buckets"] == expected.buckets[check]

@@ -5,9 +5,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from lookout.core.heads import Pace
-from lookout.sim.layout import ChainLayout
+from lookout.demo.sim.layout import ChainLayout
 from tests.builders import MINUTE, NOON, SECOND
-from tests.simulation.worlds import TWO_CHAINS, a_life, a_world, an_episode, plan_of, watch
+from tests.simulation.rehearsed import TWO_CHAINS, a_life, a_world, an_episode, plan_of, watch
 
 
 @pytest.mark.clause("S3", "S13")

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from lookout.sim.episodes import FAULTS, Episode, draw_episodes
-from lookout.sim.layout import LAUNCH
-from lookout.sim.world import HeadAnswer, Indexes, Members, World, drawn_world
+from lookout.demo.sim.episodes import FAULTS, Episode, draw_episodes
+from lookout.demo.sim.layout import LAUNCH
+from lookout.demo.sim.world import HeadAnswer, Indexes, Members, World, drawn_world
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
-from tests.simulation.worlds import TWO_CHAINS, a_world, an_episode
+from tests.simulation.rehearsed import TWO_CHAINS, a_world, an_episode
 
 LATER = NOON + 30 * MINUTE
 

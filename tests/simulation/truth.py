@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 
-from lookout.monitor.rehearsal import Life
-from lookout.sim.episodes import Episode
-from lookout.sim.world import World
+from lookout.demo.rehearsal import Life
+from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.world import World
 from tests.builders import HOUR, MINUTE, SECOND
 
 HEAD_MAX_AGE = 60 * SECOND

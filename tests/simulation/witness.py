@@ -17,9 +17,10 @@ from msgspec import UNSET
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Row
 from lookout.core.plan import Plan
-from lookout.monitor.publishing import GATHER_MS
-from lookout.monitor.rehearsal import Life
-from lookout.sim.world import Truth, World
+from lookout.demo.rehearsal import Life
+from lookout.demo.sim.world import Truth, World
+from lookout.documents.reports import history_document, live_document
+from lookout.monitor.publisher import GATHER_MS
 from tests.builders import HOUR, MINUTE, SECOND
 from tests.simulation.documents import assert_history_is_right, assert_report_is_right
 from tests.simulation.truth import Onlooker, running_throughout, silencing, stopped_throughout
@@ -223,8 +224,8 @@ class Witness:
 
     def _look_at_documents(self, ledger: Ledger) -> dict[str, Any]:
         """Both documents keep the contract, and no bucket that had ended has changed since the last look (H16)."""
-        report = assert_report_is_right(ledger.live())
-        history = assert_history_is_right(ledger.history())
+        report = assert_report_is_right(live_document(ledger.report()))
+        history = assert_history_is_right(history_document(ledger.view()))
         assert report["generatedAt"] == history["generatedAt"]
         if self._sample:
             between = datetime.fromisoformat(history["from"]) - datetime.fromisoformat(self._sample["from"])

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lookout.core.instants import format_instant, format_second
-from lookout.feeds.picture import Names, Picture, look_at
+from lookout.base.instants import format_instant, format_second
+from lookout.public.feeds.picture import Names, Picture, look_at
 from lookout_reader.document import Check
 from tests.builders import DAY, MINUTE, NOON, SECOND
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from lookout.admin import Readiness, process_registry, reply_to
+from lookout.base.admin_port import Readiness, process_registry, reply_to
 from lookout.core.model import Blocks, Failed, MissingList, Nothing
-from lookout.monitor.instruments import Instruments
+from lookout.monitor.metrics import Instruments
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, a_row
-from tests.unit.api.fakes import SetClock
+from tests.unit.server.fakes import SetClock
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
 SOMETHING_WRONG: Final = {"error": "maxAge: has to be one positive number of seconds"}

@@ -11,17 +11,17 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lookout.alerts.sending import NotAcceptedError, Way
-from lookout.alerts.wording import Words
-from lookout.core.alerting import Rule, Rules
+from lookout.alerts.messages import Words
+from lookout.alerts.sender import NotAcceptedError, Way
+from lookout.base.threads import Caller, DaemonThread
+from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Status
-from lookout.core.pieces import Pieces, StateError
-from lookout.monitor.alerting import FRESH_MS, MOST_WAITING, Alerts, Telling, marked_as_restored
-from lookout.monitor.instruments import Instruments
-from lookout.monitor.thread import Caller, DaemonThread
+from lookout.monitor.alerts import FRESH_MS, MOST_WAITING, Alerts, Telling, marked_as_restored
+from lookout.monitor.metrics import Instruments
+from lookout.state.pieces import Pieces, StateError
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
-from tests.unit.api.fakes import SetClock
-from tests.waiting import until_async
+from tests.unit.server.fakes import SetClock
+from tests.wait import until_async
 
 TARGETS = {"ops": "address of ops", "chat": "address of chat"}
 BEGAN, ENDED = "Lookout: messaging is unavailable", "Lookout: messaging recovered"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from apprise.plugins import jira, opsgenie, pagerduty
 
-from lookout.alerts.sending import recipients, way_to
-from lookout.alerts.wording import Words, sample
+from lookout.alerts.messages import Words, sample
+from lookout.alerts.sender import recipients, way_to
 from lookout.config.file import ConfigError, read_sending_config
 
 OUTAGE = Words("Lookout: messaging is unavailable", "Unavailable:\n- messaging")

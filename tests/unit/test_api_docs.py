@@ -7,14 +7,15 @@ from typing import Any, Final, get_args
 
 import pytest
 
-from lookout.api.counting import CODES
-from lookout.api.examples import history_example, live_example
-from lookout.api.openapi import description
-from lookout.api.replies import HISTORY_CACHING, LIVE_CACHING
 from lookout.config.tables import Server
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import SERVICES, Reason, Status
-from lookout.core.wire import paths, schemas
+from lookout.documents.reports import schemas
+from lookout.documents.routes import paths
+from lookout.server.counts import CODES
+from lookout.server.examples import history_example, live_example
+from lookout.server.openapi import description
+from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 METHODS: Final = ("get", "head", "options")

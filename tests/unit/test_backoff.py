@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 
 from lookout.core.model import Check, Found, Indexes
-from lookout.sources.fetching import Session
-from lookout.sources.source import Now
+from lookout.protocols.client.session import Session
+from lookout.protocols.source import Now
 from tests.builders import PPOI, SECOND, a_plan
-from tests.unit.living import FAILED, Asked, lived
+from tests.unit.running_monitor import FAILED, Asked, lived
 
 POLYGON = Check("ppoi", 137)
 

@@ -12,7 +12,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.base.values import Duration, DurationOrZero, Natural, Positive
+from lookout.base.setting_types import Duration, DurationOrZero, Natural, Positive
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import AlertRule, Alerts

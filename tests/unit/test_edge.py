@@ -11,7 +11,7 @@ from lookout.cli import main
 from lookout.config.file import ConfigError, read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import Edge, Server
-from lookout.core.cors import PREFLIGHT_HEADERS
+from lookout.documents.cors import PREFLIGHT_HEADERS
 from lookout.edge.varnish import configuration, parameters
 from tests.integration.edged import VARNISHD, needs_varnish
 

@@ -7,21 +7,11 @@ from xml.etree import ElementTree
 import feedparser  # type: ignore[import-untyped]
 import pytest
 
-from lookout.core.instants import format_second
-from lookout.feeds.atom import feed
-from lookout.feeds.picture import Names
+from lookout.base.instants import format_second
+from lookout.public.feeds.atom import feed
+from lookout.public.feeds.picture import Names
 from tests.builders import DAY, MINUTE, NOON, SECOND
-from tests.unit.feeds import (
-    BUCKET,
-    FULL,
-    HOSTILE,
-    NAMES,
-    a_check,
-    a_history,
-    a_picture,
-    a_report,
-    all_current,
-)
+from tests.unit.feeds import BUCKET, FULL, HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
 
 INDEXER = ("indexer", 1)
 ATOM = "{http://www.w3.org/2005/Atom}"

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lookout.feeds.badges import COLOURS, MESSAGES, badge, shield
-from lookout.feeds.making import make
+from lookout.public.feeds.badges import COLOURS, MESSAGES, badge, shield
+from lookout.public.feeds.files import make
 from lookout_reader import EffectiveStatus
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import HOSTILE, NAMES, a_check, a_report, all_current

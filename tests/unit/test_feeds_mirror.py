@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from lookout.api.mirror import Mirror
-from lookout.api.replies import Passing, Reply, passing
-from lookout.api.responding import respond
-from lookout.feeds.making import make
+from lookout.public.feeds.files import make
+from lookout.server.mirror import Mirror
+from lookout.server.replies import Passing, Reply, passing
+from lookout.server.responder import respond
 from tests.builders import HOUR, MINUTE, NOON, SECOND
-from tests.unit.api.fakes import FakeReader, SetClock
 from tests.unit.feeds import NAMES, a_check, a_history, a_report, all_current
+from tests.unit.server.fakes import FakeReader, SetClock
 
 TICK = 250
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 from jsonschema import Draft202012Validator
 
-from lookout.api.openapi import description
-from lookout.feeds.badges import COLOURS, MESSAGES
-from lookout.feeds.summary import COMPONENT_STATUSES, INDICATORS, status_report, summary
+from lookout.public.feeds.badges import COLOURS, MESSAGES
+from lookout.public.feeds.summary import COMPONENT_STATUSES, INDICATORS, status_report, summary
+from lookout.server.openapi import description
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
 

@@ -11,17 +11,17 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.instants import parse_instant
-from lookout.core.log import HeadRead, Started, format_event, parse_event
+from lookout.base.instants import parse_instant
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers
-from lookout.monitor.publishing import Publisher
-from lookout.monitor.watching import Watcher
-from lookout.replay import Replay, run_log
-from lookout.sources.evm import EvmEndpoint
-from lookout.sources.failure import ProbeFailed, WrongChainFailed
-from lookout.sources.fetching import Session
+from lookout.monitor.publisher import Publisher
+from lookout.monitor.watcher import Watcher
+from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
+from lookout.protocols.client.session import Session
+from lookout.protocols.evm import EvmEndpoint
+from lookout.replay.replay import Replay, run_log
+from lookout.state.log import HeadRead, Started, format_event, parse_event
 from tests.builders import BROADCASTERS, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
-from tests.unit.living import FAILED, Asked, FastClock, Read, Record, going_on_with, lived
+from tests.unit.running_monitor import FAILED, Asked, FastClock, Read, Record, going_on_with, lived
 
 POLYGON = Check("indexer", 137)
 REFUSED = ProbeFailed("connection refused")

@@ -10,7 +10,7 @@ import pytest
     ("module", "unneeded"),
     [
         pytest.param("lookout_reader", "urllib.request", id="the reader's rules need no network"),
-        pytest.param("lookout.wiring.child", "lookout_reader.polling", id="a server polls nobody"),
+        pytest.param("lookout.app.server_main", "lookout_reader.poller", id="a server polls nobody"),
         pytest.param("lookout.cli.check_config", "aiohttp", id="who judges a configuration asks nobody"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.waiting import until
+from tests.wait import until
 
 ROOT: Final = Path(__file__).parent.parent.parent
 # As packages do: ask whether the daemon may be started, and have it started at boot.

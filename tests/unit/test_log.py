@@ -6,17 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
-from lookout.core.log import (
-    Event,
-    HeadRead,
-    LineError,
-    NotJsonError,
-    Started,
-    Stopped,
-    format_event,
-    parse_event,
-)
 from lookout.core.model import Blocks, Check, Failed, Indexes, Members, MissingList, Nothing, Observation, Peers
+from lookout.state.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, format_event, parse_event
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, PPOI
 
 AT = '"at":"2026-11-05T12:00:00.000Z"'

@@ -11,24 +11,24 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from lookout.clock import SystemClock
+from lookout.base.clock import SystemClock
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.log import Event, Started, Stopped, format_event
 from lookout.core.model import Check, Found, Peers
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
-from lookout.monitor.instruments import Instruments
-from lookout.monitor.publishing import Publisher
-from lookout.monitor.recording import LogFile, Recorder
-from lookout.monitor.watching import Watcher
-from lookout.replay import read_log
-from lookout.sources.fetching import Session, open_session
-from lookout.sources.source import Now
-from lookout.store.protocol import DocumentName, StoreError
+from lookout.documents.document import Document, DocumentName
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.publisher import Publisher
+from lookout.monitor.recorder import LogFile, Recorder
+from lookout.monitor.watcher import Watcher
+from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.source import Now
+from lookout.replay.replay import read_log
+from lookout.state.log import Event, Started, Stopped, format_event
+from lookout.state.pieces import Pieces
+from lookout.store.protocol import StoreError
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, a_plan
-from tests.unit.api.fakes import SetClock
-from tests.waiting import until
+from tests.unit.server.fakes import SetClock
+from tests.wait import until
 
 
 def test_a_record_that_could_not_be_written_begins_again_with_a_start(tmp_path: Path) -> None:

@@ -10,9 +10,16 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from lookout.api.examples import feeds_example, history_example, live_example
-from lookout.api.openapi import description
-from lookout.api.replies import (
+from lookout.config.tables import History
+from lookout.core.buckets import uptime
+from lookout.documents.document import with_compressed
+from lookout.documents.reports import schemas
+from lookout.documents.routes import paths
+from lookout.public.feeds.files import make
+from lookout.server.examples import feeds_example, history_example, live_example
+from lookout.server.openapi import description
+from lookout.server.own_routes import site
+from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
     NO_CALLER,
@@ -25,13 +32,7 @@ from lookout.api.replies import (
     passing,
     too_many_requests,
 )
-from lookout.api.responding import respond
-from lookout.api.site import site
-from lookout.config.tables import History
-from lookout.core.buckets import uptime
-from lookout.core.wire import paths, schemas
-from lookout.feeds.making import make
-from lookout.store.protocol import with_compressed
+from lookout.server.responder import respond
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 LIVE, HISTORY = paths("protocol")

@@ -12,18 +12,18 @@ from structlog.testing import capture_logs
 
 from lookout.config.settings import Settings
 from lookout.config.tables import Ping
-from lookout.core.log import HeadRead
 from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
-from lookout.monitor.instruments import Instruments
-from lookout.monitor.pinging import Pinger
-from lookout.sources.failure import LACKING, OwnFault
-from lookout.sources.fetching import Session
-from lookout.sources.source import Now
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.pinger import Pinger
+from lookout.protocols.client.failure import LACKING, OwnFault
+from lookout.protocols.client.session import Session
+from lookout.protocols.source import Now
+from lookout.state.log import HeadRead
 from tests.builders import INDEXER, LAUNCH, MESSAGING, NOON, a_plan
-from tests.contract.sources.upstreams import answering
-from tests.unit.api.fakes import SetClock
-from tests.unit.living import Read, Record, lived
-from tests.waiting import until_async
+from tests.contract.protocols.upstreams import answering
+from tests.unit.running_monitor import Read, Record, lived
+from tests.unit.server.fakes import SetClock
+from tests.wait import until_async
 
 NO_DESCRIPTOR = OwnFault("descriptors")
 REFUSED = Failed("connection refused")

@@ -7,38 +7,29 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lookout.api.mirror import Mirror
-from lookout.api.replies import Resource
-from lookout.api.site import status_page
-from lookout.core.model import Check, Metrics, Row, Status
-from lookout.core.wire import LiveRow, live_document, live_row
-from lookout.feeds.making import FEED
-from lookout.page import rendering
+from lookout.core.model import Check, Metrics, Report, Row, Status
+from lookout.documents.reports import live_document
+from lookout.public.feeds.files import FEED
+from lookout.public.page import html
+from lookout.server.mirror import Mirror
+from lookout.server.own_routes import status_page
+from lookout.server.replies import Resource
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, SECOND
-from tests.unit.api.fakes import FakeReader, SetClock
+from tests.unit.server.fakes import FakeReader, SetClock
 
 LIVE, HISTORY = "/api/v1/protocol/liveness", "/api/v1/protocol/liveness/history"
-PAGE = Path(rendering.__file__).parent
+PAGE = Path(html.__file__).parent
 NAMES_META = "lookout-chains"
 NAMES = {1: "Ethereum", 8453: "Base"}
 
 
-def rendered(*rows: LiveRow) -> str:
-    return rendering.render(live_document(NOON, rows).body, LIVE, HISTORY, NAMES).decode()
+def rendered(*rows: Row) -> str:
+    return html.render(live_document(Report(NOON, rows)).body, LIVE, HISTORY, NAMES).decode()
 
 
-def a_live_row(status: Status, check: Check = INDEXER) -> LiveRow:
-    return live_row(
-        Row(
-            check,
-            status,
-            "synced",
-            NOON - SECOND,
-            NOON - SECOND,
-            NOON + 149 * SECOND,
-            Metrics(position=7_000, head=7_005),
-        )
-    )
+def a_row(status: Status, check: Check = INDEXER) -> Row:
+    metrics = Metrics(position=7_000, head=7_005)
+    return Row(check, status, "synced", NOON - SECOND, NOON - SECOND, NOON + 149 * SECOND, metrics)
 
 
 class Elements(HTMLParser):
@@ -57,7 +48,7 @@ class Elements(HTMLParser):
 
 
 def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
-    text = rendered(a_live_row("catching-up"), a_live_row("current", MESSAGING))
+    text = rendered(a_row("catching-up"), a_row("current", MESSAGING))
     assert "As it was at" in text
     assert "2026-11-05 12:00:00 UTC" in text
     assert "<b>catching-up</b>: answered, but was behind" in text
@@ -78,13 +69,13 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     ],
 )
 def test_a_chain_is_called(chain_id: int, name: str) -> None:
-    assert f"<td>{name}</td>" in rendered(a_live_row("current", Check("indexer", chain_id)))
+    assert f"<td>{name}</td>" in rendered(a_row("current", Check("indexer", chain_id)))
 
 
 def test_the_scripts_are_told_what_chains_are_called_whatever_that_is() -> None:
     names = {1: "Mainnet", 5: "\"><script>alert('&amp;')</script>"}
-    report = live_document(NOON, [a_live_row("current", Check("indexer", 5))]).body
-    text = rendering.render(report, LIVE, HISTORY, names).decode()
+    report = live_document(Report(NOON, (a_row("current", Check("indexer", 5)),))).body
+    text = html.render(report, LIVE, HISTORY, names).decode()
     (told,) = (attributes["content"] for _, attributes in Elements(text).found if attributes.get("name") == NAMES_META)
     assert told is not None
     found = msgspec.json.decode(told, type=dict[int, str])
@@ -101,8 +92,8 @@ def test_whoever_reads_feeds_finds_the_servers() -> None:
 @pytest.mark.clause("C4")
 @pytest.mark.parametrize("status", ["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"])
 def test_no_row_is_told_apart_by_colour_least_of_all_a_current_one(status: Status) -> None:
-    (row,) = re.findall(r"<tr><th scope=\"row\">.*?</tr>", rendered(a_live_row(status)), re.DOTALL)
-    other = re.findall(r"<tr><th scope=\"row\">.*?</tr>", rendered(a_live_row("degraded")), re.DOTALL)[0]
+    (row,) = re.findall(r"<tr><th scope=\"row\">.*?</tr>", rendered(a_row(status)), re.DOTALL)
+    other = re.findall(r"<tr><th scope=\"row\">.*?</tr>", rendered(a_row("degraded")), re.DOTALL)[0]
     elements = Elements(row)
     assert elements.names() == Elements(other).names()
     assert {attributes.get("class") for _, attributes in elements.found} == {None, "shape"}
@@ -111,18 +102,20 @@ def test_no_row_is_told_apart_by_colour_least_of_all_a_current_one(status: Statu
 
 @pytest.mark.clause("C1")
 def test_a_status_that_nobody_knows_is_unknown() -> None:
-    assert "<b>unknown</b>" in rendered(msgspec.structs.replace(a_live_row("current"), status="splendid"))
+    assert "<b>unknown</b>" in rendered(msgspec.structs.replace(a_row("current"), status="splendid"))
 
 
 def test_hostile_names_stay_text() -> None:
     row = msgspec.structs.replace(
-        a_live_row("current"), service="<script>alert(1)</script>", status='"><img src=x onerror=alert(1)>'
+        a_row("current"),
+        check=Check("<script>alert(1)</script>", 1),  # type: ignore[arg-type]
+        status='"><img src=x onerror=alert(1)>',
     )
     text = rendered(row)
     assert Elements(text).names().count("script") == 2, "the page's own"
     assert "img" not in Elements(text).names()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    paths = rendering.render(None, '/api/v1/"><script>/liveness', HISTORY, NAMES).decode()
+    paths = html.render(None, '/api/v1/"><script>/liveness', HISTORY, NAMES).decode()
     assert Elements(paths).names().count("script") == 2
 
 
@@ -136,11 +129,11 @@ def test_hostile_names_stay_text() -> None:
         b"{}",
         b'{"schemaVersion":1}',
         b"[1]",
-        live_document(NOON, [a_live_row("current")]).body.replace(b'"schemaVersion":1', b'"schemaVersion":2'),
+        live_document(Report(NOON, (a_row("current"),))).body.replace(b'"schemaVersion":1', b'"schemaVersion":2'),
     ],
 )
 def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) -> None:
-    text = rendering.render(live, LIVE, HISTORY, NAMES).decode()
+    text = html.render(live, LIVE, HISTORY, NAMES).decode()
     assert "There is no report that this page can read" in text
     assert "<table>" not in text
     assert f'<meta name="lookout-live" content="{LIVE}">' in text
@@ -148,7 +141,7 @@ def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) 
 
 @pytest.mark.clause("C12")
 def test_what_people_are_told_is_in_the_readers_own_words() -> None:
-    text = re.sub(r"<b>.*?</b>: ", "", rendered(a_live_row("degraded", BROADCASTERS)))
+    text = re.sub(r"<b>.*?</b>: ", "", rendered(a_row("degraded", BROADCASTERS)))
     reader = (PAGE / "lookout-reader.js").read_text(encoding="utf-8")
     notes = re.search(r"export const NOTES = (.*?)\.map\(", reader, re.DOTALL)
     assert notes is not None
@@ -157,7 +150,7 @@ def test_what_people_are_told_is_in_the_readers_own_words() -> None:
 
 
 def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:
-    for name, attributes in Elements(rendered(a_live_row("current"))).found:
+    for name, attributes in Elements(rendered(a_row("current"))).found:
         assert not [attribute for attribute in attributes if attribute.startswith("on") or attribute == "style"]
         assert name != "style"
         for link in ("src", "href"):
@@ -165,7 +158,7 @@ def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:
 
 
 def test_every_file_that_is_loaded_is_an_asset() -> None:
-    assets = rendering.assets()
+    assets = html.assets()
     for name, attributes in Elements(rendered()).found:
         if attributes.get("rel") == "alternate":
             continue  # for whoever follows it

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from lookout.core.heads import PART_MS, Reading
 from lookout.core.ledger import Ledger, State
-from lookout.core.log import Event
 from lookout.core.model import Observation, Peers
-from lookout.core.pieces import Pieces, StateError, decode_state, encode_changes, merge
-from lookout.replay import Replay
+from lookout.replay.replay import Replay
+from lookout.state.log import Event
+from lookout.state.pieces import Pieces, StateError, decode_state, encode_changes, merge
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_plan
 from tests.property.events import LONG_STEPS, logs
 

@@ -32,7 +32,7 @@ from tests.builders import (
     SECOND,
     a_reference,
 )
-from tests.unit.judging import FAILED, LIFETIME, judge_all, judge_one, told
+from tests.unit.judgement import FAILED, LIFETIME, judge_all, judge_one, told
 
 
 @pytest.mark.clause("S1", "S2", "R5")

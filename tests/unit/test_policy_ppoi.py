@@ -3,23 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.model import (
-    NO_METRICS,
-    Found,
-    Indexes,
-    Metrics,
-    MissingList,
-    Nothing,
-)
+from lookout.core.model import NO_METRICS, Found, Indexes, Metrics, MissingList, Nothing
 from lookout.core.policy import Memory, set_back
-from tests.builders import (
-    LAUNCH,
-    MINUTE,
-    NOON,
-    PPOI,
-    SECOND,
-)
-from tests.unit.judging import FAILED, judge_all, judge_one, told
+from tests.builders import LAUNCH, MINUTE, NOON, PPOI, SECOND
+from tests.unit.judgement import FAILED, judge_all, judge_one, told
 
 
 @pytest.mark.clause("S13", "R13")

@@ -7,16 +7,16 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+from lookout.base.instants import parse_instant
 from lookout.core.heads import Reading
-from lookout.core.instants import parse_instant
 from lookout.core.ledger import Ledger
-from lookout.core.log import HeadRead
-from lookout.monitor.publishing import Publisher
-from lookout.monitor.recording import Recorder
-from lookout.store.protocol import COMPRESSED, with_compressed
+from lookout.documents.document import COMPRESSED, with_compressed
+from lookout.monitor.publisher import Publisher
+from lookout.monitor.recorder import Recorder
+from lookout.state.log import HeadRead
 from tests.builders import HOUR, LAUNCH, MINUTE, NOON, SECOND, a_plan
-from tests.unit.api.fakes import SetClock
-from tests.unit.living import Kept, Record, lived
+from tests.unit.running_monitor import Kept, Record, lived
+from tests.unit.server.fakes import SetClock
 
 
 class Publishing:

@@ -14,18 +14,19 @@ from msgspec.structs import replace
 
 from lookout.core.heads import Pace, Reading
 from lookout.core.ledger import Ledger
-from lookout.core.log import Event, HeadRead, Started, Stopped
 from lookout.core.model import Blocks, Check, Observation, Peers, unobserved
-from lookout.core.pieces import decode_state, encode_changes
 from lookout.core.plan import Plan
-from lookout.monitor.publishing import Publisher
-from lookout.monitor.recording import LogFile, Recorder
-from lookout.monitor.watching import Watcher
-from lookout.replay import read_log
-from lookout.store.protocol import DocumentName
+from lookout.documents.document import DocumentName
+from lookout.documents.reports import history_document, live_document
+from lookout.monitor.publisher import Publisher
+from lookout.monitor.recorder import LogFile, Recorder
+from lookout.monitor.watcher import Watcher
+from lookout.replay.replay import read_log
+from lookout.state.log import Event, HeadRead, Started, Stopped
+from lookout.state.pieces import decode_state, encode_changes
 from tests.builders import INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.property.events import logs
-from tests.unit.living import FAILED, Asked, Read, going_on_with, lived
+from tests.unit.running_monitor import FAILED, Asked, Read, going_on_with, lived
 
 POLYGON = Check("indexer", 137)
 
@@ -51,8 +52,10 @@ def test_what_is_watched_before_and_after_keeps_its_row_to_the_byte_and_its_fail
     ledger.replan(a_plan(chains=(1, 137)))
     for each in (ledger, untouched):
         each.publish(NOON + 3 * SECOND)
-    rows = json.loads(ledger.live().body)["checks"]
-    assert [row for row in rows if row["chainId"] != 137] == json.loads(untouched.live().body)["checks"]
+    rows = json.loads(live_document(ledger.report()).body)["checks"]
+    assert [row for row in rows if row["chainId"] != 137] == json.loads(live_document(untouched.report()).body)[
+        "checks"
+    ]
     assert ledger.observe(Observation(PPOI, NOON + 4 * SECOND, FAILED)).status == "unavailable"  # the third
 
 
@@ -144,11 +147,18 @@ def test_to_go_on_under_another_plan_is_to_begin_anew_under_it_with_all_that_is_
             ledger.replan(plan)
             for each in (anew, ledger):
                 each.publish(event.at)
-            assert (ledger.live(), ledger.history(), ledger.state()) == (anew.live(), anew.history(), anew.state())
+            assert (live_document(ledger.report()), history_document(ledger.view()), ledger.state()) == (
+                live_document(anew.report()),
+                history_document(anew.view()),
+                anew.state(),
+            )
             stored.take(ledger)
         restarted = Ledger(plan, decode_state(stored.pieces))
         restarted.publish(event.at)
-        assert (ledger.live(), ledger.history()) == (restarted.live(), restarted.history())
+        assert (live_document(ledger.report()), history_document(ledger.view())) == (
+            live_document(restarted.report()),
+            history_document(restarted.view()),
+        )
 
 
 def test_who_left_is_stored_as_never_observed() -> None:

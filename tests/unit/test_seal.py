@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.core.ledger import Ledger
-from lookout.core.pieces import Pieces, StateError, decode_state, encode_changes, merge, sealed
-from lookout.core.seal import Seal
+from lookout.state.pieces import Pieces, StateError, decode_state, encode_changes, merge, sealed
+from lookout.state.seal import Seal
 from tests.builders import NOON, SECOND, a_plan
 from tests.unit.test_pieces import NAMES, store
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from lookout.app.server_process import small_environment
 from lookout.config.settings import Settings
 from lookout.config.tables import Store
-from lookout.wiring.server_process import small_environment
 
 SQLITE = Store()
 WRITERS = Store("postgresql://monitor@db/lookout")

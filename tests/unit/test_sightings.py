@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.model import Members
-from lookout.sources.announcements import Announcement
-from lookout.sources.settings import Broadcasters
-from lookout.sources.sightings import Sighting, Sightings
+from lookout.protocols.broadcasters.announcements import Announcement
+from lookout.protocols.broadcasters.sightings import Sighting, Sightings
+from lookout.protocols.settings import Broadcasters
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 
 KNOWN = Announcement("0zk1a", None, NOON - 30 * SECOND, NOON + 4 * MINUTE, 2)

@@ -13,10 +13,11 @@ from jsonschema import Draft202012Validator, ValidationError
 from lookout.config.tables import History
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.ledger import Ledger
-from lookout.core.log import Started
 from lookout.core.model import SERVICES, Blocks, Check, Failed, Members, Observation, Peers
-from lookout.core.wire import Document, compress, history_document, schemas, unpacks_to
-from lookout.replay import Replay
+from lookout.documents.document import Document, compress, unpacks_to
+from lookout.documents.reports import history_document, live_document, schemas
+from lookout.replay.replay import Replay
+from lookout.state.log import Started
 from tests.builders import BROADCASTERS, HOSTED_INDEXER, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tools.schemas import schema_files
 
@@ -46,7 +47,7 @@ def test_the_live_report_to_the_byte() -> None:
     replay = Replay(a_plan(MESSAGING, chains=()))
     replay.feed(Started(NOON))
     replay.feed(Observation(MESSAGING, NOON + 1, Peers(5)))
-    assert replay.ledger.live().body == (
+    assert live_document(replay.ledger.report()).body == (
         b'{"schemaVersion":1,"generatedAt":"2026-11-05T12:00:00.001Z","checks":[{"service":"messaging","chainId":null,'
         b'"status":"current","reason":"responding","observedAt":"2026-11-05T12:00:00.001Z",'
         b'"lastSuccessAt":"2026-11-05T12:00:00.001Z","expiresAt":"2026-11-05T12:02:30.001Z","metrics":{"peers":5}}]}'
@@ -58,7 +59,7 @@ def test_the_history_to_the_byte() -> None:
     replay = Replay(a_plan(MESSAGING, chains=()))
     replay.feed(Started(NOON))
     replay.feed(Observation(MESSAGING, NOON + 1, Peers(5)))
-    assert replay.ledger.history().body == (
+    assert history_document(replay.ledger.view()).body == (
         b'{"schemaVersion":1,"generatedAt":"2026-11-05T12:00:00.001Z","bucketSeconds":300,"retentionDays":14,'
         b'"from":"2026-11-05T12:00:00Z","to":"2026-11-05T12:00:00Z","rows":[{"service":"messaging","chainId":null,'
         b'"buckets":"c","uptime":{"24h":null,"7d":null,"14d":null}}]}'
@@ -73,13 +74,13 @@ def test_rows_stand_in_the_reports_order_in_both_documents() -> None:
         for chain_id in (1, 137)
     ]
     ledger = a_ledger()
-    for rows in (body(ledger.live())["checks"], body(ledger.history())["rows"]):
+    for rows in (body(live_document(ledger.report()))["checks"], body(history_document(ledger.view()))["rows"]):
         assert [(row["service"], row["chainId"]) for row in rows] == expected
 
 
 @pytest.mark.clause("R8", "R9", "S14")
 def test_metrics_that_are_not_known_are_left_out() -> None:
-    by_check = {(row["service"], row["chainId"]): row for row in body(a_ledger().live())["checks"]}
+    by_check = {(row["service"], row["chainId"]): row for row in body(live_document(a_ledger().report()))["checks"]}
     assert by_check["broadcasters", 1]["metrics"] == {"responding": 3, "monitored": 5}
     assert by_check["indexer", 1]["metrics"] == {"position": 7}
     assert by_check["ppoi", 1]["metrics"] == {}
@@ -89,13 +90,16 @@ def test_metrics_that_are_not_known_are_left_out() -> None:
 @pytest.mark.clause("A4")
 def test_the_etag_is_a_quoted_hash_of_sixteen_characters_that_follows_the_body() -> None:
     ledger = a_ledger()
-    assert re.fullmatch(r'"[0-9a-f]{16}"', ledger.live().etag)
-    assert ledger.live() == ledger.live()
-    assert ledger.live().etag != ledger.history().etag
-    before = ledger.live()
+    assert re.fullmatch(r'"[0-9a-f]{16}"', live_document(ledger.report()).etag)
+    assert live_document(ledger.report()) == live_document(ledger.report())
+    assert live_document(ledger.report()).etag != history_document(ledger.view()).etag
+    before = live_document(ledger.report())
     ledger.publish(NOON + 71 * MINUTE)
-    assert ledger.live().etag != before.etag
-    assert (before.generated_at, ledger.live().generated_at) == (NOON + 70 * MINUTE, NOON + 71 * MINUTE)
+    assert live_document(ledger.report()).etag != before.etag
+    assert (before.generated_at, live_document(ledger.report()).generated_at) == (
+        NOON + 70 * MINUTE,
+        NOON + 71 * MINUTE,
+    )
 
 
 def validators() -> dict[str, Draft202012Validator]:
@@ -106,7 +110,7 @@ def validators() -> dict[str, Draft202012Validator]:
 
 def documents() -> dict[str, Any]:
     ledger = a_ledger()
-    return {"liveness": body(ledger.live()), "history": body(ledger.history())}
+    return {"liveness": body(live_document(ledger.report())), "history": body(history_document(ledger.view()))}
 
 
 @pytest.mark.clause("V1")
@@ -199,7 +203,7 @@ def test_the_published_schemas_are_those_of_the_types() -> None:
 
 def test_there_is_no_report_before_the_first_publication() -> None:
     with pytest.raises(ValueError, match="nothing has been published yet"):
-        Ledger(PLAN).live()
+        live_document(Ledger(PLAN).report())
 
 
 @pytest.mark.clause("M7")

@@ -7,8 +7,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from lookout.alerts.sending import NotAcceptedError, way_to
-from lookout.alerts.wording import sample
+from lookout.alerts.messages import sample
+from lookout.alerts.sender import NotAcceptedError, way_to
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_sending_config
 

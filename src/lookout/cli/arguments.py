@@ -7,10 +7,10 @@ from typing import Final, NoReturn
 import click
 import msgspec
 
-from lookout.base.values import is_host_port
+from lookout.app.process import WRONG_USE
+from lookout.base.setting_types import is_host_port
 from lookout.config.file import ConfigError, read_config
 from lookout.config.settings import SEGMENT, Settings
-from lookout.wiring.process import WRONG_USE
 
 NOT_FINE: Final = 1
 

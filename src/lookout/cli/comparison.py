@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from lookout.comparing import ComparedRow, Comparison, Figure, Stretch
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Check
+from lookout.replay.comparison import ComparedRow, Comparison, Figure, Stretch
 
 _SHOWN_STRETCHES: Final = 20
 _WORDS: Final = {**{character: status for status, character in CHARACTERS.items()}, NO_DATA: "no data"}

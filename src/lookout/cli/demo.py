@@ -11,16 +11,16 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from lookout.admin import AdminError
+from lookout.app.demo import live_on, live_through_the_past
+from lookout.app.log import configure_log
+from lookout.app.monitor_and_server import ServerEndedError
+from lookout.app.process import run_until_stopped
+from lookout.app.sockets import ListenError, free
+from lookout.base.admin_port import AdminError
+from lookout.base.host_port import written
 from lookout.cli.arguments import checked_listen, fail
-from lookout.core.wire import paths
-from lookout.host_port import written
+from lookout.documents.routes import paths
 from lookout.store.protocol import StoreError
-from lookout.wiring.demo import live_on, live_through_the_past
-from lookout.wiring.listening import ListenError, free
-from lookout.wiring.log import configure_log
-from lookout.wiring.process import run_until_stopped
-from lookout.wiring.together import ServerEndedError
 
 _PAST: Final = "living through a simulated fortnight"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from lookout.app.monitor import monitor as run_monitor
 from lookout.cli.arguments import config_option
-from lookout.cli.lasting import run_reloadable
-from lookout.wiring.monitor import monitor as run_monitor
+from lookout.cli.reloadable import run_reloadable
 
 
 @click.command(short_help="Probe every source and store what was seen, until stopped.")

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from lookout.app.process import run
+from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
-from lookout.clock import SystemClock
-from lookout.monitor.probing import Probed, probe_once
-from lookout.wiring.process import run
+from lookout.monitor.probe import Probed, probe_once
 
 
 @click.command(short_help="Probe every source once and show what they answer.")

@@ -12,13 +12,13 @@ import click
 import msgspec
 from msgspec import Struct
 
-from lookout.admin import CONFIG_HEADER, RELOAD_HEADER
+from lookout.app.reloader import ANSWER_WITHIN_S, Reloaded
+from lookout.base.admin_port import CONFIG_HEADER, RELOAD_HEADER
+from lookout.base.host_port import host_and_port
+from lookout.base.unix_socket import is_unix, path_of, resolve
 from lookout.cli.arguments import NOT_FINE, config_option, fail
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
-from lookout.host_port import host_and_port
-from lookout.unix_socket import is_unix, path_of, resolve
-from lookout.wiring.reloading import ANSWER_WITHIN_S, Reloaded
 
 _WAIT_S: Final = ANSWER_WITHIN_S + 5
 

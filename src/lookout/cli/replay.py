@@ -11,13 +11,14 @@ import msgspec
 import rich.console
 import rich.progress
 
+from lookout.base.instants import parse_instant, parse_second
 from lookout.cli.arguments import config_option, fail, settings_of
 from lookout.cli.comparison import show
-from lookout.cli.writing import write_all
-from lookout.comparing import ComparisonError, check_comparable, compare
-from lookout.core.instants import parse_instant, parse_second
+from lookout.cli.files import write_all
 from lookout.core.plan import Plan
-from lookout.replay import LogError, Replay, read_log, run_log
+from lookout.documents.reports import history_document, live_document
+from lookout.replay.comparison import ComparisonError, check_comparable, compare
+from lookout.replay.replay import LogError, Replay, read_log, run_log
 
 
 class _Instant(click.ParamType[int]):
@@ -86,9 +87,9 @@ def replay(
         click.echo(f"lookout: warning: {log}: {warning}", err=True)
     documents: dict[Path, bytes] = {}
     if live is not None:
-        documents[live] = told.ledger.live().body
+        documents[live] = live_document(told.ledger.report()).body
     if history is not None:
-        documents[history] = told.ledger.history().body
+        documents[history] = history_document(told.ledger.view()).body
     write_all(documents)
     if compared is not None:
         comparison = compare(told.ledger.view(), compared.ledger.view())

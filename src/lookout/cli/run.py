@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from lookout.app.monitor_and_server import ServerEndedError, monitor_and_serve
 from lookout.cli.arguments import config_option
-from lookout.cli.lasting import run_reloadable
-from lookout.wiring.together import ServerEndedError, monitor_and_serve
+from lookout.cli.reloadable import run_reloadable
 
 
 @click.command()

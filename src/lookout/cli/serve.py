@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from lookout.app.server_process import become_server
 from lookout.cli.arguments import config_option, fail
 from lookout.config.file import ConfigError, read_server_config
-from lookout.wiring.server_process import become_server
 
 
 @click.command()

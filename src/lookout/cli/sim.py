@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
+from lookout.app.process import run_until_stopped
+from lookout.app.sockets import ListenError, free
+from lookout.base.host_port import host_and_port, written
 from lookout.cli.arguments import checked_listen, fail
-from lookout.host_port import host_and_port, written
-from lookout.sim.certificate import CERTIFICATE, KEY, load_or_make
-from lookout.sim.front import Front
-from lookout.sim.server import serve_forever
-from lookout.wiring.listening import ListenError, free
-from lookout.wiring.process import run_until_stopped
+from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
+from lookout.demo.sim.front import Front
+from lookout.demo.sim.server import serve_forever
 
 
 @click.command(short_help="Run the upstreams of a simulated world, faults on demand.")

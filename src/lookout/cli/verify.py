@@ -7,11 +7,11 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
-from lookout.clock import SystemClock
-from lookout.verify.asking import AddressError, parse_address
-from lookout.verify.judging import doubts, judged
-from lookout.verify.reporting import as_json, show
+from lookout.verify.exchange import AddressError, parse_address
+from lookout.verify.report import as_json, show
+from lookout.verify.verdict import doubts, judged
 from lookout.verify.visit import Wishes, visit
 
 

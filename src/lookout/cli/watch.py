@@ -11,10 +11,10 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
-from lookout.verify.asking import AddressError, parse_address
-from lookout.watching import View, screen
+from lookout.public.terminal import View, screen
+from lookout.verify.exchange import AddressError, parse_address
 from lookout_reader import Update, instant_now, poll
-from lookout_reader.fetching import in_a_thread
+from lookout_reader.urllib_fetch import in_a_thread
 
 _REDRAW_S = 1.0
 _NO_LIMIT = 10_000  # columns: a file or a pipe has any number

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from lookout.alerts.sending import is_installed, recipients
+from lookout.alerts.sender import is_installed, recipients
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
-from lookout.base.values import Rule, Table
+from lookout.base.setting_types import Rule, Table
 from lookout.config.settings import ServerSettings, Settings
 from lookout.config.tables import is_target_name
 

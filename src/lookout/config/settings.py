@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct, field
 
 from lookout.base.problem import Problem, run_checks
-from lookout.base.values import Table, chain_ids
+from lookout.base.setting_types import Table, chain_ids
 from lookout.config.tables import (
     Admin,
     AlertRule,
@@ -24,10 +24,10 @@ from lookout.config.tables import (
     Store,
     in_ms,
 )
-from lookout.core.alerting import Rule, Rules
+from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Check, Status
 from lookout.core.plan import Plan
-from lookout.sources.settings import Broadcasters, Indexer, Messaging, Ppoi, SourceSettings
+from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi, SourceSettings
 
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 _SEVERITY: Final[tuple[Status, ...]] = ("catching-up", "degraded", "unavailable")

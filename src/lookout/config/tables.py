@@ -10,7 +10,7 @@ from msgspec import Meta, field
 from yarl import URL
 
 from lookout.base.problem import Problem
-from lookout.base.values import (
+from lookout.base.setting_types import (
     AdminAddress,
     Duration,
     DurationOrZero,

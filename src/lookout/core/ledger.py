@@ -8,11 +8,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from lookout.core import wire
+from lookout.base.instants import move_back
 from lookout.core.heads import Heads, Reading, Reference
 from lookout.core.history import History, HistoryChanges, HistoryState, HistoryView
-from lookout.core.instants import move_back
-from lookout.core.model import Check, Observation, Row, unmonitored, unobserved
+from lookout.core.model import Check, Observation, Report, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
 from lookout.core.policy import Memory, judge, set_back
 
@@ -51,7 +50,6 @@ class Ledger:
         self._history = History(plan.span, None if state is None else state.history)
         self._last_answer_at = None if state is None else state.last_answer_at
         self._rows: dict[Check, Row] = {}  # as published last
-        self._live_rows: dict[Check, tuple[Row, wire.LiveRow]] = {}
         self._heads = {
             chain_id: Heads(block_time, () if state is None else state.heads.get(chain_id, ()))
             for chain_id, block_time in plan.chains.items()
@@ -175,21 +173,17 @@ class Ledger:
             self._changed.clear()
             self._gone = []
 
-    def live(self) -> wire.Document:
-        """The live report of the last publication."""
+    def report(self) -> Report:
+        """What the live report says as of the last publication."""
         if self.published_at is None or not self._rows:
             raise ValueError("nothing has been published yet")
-        return wire.live_document(self.published_at, map(self._live_row, self.rows))
+        return Report(self.published_at, self.rows)
 
     def view(self) -> HistoryView:
         """What the history says as of the last publication."""
         if not self._rows:
             raise ValueError("nothing has been published yet")
         return self._history.view(self._checks)
-
-    def history(self) -> wire.Document:
-        """The history of the last publication."""
-        return wire.history_document(self.view())
 
     def state(self) -> State:
         heads = {chain_id: heads.readings for chain_id, heads in self._heads.items() if heads.readings}
@@ -216,13 +210,6 @@ class Ledger:
         if check in self._memories:
             return CheckState(self._memories[check], self._rows[check])
         return CheckState(Memory(), unobserved(check))
-
-    def _live_row(self, row: Row) -> wire.LiveRow:
-        """The row as JSON has it, made once for each row."""
-        made = self._live_rows.get(row.check)
-        if made is None or made[0] is not row:
-            made = self._live_rows[row.check] = row, wire.live_row(row)
-        return made[1]
 
     def _reference(self, check: Check) -> Reference | None:
         heads = None if check.chain_id is None else self._heads.get(check.chain_id)

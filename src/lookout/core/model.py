@@ -122,6 +122,13 @@ class Row(Struct, frozen=True, gc=False):
     metrics: Metrics = NO_METRICS
 
 
+class Report(Struct, frozen=True, gc=False):
+    """All rows of one publication, in the report's order (R12)."""
+
+    published_at: int
+    rows: tuple[Row, ...]
+
+
 def unobserved(check: Check) -> Row:
     """A monitored check before its first probe completed (S12)."""
     return Row(check, "unknown", "no-observation")

@@ -7,8 +7,8 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lookout.base.instants import move_back
 from lookout.core.heads import Reference
-from lookout.core.instants import move_back
 from lookout.core.model import (
     NO_METRICS,
     Blocks,

@@ -5,10 +5,10 @@ from ipaddress import ip_network
 from string import Template
 from typing import Final
 
+from lookout.base.host_port import host_and_port
 from lookout.config.settings import Settings
-from lookout.core.cors import CORS, PREFLIGHT_HEADERS, Headers
-from lookout.core.wire import paths
-from lookout.host_port import host_and_port
+from lookout.documents.cors import CORS, PREFLIGHT_HEADERS, Headers
+from lookout.documents.routes import paths
 
 _MINUTE_S: Final = 60
 _BUCKET: Final = 12  # requests of a caller that one bucket counts

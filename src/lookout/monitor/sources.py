@@ -6,15 +6,15 @@ from typing import NamedTuple, assert_never
 
 from lookout.config.settings import Settings
 from lookout.core.model import Check, Found, Service
-from lookout.sources import json_pointer, ponder, squid, subgraph
-from lookout.sources.broadcasters import BroadcastersSource, broadcasters_sources
-from lookout.sources.evm import EvmEndpoint
-from lookout.sources.fetching import Request
-from lookout.sources.ppoi import ppoi_source
-from lookout.sources.settings import Indexer
-from lookout.sources.sightings import NOTHING_SEEN, Seen
-from lookout.sources.source import Endpoint, OneRequest, Source
-from lookout.sources.waku import MessagingSource
+from lookout.protocols import json_pointer, ponder, squid, subgraph
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
+from lookout.protocols.broadcasters.source import BroadcastersSource, broadcasters_sources
+from lookout.protocols.client.session import Request
+from lookout.protocols.evm import EvmEndpoint
+from lookout.protocols.messaging import MessagingSource
+from lookout.protocols.ppoi import ppoi_source
+from lookout.protocols.settings import Indexer
+from lookout.protocols.source import Endpoint, OneRequest, Source
 
 
 class Built(NamedTuple):

@@ -9,10 +9,11 @@ from typing import Final, NamedTuple, get_args
 
 import msgspec
 
-from lookout.core.pieces import StateError, decode_state
-from lookout.core.wire import HistoryReport, LiveReport, assembled_at, etag
-from lookout.store.protocol import PlainName, Snapshot, StoreError
-from lookout.store.sqlite_file import (
+from lookout.documents.document import PlainName, assembled_at, etag
+from lookout.documents.reports import HistoryReport, LiveReport
+from lookout.state.pieces import StateError, decode_state
+from lookout.store.protocol import Snapshot, StoreError
+from lookout.store.sqlite.file import (
     APPLICATION_ID,
     bring_up_to_date,
     check_tables,

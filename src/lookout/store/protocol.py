@@ -1,15 +1,10 @@
 """What a store has to do, for the monitor that writes and for the servers that read."""
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document, compress, etag
-
-PlainName = Literal["live", "history"]
-# A document as gzip is one of its own: a store needs no other tables for it, and who does not know it leaves it alone.
-DocumentName = Literal["live", "history", "live.gzip", "history.gzip"]
-COMPRESSED: Final[Mapping[PlainName, DocumentName]] = {"live": "live.gzip", "history": "history.gzip"}
+from lookout.documents.document import Document, DocumentName
+from lookout.state.pieces import Pieces
 
 
 class Snapshot(NamedTuple):
@@ -17,15 +12,6 @@ class Snapshot(NamedTuple):
 
     documents: dict[DocumentName, Document]
     pieces: dict[str, bytes]
-
-
-def with_compressed(documents: Mapping[PlainName, Document]) -> dict[DocumentName, Document]:
-    """The same, and each of them as gzip beside it, of the same instant."""
-    stored: dict[DocumentName, Document] = {}
-    for name, document in documents.items():
-        packed = compress(document.body)
-        stored[name], stored[COMPRESSED[name]] = document, Document(packed, etag(packed), document.generated_at)
-    return stored
 
 
 class StoreError(Exception):

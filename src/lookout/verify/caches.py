@@ -6,7 +6,7 @@ obeys Range, compares If-None-Match with the one form it has, unpacks and so wea
 from collections.abc import Iterable
 from typing import Final
 
-from lookout.verify.asking import Answer
+from lookout.verify.exchange import Answer
 from lookout.verify.findings import quoted
 
 _SIGNS: Final = (

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from lookout.verify.asking import MOST_BYTES, Answer, NoAnswer
 from lookout.verify.documents import difference, generated_at, unpacked
+from lookout.verify.exchange import MOST_BYTES, Answer, NoAnswer
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.headers import missing, parts
 from lookout.verify.visit import CODINGS, Asked, Endpoint, coding_of, opaque_tag

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lookout.verify.asking import Answer, NoAnswer
+from lookout.verify.exchange import Answer, NoAnswer
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.headers import ALLOW_ORIGIN, EXPOSE, missing
 from lookout.verify.visit import Asked, Endpoint, newest_tag, opaque_tag

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
-from lookout.verify.asking import Answer, NoAnswer
 from lookout.verify.caches import is_hit
 from lookout.verify.clauses_history import EndedBuckets, ended_buckets
 from lookout.verify.documents import Unreadable, decoded, generated_at
+from lookout.verify.exchange import Answer, NoAnswer
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.visit import LIMIT_PER_MINUTE, Asked, Endpoint, Limit, Visit
 

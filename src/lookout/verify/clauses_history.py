@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from lookout.core.instants import format_second
+from lookout.base.instants import format_second
 from lookout.verify.documents import (
     Identity,
     Json,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lookout.verify.asking import Answer, NoAnswer, Reply
 from lookout.verify.documents import difference
+from lookout.verify.exchange import Answer, NoAnswer, Reply
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.headers import API_CODES, JSON, is_json, missing, same_list
 from lookout.verify.visit import QUERY, Endpoint

@@ -8,14 +8,7 @@ from typing import Final
 
 from lookout.core.model import LARGEST_METRIC, SERVICES
 from lookout.verify.clauses_status import ACTIONABLE, EVALUATED, FAILED, REASONS, STATUSES, status_findings
-from lookout.verify.documents import (
-    Json,
-    identities,
-    instant,
-    is_integer,
-    name_of,
-    readable,
-)
+from lookout.verify.documents import Json, identities, instant, is_integer, name_of, readable
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 
 LIFETIME_MS: Final = 150_000

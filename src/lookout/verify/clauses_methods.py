@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lookout.verify.asking import Answer, NoAnswer
 from lookout.verify.documents import Unreadable, decoded
+from lookout.verify.exchange import Answer, NoAnswer
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.headers import (
     ALLOW_ORIGIN,

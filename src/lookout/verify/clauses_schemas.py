@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lookout.verify.asking import Answer
 from lookout.verify.documents import Json, Unreadable, decoded
+from lookout.verify.exchange import Answer
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
 from lookout.verify.visit import Visit
 

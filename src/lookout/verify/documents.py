@@ -5,7 +5,7 @@ import zlib
 from collections import Counter
 from typing import Any, Final, NamedTuple, TypeGuard
 
-from lookout.core.instants import parse_instant, parse_second
+from lookout.base.instants import parse_instant, parse_second
 from lookout.verify.findings import Finding, failed, quoted, untold
 
 SCHEMA_VERSION: Final = 1

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lookout.verify.asking import Answer, NoAnswer
+from lookout.verify.exchange import Answer, NoAnswer
 from lookout.verify.findings import Finding, failed, untold
 from lookout.verify.visit import Endpoint
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from lookout.clock import Clock
-from lookout.verify.asking import Address, Answer, Asker, Headers, NoAnswer, Reply, Request
+from lookout.base.clock import Clock
 from lookout.verify.caches import sign_of_a_cache
 from lookout.verify.clauses_rows import compare_rows, rows_of
+from lookout.verify.exchange import Address, Answer, Asker, Headers, NoAnswer, Reply, Request
 
 MOST_PER_PATH: Final = 40
 _MOST_UNANSWERED: Final = 3

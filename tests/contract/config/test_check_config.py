@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from lookout.cli import main
 from lookout.config.file import ConfigError, read_config
-from lookout.sources.settings import PPOI_NETWORKS
+from lookout.protocols.settings import PPOI_NETWORKS
 from tests.commands import lookout
 
 FOLDER: Final = Path(__file__).parent

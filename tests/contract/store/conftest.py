@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from lookout.store import postgres, sqlite
-from lookout.store.postgres_reader import PostgresReader
+from lookout.store.postgres import writer as postgres
+from lookout.store.postgres.reader import PostgresReader
 from lookout.store.protocol import Reader, Writer
+from lookout.store.sqlite import writer as sqlite
 from tests.contract.store.stores import Opened, Store
-from tests.lending import or_skipped
-from tests.opening import once_free
+from tests.leases import or_skipped
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_debian
+from tests.stores import once_free
 
 HOLD = """
 import sys
 from pathlib import Path
-from lookout.store.{module} import open_writer
+from lookout.store.{module}.writer import open_writer
 writer = open_writer({place})
 print("in", flush=True)
 sys.stdin.read()

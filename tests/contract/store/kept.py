@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from lookout.core.ledger import Ledger
-from lookout.core.pieces import encode_changes
-from lookout.store import postgres, postgres_schema, sqlite, sqlite_file
+from lookout.documents.reports import documents_of
+from lookout.state.pieces import encode_changes
+from lookout.store.postgres import schema
+from lookout.store.postgres import writer as postgres
 from lookout.store.protocol import Writer
+from lookout.store.sqlite import file
+from lookout.store.sqlite import writer as sqlite
 from tests.builders import NOON
 from tests.integration.planted import a_fresh_ledger
 from tests.postgres import Postgres, a_postgres, from_debian
@@ -42,15 +46,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         made = Path(name) / "lookout.db"
         _fill(sqlite.open_writer(made), ledger)
-        shutil.copy(made, FOLDER / f"{sqlite_file.SCHEMA_VERSION}.sqlite")
+        shutil.copy(made, FOLDER / f"{file.SCHEMA_VERSION}.sqlite")
     with a_postgres(from_debian().values[0]) as server:  # type: ignore[arg-type]  # a parameter of any kind
         database = server.a_database()
         _fill(postgres.open_writer(server.url(database)), a_fresh_ledger(NOON))
-        (FOLDER / f"{postgres_schema.SCHEMA_VERSION}.sql").write_text(_dump(server, database), encoding="utf-8")
+        (FOLDER / f"{schema.SCHEMA_VERSION}.sql").write_text(_dump(server, database), encoding="utf-8")
 
 
 def _fill(writer: Writer, ledger: Ledger) -> None:
-    writer.write({"live": ledger.live(), "history": ledger.history()}, encode_changes(ledger.changes()))
+    writer.write(
+        documents_of(ledger),
+        encode_changes(ledger.changes()),
+    )
     writer.close()
 
 

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
+from lookout.documents.document import Document
+from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 
 LIVE = Document(b'{"live":1}', '"0123456789abcdef"', 1_793_880_000_001)

@@ -17,13 +17,17 @@ import pytest
 
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check
-from lookout.core.pieces import decode_state
-from lookout.core.wire import Document, etag
-from lookout.store import postgres, postgres_schema, sqlite, sqlite_file
-from lookout.store.postgres_reader import PostgresReader
-from lookout.store.postgres_schema import transaction
-from lookout.store.postgres_session import Address
-from lookout.store.protocol import DocumentName, Reader, StoreError, Writer
+from lookout.documents.document import Document, DocumentName, etag
+from lookout.documents.reports import history_document, live_document
+from lookout.state.pieces import decode_state
+from lookout.store.postgres import schema
+from lookout.store.postgres import writer as postgres
+from lookout.store.postgres.reader import PostgresReader
+from lookout.store.postgres.schema import transaction
+from lookout.store.postgres.session import Address
+from lookout.store.protocol import Reader, StoreError, Writer
+from lookout.store.sqlite import file
+from lookout.store.sqlite import writer as sqlite
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 from tests.contract.store import kept
 from tests.postgres import Postgres
@@ -38,7 +42,7 @@ STEP: Final = "ALTER TABLE documents ADD COLUMN note TEXT; UPDATE documents SET 
 POSTGRES_STEP: Final = "CREATE TABLE lookout.noted AS SELECT *, 'kept'::text AS note FROM lookout.documents;"
 KILLED: Final = f"""
 import os, signal, sqlite3, sys
-from lookout.store.sqlite_file import STEPS, bring_up_to_date
+from lookout.store.sqlite.file import STEPS, bring_up_to_date
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
 bring_up_to_date(connection, len(STEPS), (*STEPS, "{STEP} SELECT die();"))
@@ -55,7 +59,7 @@ def is_whole(documents: Mapping[DocumentName, Document | None], pieces: Mapping[
     ledger = Ledger(a_plan(*WATCHED, chains=(1, 137)), decode_state(pieces))
     ledger.start(NOON + 20 * MINUTE)
     ledger.publish(NOON + 20 * MINUTE)
-    now_live, now_history = told(ledger.live()), told(ledger.history())
+    now_live, now_history = told(live_document(ledger.report())), told(history_document(ledger.view()))
     assert len(history["rows"][0]["buckets"]) > 300  # it was filled
     assert now_history["from"] == history["from"]
     for old, new in zip(history["rows"], now_history["rows"], strict=True):
@@ -96,7 +100,7 @@ def test_a_file_of_every_version_is_read_and_goes_on(version: int, tmp_path: Pat
     opened(writer)
     assert documents_of(reader) == before
     is_whole(before, writer.load())
-    assert version_of(path) == sqlite_file.SCHEMA_VERSION
+    assert version_of(path) == file.SCHEMA_VERSION
 
 
 @pytest.mark.parametrize("version", DUMPS)
@@ -109,22 +113,22 @@ def test_a_database_of_every_version_is_read_and_goes_on(version: int, server: P
     opened(writer)
     assert documents_of(reader) == before
     is_whole(before, writer.load())
-    assert server.ask(database, "SELECT version FROM lookout.schema_version") == [(postgres_schema.SCHEMA_VERSION,)]
+    assert server.ask(database, "SELECT version FROM lookout.schema_version") == [(schema.SCHEMA_VERSION,)]
 
 
 def test_a_changed_schema_has_a_step_and_a_kept_store(tmp_path: Path) -> None:
     """If this fails, a released step was changed (add one instead), or a step's store was not kept (see kept.py)."""
-    assert set(FILES) == set(range(1, sqlite_file.SCHEMA_VERSION + 1))
+    assert set(FILES) == set(range(1, file.SCHEMA_VERSION + 1))
     sqlite.open_writer(tmp_path / "new.db").close()
-    newest = FILES[sqlite_file.SCHEMA_VERSION]
+    newest = FILES[file.SCHEMA_VERSION]
     assert schema_of(tmp_path / "new.db") == schema_of(newest)
-    assert version_of(newest) == sqlite_file.SCHEMA_VERSION
+    assert version_of(newest) == file.SCHEMA_VERSION
 
 
 def test_a_changed_schema_of_the_database_has_a_step_and_a_kept_store(server: Postgres) -> None:
     """The same."""
-    assert set(DUMPS) == set(range(1, postgres_schema.SCHEMA_VERSION + 1))
-    new, newest = server.a_database(), kept.load(server, DUMPS[postgres_schema.SCHEMA_VERSION])
+    assert set(DUMPS) == set(range(1, schema.SCHEMA_VERSION + 1))
+    new, newest = server.a_database(), kept.load(server, DUMPS[schema.SCHEMA_VERSION])
     postgres.open_writer(server.url(new)).close()
     assert columns(server, new) == columns(server, newest)
     assert constraints(server, new) == constraints(server, newest)
@@ -148,14 +152,14 @@ def constraints(server: Postgres, database: str) -> list[tuple[str, ...]]:
 
 
 def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Path) -> None:
-    path = a_copy(tmp_path, sqlite_file.SCHEMA_VERSION)
+    path = a_copy(tmp_path, file.SCHEMA_VERSION)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        sqlite_file.bring_up_to_date(connection, sqlite_file.SCHEMA_VERSION, (*sqlite_file.STEPS, STEP))
+        file.bring_up_to_date(connection, file.SCHEMA_VERSION, (*file.STEPS, STEP))
         rows = connection.execute("SELECT name, body, etag, generated_at, note FROM documents").fetchall()
         pieces = dict(connection.execute("SELECT name, piece FROM pieces"))
     assert {note for *_, note in rows} == {"kept"}
     is_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
-    assert version_of(path) == sqlite_file.SCHEMA_VERSION + 1
+    assert version_of(path) == file.SCHEMA_VERSION + 1
     before = path.read_bytes()
     with pytest.raises(StoreError, match=re.escape("lookout.db: written by a newer version of Lookout (schema 3,")):
         sqlite.open_writer(path)
@@ -163,12 +167,12 @@ def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Pa
 
 
 def test_whoever_is_killed_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, opened: Opened) -> None:
-    path = a_copy(tmp_path, sqlite_file.SCHEMA_VERSION)
+    path = a_copy(tmp_path, file.SCHEMA_VERSION)
     killed = subprocess.run([sys.executable, "-c", KILLED, path], timeout=TIME_S, check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL
     writer = sqlite.open_writer(path)
     opened(writer)
-    assert schema_of(path) == schema_of(FILES[sqlite_file.SCHEMA_VERSION])
+    assert schema_of(path) == schema_of(FILES[file.SCHEMA_VERSION])
     reader = sqlite.SqliteReader(path)
     opened(reader)
     is_whole(documents_of(reader), writer.load())
@@ -178,11 +182,11 @@ def migrate_further(server: Postgres, database: str, step: str) -> None:
     """As the version after today's would, which has one more step."""
     address = Address.of(server.url(database))
     with address.told(), closing(address.connect("lookout monitor")) as session, transaction(session):
-        postgres_schema.migrate(session, address, (*postgres_schema.STEPS, step))
+        schema.migrate(session, address, (*schema.STEPS, step))
 
 
 def test_a_later_step_of_the_database_keeps_everything(server: Postgres) -> None:
-    database = kept.load(server, DUMPS[postgres_schema.SCHEMA_VERSION])
+    database = kept.load(server, DUMPS[schema.SCHEMA_VERSION])
     migrate_further(server, database, POSTGRES_STEP)
     rows = server.ask(database, "SELECT name, body, etag, generated_at, note FROM lookout.noted")
     pieces = dict(server.ask(database, "SELECT name, piece FROM lookout.pieces"))
@@ -195,7 +199,7 @@ def test_a_later_step_of_the_database_keeps_everything(server: Postgres) -> None
 
 
 def test_a_session_that_ends_in_a_step_leaves_the_database_as_it_was(server: Postgres, opened: Opened) -> None:
-    database = kept.load(server, DUMPS[postgres_schema.SCHEMA_VERSION])
+    database = kept.load(server, DUMPS[schema.SCHEMA_VERSION])
     before = columns(server, database)
     with pytest.raises(StoreError):
         migrate_further(server, database, f"{POSTGRES_STEP} SELECT pg_terminate_backend(pg_backend_pid());")

@@ -12,16 +12,16 @@ from contextlib import contextmanager, suppress
 import psycopg
 import pytest
 
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document, etag
-from lookout.store.postgres import open_writer
-from lookout.store.postgres_reader import PostgresReader
-from lookout.store.postgres_schema import SCHEMA_VERSION
+from lookout.documents.document import Document, etag
+from lookout.state.pieces import Pieces
+from lookout.store.postgres.reader import PostgresReader
+from lookout.store.postgres.schema import SCHEMA_VERSION
+from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, written_again
-from tests.opening import once_free
 from tests.postgres import Postgres, from_a_wheel, from_debian
-from tests.waiting import until
+from tests.stores import once_free
+from tests.wait import until
 
 # What takes seconds is seen on one server every day, and on the other in the campaign.
 PATIENTLY = [from_a_wheel(), from_debian(pytest.mark.long)]

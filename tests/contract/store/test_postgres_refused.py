@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from lookout.core.pieces import Pieces
-from lookout.store.postgres import open_writer
-from lookout.store.postgres_reader import PostgresReader
+from lookout.state.pieces import Pieces
+from lookout.store.postgres.reader import PostgresReader
+from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import StoreError, StoreUnreachableError
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, written_again
-from tests.opening import once_free
 from tests.postgres import Postgres, from_a_wheel
-from tests.waiting import until
+from tests.stores import once_free
+from tests.wait import until
 
 PLANTED = "xyzzy-planted"
 RIGHTS = "; docs/operations.md says which rights are needed"

@@ -12,20 +12,20 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
+from lookout.app.stores import writer_of
 from lookout.config.settings import Settings
 from lookout.config.tables import Store as StoreSettings
-from lookout.core.pieces import Pieces
-from lookout.store.postgres import PostgresWriter, open_writer
-from lookout.store.postgres_backup import read_database
-from lookout.store.postgres_reader import PostgresReader
-from lookout.store.postgres_schema import STEPS
+from lookout.state.pieces import Pieces
+from lookout.store.postgres.backup import read_database
+from lookout.store.postgres.reader import PostgresReader
+from lookout.store.postgres.schema import STEPS
+from lookout.store.postgres.writer import PostgresWriter, open_writer
 from lookout.store.protocol import Reader, StoreBusyError, StoreError, Writer
-from lookout.wiring.stores import writer_of
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, written_again
-from tests.lending import or_skipped
-from tests.opening import once_free
+from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
-from tests.waiting import until, until_async
+from tests.stores import once_free
+from tests.wait import until, until_async
 
 LOCK: Final = 0x4C6F6F6B6F7574  # the only one of version 0.1.0
 OTHER_LOCKS: Final = 0x4C6F6F6B

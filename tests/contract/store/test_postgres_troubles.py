@@ -7,16 +7,16 @@ from functools import partial
 
 import pytest
 
-from lookout.core.pieces import Pieces
-from lookout.store.postgres import open_writer
-from lookout.store.postgres_backup import read_database
-from lookout.store.postgres_reader import PostgresReader
-from lookout.store.postgres_session import Session
+from lookout.state.pieces import Pieces
+from lookout.store.postgres.backup import read_database
+from lookout.store.postgres.reader import PostgresReader
+from lookout.store.postgres.session import Session
+from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
-from tests.opening import once_free
 from tests.postgres import Postgres, from_debian
-from tests.waiting import until
+from tests.stores import once_free
+from tests.wait import until
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from lookout.core.pieces import Pieces
+from lookout.state.pieces import Pieces
 from lookout.store.backup import write_file
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite import SqliteReader, open_writer
-from lookout.store.sqlite_file import SCHEMA_VERSION, hear_signals, told
+from lookout.store.sqlite.file import SCHEMA_VERSION, hear_signals, told
+from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
-from tests.waiting import until
+from tests.wait import until
 
 REMEDY = "; put a copy of it back, or move it away to begin a new store"
 
@@ -237,10 +237,10 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 FULL = """
 import sys
 from pathlib import Path
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
+from lookout.state.pieces import Pieces
+from lookout.documents.document import Document
 from lookout.store.protocol import StoreError
-from lookout.store.sqlite import open_writer
+from lookout.store.sqlite.writer import open_writer
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = open_writer(Path(sys.argv[1]))

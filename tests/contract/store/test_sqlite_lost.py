@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
+from lookout.documents.document import Document
+from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, Reader, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite import SqliteReader, open_writer
-from lookout.store.sqlite_file import LARGEST_WAL_BYTES
+from lookout.store.sqlite.file import LARGEST_WAL_BYTES
+from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 
 WRITTEN_WHOLE = "the store was not as it was left; everything known was written into it"
 READING = """
 import sys
 from pathlib import Path
-from lookout.store.sqlite import SqliteReader
+from lookout.store.sqlite.writer import SqliteReader
 reader = SqliteReader(Path(sys.argv[1]))
 assert reader.read("live") is not None
 print("in", flush=True)
@@ -33,8 +33,8 @@ sys.stdin.read()
 WRITING = """
 import sys
 from pathlib import Path
-from lookout.core.pieces import Pieces
-from lookout.store.sqlite import open_writer
+from lookout.state.pieces import Pieces
+from lookout.store.sqlite.writer import open_writer
 writer = open_writer(Path(sys.argv[1]))
 writer.write({}, Pieces({f"{n}": b"1" * 50_000 for n in range(30)}, (), whole=True))
 print("in", flush=True)

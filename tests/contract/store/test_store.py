@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from lookout.core.pieces import Pieces
-from lookout.core.wire import Document
-from lookout.store.protocol import COMPRESSED, Reader, StoreError, Writer, with_compressed
+from lookout.documents.document import COMPRESSED, Document, with_compressed
+from lookout.state.pieces import Pieces
+from lookout.store.protocol import Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, Store
-from tests.waiting import until
+from tests.wait import until
 
 
 @pytest.fixture

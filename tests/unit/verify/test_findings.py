@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from lookout.verify.asking import AddressError, Answer, parse_address
 from lookout.verify.caches import is_hit, sign_of_a_cache
+from lookout.verify.exchange import AddressError, Answer, parse_address
 from lookout.verify.findings import failed, merged, passed, quoted, untold
-from lookout.verify.judging import judged
+from lookout.verify.verdict import judged
 from lookout.verify.visit import Endpoint, Visit, opaque_tag
 
 CLAUSES = Path(__file__).parents[3] / "clauses.txt"

@@ -5,9 +5,9 @@ import tracemalloc
 
 import pytest
 
-from lookout.verify.asking import Answer, NoAnswer, Reply, Request
+from lookout.verify.exchange import Answer, NoAnswer, Reply, Request
 from lookout.verify.findings import Verdict, untold
-from lookout.verify.judging import judged
+from lookout.verify.verdict import judged
 from lookout.verify.visit import Asked, Endpoint, Limit, Visit
 
 STOPPED = "the monitor seems to have stopped"

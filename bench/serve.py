@@ -1,0 +1,257 @@
+"""What a server answers in a second, beside nginx with the same bytes as static files, each with one worker."""
+
+import gzip
+import http.client
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from bench.figures import Figure
+from bench.plans import a_plan
+from bench.processes import a_folder, a_process, children, kept_to, memory_mb, program
+from bench.publish import QUIET, SOME_TROUBLE, a_full_fortnight
+from lookout.app.sockets import a_free_port
+from lookout.documents.document import Document, with_compressed
+from lookout.documents.reports import history_document, live_document
+from lookout.documents.routes import paths
+from lookout.state.pieces import Pieces
+from lookout.store.sqlite.writer import open_writer
+
+LIVE, HISTORY = paths("protocol")
+CONNECTIONS = 64
+RUN_S = 2
+ROUNDS = 5
+STARTS = 5
+FIRST_ANSWER_S = 1.0
+NEEDED = ("wrk", "nginx")
+NO_LIMIT = 2**53 - 1
+LIMIT = 120
+LIMIT_LEAVES = 0.9  # of what a server answers without it
+QUIET_BYTES = 1_500
+GZIP = "Accept-Encoding: gzip"  # as every browser says
+NOT_OFFERED = "gzip is not offered"
+
+NGINX = """
+worker_processes 1;
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off;
+  sendfile on;
+  gzip_static on;
+  tcp_nopush on;
+  keepalive_requests 1000000000;
+  default_type "application/json; charset=utf-8";
+  server {{
+    listen 127.0.0.1:{port};
+    root {folder}/www;
+    add_header Cache-Control "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300";
+    add_header Access-Control-Allow-Origin "*";
+    add_header Access-Control-Expose-Headers "ETag";
+  }}
+}}
+"""
+
+
+class Question(NamedTuple):
+    name: str
+    path: str
+    target: float | None
+    conditional: bool = False
+    headers: tuple[str, ...] = ()
+
+
+QUESTIONS = (
+    Question("live 200", LIVE, 0.57),
+    Question("live 200, gzip", LIVE, None, headers=(GZIP,)),
+    Question("live 304", LIVE, 0.53, conditional=True),
+    Question("history 200", HISTORY, 0.45),
+    Question("history 200, gzip", HISTORY, 0.53, headers=(GZIP,)),
+)
+
+
+def measure() -> Iterator[Figure]:
+    yield from sizes()
+    with a_folder() as folder:
+        fill_a_store(folder)
+        yield from starts(folder)
+        missing = [name for name in NEEDED if program(name) is None]
+        if missing:
+            yield Figure("requests a second", "not measured", f"apt-get install {' '.join(missing)}")
+            return
+        yield from throughput(folder)
+
+
+def fill_a_store(folder: Path, buckets: str = SOME_TROUBLE) -> None:
+    """A full fortnight of 21 rows, in the store and as files for nginx."""
+    ledger, _ = a_full_fortnight(a_plan(5), buckets)
+    live, history = live_document(ledger.report()), history_document(ledger.view())
+    writer = open_writer(folder / "lookout.db")
+    writer.write(with_compressed({"live": live, "history": history}), Pieces({}, (), whole=False))
+    writer.close()
+    for path, document in ((LIVE, live), (HISTORY, history)):
+        _static(folder, path, document)
+
+
+def _static(folder: Path, path: str, document: Document) -> None:
+    # The history's path goes below the live report's, which therefore cannot be a file of that name.
+    file = folder / "www" / (path[1:] if path == HISTORY else path[1:] + ".json")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(document.body)
+    Path(f"{file}.gz").write_bytes(gzip.compress(document.body, 6))
+
+
+def sizes() -> Iterator[Figure]:
+    """Of the history on the wire, as a browser asks for it."""
+    for name, buckets, most in (("a quiet fortnight", QUIET, QUIET_BYTES), ("one with trouble", SOME_TROUBLE, None)):
+        with a_folder() as folder:
+            fill_a_store(folder, buckets)
+            with a_server(folder, LIMIT) as (_, port):
+                answer = first_answer(port, HISTORY, GZIP)
+        is_met = answer.coding == "gzip" and most is not None and answer.body_bytes < most
+        yield Figure(
+            f"history on the wire, {name}",
+            f"{answer.body_bytes:,} bytes",
+            answer.coding or NOT_OFFERED,
+            None,
+            "" if most is None else f"gzip, under {most:,} bytes",
+            most is not None and not is_met,
+        )
+
+
+def starts(folder: Path) -> Iterator[Figure]:
+    took_s, memories = [], []
+    for _ in range(STARTS):
+        began = time.monotonic()
+        with a_server(folder, LIMIT) as (process, port):
+            first_answer(port)
+            took_s.append(time.monotonic() - began)
+            memories.append(max(memory_mb(child) for child in children(process.pid)))
+    longest = max(took_s)
+    yield Figure(
+        f"first 200 after the start, longest of {STARTS}",
+        f"{longest:.2f} s",
+        "",
+        None,
+        f"within {FIRST_ANSWER_S:.0f} s",
+        longest > FIRST_ANSWER_S,
+    )
+    yield Figure("a server's worker with a full fortnight", f"{max(memories):.0f} MB")
+
+
+def throughput(folder: Path) -> Iterator[Figure]:
+    """The promise is the default configuration's, which counts callers; here so many may ask that none is refused."""
+    with a_server(folder, NO_LIMIT) as (_, limited), a_server(folder, 0) as (_, free), an_nginx(folder) as nginx:
+        for port in (limited, free):
+            first_answer(port)
+        for question in QUESTIONS:
+            if GZIP in question.headers and first_answer(limited, question.path, GZIP).coding != "gzip":
+                target = f"at least {question.target}" if question.target else ""
+                yield Figure(question.name, NOT_OFFERED, "", None, target, bool(target))
+                continue
+            rates: dict[int, list[float]] = {nginx: [], limited: [], free: []}
+            for _ in range(ROUNDS):  # by turns, so that what else the machine does falls on each of them
+                for port, found in rates.items():
+                    path = nginx_path(question.path) if port == nginx else question.path
+                    found.append(per_second(port, path, question.conditional, *question.headers))
+            yield compared(question.name, rates[limited], rates[nginx], question.target)
+            yield compared(f"{question.name}, no rate limit", rates[free], rates[nginx])
+            yield compared(
+                f"{question.name}, with the rate limit and without",
+                rates[limited],
+                rates[free],
+                LIMIT_LEAVES,
+                "without",
+            )
+
+
+def compared(
+    name: str, ours: list[float], theirs: list[float], target: float | None = None, against: str = "nginx"
+) -> Figure:
+    """The middle one of the rounds' ratios."""
+    ratio = median(one / other for one, other in zip(ours, theirs, strict=True))
+    return Figure(
+        name,
+        f"{median(ours):,.0f}/s",
+        f"{against} {median(theirs):,.0f}/s",
+        ratio,
+        "" if target is None else f"at least {target}",
+        target is not None and ratio < target,
+    )
+
+
+@contextmanager
+def a_server(folder: Path, limit: int, admin: str = "") -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    port = a_free_port()
+    name = f"serve-{limit}.toml"
+    connections = "" if limit else "connections_per_address = 0\n"  # as behind an edge
+    (folder / name).write_text(
+        f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = {limit}\n{connections}'
+        f'[admin]\nserver = "{admin}"\n'
+    )
+    with a_process(folder, "serve", "-c", name) as process:
+        yield process, port
+
+
+@contextmanager
+def an_nginx(folder: Path, core: int | None = None) -> Iterator[int]:
+    """One worker, on one core if told."""
+    port = a_free_port()
+    folder.chmod(0o755)  # its worker is another user
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
+    command = [program("nginx") or "nginx", "-c", str(folder / "nginx.conf")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=kept_to(core)) as process:
+        try:
+            first_answer(port, nginx_path(LIVE))
+            yield port
+        finally:
+            process.terminate()
+
+
+def nginx_path(path: str) -> str:
+    return f"{path}.json" if path == LIVE else path
+
+
+class Answer(NamedTuple):
+    etag: str
+    coding: str
+    body_bytes: int
+
+
+def first_answer(port: int, path: str = LIVE, *headers: str, within_s: float = 20) -> Answer:
+    """Wait for a 200."""
+    give_up = time.monotonic() + within_s
+    while time.monotonic() < give_up:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path, headers=dict(header.split(": ", 1) for header in headers))
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.status == 200:
+                return Answer(answer.headers["ETag"], answer.headers.get("Content-Encoding", ""), len(body))
+        except OSError:
+            pass
+        finally:
+            connection.close()
+        time.sleep(0.005)
+    raise RuntimeError(f"port {port} did not answer {path} with 200")
+
+
+def per_second(port: int, path: str, conditional: bool, *headers: str) -> float:
+    sent = [*headers, f"If-None-Match: {first_answer(port, path, *headers).etag}"] if conditional else headers
+    options = [f"-H{header}" for header in sent]
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{RUN_S}s", *options, f"http://127.0.0.1:{port}{path}"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in said and not conditional:
+        raise RuntimeError(f"not every answer was a 200:\n{said}")
+    found = re.search(r"Requests/sec:\s+([\d.]+)", said)
+    if found is None:
+        raise RuntimeError(f"wrk said:\n{said}")
+    return float(found[1])

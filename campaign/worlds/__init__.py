@@ -1,7 +1,0 @@
-"""The whole of Lookout in simulated worlds, by the thousand: the real monitor, mirror and reader on virtual time, with
-everything going wrong that can, and rules that hold at every step."""
-
-from campaign.part import Part
-from campaign.worlds.hunting import run
-
-PART = Part("thousands of simulated worlds in which everything goes wrong that can, held against the contract", 10, run)

@@ -1,0 +1,41 @@
+"""The admin ports of the monitor and of the server."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal
+
+import structlog
+from prometheus_client import CollectorRegistry, disable_created_metrics
+
+from lookout.base.admin_port import AdminError, AdminPort, AskReadiness, Reload
+from lookout.base.unix_socket import resolve
+from lookout.config.tables import Admin
+
+# They would be a second series for each counter, and nobody asks for them.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+log = structlog.get_logger("admin")
+
+
+@contextmanager
+def admin_port(
+    key: Literal["monitor", "server"],
+    settings: Admin,
+    folder: Path,
+    registry: CollectorRegistry,
+    readiness: AskReadiness,
+    reload: Reload | None = None,
+) -> Iterator[None]:
+    """Answer on the address of this key meanwhile, unless it is "" for none. A path is relative to ``folder``."""
+    address = resolve(settings.monitor if key == "monitor" else settings.server, folder)
+    if address == "":
+        yield
+        return
+    with ExitStack() as opened:
+        try:
+            port = opened.enter_context(AdminPort(address, registry, readiness, reload, settings.hosts))
+        except AdminError as error:
+            raise AdminError(f"admin.{key}: {error}") from error
+        log.info("admin port", address=port.address)
+        yield

@@ -1,0 +1,63 @@
+"""Where log lines go, and how they look."""
+
+import logging
+import os
+import re
+from contextlib import suppress
+from typing import Any, Final
+
+import structlog
+from structlog.dev import ConsoleRenderer, plain_traceback
+from structlog.processors import ExceptionRenderer, JSONRenderer
+from structlog.tracebacks import ExceptionDictTransformer
+
+from lookout.config.tables import Log
+
+_STANDARD_ERROR: Final = 2
+_CUT_OFF: Final = re.compile(r"Killing worker-\d+ after it refused to gracefully stop")
+
+# For libraries that tell their troubles to the standard library's logging.
+LIBRARIES: Final[dict[str, Any]] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"lookout": {"class": "lookout.app.log.Forwarding"}},
+    "loggers": {"_granian": {"handlers": ["lookout"], "propagate": False}},
+    "root": {"handlers": ["lookout"], "level": "WARNING"},
+}
+
+
+def configure_log(settings: Log) -> None:
+    """Lines on standard error: for people on a terminal, as JSON elsewhere, unless told otherwise."""
+    for_people = settings.format == "console" or (settings.format == "auto" and os.isatty(_STANDARD_ERROR))
+    level = logging.getLevelNamesMapping()[settings.level.upper()]
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            # A traceback's local variables may hold secrets.
+            *([] if for_people else [ExceptionRenderer(ExceptionDictTransformer(show_locals=False))]),
+            ConsoleRenderer(exception_formatter=plain_traceback) if for_people else JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=lambda *_: _Lines(),
+    )
+
+
+class _Lines:
+    """Lines on standard error. One that cannot be written is lost: a full disk or a closed pipe ends no monitor."""
+
+    def msg(self, line: str) -> None:
+        with suppress(OSError):  # and nothing is left in a buffer to fail again at the end
+            os.write(_STANDARD_ERROR, f"{line}\n".encode(errors="replace"))
+
+    debug = info = warning = error = critical = exception = msg
+
+
+class Forwarding(logging.Handler):
+    """A library's lines, among ours and in their form."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if _CUT_OFF.match(record.getMessage()):  # a reader's doing, in words that sound like a fault
+            structlog.get_logger("server").info("requests that were not finished were cut off")
+            return
+        structlog.get_logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info)

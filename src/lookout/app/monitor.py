@@ -1,0 +1,94 @@
+"""Builds a monitor out of settings."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from random import SystemRandom
+from typing import Final
+
+import structlog
+
+from lookout.app.admin import admin_port
+from lookout.app.process import allow_many_connections
+from lookout.app.record import Record
+from lookout.app.reloader import Reloader
+from lookout.app.stores import writer_of
+from lookout.base.admin_port import process_registry
+from lookout.base.clock import SystemClock
+from lookout.base.threads import DaemonThread
+from lookout.config.settings import Settings
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import Apply, run_monitor
+from lookout.store.protocol import LostStoreError, Writer
+
+_CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
+
+log = structlog.get_logger("monitor")
+
+
+async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
+    """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
+    relative to ``folder``. With a reloader, whose settings these are, it goes by the settings in force. StoreError if
+    the store cannot be used at the start, AdminError if the admin port cannot, RecordTakenError if another process
+    records to the same file."""
+    allow_many_connections()
+    reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
+    has_stood_by = False
+    try:
+        while True:
+            writer, has_stood_by = await writer_of(settings, folder, has_stood_by=has_stood_by)
+            now = settings if reloader is None else reloader.settings
+            try:
+                await monitor_into(writer, now, folder, reloader, has_stood_by=has_stood_by)
+            except LostStoreError as lost:
+                has_stood_by = True
+                log.warning("another monitor may have taken over; standing by", why=str(lost))
+    finally:
+        if reloading is not None:
+            reloading.cancel()
+            await asyncio.gather(reloading, return_exceptions=True)
+
+
+async def monitor_into(
+    writer: Writer, settings: Settings, folder: Path, reloader: Reloader | None = None, *, has_stood_by: bool = False
+) -> None:
+    """Run the monitor on a store that is open, and close it."""
+    clock = SystemClock()
+    registry = process_registry()
+    instruments = Instruments(registry, clock)
+    record = Record(folder)
+
+    @contextmanager
+    def told(apply: Apply, reloader: Reloader) -> Iterator[None]:
+        def take(new: Settings) -> None:
+            with record.change(new.monitor) as recorder:
+                apply(new, recorder)
+
+        with reloader.telling(take, settings, instruments, lambda new: record.prepare(new.monitor)):
+            yield
+
+    offer = nullcontext if reloader is None else partial(told, reloader=reloader)
+    reload = None if reloader is None else reloader.answer
+    try:
+        # Not before the store is ours: the monitor that writes to it until then may be on the same address.
+        with admin_port("monitor", settings.admin, folder, registry, instruments.readiness, reload):
+            if not has_stood_by:
+                await record.prepare(settings.monitor)
+            with record.change(settings.monitor) as recorder:
+                await run_monitor(settings, writer, clock, SystemRandom(), recorder, instruments, offer)
+    finally:
+        try:
+            record.close()  # before the store: who takes that over records to the same file, it may be
+        finally:
+            await _close(writer)
+
+
+async def _close(writer: Writer) -> None:
+    """A write that hangs would make this hang too: the system closes what is left open when the process ends."""
+    with DaemonThread("close") as thread:
+        try:
+            await asyncio.wait_for(thread.call(writer.close), _CLOSE_S)
+        except TimeoutError:
+            log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)

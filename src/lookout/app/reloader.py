@@ -1,0 +1,260 @@
+"""Reads the configuration file again while the monitor runs, and applies what can be applied."""
+
+import asyncio
+import concurrent.futures
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+import structlog
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from lookout.app.log import configure_log
+from lookout.app.record import RecordTakenError
+from lookout.base.admin_port import Reply
+from lookout.base.clock import Clock
+from lookout.base.threads import DaemonThread
+from lookout.config.file import ConfigError, read_sending_config
+from lookout.config.settings import ServerSettings, Settings
+from lookout.config.tables import Chain
+from lookout.core.model import Check
+from lookout.monitor.metrics import Instruments
+
+READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
+ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
+_WATCHED: Final = ("chains", "ppoi", "indexer", "hosted-indexer", "messaging", "broadcasters")
+# Any other table, also one that is yet to come, needs a restart.
+_APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "alerts", "ping"))
+_NOT_THE_MONITORS: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
+_NOBODYS: Final = frozenset(("edge",))
+
+log = structlog.get_logger("reload")
+
+
+class Reloaded(Struct, frozen=True, rename="camel"):
+    """What came of reading a configuration file again; it never has a value out of it, which may be a secret."""
+
+    config: str
+    outcome: Literal["applied", "refused"]
+    problems: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    needs_restart: tuple[str, ...] = ()
+
+
+class Reloader:
+    """The settings in force, and the file that they come from."""
+
+    def __init__(self, path: Path, settings: Settings, clock: Clock) -> None:
+        self.settings = settings
+        self.loaded_at = clock.now()
+        self._path = path
+        self._clock = clock
+        self._served: Settings | None = None  # what the server was started with, if there is one
+        self._asked = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
+        self._take: Callable[[Settings], None] | None = None  # None while there is no monitor to be told
+        self._prepare: Callable[[Settings], Awaitable[None]] | None = None
+        self._instruments: Instruments | None = None
+
+    def for_server(self) -> ServerSettings:
+        """For a server that is started now, and keeps them as long as it lives."""
+        self._served = self.settings
+        return self.settings.for_server()
+
+    def ask(self) -> None:
+        """Ask for a reload, on the event loop, without waiting for it."""
+        self._asked.set()
+
+    def answer(self, meant: str | None = None) -> Reply:
+        """Reload, and tell what came of it, unless another file is meant, percent-encoded. For a thread beside the
+        event loop."""
+        if meant is not None and not _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self._path):
+            another = f"the monitor has another configuration, {self._path}; nothing was read again"
+            return _reply(HTTPStatus.CONFLICT, {"error": another})
+        if self._loop is None:
+            return _reply(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "the monitor is not ready to reload"})
+        reload = asyncio.run_coroutine_threadsafe(self.reload(), self._loop)
+        try:
+            reloaded = reload.result(ANSWER_WITHIN_S)
+        except (concurrent.futures.CancelledError, TimeoutError):
+            reload.cancel()
+            return _reply(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "the monitor did not reload in time, or is ending"})
+        applied = reloaded.outcome == "applied"
+        return _reply(HTTPStatus.OK if applied else HTTPStatus.UNPROCESSABLE_ENTITY, reloaded)
+
+    async def run(self) -> None:
+        """Reload whenever asked, until cancelled."""
+        self._loop = asyncio.get_running_loop()
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            try:
+                await self.reload()
+            except Exception:
+                log.exception("a reload died of a bug")
+
+    @contextmanager
+    def telling(
+        self,
+        take: Callable[[Settings], None],
+        began_with: Settings,
+        instruments: Instruments,
+        prepare: Callable[[Settings], Awaitable[None]] | None = None,
+    ) -> Iterator[None]:
+        """Tell a monitor of new settings meanwhile. It began with these, which may not be in force any more. It may
+        ``prepare`` for new ones first, and refuse them by RecordTakenError."""
+        if self.settings is not began_with:
+            take(self.settings)
+        instruments.config_loaded(self.loaded_at)
+        self._take, self._instruments, self._prepare = take, instruments, prepare
+        try:
+            yield
+        finally:
+            self._take = self._instruments = self._prepare = None
+
+    async def reload(self) -> Reloaded:
+        """Read the file, and apply it if nothing is wrong with it."""
+        async with self._one_at_a_time:
+            try:
+                new = await self._read()
+                self._check_buckets(new)
+                self._check_that_something_is_watched(new)
+                await self._let_prepare(new)
+            except ConfigError as error:
+                reloaded = Reloaded(str(self._path), "refused", tuple(error.problems))
+                for problem in reloaded.problems:
+                    log.error("not reloaded; everything is as it was", problem=problem)
+            else:
+                reloaded = self._apply(new)
+            if self._instruments is not None:
+                self._instruments.reloaded(reloaded.outcome)
+            return reloaded
+
+    async def _read(self) -> Settings:
+        read: list[Settings] = []
+        with DaemonThread("read the configuration") as thread:
+            try:
+                async with asyncio.timeout(READ_WITHIN_S):
+                    await thread.call(lambda: read.append(read_sending_config(self._path)))
+            except TimeoutError:
+                raise ConfigError(self._path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
+        return read[0]
+
+    def _check_buckets(self, new: Settings) -> None:
+        was, wanted = self.settings.history.bucket_s, new.history.bucket_s
+        if was != wanted:
+            what = f"the stored history has buckets of {was} s; set it back, or begin another store with {wanted}"
+            raise ConfigError(self._path, [f"history.bucket_s: {what}"])
+
+    def _check_that_something_is_watched(self, new: Settings) -> None:
+        """A file that a full disk left empty is valid, and would empty the report."""
+        if self.settings.sources_by_check() and not new.sources_by_check():
+            raise ConfigError(self._path, ["names nothing to watch; restart the monitor if that is meant"])
+
+    async def _let_prepare(self, new: Settings) -> None:
+        try:
+            if self._prepare is not None:
+                await self._prepare(new)
+        except RecordTakenError as taken:
+            raise ConfigError(self._path, [str(taken)]) from None
+
+    def _apply(self, new: Settings) -> Reloaded:
+        old = self.settings
+        in_force = replace(
+            new, **{each.name: getattr(old, each.name) for each in fields(Settings) if each.encode_name not in _APPLIED}
+        )
+        if self._take is not None:
+            self._take(in_force)
+        self.settings, self.loaded_at = in_force, self._clock.now()
+        if self._instruments is not None:
+            self._instruments.config_loaded(self.loaded_at)
+        if in_force.log != old.log:
+            configure_log(in_force.log)
+        reloaded = compared(str(self._path), old, new, self._served)
+        log.info("reloaded", added=reloaded.added, removed=reloaded.removed, changed=reloaded.changed)
+        for key in reloaded.needs_restart:
+            log.warning("not applied: needs a restart", key=key)
+        log_warnings(in_force)
+        return reloaded
+
+
+def log_warnings(settings: Settings) -> None:
+    for doubt in settings.warnings():
+        log.warning("the configuration is allowed, but may not be what is wanted", doubt=str(doubt))
+
+
+def _is_one_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):  # ValueError: a NUL, which no path has
+        return one == other
+
+
+def compared(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
+    """What a reload changes, and what only a restart would. ``served`` is what a server beside the monitor has."""
+    others = _NOT_THE_MONITORS if served is None else _NOBODYS
+    keys = [key for key in _changed_keys(old, new) if not others & {key, key.partition(".")[0]}]
+    server_log = new.log if served is None else served.log
+    checks, checks_before = new.sources_by_check(), old.sources_by_check()
+    rpc, rpc_before = ({chain.id: chain for chain in settings.chains} for settings in (new, old))
+    both = [check for check in checks if check in checks_before]
+    sources = (_source(check) for check in both if checks[check] != checks_before[check])
+    return Reloaded(
+        config,
+        "applied",
+        added=(*_named(checks.keys() - checks_before.keys()), *_chains(rpc.keys() - rpc_before.keys())),
+        removed=(*_named(checks_before.keys() - checks.keys()), *_chains(rpc_before.keys() - rpc.keys())),
+        changed=(
+            *dict.fromkeys(sources),
+            *(what for each in rpc if each in rpc_before for what in _differences(rpc_before[each], rpc[each])),
+            *(key for key in keys if key.partition(".")[0] in _APPLIED),
+        ),
+        needs_restart=(
+            *(key for key in keys if key.partition(".")[0] not in _APPLIED),
+            *(f"{key} of the server" for key in _changed_keys(server_log, new.log, "log.")),
+        ),
+    )
+
+
+def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
+    """The keys that differ, but for those of what is watched."""
+    for each in fields(old):
+        was, now = getattr(old, each.name), getattr(new, each.name)
+        if was == now or (not prefix and each.encode_name in _WATCHED):
+            continue
+        if isinstance(was, Struct) and isinstance(now, Struct):
+            yield from _changed_keys(was, now, f"{prefix}{each.encode_name}.")
+        else:
+            yield f"{prefix}{each.encode_name}"
+
+
+def _named(checks: set[Check]) -> list[str]:
+    return [check.name for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
+
+
+def _source(check: Check) -> str:
+    """One source answers for all chains of these two."""
+    return check.service if check.service in ("ppoi", "broadcasters") else check.name
+
+
+def _chains(chain_ids: set[int]) -> list[str]:
+    return [f"chain {chain_id}" for chain_id in sorted(chain_ids)]
+
+
+def _differences(old: Chain, new: Chain) -> list[str]:
+    return [
+        f"{key} of chain {new.id}" for key in ("name", "block_time_s", "rpc") if getattr(old, key) != getattr(new, key)
+    ]
+
+
+def _reply(http_code: HTTPStatus, document: Any) -> Reply:
+    return Reply(http_code, "application/json", msgspec.json.encode(document))

@@ -1,0 +1,47 @@
+"""What a server's process runs; its first argument is the folder of the configuration."""
+
+import os
+import signal
+import sys
+from collections.abc import Container
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from lookout.app.log import configure_log
+from lookout.app.process import WRONG_USE, end_with_parent, stopping_signals
+from lookout.app.server import serve
+from lookout.app.sockets import ListenError
+from lookout.base.admin_port import AdminError
+from lookout.config.settings import ServerSettings
+from lookout.store.protocol import StoreError
+
+
+def serve_beside_monitor() -> NoReturn:
+    """Serve as a child of ``lookout run``. The settings are a line of the standard input; it ends when that does, or by
+    SIGTERM."""
+    settings = _decode(sys.stdin.buffer.readline())
+    end_with_parent()
+    _serve(settings, (signal.SIGTERM,))
+
+
+def serve_alone() -> NoReturn:
+    """Serve as ``lookout serve``. The second argument is the open file with the settings."""
+    with os.fdopen(int(sys.argv[2]), "rb") as file:
+        settings = _decode(file.read())
+    _serve(settings, stopping_signals())
+
+
+def _decode(settings: bytes) -> ServerSettings:
+    return msgspec.json.decode(settings, type=ServerSettings)
+
+
+def _serve(settings: ServerSettings, stopping: Container[signal.Signals]) -> NoReturn:
+    configure_log(settings.log)
+    try:
+        serve(settings, Path(sys.argv[1]), stopping)
+    except (AdminError, ListenError, StoreError) as error:
+        sys.stderr.write(f"lookout: {error}\n")
+        raise SystemExit(WRONG_USE) from None
+    raise SystemExit(0)

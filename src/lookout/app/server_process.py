@@ -1,0 +1,66 @@
+"""A server's process: it has the settings of a server and a small environment, and nothing else of who started it.
+
+It is always a new program. One that has read a whole configuration keeps secrets in its memory and its environment, and
+can remove neither for certain.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NoReturn
+
+import msgspec
+
+from lookout.config.settings import ServerSettings
+from lookout.server.shared_memory import nameless_file
+
+# A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it
+# before it reads anything, and so do those that it starts.
+BESIDE_MONITOR: Final = """\
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+from lookout.app.server_main import serve_beside_monitor
+serve_beside_monitor()
+"""
+_ALONE: Final = """\
+try:
+    from lookout.app.server_main import serve_alone
+    serve_alone()
+except KeyboardInterrupt:
+    raise SystemExit(130) from None
+"""
+# Where programs, libraries and files are, the language, the time zone, and what Python and libraries are set up by.
+_KEPT: Final = re.compile(
+    r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|NO_COLOR|FORCE_COLOR"
+    r"|PYTHON[A-Z0-9]+|LD_[A-Z_]+|MALLOC_[A-Z_]+|SSL_CERT_(FILE|DIR)|FAKETIME\w*"
+)
+_KEPT_FOR_POSTGRES: Final = re.compile(r"PG[A-Z]+|PGCONNECT_TIMEOUT|KRB5[A-Z_]+")
+_WRITERS_PASSWORD: Final = "PGPASSWORD"  # noqa: S105  its name
+
+
+def command_line(program: str, *arguments: str) -> tuple[str, ...]:
+    """Started with -P, it imports nothing from where it happens to be."""
+    return (sys.executable, "-P", "-c", program, *arguments)
+
+
+def small_environment(settings: ServerSettings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a server needs of an environment in which a monitor's secrets may be."""
+    kept = {name: value for name, value in environment.items() if _KEPT.fullmatch(name)}
+    if not settings.store_url.startswith("sqlite:"):
+        kept |= {name: value for name, value in environment.items() if _KEPT_FOR_POSTGRES.fullmatch(name)}
+    if not settings.reads_as_writer:  # its password, if it has one, is in its own address
+        kept.pop(_WRITERS_PASSWORD, None)
+    return kept
+
+
+def become_server(settings: ServerSettings, folder: Path) -> NoReturn:
+    """Replace this process by a server, which keeps its id."""
+    file = nameless_file()
+    with os.fdopen(file, "wb", closefd=False) as written:
+        written.write(msgspec.json.encode(settings))
+    os.lseek(file, 0, os.SEEK_SET)
+    os.set_inheritable(file, True)
+    program = command_line(_ALONE, str(folder), str(file))
+    os.execve(program[0], program, small_environment(settings))  # noqa: S606  our own program

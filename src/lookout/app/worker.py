@@ -1,0 +1,71 @@
+"""Builds what answers requests in one process."""
+
+import signal
+from asyncio import AbstractEventLoop
+from pathlib import Path
+
+from lookout.app.log import configure_log
+from lookout.app.process import end_with_parent
+from lookout.app.stores import reader_of
+from lookout.base.clock import SystemClock
+from lookout.config.settings import ServerSettings
+from lookout.documents.routes import paths
+from lookout.public.feeds.files import make
+from lookout.public.feeds.picture import Names
+from lookout.public.page import html
+from lookout.server.callers import Callers
+from lookout.server.counts import Counts, OwnCounts
+from lookout.server.follower import Follower
+from lookout.server.front import Front
+from lookout.server.guard import Allowed, Guard
+from lookout.server.limiter import Limiter
+from lookout.server.mirror import Mirror
+from lookout.server.own_routes import assets, site, status_page
+from lookout.server.replies import passing
+from lookout.server.rsgi import RsgiApplication
+
+
+def worker(
+    settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: Counts, allowed: Allowed
+) -> RsgiApplication:
+    """The application of one worker, built in its process."""
+    configure_log(settings.log)
+    end_with_parent()
+    own = counts.own()
+    front = front_of(settings, folder, limiter, own)
+    guard = Guard(allowed, Callers(settings.server.trusted_proxies), own, SystemClock())
+    return _Worker(front, Follower(front), guard)
+
+
+class _Worker(RsgiApplication):
+    def __init__(self, front: Front, follower: Follower, guard: Guard) -> None:
+        super().__init__(front, follower)
+        self._guard = guard
+
+    def __rsgi_init__(self, loop: AbstractEventLoop) -> None:
+        # What a terminal says reaches all its processes; the parent alone decides about its workers.
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        super().__rsgi_init__(loop)
+        self._guard.start()
+
+    def __rsgi_del__(self, loop: AbstractEventLoop) -> None:
+        self._guard.stop()
+        super().__rsgi_del__(loop)
+
+
+def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
+    clock = SystemClock()
+    live_path, history_path = paths(settings.protocol)
+    names = Names(settings.protocol, settings.chains)
+    mirror = Mirror(
+        reader_of(settings.store_url, folder, settings.store_key),
+        clock,
+        settings.protocol,
+        round(settings.server.history_unreadable_s * 1000),
+        site(settings.protocol) | assets(html.assets()),
+        lambda live: status_page(html.render(live, live_path, history_path, names.chains)),
+        lambda *seen: passing(make(names, *seen)),
+    )
+    return Front(mirror, Callers(settings.server.trusted_proxies), limiter, counts, clock)

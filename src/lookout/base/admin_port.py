@@ -1,0 +1,321 @@
+"""A small private HTTP server for those who run Lookout: ``/metrics``, ``/healthz`` and ``/readyz``; the monitor's has
+``/reload`` too.
+
+What is measured, what ready means and what a reload does come from outside: the monitor and the server each bring
+their own.
+"""
+
+import re
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
+from socketserver import TCPServer
+from threading import BoundedSemaphore, Thread
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import parse_qs
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+
+from lookout.base.host_port import host_and_port, written
+from lookout.base.unix_socket import bind, is_unix, path_of
+
+_JSON: Final = "application/json"
+_METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+_MOST_CONNECTIONS: Final = 16  # at a time; those beyond are closed at once
+_PATIENCE_S: Final = 5.0  # for a request to come in, and for its answer to be taken, each as a whole
+_LOOK_EVERY_S: Final = 0.2  # whether the server is to end
+RELOAD_HEADER: Final = "Lookout-Reload"
+CONFIG_HEADER: Final = "Lookout-Config"  # the file that the caller means, percent-encoded
+_SECONDS: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+
+log = structlog.get_logger("admin")
+
+
+class AdminError(Exception):
+    """The address cannot be listened on; the text says which and why, in one sentence."""
+
+
+class Readiness(NamedTuple):
+    """Whether the process does its work; ``age_s`` is how old the last of that is, None before there was any."""
+
+    ready: bool
+    reason: str
+    age_s: float | None
+
+
+# Given the age in seconds beyond which work is too old, or None for any age.
+AskReadiness = Callable[[float | None], Readiness]
+
+
+class Reply(NamedTuple):
+    http_code: int
+    content_type: str
+    body: bytes
+
+
+Answer = Callable[[str, str], Reply]  # to a path and a query
+# Reads the configuration again, if it is the one that is named, or none is; called from a thread of its own.
+Reload = Callable[[str | None], Reply]
+
+
+def process_registry() -> CollectorRegistry:
+    """A registry that already measures the process itself: memory, CPU, files, garbage collection."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+def reply_to(path: str, query: str, registry: CollectorRegistry, readiness: AskReadiness) -> Reply:
+    match path:
+        case "/metrics":
+            return Reply(HTTPStatus.OK, _METRICS, generate_latest(registry))
+        case "/healthz":
+            return _json(HTTPStatus.OK, {"status": "ok"})
+        case "/readyz":
+            return _readyz(query, readiness)
+        case _:
+            return _error(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
+
+
+def _readyz(query: str, readiness: AskReadiness) -> Reply:
+    try:
+        max_age_s = _max_age_s(query)
+    except ValueError as error:
+        return _error(HTTPStatus.BAD_REQUEST, str(error))
+    ready, reason, age_s = readiness(max_age_s)
+    return _json(
+        HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE,
+        {"ready": ready, "reason": reason, "ageSeconds": age_s},
+    )
+
+
+def _max_age_s(query: str) -> float | None:
+    match parse_qs(query, keep_blank_values=True).get("maxAge", []):
+        case []:
+            return None
+        case [text] if _SECONDS.fullmatch(text) and float(text) > 0:
+            return float(text)
+        case _:
+            raise ValueError("maxAge: has to be one positive number of seconds")
+
+
+def _error(http_code: HTTPStatus, what: str) -> Reply:
+    return _json(http_code, {"error": what})
+
+
+def _json(http_code: HTTPStatus, document: dict[str, Any]) -> Reply:
+    return Reply(http_code, _JSON, msgspec.json.encode(document))
+
+
+class AdminPort:
+    """The server, on ``HOST:PORT`` or ``unix:PATH`` for as long as it is entered; port 0 is one that is free. ``hosts``
+    are the names that it may be asked by, besides its own."""
+
+    def __init__(
+        self,
+        address: str,
+        registry: CollectorRegistry,
+        readiness: AskReadiness,
+        reload: Reload | None = None,
+        hosts: Iterable[str] = (),
+    ) -> None:
+        self._wanted = address
+        self._reload = reload
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._answer: Answer = lambda path, query: reply_to(path, query, registry, readiness)
+        self._server: _Server | None = None
+        self._thread: Thread | None = None
+
+    @property
+    def address(self) -> str:
+        """Where it listens, with the port that it was given."""
+        if self._server is None or is_unix(self._wanted):
+            return self._wanted
+        host, port = self._server.server_address[:2]
+        return written(str(host), port)
+
+    def __enter__(self) -> Self:
+        """AdminError if the address cannot be listened on."""
+        try:
+            self._server = _Server(self._wanted, self._answer, self._reload, self._hosts)
+        except socket.gaierror:
+            raise AdminError(f"{self._wanted}: there is no such host") from None
+        except OSError as error:
+            raise AdminError(f"{self._wanted}: {error.strerror or error}") from error
+        self._thread = Thread(target=self._server.serve_forever, args=(_LOOK_EVERY_S,), name="admin", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._server is not None and self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
+            if is_unix(self._wanted):  # while it listens: the next one's file is never taken for ours
+                Path(path_of(self._wanted)).unlink(missing_ok=True)
+            self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """A thread for each of a few connections: what it takes of the process is bounded (M17)."""
+
+    def __init__(self, address: str, answer: Answer, reload: Reload | None, hosts: frozenset[str]) -> None:
+        self.answer = answer
+        self.reload = reload
+        self._free = BoundedSemaphore(_MOST_CONNECTIONS)
+        self._close_at: dict[socket.socket, float] = {}
+        if is_unix(address):
+            self.hosts: frozenset[str] | None = None  # no page in a browser gets there
+            self.address_family = socket.AF_UNIX
+            bound: Any = path_of(address)
+        else:
+            host, port = host_and_port(address)
+            self.hosts = hosts | {host.lower(), socket.gethostname().lower()}
+            (self.address_family, _, _, _, resolved), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            bound = resolved[:2]
+        super().__init__(bound, _Handler)
+
+    def server_bind(self) -> None:
+        """Without the base's question to the name server, which may take long."""
+        if self.address_family == socket.AF_UNIX:
+            bind(self.socket, str(self.server_address))
+        else:
+            TCPServer.server_bind(self)
+
+    def get_request(self) -> tuple[Any, Any]:
+        try:
+            return super().get_request()
+        except (OSError, MemoryError) as error:
+            # No descriptor left, it may be: asking again at once would take all of a processor. Any other error than an
+            # OSError would end the admin port.
+            time.sleep(_LOOK_EVERY_S)
+            raise OSError from error
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        self.hurry(request)
+        try:
+            super().process_request(request, client_address)
+        except (RuntimeError, MemoryError):  # the system gives no thread
+            self._forget(request)
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._forget(request)
+
+    def _forget(self, request: socket.socket) -> None:
+        self.take_time(request)
+        self._free.release()
+
+    def hurry(self, request: socket.socket) -> None:
+        """The other side has so long from now on, however busy it looks."""
+        self._close_at[request] = time.monotonic() + _PATIENCE_S
+
+    def take_time(self, request: socket.socket) -> None:
+        """It is for us now to answer."""
+        self._close_at.pop(request, None)
+
+    def service_actions(self) -> None:
+        """Close what is too slow; called several times a second."""
+        now = time.monotonic()
+        for request, close_at in tuple(self._close_at.items()):
+            if now >= close_at:
+                with suppress(OSError):  # it ended just now
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, _request: Any, _client_address: Any) -> None:
+        """A caller who went away is nobody's concern; anything else is a bug."""
+        if not isinstance(sys.exception(), OSError):
+            log.exception("an answer died of a bug")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _PATIENCE_S
+    server: _Server
+
+    def parse_request(self) -> bool:
+        """Whether it is one to be answered."""
+        if not super().parse_request():
+            return False
+        self.server.take_time(self.connection)
+        hosts = self.server.hosts
+        if hosts is None or all(_may_be_asked_by(host, hosts) for host in self.headers.get_all("Host", ())):
+            return True
+        # Whose name leads here need not be whose port it is: a page's own name could be pointed at it.
+        self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "not asked by a name of its own; admin.hosts can add names")
+        return False
+
+    def do_GET(self) -> None:
+        self._send(self._reply())
+
+    def do_HEAD(self) -> None:
+        self._send(self._reply(), with_body=False)
+
+    def do_POST(self) -> None:
+        reload = self.server.reload
+        if reload is None or self.path != "/reload":
+            self.send_error(HTTPStatus.NOT_IMPLEMENTED)
+        elif self.headers.get(RELOAD_HEADER) != "1" or "Origin" in self.headers:
+            # A page in a browser on this machine could send it, but not with this header, nor without that one.
+            self._send(_error(HTTPStatus.FORBIDDEN, f"needs the header {RELOAD_HEADER}: 1, and is not for browsers"))
+        else:
+            self._send(reload(self.headers.get(CONFIG_HEADER)))
+
+    def _reply(self) -> Reply:
+        path, _, query = self.path.partition("?")
+        return self.server.answer(path, query)
+
+    def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:
+        """A request that the library refuses. It calls every other method not implemented."""
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            self._send(_error(HTTPStatus.METHOD_NOT_ALLOWED, "there are GET and HEAD"), allow="GET, HEAD")
+        else:
+            self._send(_error(HTTPStatus(code), message or HTTPStatus(code).phrase))
+
+    def _send(self, reply: Reply, *, with_body: bool = True, allow: str | None = None) -> None:
+        self.server.hurry(self.connection)
+        self.send_response_only(reply.http_code)
+        self.send_header("Content-Type", reply.content_type)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.send_header("Cache-Control", "no-store")
+        if allow is not None:
+            self.send_header("Allow", allow)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if with_body:
+            self.wfile.write(reply.body)
+
+    def log_message(self, *_: Any) -> None:
+        """Who asked is not told."""
+
+
+def _may_be_asked_by(host: str, hosts: frozenset[str]) -> bool:
+    """Whether nobody else can have pointed this at us: an address, a name that is ours, or one without a dot, which is
+    of the machine or its own network."""
+    name = re.sub(r":[0-9]*$", "", host.strip()).lower()
+    return name in hosts or "." not in name.rstrip(".") or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

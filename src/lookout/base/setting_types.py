@@ -1,0 +1,113 @@
+"""The kinds of values that a configuration holds, each with the rule that it has to keep."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from ipaddress import ip_network
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from msgspec import Meta, Struct
+from yarl import URL
+
+from lookout.base.problem import Problem
+from lookout.base.unix_socket import is_unix, path_of
+
+_YEAR_S: Final = 31_536_000
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
+_CHAIN_ID: Final = re.compile(r"[1-9][0-9]{0,15}")
+_HOST_PORT: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w-]+(?:\.[\w-]+)*\.?):([0-9]{1,5})", re.ASCII)
+
+Value = TypeVar("Value")
+
+
+class Table(Struct, frozen=True):
+    """A table of the configuration, which checks itself."""
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        """What several of its keys together can get wrong. Each is a generator of its own: a key that could not be read
+        ends only the checks that look at it."""
+        return ()
+
+
+class Rule(NamedTuple):
+    """Goes into ``Annotated``: what a value of the right type can still get wrong."""
+
+    problems: Callable[[Any], Iterable[Problem]]
+
+
+def must(holds: Callable[[Any], bool], text: str) -> Rule:
+    return Rule(lambda value: () if holds(value) else (Problem("", text),))
+
+
+def is_http(url: str) -> bool:
+    try:
+        URL(url)  # as it will be sent
+        parts = urlsplit(url)
+        return (
+            parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", url)
+        )
+    except ValueError:
+        return False
+
+
+def is_host_port(address: str) -> bool:
+    match = _HOST_PORT.fullmatch(address)
+    return match is not None and int(match[2]) <= 65_535
+
+
+def chain_ids(by_chain: Mapping[str, object]) -> list[int]:
+    """The chains' numbers, which are text where they are keys."""
+    return [int(key) for key in by_chain if _CHAIN_ID.fullmatch(key)]
+
+
+def _admin_address(address: str) -> Iterator[Problem]:
+    if is_unix(address):
+        if path_of(address) in ("", ".", ".."):
+            yield Problem("", "names no file after unix:")
+    elif address and not is_host_port(address):
+        yield Problem("", 'has to be HOST:PORT, unix:PATH or "" for none')
+
+
+def _not_chain_ids(by_chain: Mapping[str, object]) -> Iterator[Problem]:
+    for key in by_chain:
+        if not _CHAIN_ID.fullmatch(key):
+            yield Problem("", f"{'an address' if '://' in key else repr(key)} is not a chain's id")
+
+
+def _is_header(name: str, text: str) -> bool:
+    """Judged as it is sent: without the newline that a value from the environment often ends in."""
+    return _HEADER_NAME.fullmatch(name) is not None and _HEADER_VALUE.fullmatch(text.strip()) is not None
+
+
+def _is_network(text: str) -> bool:
+    """An address with a zone is refused: a zone may hold any character, also a quotation mark."""
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return "%" not in text
+
+
+_HTTP: Final = "has to be an http:// or https:// address with a host"
+
+Duration = Annotated[float, Meta(ge=0.001, le=_YEAR_S)]
+DurationOrZero = Annotated[float, Meta(ge=0, le=_YEAR_S)]
+Positive = Annotated[int, Meta(ge=1, le=2**53 - 1)]
+Natural = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Text = Annotated[str, Meta(min_length=1)]
+Url = Annotated[str, Meta(min_length=1), must(is_http, _HTTP)]
+UrlOrNone = Annotated[str, must(lambda url: not url or is_http(url), _HTTP)]
+Headers = Annotated[
+    dict[str, str],
+    must(
+        lambda headers: all(map(_is_header, headers, headers.values())),
+        "has a name or a value that HTTP does not allow",
+    ),
+]
+HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
+AdminAddress = Annotated[str, Rule(_admin_address)]
+Networks = Annotated[
+    tuple[str, ...], must(lambda all_: all(map(_is_network, all_)), "has to hold addresses and CIDR networks")
+]
+KeyedByChain: Final = Rule(_not_chain_ids)

@@ -1,0 +1,32 @@
+"""What the commands that monitor have in common: they go on until stopped, and reload when asked."""
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from lookout.app.log import configure_log
+from lookout.app.process import hide_memory, hold_reloads_back, run_until_stopped
+from lookout.app.record import RecordTakenError
+from lookout.app.reloader import Reloader, log_warnings
+from lookout.app.sockets import ListenError
+from lookout.base.admin_port import AdminError
+from lookout.base.clock import SystemClock
+from lookout.cli.arguments import fail, settings_of
+from lookout.config.file import read_sending_config
+from lookout.config.settings import Settings
+from lookout.state.pieces import StateError
+from lookout.store.protocol import StoreError
+
+
+def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]) -> None:
+    """Run the work on these settings, in their folder, until stopped; or the end of the command, with what is wrong."""
+    hold_reloads_back()
+    hide_memory()
+    settings = settings_of(config, read_sending_config)
+    configure_log(settings.log)
+    log_warnings(settings)
+    reloader = Reloader(config.absolute(), settings, SystemClock())
+    try:
+        run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.ask)
+    except (AdminError, ListenError, RecordTakenError, StateError, StoreError) as error:
+        fail(str(error))

@@ -1,0 +1,156 @@
+"""When somebody is to be told: publications in, news out.
+
+An episode is one check that one rule finds bad. It begins with the first publication in which it is, and ends with the
+first in which the check is known to be better: what is not seen has not recovered. How long it has lasted is the time
+that was seen to pass, so that neither the monitor's absence nor a clock that was set can make it long enough.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from lookout.base.instants import END_AT
+from lookout.core.history import DAY_MS
+from lookout.core.model import Check, Reason, Row, Status
+
+_KNOWN: Final = frozenset[Status](("current", "catching-up", "degraded", "unavailable"))
+
+# What is stored is held to this when it is read: no damaged disk makes an instant that cannot be written.
+Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
+Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
+NewsKind = Literal["began", "goes-on", "ended", "left"]
+
+
+class Rule(Struct, frozen=True):
+    """These checks in one of these statuses for so long are told to these targets; reminders come ever more rarely."""
+
+    key: str  # by which its episodes are found again
+    checks: frozenset[Check]
+    statuses: frozenset[Status]
+    for_ms: int
+    remind_ms: int  # 0: never
+    targets: tuple[str, ...]
+
+
+class Rules(Struct, frozen=True):
+    """All rules, how long news are gathered, and how long a published status lasts at most (H8)."""
+
+    rules: tuple[Rule, ...]
+    group_ms: int
+    hold_ms: int
+
+
+class Episode(Struct, frozen=True):
+    """One check that one rule found bad, and finds so still unless it does not see it."""
+
+    rule: str
+    check: Check
+    since_at: Instant
+    status: Status  # when it was bad last
+    reason: Reason
+    is_seen: bool = True  # by the last publication: only then the time until the next one counts
+    seen_ms: Lasted = 0
+    told_to: tuple[str, ...] = ()
+    told_ms: Lasted = 0  # how much had been seen when it was told last
+    reminders: Lasted = 0
+
+
+class News(Struct, frozen=True):
+    """What there is to tell about one check. ``left`` is an episode that nobody watches any more."""
+
+    kind: NewsKind
+    check: Check
+    status: Status  # as it is now, or was when it was last watched
+    reason: Reason
+    was: Status  # when it was bad last
+    since_at: Instant
+    at: Instant
+    seen_ms: Lasted
+    targets: tuple[str, ...]
+    rule: str = ""
+
+
+class AlertState(Struct, frozen=True):
+    """All that has to survive a restart or a takeover. ``clock_ms`` is the time that was seen to pass."""
+
+    published_at: Instant | None = None
+    clock_ms: Lasted = 0
+    episodes: tuple[Episode, ...] = ()
+    gathered: tuple[News, ...] = ()
+    gathered_since_ms: Lasted = 0  # on that clock
+
+
+def started(state: AlertState) -> AlertState:
+    """The monitor begins to run, or its clock was set: what passed since the last publication was not seen."""
+    return replace(state, published_at=None)
+
+
+def tell(state: AlertState, at: int, rows: Iterable[Row], rules: Rules) -> tuple[AlertState, tuple[News, ...]]:
+    """A publication was made: the new state, and the news that are to be told now, together."""
+    passed_ms = 0 if state.published_at is None else min(max(0, at - state.published_at), rules.hold_ms)
+    before = {(episode.rule, episode.check): episode for episode in state.episodes}
+    published = tuple(rows)
+    episodes: list[Episode] = []
+    news: list[News] = []
+    for rule in rules.rules:
+        for row in published:
+            if row.check in rule.checks:
+                episode = before.pop((rule.key, row.check), None)
+                now, told = _follow(_grown(episode, passed_ms), _as_seen(row, at), rule, at)
+                episodes += [] if now is None else [now]
+                news += [] if told is None else [told]
+    news += [_news("left", each, each.status, each.reason, at, each.told_to) for each in before.values()]
+    gathered = (*state.gathered, *(each for each in news if each.targets))  # an untold episode leaves untold
+    clock_ms = state.clock_ms + passed_ms
+    since_ms = state.gathered_since_ms if state.gathered else clock_ms
+    if clock_ms - since_ms < rules.group_ms:
+        return AlertState(at, clock_ms, tuple(episodes), gathered, since_ms), ()
+    return AlertState(at, clock_ms, tuple(episodes)), gathered
+
+
+def _follow(episode: Episode | None, row: Row, rule: Rule, at: int) -> tuple[Episode | None, News | None]:
+    """What the next publication makes of an episode, or of none."""
+    if row.status in rule.statuses:
+        if episode is None:
+            episode = Episode(rule.key, row.check, at, row.status, row.reason)
+        return _tell_if_due(replace(episode, status=row.status, reason=row.reason, is_seen=True), rule, at)
+    if episode is None:
+        return None, None
+    if row.status not in _KNOWN:
+        return replace(episode, is_seen=False), None
+    return None, _news("ended", episode, row.status, row.reason, at, episode.told_to)
+
+
+def _tell_if_due(episode: Episode, rule: Rule, at: int) -> tuple[Episode, News | None]:
+    seen_ms = episode.seen_ms
+    if not episode.told_to:
+        kind: NewsKind = "began"
+        is_due, reminders = seen_ms >= rule.for_ms, 0
+    else:
+        kind = "goes-on"
+        wait_ms = max(rule.remind_ms, min(rule.remind_ms << min(episode.reminders, 40), DAY_MS))
+        is_due, reminders = 0 < wait_ms <= seen_ms - episode.told_ms, episode.reminders + 1
+    if not is_due:
+        return episode, None
+    told = replace(episode, told_to=rule.targets, told_ms=seen_ms, reminders=reminders)
+    return told, _news(kind, told, told.status, told.reason, at, rule.targets)
+
+
+def _grown(episode: Episode | None, passed_ms: int) -> Episode | None:
+    """With the time since the last publication, for which the status that it had lasted."""
+    if episode is None or not episode.is_seen:
+        return episode
+    return replace(episode, seen_ms=episode.seen_ms + passed_ms)
+
+
+def _as_seen(row: Row, at: int) -> Row:
+    """A row past its time says nothing any more (H17)."""
+    if row.expires_at is None or row.expires_at > at:
+        return row
+    return replace(row, status="unknown", reason="no-observation")
+
+
+def _news(kind: NewsKind, of: Episode, status: Status, reason: Reason, at: int, targets: tuple[str, ...]) -> News:
+    return News(kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, targets, of.rule)

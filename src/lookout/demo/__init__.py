@@ -1,0 +1,1 @@
+"""The simulated world, and a past in it."""

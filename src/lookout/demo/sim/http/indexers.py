@@ -1,0 +1,94 @@
+"""The indexers in all their kinds: squid, subgraph, index node, Ponder, and a plain JSON document."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+from lookout.demo.sim.http.graphql import Request, graphql_reply
+from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
+from lookout.demo.sim.upstreams import Indexed
+
+_NAMES: Final = {1: "mainnet", 56: "bsc", 137: "polygon", 42161: "arbitrum-one", 11155111: "sepolia"}
+_NOT_STARTED: Final = (
+    "Store error: query execution failed: Subgraph `{}` has not started syncing yet."
+    " Wait for it to ingest a few blocks before querying it"
+)
+_BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def deployment(chain_id: int) -> str:
+    """The name under which the index node knows a chain's subgraph."""
+    number = int.from_bytes(b"\x12\x20" + hashlib.sha256(f"subgraph/{chain_id}".encode()).digest())
+    characters = ""
+    while number:
+        number, rest = divmod(number, 58)
+        characters = _BASE58[rest] + characters
+    return characters
+
+
+def squid_reply(body: bytes, height: int, *, without_status: bool) -> Reply:
+    return graphql_reply(
+        body, lambda _: {"squidStatus": {"height": height}}, nulled="squidStatus" if without_status else None
+    )
+
+
+def subgraph_reply(body: bytes, indexed: Indexed, *, without_status: bool) -> Reply:
+    if not indexed.has_blocks:
+        return json_reply({"errors": [{"message": _NOT_STARTED.format(deployment(indexed.chain_id))}]})
+    meta = {
+        "block": {
+            "number": indexed.height,
+            "timestamp": indexed.block_at // 1000,
+            "hash": "0x" + hashlib.sha256(f"{indexed.chain_id}/{indexed.height}".encode()).hexdigest(),
+        },
+        "deployment": deployment(indexed.chain_id),
+        "hasIndexingErrors": False,
+    }
+    return graphql_reply(body, lambda _: {"_meta": meta}, nulled="_meta" if without_status else None)
+
+
+def index_node_reply(body: bytes, chains: Iterable[Indexed]) -> Reply:
+    """The deployments that were asked for, as far as there are such; all of them when none was named."""
+    statuses = {deployment(indexed.chain_id): _indexing_status(indexed) for indexed in chains}
+
+    def answer(request: Request) -> dict[str, object]:
+        wanted = request.strings or tuple(statuses)
+        return {"indexingStatuses": [statuses[each] for each in wanted if each in statuses]}
+
+    return graphql_reply(body, answer)
+
+
+def ponder_reply(path: str, chains: Iterable[Indexed]) -> Reply:
+    match path:
+        case "/status":
+            return json_reply(
+                {_name(indexed.chain_id): _ponder_status(indexed) for indexed in chains if indexed.has_blocks}
+            )
+        case "/ready" | "/health":
+            return Reply(b"", "text/plain")
+        case _:
+            return text_reply("404 Not Found", 404)
+
+
+def document_reply(indexed: Indexed) -> Reply:
+    last_block = indexed.height if indexed.has_blocks else None
+    return json_reply({"status": {"chainId": indexed.chain_id, "lastBlock": last_block}})
+
+
+def _indexing_status(indexed: Indexed) -> dict[str, object]:
+    latest_block = {"number": str(indexed.height)} if indexed.has_blocks else None
+    return {
+        "subgraph": deployment(indexed.chain_id),
+        "synced": indexed.has_blocks,
+        "health": "healthy",
+        "fatalError": None,
+        "chains": [{"network": _name(indexed.chain_id), "latestBlock": latest_block}],
+    }
+
+
+def _ponder_status(indexed: Indexed) -> dict[str, object]:
+    return {"id": indexed.chain_id, "block": {"number": indexed.height, "timestamp": indexed.block_at // 1000}}
+
+
+def _name(chain_id: int) -> str:
+    return _NAMES.get(chain_id, f"chain-{chain_id}")

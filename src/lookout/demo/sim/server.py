@@ -1,0 +1,219 @@
+"""The simulated upstreams on one port, speaking their own protocols, with a control route for faults."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from aiohttp import web
+
+from lookout.demo.sim.faults import Fault
+from lookout.demo.sim.front import BARE, Front
+from lookout.demo.sim.http.control import order_reply, overview_reply
+from lookout.demo.sim.http.indexers import (
+    deployment,
+    document_reply,
+    index_node_reply,
+    ponder_reply,
+    squid_reply,
+    subgraph_reply,
+)
+from lookout.demo.sim.http.ppoi import node_status, ppoi_reply
+from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
+from lookout.demo.sim.http.rpc import rpc_reply
+from lookout.demo.sim.http.trouble import Holding, misbehave, reset, respond
+from lookout.demo.sim.http.waku import Relay, peers_reply, store_reply
+from lookout.demo.sim.upstreams import Upstreams, launch_world
+from lookout.demo.sim.world import World
+
+_LAST_WORDS_S: Final = 0.1
+_BACKLOG: Final = 1_024
+# The faults that leave the answer itself right.
+_ANSWERING: Final = ("drip", "late", "slow-pages")
+
+
+class Simulation:
+    """The upstreams of one world as HTTP handlers. ``now`` tells the world's time in milliseconds since 1970."""
+
+    def __init__(self, world: World, now: Callable[[], int]) -> None:
+        self._upstreams = Upstreams(world)
+        self._now = now
+        self._relay = Relay(self._upstreams)
+        self._holding = Holding()
+
+    def application(self) -> web.Application:
+        application = web.Application()
+        application.add_routes(
+            [
+                web.get("/", self._index),
+                web.get("/control", self._overview),
+                web.post("/control", self._order),
+                web.post("/rpc/{chain}/{letter}", self._rpc),
+                web.post("/{family:squid|hosted}/{chain}/graphql", self._squid),
+                web.post("/subgraph/{chain}", self._subgraph),
+                web.get("/json/{chain}", self._document),
+                web.post("/index-node/graphql", self._index_node),
+                web.get("/ponder{path:/.*}", self._ponder),
+                web.route("*", "/ppoi{path:(/.*)?}", self._ppoi),
+                web.route("*", "/waku{path:(/.*)?}", self._waku),
+            ]
+        )
+        application.on_shutdown.append(self._stop)
+        return application
+
+    async def _stop(self, _: web.Application) -> None:
+        self._holding.stop()
+
+    async def _index(self, _: web.Request) -> web.StreamResponse:
+        upstreams = self._upstreams
+        return respond(
+            json_reply(
+                {
+                    "subjects": list(upstreams.subjects),
+                    "deployments": {chain.chain_id: deployment(chain.chain_id) for chain in upstreams.layout},
+                    "broadcasters": {
+                        chain_id: [member.address for member in members]
+                        for chain_id, members in upstreams.broadcasters.items()
+                    },
+                }
+            )
+        )
+
+    async def _overview(self, _: web.Request) -> web.StreamResponse:
+        return respond(overview_reply(self._upstreams, self._now()))
+
+    async def _order(self, request: web.Request) -> web.StreamResponse:
+        return respond(order_reply(await request.read(), self._upstreams, self._now()))
+
+    async def _rpc(self, request: web.Request) -> web.StreamResponse:
+        subject = "rpc/{chain}/{letter}".format(**request.match_info)
+        return await self._answer(request, subject, lambda body, at: rpc_reply(body, self._upstreams.head(subject, at)))
+
+    async def _squid(self, request: web.Request) -> web.StreamResponse:
+        subject = "{family}/{chain}".format(**request.match_info)
+
+        def reply(body: bytes, at: int) -> Reply:
+            without_status = self._upstreams.has(subject, "null-status", at)
+            return squid_reply(body, self._upstreams.indexed(subject, at).height, without_status=without_status)
+
+        return await self._answer(request, subject, reply)
+
+    async def _subgraph(self, request: web.Request) -> web.StreamResponse:
+        subject = "subgraph/{chain}".format(**request.match_info)
+
+        def reply(body: bytes, at: int) -> Reply:
+            without_status = self._upstreams.has(subject, "null-status", at)
+            return subgraph_reply(body, self._upstreams.indexed(subject, at), without_status=without_status)
+
+        return await self._answer(request, subject, reply)
+
+    async def _document(self, request: web.Request) -> web.StreamResponse:
+        subject = "json/{chain}".format(**request.match_info)
+        return await self._answer(request, subject, lambda _, at: document_reply(self._upstreams.indexed(subject, at)))
+
+    async def _index_node(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(
+            request, "index-node", lambda body, at: index_node_reply(body, self._upstreams.told_by("index-node", at))
+        )
+
+    async def _ponder(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"]
+        return await self._answer(
+            request, "ponder", lambda _, at: ponder_reply(path, self._upstreams.told_by("ponder", at))
+        )
+
+    async def _ppoi(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"]
+
+        def reply(body: bytes, at: int) -> Reply | None:
+            status = node_status(self._upstreams.networks(at), carries_list=self._upstreams.carries_list(at))
+            return ppoi_reply(request.method, path, body, status)
+
+        return await self._answer(request, "ppoi", reply)
+
+    async def _waku(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"]
+
+        def reply(body: bytes, at: int) -> Reply:
+            match request.method, path:
+                case "GET", "/store/v3/messages":
+                    return store_reply(request.query, self._upstreams, at)
+                case "POST", "/relay/v1/subscriptions":
+                    return self._relay.subscribe(body, at)
+                case "GET", _ if path.startswith("/relay/v1/messages/"):
+                    return self._relay.read(path.removeprefix("/relay/v1/messages/"), at)
+                case "GET", _:
+                    about_itself = peers_reply(path, self._upstreams.peers(at))
+                    if about_itself is not None:
+                        return about_itself
+            return text_reply("Bad Request", 400)  # as the real one answers to any path it does not know
+
+        subject = "waku/messages" if path.startswith(("/store/", "/relay/")) else "waku/peers"
+        return await self._answer(request, subject, reply)
+
+    async def _answer(
+        self, request: web.Request, subject: str, reply: Callable[[bytes, int], Reply | None]
+    ) -> web.StreamResponse:
+        """The reply, unless something is wrong with the subject; where there is none, silence."""
+        if subject not in self._upstreams.subjects:
+            return respond(text_reply(f"there is no {subject} in this world", 404))
+        body = await request.read()
+        fault = self._upstreams.trouble(subject, self._now())
+        if fault is not None and fault.name not in _ANSWERING:
+            return await misbehave(request, subject.partition("/")[0], fault, self._holding)
+        delay_s = _delay_s(fault, request.path)
+        if delay_s and not await self._holding.wait(delay_s):
+            return reset(request)
+        answer = reply(body, self._now())
+        if answer is None:
+            return await self._holding.hang(request)
+        if fault is not None and fault.name == "drip":
+            return await self._holding.drip(request, answer)
+        return respond(answer)
+
+
+def _delay_s(fault: Fault | None, path: str) -> float:
+    """How long a right answer is kept back."""
+    match fault:
+        case Fault("late", delay_ms):
+            return delay_ms / 1000
+        case Fault("slow-pages", delay_ms) if path.startswith("/waku/store/"):
+            return delay_ms / 1000
+        case _:
+            return 0
+
+
+@asynccontextmanager
+async def serving(
+    host: str, port: int, world: World, now: Callable[[], int], front: Front = BARE
+) -> AsyncIterator[tuple[str, int]]:
+    """Serve a world's upstreams meanwhile; the address is the bound one, also when the port was 0."""
+    application = Simulation(world, now).application()
+    front.put_before(application)
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        handler_cancellation=True,  # so that a connection that its client gave up is not held
+        shutdown_timeout=_LAST_WORDS_S,
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, ssl_context=front.tls, backlog=_BACKLOG).start()
+        bound_host, bound_port, *_ = runner.addresses[0]
+        yield bound_host, bound_port
+    finally:
+        await runner.cleanup()
+
+
+async def serve_forever(
+    host: str, port: int, seed: int | None, front: Front, ready: Callable[[str, int], None]
+) -> None:
+    """Serve the launch world by the wall clock until cancelled; ``ready`` is told the bound address."""
+    async with serving(host, port, launch_world(seed, wall_clock()), wall_clock, front) as (bound_host, bound_port):
+        ready(bound_host, bound_port)
+        await asyncio.Event().wait()
+
+
+def wall_clock() -> int:
+    return time.time_ns() // 1_000_000

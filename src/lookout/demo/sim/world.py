@@ -1,0 +1,239 @@
+"""The simulated world: what everything in it answers at an instant, and what is true of it then."""
+
+import random
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple
+
+from lookout.demo.sim.chain import Block, Chain
+from lookout.demo.sim.episodes import Course, Episode, courses, draw_episodes
+from lookout.demo.sim.layout import Layout
+from lookout.demo.sim.progress import Progress
+from lookout.demo.sim.tree import SHORTEST_GAP_MS, Tree
+
+Silence = Literal["hang", "fail"]
+IndexerService = Literal["indexer", "hosted-indexer"]
+Service = Literal["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]
+
+_ANOTHER_CHAIN: Final = 61
+_PPOI_DELAY_MS: Final = 3_000
+NOTHING_INDEXED: Final = -1  # the position of an indexer that has not taken in a first block, in a squid's own words
+
+
+class HeadAnswer(NamedTuple):
+    """An endpoint's newest block, and the chain it says it is of."""
+
+    chain_id: int
+    height: int
+    block_at: int
+
+
+class Indexes(NamedTuple):
+    """What a ppoi node says of one network."""
+
+    validated: int
+    current: int
+
+
+class Members(NamedTuple):
+    """How many broadcasters of a chain are heard, of how many that are known."""
+
+    responding: int
+    monitored: int
+
+
+class Truth(NamedTuple):
+    """What is so about one check, whether or not anybody can see it; what does not apply is None."""
+
+    answering: bool
+    position: int | None = None
+    head: int | None = None  # what the position has to be compared with; an indexer's is net of its confirmations
+    reached_at: int | None = None  # up to when it has followed what it follows
+    trailing_since_at: int | None = None
+    responding: int | None = None
+    monitored: int | None = None
+    peers: int | None = None
+
+
+class World:
+    """A world without episodes is healthy. ``origin_at`` is when its chains stand at their first heights."""
+
+    def __init__(self, layout: Layout, seed: int, origin_at: int, episodes: Iterable[Episode] = ()) -> None:
+        self.layout = layout
+        self.seed = seed
+        self.origin_at = origin_at
+        self.episodes = tuple(episodes)
+        self._courses = courses(layout, origin_at, self.episodes)
+        self._of_chain = {chain.chain_id: chain for chain in layout}
+        self._chains: dict[int, Chain] = {}
+        self._endpoints: dict[tuple[int, int], Course] = {}
+        self._indexers: dict[tuple[str, int], tuple[Course, Progress]] = {}
+        self._trees: dict[int, tuple[Course, Tree, Progress]] = {}
+        for chain_id, block_ms, first_height, endpoints, _, indexer, hosted_indexer, ppoi, _ in layout:
+            course = self._courses[f"chain/{chain_id}"]
+            self._chains[chain_id] = Chain(first_height, block_ms, origin_at, course)
+            for number in range(endpoints):
+                self._endpoints[chain_id, number] = self._courses[f"rpc/{chain_id}/{number}"]
+            for service, present in (("indexer", indexer), ("hosted-indexer", hosted_indexer)):
+                if present:
+                    self._indexers[service, chain_id] = self._indexer(f"{service}/{chain_id}")
+            if ppoi:
+                self._trees[chain_id] = self._tree(f"ppoi/{chain_id}")
+
+    def endpoints(self, chain_id: int) -> int:
+        """How many RPC endpoints a chain has."""
+        return self._of_chain[chain_id].endpoints
+
+    def endpoint(self, chain_id: int, number: int, at: int) -> HeadAnswer | Silence:
+        """What one of a chain's endpoints answers when it is asked for its newest block."""
+        chain = self._chains[chain_id]
+        height, block_at = chain.head(at)
+        match self._endpoints[chain_id, number].at(at):
+            case None:
+                return HeadAnswer(chain_id, height, block_at)
+            case Episode(kind="fail" | "hang" as silence):
+                return silence
+            case Episode(kind="freeze", begin_at=begin_at):
+                return HeadAnswer(chain_id, *chain.head(begin_at))
+            case Episode(kind="lag", size=lag_ms):
+                return HeadAnswer(chain_id, *chain.head(at - lag_ms))
+            case Episode(kind="lie-high", size=blocks):
+                return HeadAnswer(chain_id, height + blocks, block_at)
+            case Episode(kind="lie-low", size=blocks):
+                return HeadAnswer(chain_id, max(0, height - blocks), block_at)
+            case Episode(kind="future", size=ahead_ms):
+                return HeadAnswer(chain_id, height, at + ahead_ms)
+            case Episode(kind="past", size=age_ms):
+                return HeadAnswer(chain_id, height, max(0, block_at - age_ms))
+            case Episode(kind="genesis", size=made_at):
+                return HeadAnswer(chain_id, 0, made_at)
+            case Episode(kind="late"):
+                return HeadAnswer(chain_id, height, block_at)
+            case _:
+                return HeadAnswer(_ANOTHER_CHAIN, height, block_at)
+
+    def endpoint_delay_ms(self, chain_id: int, number: int, at: int) -> int:
+        """How much longer than usual one of a chain's endpoints takes to answer."""
+        match self._endpoints[chain_id, number].at(at):
+            case Episode(kind="late", size=delay_ms):
+                return delay_ms
+            case _:
+                return 0
+
+    def indexer(self, service: IndexerService, chain_id: int, at: int) -> int | Silence:
+        """The last block that an indexer, the operator's or the hosted one, says it has; -1 if it has none yet."""
+        return _silence(self._indexers[service, chain_id][0].at(at)) or self._position(service, chain_id, at)
+
+    def ppoi(self, at: int) -> Mapping[int, Indexes | Literal["nothing", "missing-list"]] | Silence:
+        """What the ppoi node says of its networks, by chain."""
+        episode = self._courses["ppoi"].at(at)
+        return _silence(episode) or {chain_id: self._network(chain_id, at, episode) for chain_id in self._trees}
+
+    def broadcasters(self, at: int) -> Mapping[int, Members] | Silence:
+        """How many broadcasters are heard, by chain."""
+        silence = _silence(self._courses["broadcasters"].at(at))
+        return silence or {chain.chain_id: self._members(chain.chain_id, at) for chain in self.layout if chain.members}
+
+    def messaging(self, at: int) -> int | Silence:
+        """How many peers the messaging node is connected with."""
+        episode = self._courses["messaging"].at(at)
+        return _silence(episode) or self._peers(episode, at)
+
+    def head(self, chain_id: int, at: int) -> Block:
+        """The chain's true head."""
+        return self._chains[chain_id].head(at)
+
+    def block_ms(self, chain_id: int, at: int) -> int | None:
+        """How long a block of the chain takes at this instant; None while it is halted."""
+        return self._chains[chain_id].block_ms(at)
+
+    def fault(self, subject: str, at: int) -> Episode | None:
+        """What is wrong with a subject at this instant."""
+        return self._courses[subject].at(at)
+
+    def calm_until(self, service: Service, chain_id: int | None, at: int) -> float:
+        """When something next goes wrong with a service on a chain; this very instant while something does."""
+        its = (service, f"{service}/{chain_id}")
+        return min(self._courses[subject].calm_until(at) for subject in its if subject in self._courses)
+
+    def truth(self, service: Service, chain_id: int | None, at: int) -> Truth:
+        """What is so about a check at this instant."""
+        if service == "messaging":
+            episode = self._courses["messaging"].at(at)
+            return Truth(_silence(episode) is None, peers=self._peers(episode, at))
+        if chain_id is None:
+            raise ValueError(f"{service} is of a chain; which one was not said")
+        match service:
+            case "broadcasters":
+                answering = _silence(self._courses["broadcasters"].at(at)) is None
+                return Truth(answering, **self._members(chain_id, at)._asdict())
+            case "ppoi":
+                _, tree, progress = self._trees[chain_id]
+                answering = _silence(self._courses["ppoi"].at(at)) is None
+                reached_at = progress.reached_at(at)
+                trailing_since_at = tree.trailing_since_at(progress, at)
+                return Truth(answering, tree.index(reached_at), tree.index(at), reached_at, trailing_since_at)
+            case "indexer" | "hosted-indexer":
+                course, progress = self._indexers[service, chain_id]
+                head = max(0, self.head(chain_id, at).height - self._of_chain[chain_id].confirmations)
+                position = self._position(service, chain_id, at)
+                return Truth(_silence(course.at(at)) is None, position, head, progress.reached_at(at))
+
+    def _indexer(self, subject: str) -> tuple[Course, Progress]:
+        delay_ms = random.Random(f"{self.seed}/{subject}/delay").randrange(1_000, 6_000)
+        course = self._courses[subject]
+        return course, Progress(delay_ms, self.origin_at, course)
+
+    def _tree(self, subject: str) -> tuple[Course, Tree, Progress]:
+        chance = random.Random(f"{self.seed}/{subject}/tree")
+        gap_ms = chance.randrange(SHORTEST_GAP_MS * 3 // 2, SHORTEST_GAP_MS * 10)
+        tree = Tree(chance.randrange(10_000, 200_000), gap_ms, self.origin_at)
+        course = self._courses[subject]
+        return course, tree, Progress(_PPOI_DELAY_MS, self.origin_at, course)
+
+    def _position(self, service: IndexerService, chain_id: int, at: int) -> int:
+        course, progress = self._indexers[service, chain_id]
+        match course.at(at):
+            case Episode(kind="rebuild"):
+                return NOTHING_INDEXED
+        reached = self._chains[chain_id].head(progress.reached_at(at))
+        return max(0, reached.height - self._of_chain[chain_id].confirmations)
+
+    def _network(self, chain_id: int, at: int, node: Episode | None) -> Indexes | Literal["nothing", "missing-list"]:
+        course, tree, progress = self._trees[chain_id]
+        match course.at(at):
+            case Episode(kind="no-network"):
+                return "nothing"
+        if node is not None:
+            return "missing-list"
+        return Indexes(tree.index(progress.reached_at(at)), tree.index(at))
+
+    def _members(self, chain_id: int, at: int) -> Members:
+        known = self._of_chain[chain_id].members
+        match self._courses[f"broadcasters/{chain_id}"].at(at):
+            case None:
+                return Members(known, known)
+            case Episode(kind="some-silent", size=percent):
+                return Members(known - min(known - 1, max(1, known * percent // 100)), known)
+            case Episode(kind="all-silent"):
+                return Members(0, known)
+            case _:
+                return Members(0, 0)
+
+    def _peers(self, episode: Episode | None, at: int) -> int:
+        if episode is not None and episode.kind == "no-peers":
+            return 0
+        return 4 + (at // 60_000 + self.seed) * 7_919 % 11
+
+
+def drawn_world(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> World:
+    """A world whose faults, over this period, follow from the seed."""
+    return World(layout, seed, begin_at, draw_episodes(layout, seed, begin_at, end_at, intensity))
+
+
+def _silence(episode: Episode | None) -> Silence | None:
+    """How a service that does not answer fails to."""
+    if episode is None:
+        return None
+    if episode.kind == "hang":
+        return "hang"
+    return "fail" if episode.kind in ("fail", "outage") else None

@@ -1,0 +1,1 @@
+"""The two documents as bytes: their JSON, their ETags, their paths and their headers."""

@@ -1,0 +1,69 @@
+"""A document as it is stored and served: plain and as gzip, each with its ETag."""
+
+import zlib
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from lookout.base.instants import parse_instant
+
+_GZIP: Final = 31  # zlib's word for gzip's format with the largest window; the header's instant is then always 0
+_LEVEL: Final = 6  # from here on each per cent of a history's size takes a multiple of the time
+
+PlainName = Literal["live", "history"]
+# A document as gzip is one of its own: a store needs no other tables for it, and who does not know it leaves it alone.
+DocumentName = Literal["live", "history", "live.gzip", "history.gzip"]
+COMPRESSED: Final[Mapping[PlainName, DocumentName]] = {"live": "live.gzip", "history": "history.gzip"}
+
+
+class Document(Struct, frozen=True):
+    """A document as it is stored and served: the same bytes and ETag on every server."""
+
+    body: bytes
+    etag: str
+    generated_at: int
+
+
+def etag(body: bytes) -> str:
+    """A strong validator: a quoted hash of 16 characters (A4)."""
+    return f'"{blake2b(body, digest_size=8).hexdigest()}"'
+
+
+def compress(body: bytes) -> bytes:
+    """As gzip. Nothing in it says when it was made."""
+    return zlib.compress(body, _LEVEL, _GZIP)
+
+
+def unpacks_to(packed: bytes, body: bytes) -> bool:
+    """Whether this is exactly that body as gzip. No more of it is unpacked than the body is long."""
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        unpacked = unpacking.decompress(packed, len(body) + 1)
+    except zlib.error:
+        return False
+    return unpacking.eof and unpacked == body and not unpacking.unused_data
+
+
+class _Assembled(Struct):
+    at: str = field(name="generatedAt")
+
+
+def assembled_at(body: bytes) -> int | None:
+    """When a document says that it was assembled, None if it does not. Its ETag vouches for that, while nothing vouches
+    for an instant that is stored beside it."""
+    try:
+        return parse_instant(msgspec.json.decode(body, type=_Assembled).at)
+    except (ValueError, RecursionError):
+        return None
+
+
+def with_compressed(documents: Mapping[PlainName, Document]) -> dict[DocumentName, Document]:
+    """The same, and each of them as gzip beside it, of the same instant."""
+    stored: dict[DocumentName, Document] = {}
+    for name, document in documents.items():
+        packed = compress(document.body)
+        stored[name], stored[COMPRESSED[name]] = document, Document(packed, etag(packed), document.generated_at)
+    return stored

@@ -1,0 +1,141 @@
+"""The two documents as JSON: their types, their bytes, and their schemas."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from lookout.base.instants import format_instant, format_second
+from lookout.core.history import HistoryView, Uptime
+from lookout.core.ledger import Ledger
+from lookout.core.model import Check, Metrics, Report, Row
+from lookout.documents.document import Document, DocumentName, etag, with_compressed
+
+SCHEMA_VERSION: Final = 1
+
+_SECOND = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"
+Instant = Annotated[str, Meta(pattern=_SECOND + r"\.\d{3}Z$", description="UTC, to the millisecond")]
+Second = Annotated[str, Meta(pattern=_SECOND + "Z$", description="UTC, to the second")]
+
+# Plain strings where the contract's set of values is open: a reader has to bear values that do not exist yet.
+ServiceName = Annotated[str, Meta(description="today messaging, ppoi, broadcasters, indexer or hosted-indexer")]
+ChainId = Annotated[int, Meta(ge=1)]
+
+
+class LiveRow(Struct, frozen=True, rename="camel"):
+    """One row of the live report."""
+
+    service: ServiceName
+    chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: messaging")]
+    status: Annotated[
+        str, Meta(description="today current, catching-up, degraded, unavailable, unknown or unmonitored")
+    ]
+    reason: Annotated[str, Meta(description="why; for a reason you do not know, act on the status alone")]
+    observed_at: Annotated[Instant | None, Meta(description="when the latest probe completed")]
+    last_success_at: Annotated[Instant | None, Meta(description="when the service last answered and was compared")]
+    expires_at: Annotated[Instant | None, Meta(description="from when on this row says nothing any more")]
+    metrics: Metrics
+
+
+class LiveReport(Struct, frozen=True, rename="camel"):
+    """What one monitor sees now: one row per service and chain."""
+
+    schema_version: int
+    generated_at: Annotated[Instant, Meta(description="when the report was assembled")]
+    checks: list[LiveRow]
+
+
+class HistoryJsonRow(Struct, frozen=True, rename="camel"):
+    """The history of one row."""
+
+    service: ServiceName
+    chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: messaging")]
+    buckets: Annotated[
+        str,
+        Meta(
+            description="a character per bucket, oldest first: today c current, k catching-up, d degraded,"
+            " u unavailable, ? unknown, . unmonitored, - no data; the last one can still change"
+        ),
+    ]
+    uptime: Uptime
+
+
+class HistoryReport(Struct, frozen=True, rename="camel"):
+    """The last days of the same rows, in buckets."""
+
+    schema_version: int
+    generated_at: Annotated[Instant, Meta(description="when the history was written")]
+    bucket_seconds: Annotated[int, Meta(ge=1)]
+    retention_days: Annotated[int, Meta(ge=1)]
+    from_: Annotated[Second, Meta(description="start of the first bucket")] = field(name="from")
+    to: Annotated[Second, Meta(description="start of the last bucket, which is still filling")]
+    rows: list[HistoryJsonRow]
+
+
+def live_row(row: Row) -> LiveRow:
+    return LiveRow(
+        row.check.service,
+        row.check.chain_id,
+        row.status,
+        row.reason,
+        _instant(row.observed_at),
+        _instant(row.last_success_at),
+        _instant(row.expires_at),
+        row.metrics,
+    )
+
+
+def live_document(report: Report, encode_row: Callable[[Row], LiveRow] = live_row) -> Document:
+    rows = list(map(encode_row, report.rows))
+    return _document(report.published_at, LiveReport(SCHEMA_VERSION, format_instant(report.published_at), rows))
+
+
+def history_document(view: HistoryView) -> Document:
+    rows = [HistoryJsonRow(*row.check, row.buckets, row.uptime) for row in view.rows]
+    report = HistoryReport(
+        schema_version=SCHEMA_VERSION,
+        generated_at=format_instant(view.published_at),
+        bucket_seconds=view.span.bucket_ms // 1000,
+        retention_days=view.span.retention_days,
+        from_=format_second(view.from_at),
+        to=format_second(view.to_at),
+        rows=rows,
+    )
+    return _document(view.published_at, report)
+
+
+def documents_of(ledger: Ledger) -> dict[DocumentName, Document]:
+    """Both documents of the last publication, as they are stored."""
+    return with_compressed({"live": live_document(ledger.report()), "history": history_document(ledger.view())})
+
+
+class RowCache:
+    """Makes the JSON of each row once, however often it is published."""
+
+    def __init__(self) -> None:
+        self._made: dict[Check, tuple[Row, LiveRow]] = {}
+
+    def live_row(self, row: Row) -> LiveRow:
+        made = self._made.get(row.check)
+        if made is None or made[0] is not row:
+            made = self._made[row.check] = row, live_row(row)
+        return made[1]
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """JSON Schemas (2020-12) of both documents, by name. They describe today's documents and accept additions (V1)."""
+    return {"liveness": _schema(LiveReport), "history": _schema(HistoryReport)}
+
+
+def _schema(document: type[Struct]) -> dict[str, Any]:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(document)}
+
+
+def _document(generated_at: int, report: Struct) -> Document:
+    body = msgspec.json.encode(report)
+    return Document(body, etag(body), generated_at)
+
+
+def _instant(at: int | None) -> str | None:
+    return None if at is None else format_instant(at)

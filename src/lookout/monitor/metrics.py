@@ -1,0 +1,232 @@
+"""What the monitor measures of itself, for Prometheus; docs/operations.md says what each means.
+
+Labels are the contract's words and chain ids: an address or a header is never among them.
+"""
+
+import asyncio
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from lookout.base.admin_port import Readiness
+from lookout.base.clock import Clock
+from lookout.core.model import SERVICES, Check, Found, Row, Service, Status
+from lookout.protocols.client.failure import LACKING, Lacking
+from lookout.state.log import Outcome, outcome_of
+
+_PROBE_S: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15)  # a probe that is given up takes 10 s (M3)
+_DELAY_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
+PingOutcome = Literal["answered", "failed"]
+ReloadOutcome = Literal["applied", "refused"]
+_WRITE_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class _Publication(NamedTuple):
+    at: int
+    made_ms: int  # on the clock that never jumps
+    rows: tuple[Row, ...]
+
+
+class Instruments(Collector):
+    """The monitor's metrics in a registry. What is told happens on the event loop; scrapes come from other threads."""
+
+    def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
+        self._clock = clock
+        self._published: _Publication | None = None
+        self._stored: _Publication | None = None
+        self._probes = Counter(
+            "lookout_probes_total", "Probes of a check, by what they found", ["service", "outcome"], registry=registry
+        )
+        for service in SERVICES:
+            for outcome in get_args(Outcome):
+                if outcome != "missing-list" or service == "ppoi":
+                    self._probes.labels(service, outcome)
+        self._probe_duration = Histogram(
+            "lookout_probe_duration_seconds",
+            "How long a source took to answer, or to fail",
+            ["service"],
+            buckets=_PROBE_S,
+            registry=registry,
+        )
+        self._head_reads = Counter(
+            "lookout_head_reads_total", "Readings of RPC endpoints", ["chain", "outcome"], registry=registry
+        )
+        self._delay = Histogram(
+            "lookout_scheduler_delay_seconds",
+            "How late a probe or a reading began that was due",
+            buckets=_DELAY_S,
+            registry=registry,
+        )
+        self._bugs = Counter("lookout_probe_bugs_total", "Probes and readings that died of a bug", registry=registry)
+        self._own_faults = Counter(
+            "lookout_own_faults_total",
+            "Probes and readings that could not be made for want of something of the monitor's own",
+            ["lacking"],
+            registry=registry,
+        )
+        for lacking in LACKING:
+            self._own_faults.labels(lacking)
+        self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
+        self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
+        self._publications = Counter("lookout_publications_total", "Publications made", registry=registry)
+        self._store_errors = Counter("lookout_store_errors_total", "Publications not stored", registry=registry)
+        self._write_duration = Histogram(
+            "lookout_store_write_duration_seconds",
+            "How long the store took for a publication, or to fail",
+            buckets=_WRITE_S,
+            registry=registry,
+        )
+        self._alert_messages = Counter(
+            "lookout_alert_messages_total",
+            "Messages to a target, by what became of them; a retried one is counted each time",
+            ["target", "outcome"],
+            registry=registry,
+        )
+        self._sender_failures = Counter(
+            "lookout_alert_sender_failures_total",
+            "Times that what sends to a target could not start, or died, and was started again",
+            ["target"],
+            registry=registry,
+        )
+        self._firing = 0
+        self._waiting: Mapping[str, int] = {}
+        self._pings = Counter(
+            "lookout_pings_total", "Pings that say that the monitor lives", ["outcome"], registry=registry
+        )
+        self._reloads = Counter(
+            "lookout_reloads_total", "Times the configuration was read again", ["outcome"], registry=registry
+        )
+        for reload_outcome in get_args(ReloadOutcome):
+            self._reloads.labels(reload_outcome)
+        self._config_loaded_at: int | None = None
+        registry.register(self)
+
+    def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Whenever they are asked for."""
+        self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
+
+    def probed(self, service: Service, took_ms: int, found: Mapping[Check, Found]) -> None:
+        self._probe_duration.labels(service).observe(took_ms / 1000)
+        for check, what in found.items():
+            self._probes.labels(check.service, outcome_of(what)).inc()
+
+    def head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None:
+        for each in ("answered", "failed"):  # both are there from the first on, so that a rate sees the first failure
+            self._head_reads.labels(str(chain_id), each).inc(1 if each == outcome else 0)
+
+    def began_late(self, by_ms: int) -> None:
+        self._delay.observe(max(0, by_ms) / 1000)
+
+    def died_of_a_bug(self) -> None:
+        self._bugs.inc()
+
+    def own_fault(self, lacking: Lacking) -> None:
+        self._own_faults.labels(lacking).inc()
+        self._own_fault_ms = self._clock.elapsed_ms()
+
+    def is_exhausted(self, within_s: float) -> bool:
+        """Whether the monitor lacked something of its own that lately (M17)."""
+        last_ms = self._own_fault_ms
+        return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
+
+    def published(self, at: int, rows: tuple[Row, ...]) -> None:
+        self._publications.inc()
+        self._published = _Publication(at, self._clock.elapsed_ms(), rows)
+
+    def stored(self, took_ms: int) -> None:
+        """The last publication is in the store."""
+        self._write_duration.observe(took_ms / 1000)
+        self._stored = self._published
+
+    def not_stored(self, took_ms: int) -> None:
+        self._write_duration.observe(took_ms / 1000)
+        self._store_errors.inc()
+
+    def alert_message(self, target: str, outcome: MessageOutcome) -> None:
+        self._alert_messages.labels(target, outcome).inc()
+
+    def alert_sender_failed(self, target: str) -> None:
+        self._sender_failures.labels(target).inc()
+
+    def alerts_stand(self, firing: int, waiting: Mapping[str, int]) -> None:
+        """So many episodes were told and go on, and so many messages wait for each target."""
+        for target in waiting.keys() - self._waiting.keys():
+            for outcome in get_args(MessageOutcome):  # all are there from the first on
+                self._alert_messages.labels(target, outcome)
+            self._sender_failures.labels(target)
+        self._firing, self._waiting = firing, waiting
+
+    def pinged(self, outcome: PingOutcome) -> None:
+        for each in get_args(PingOutcome):
+            self._pings.labels(each).inc(1 if each == outcome else 0)
+
+    def reloaded(self, outcome: ReloadOutcome) -> None:
+        self._reloads.labels(outcome).inc()
+
+    def config_loaded(self, at: int) -> None:
+        """The settings in force were read then."""
+        self._config_loaded_at = at
+
+    def readiness(self, max_age_s: float | None) -> Readiness:
+        """Whether this process stored a publication, and lately enough."""
+        age_s = self._age_s()
+        if age_s is None:
+            return Readiness(False, "nothing was stored yet", None)
+        if max_age_s is not None and age_s > max_age_s:
+            return Readiness(False, f"the last stored publication is older than {max_age_s:g} s", age_s)
+        return Readiness(True, "a publication was stored", age_s)
+
+    def collect(self) -> Iterable[Metric]:
+        """What is so now, made at each scrape and therefore never stale; what is not known yet has no sample."""
+        published, stored, age_s = self._published, self._stored, self._age_s()
+        rows = () if published is None else published.rows
+        tally = Tally(row.status for row in rows)
+        by_status = GaugeMetricFamily("lookout_rows", "Rows of the last publication, by status", labels=["status"])
+        for status in get_args(Status):
+            by_status.add_metric([status], tally[status])
+        each = GaugeMetricFamily(
+            "lookout_row_status", "1 for the status that each row has", labels=["service", "chain", "status"]
+        )
+        for row in rows:
+            service, chain_id = row.check
+            each.add_metric([service, "" if chain_id is None else str(chain_id), row.status], 1)
+        yield by_status
+        yield each
+        yield _gauge(
+            "lookout_publication_timestamp_seconds",
+            "When the last publication was made",
+            None if published is None else published.at / 1000,
+        )
+        yield _gauge(
+            "lookout_stored_publication_timestamp_seconds",
+            "When the last publication that was stored had been made",
+            None if stored is None else stored.at / 1000,
+        )
+        yield _gauge("lookout_publication_age_seconds", "How old the last stored publication is", age_s)
+        loaded_at = self._config_loaded_at
+        yield _gauge(
+            "lookout_config_loaded_timestamp_seconds",
+            "When the configuration in force was read",
+            None if loaded_at is None else loaded_at / 1000,
+        )
+        yield _gauge("lookout_alerts_firing", "Episodes that were told and go on", self._firing)
+        waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
+        for target, count in self._waiting.items():
+            waiting.add_metric([target], count)
+        yield waiting
+
+    def _age_s(self) -> float | None:
+        stored = self._stored
+        return None if stored is None else (self._clock.elapsed_ms() - stored.made_ms) / 1000
+
+
+def _gauge(name: str, what: str, value: float | None) -> Metric:
+    gauge = GaugeMetricFamily(name, what)
+    if value is not None:
+        gauge.add_metric([], value)
+    return gauge

@@ -1,0 +1,233 @@
+"""The observation log as the monitor writes it, in at most two files."""
+
+import os
+from concurrent.futures import Future
+from contextlib import closing
+from errno import EEXIST, EWOULDBLOCK
+from fcntl import LOCK_EX, LOCK_NB, flock
+from io import FileIO
+from pathlib import Path
+from queue import Empty, Full, Queue
+from stat import S_ISREG
+from threading import Thread
+from typing import Final, NamedTuple
+
+import structlog
+
+from lookout.state.log import Event, LineError, Started, format_event, parse_event
+
+_MOST_WAITING: Final = 10_000  # events; some minutes' worth for a hundred rows
+_CLOSE_S: Final = 2.0
+_BEGINNING: Final = b'{"at":"'
+_LONGEST_LINE: Final = 65_536
+
+log = structlog.get_logger("monitor")
+
+
+class _Noted(NamedTuple):
+    event: Event
+    is_after_a_gap: bool
+
+
+class Recorder:
+    """Records every event, by a thread of its own: a disk that hangs, or is full, holds nobody up. What it could not
+    take is a gap, after which the log begins again with a start."""
+
+    def __init__(self, file: "LogFile") -> None:
+        self.path = file.path
+        self.real_path = os.path.realpath(file.path)  # found now: later a disk that hangs would hold the asker up
+        self.is_taken: Future[bool] = Future()  # by another process, when the file was first opened
+        self._file = file
+        self._waiting: Queue[_Noted | None] = Queue(_MOST_WAITING)
+        self._is_whole = True
+        self._thread = Thread(target=self._work, name="record", daemon=True)
+        self._thread.start()
+
+    def record(self, event: Event) -> None:
+        try:
+            self._waiting.put_nowait(_Noted(event, not self._is_whole))
+        except Full:
+            if self._is_whole:
+                log.error("not recorded: the disk does not keep up, or hangs")
+            self._is_whole = False
+        else:
+            self._is_whole = True
+
+    def go_on(self, path: Path, max_bytes: int) -> None:
+        """The same file may have another path from now on. Begin another one when it is larger than that."""
+        self.path = self._file.path = path
+        self.real_path = os.path.realpath(path)
+        self._file.max_bytes = max_bytes
+
+    def end(self) -> None:
+        """End after what was recorded, without waiting for it."""
+        try:
+            self._waiting.put_nowait(None)
+        except Full:
+            self._leave_out()
+
+    def close(self) -> None:
+        """Wait for what was recorded to be written, but not for a disk that hangs."""
+        try:
+            self._waiting.put(None, timeout=_CLOSE_S)
+        except Full:
+            self._leave_out()
+        self._thread.join(_CLOSE_S)
+        if self._thread.is_alive():
+            log.error("the end of the record was not written: the disk hangs", waited_s=_CLOSE_S)
+
+    def _leave_out(self) -> None:
+        """Make room for the end, should the disk come back."""
+        try:
+            while True:
+                self._waiting.get_nowait()
+        except Empty:
+            self._waiting.put(None)
+
+    def _work(self) -> None:
+        self.is_taken.set_result(self._file.is_taken())
+        is_failing = False
+        while (noted := self._waiting.get()) is not None:
+            if noted.is_after_a_gap:
+                self._file.begin_again()
+            try:
+                self._file.append(noted.event)
+            except OSError as error:
+                if not is_failing:
+                    log.error("not recorded; trying again with every event", file=str(self.path), error=error.strerror)
+                is_failing = True
+            else:
+                is_failing = False
+        self._file.close()
+
+
+class LogFile:
+    """Appends events to a file that no other process records to meanwhile. One that grew too large becomes the one
+    before, and a new one begins."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self.path = path
+        self.max_bytes = max_bytes
+        self._file: FileIO | None = None
+        self._is_whole = True  # no event was lost since the last start
+
+    def is_taken(self) -> bool:
+        """Open the file; whether another process records to it. What else is wrong with it is for ``append`` to say."""
+        try:
+            self._file = self._file or self._open()
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def append(self, event: Event) -> None:
+        """OSError if it cannot be written; the next event tries again, and begins with a start of its own."""
+        try:
+            file = self._at_path()
+            if file.tell() > self.max_bytes:
+                file = self._begin_anew(file)
+            if not self._is_whole and not isinstance(event, Started):
+                _write(file, format_event(Started(event.at)))
+            _write(file, format_event(event))
+        except OSError:
+            self.begin_again()
+            self.close()
+            raise
+        self._is_whole = True
+
+    def begin_again(self) -> None:
+        """Something was lost: what comes next begins with a start."""
+        self._is_whole = False
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def _at_path(self) -> FileIO:
+        """Our file while it is at the path. Otherwise it was moved away, and what is at the path now may be another
+        process's."""
+        if self._file is not None and not _is_at(self.path, self._file):
+            self.close()
+            self.begin_again()
+        self._file = self._file or self._open()
+        return self._file
+
+    def _open(self) -> FileIO:
+        file = self._locked()
+        try:
+            if not _is_ours(file):
+                raise FileExistsError(EEXIST, "is no observation log; choose another file in monitor.record")
+            size = file.seek(0, os.SEEK_END)
+            whole = _end_of_last_line(file, size)
+            if whole < size:  # a crash, or a disk that was full, cut the last line off
+                file.truncate(whole)
+                file.seek(0, os.SEEK_END)
+        except OSError:
+            file.close()
+            raise
+        return file
+
+    def _locked(self) -> FileIO:
+        """The file, locked until it is closed. Two that append to one log would leave one that nobody can replay."""
+        while True:
+            file = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "r+")
+            if not S_ISREG(os.fstat(file.fileno()).st_mode):
+                return file  # a device has room for several
+            try:
+                flock(file, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                raise BlockingIOError(EWOULDBLOCK, "another process records to it") from None
+            if _is_at(self.path, file):
+                return file
+            file.close()  # the one who had the lock has just renamed it
+
+    def _begin_anew(self, full: FileIO) -> FileIO:
+        """Rename a file that is full. Its lock is held until the next file is locked as well."""
+        self._file = None
+        with closing(full):
+            self.path.replace(self.path.with_name(self.path.name + ".1"))
+            self.begin_again()
+            self._file = self._open()
+        return self._file
+
+
+def _is_at(path: Path, file: FileIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _is_ours(file: FileIO) -> bool:
+    """Whether a file begins as a log does, or is empty: whoever names another one by mistake is to lose nothing."""
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
+        return True
+    line, newline, _ = file.read(_LONGEST_LINE).partition(b"\n")
+    if not newline:  # a crash cut the first one off
+        return _BEGINNING.startswith(line[: len(_BEGINNING)])
+    try:
+        parse_event(line)
+    except LineError:
+        return False
+    return True
+
+
+def _write(file: FileIO, line: bytes) -> None:
+    written = file.write(line)
+    if written is None or written < len(line):
+        raise OSError(0, "only a part could be written")
+
+
+def _end_of_last_line(file: FileIO, size: int) -> int:
+    end = size
+    while end > 0:
+        begin = max(0, end - 65_536)
+        file.seek(begin)
+        newline = file.read(end - begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
+        end = begin
+    return 0

@@ -1,0 +1,130 @@
+"""Reading an answer's JSON strictly: what is not exactly as expected is not understood.
+
+Strangers choose these bytes, and the event loop waits while they are read. A number such as 1e308 takes a thousand
+times as long to convert as to skip. So nothing is converted before it is asked for: a table or a list holds its values
+as the bytes they came in (``Raw``), and each function here opens the one value it was given.
+"""
+
+import math
+import re
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from lookout.core.model import LARGEST_METRIC
+from lookout.protocols.client.failure import ProbeFailed, not_understood
+
+# A list of every peer that a node knows, as long as an answer may be, has half as many.
+MOST_VALUES: Final = 30_000
+
+_WHOLE_ANSWER: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | int | float | bool | None)
+_ONE_LEVEL: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | bool | None)
+_NUMBER_START: Final = frozenset(b"-0123456789")
+_WHOLE_NUMBER: Final = re.compile(rb"-?[0-9]{1,20}", re.ASCII)
+_DECIMAL: Final = re.compile(r"[0-9]{1,16}", re.ASCII)
+_HEX: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}", re.ASCII)
+
+
+def decode(body: bytes) -> Any:
+    """Any JSON value, of which what is inside a table or a list is still to be opened. NaN is not JSON."""
+    # As many as there are, or more: every value but the first comes after one of these.
+    if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
+        raise not_understood("too many values")
+    return _decode(_WHOLE_ANSWER, body)
+
+
+def open_value(value: Any) -> Any:
+    """The value, of which what is inside a table or a list is still to be opened.
+
+    A fraction, or a whole number of more than 20 digits, becomes NaN, which nobody here takes for a number.
+    """
+    if type(value) is not Raw:
+        return value
+    if memoryview(value)[0] not in _NUMBER_START:
+        return _decode(_ONE_LEVEL, value)
+    return int(bytes(value)) if _WHOLE_NUMBER.fullmatch(value) else math.nan
+
+
+def table(value: Any, what: str) -> dict[str, Any]:
+    value = open_value(value)
+    if type(value) is dict:
+        return value
+    raise not_understood(what)
+
+
+def entries(value: Any, what: str) -> list[Any]:
+    value = open_value(value)
+    if type(value) is list:
+        return value
+    raise not_understood(what)
+
+
+def count(value: Any, what: str) -> int:
+    """A whole number from 0 to 2^53 - 1 (R10); true and 1.0 are none."""
+    value = open_value(value)
+    if type(value) is int and 0 <= value <= LARGEST_METRIC:
+        return value
+    raise not_understood(what)
+
+
+def decimal(value: Any, what: str) -> int:
+    """A count written as a string of digits."""
+    value = open_value(value)
+    if type(value) is str and _DECIMAL.fullmatch(value):
+        return count(int(value), what)
+    raise not_understood(what)
+
+
+def quantity(value: Any, what: str) -> int:
+    """A count written as 0x and hexadecimal digits."""
+    value = open_value(value)
+    if type(value) is str and _HEX.fullmatch(value):
+        return count(int(value, 16), what)
+    raise not_understood(what)
+
+
+def call(method: str, params: list[Any] | dict[str, Any], request_id: int) -> bytes:
+    """A JSON-RPC request. ``params`` is always sent: a ppoi node asked without it never answers."""
+    return msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params, "id": request_id})
+
+
+def result_of(body: bytes, request_id: int) -> Any:
+    """The result of a JSON-RPC answer to that request."""
+    answer = table(decode(body), "no JSON-RPC answer")
+    error = open_value(answer.get("error"))
+    if error is not None:
+        raise ProbeFailed("JSON-RPC error" + _code(error))
+    if "result" not in answer:
+        raise not_understood("no JSON-RPC answer")
+    answered_id = open_value(answer.get("id"))
+    if type(answered_id) is not int or answered_id != request_id:
+        raise not_understood("an answer to another request")
+    return answer["result"]
+
+
+def query(graphql: str) -> bytes:
+    return msgspec.json.encode({"query": graphql})
+
+
+def graphql_answer(body: bytes) -> dict[str, Any]:
+    """The data of a GraphQL answer. One with errors counts as failed, even if some data came along."""
+    answer = table(decode(body), "no GraphQL answer")
+    if open_value(answer.get("errors")):
+        raise ProbeFailed("GraphQL errors")
+    return table(answer.get("data"), "no GraphQL answer")
+
+
+def _code(error: Any) -> str:
+    """The code tells something and can hold no secret; the message may repeat the request."""
+    code = open_value(error.get("code")) if type(error) is dict else None
+    return f" {code}" if type(code) is int and abs(code) < 2**31 else ""
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], value: bytes | Raw) -> Any:
+    try:
+        return decoder.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ProbeFailed("not JSON") from None
+    except RecursionError:
+        raise not_understood("nested too deeply") from None

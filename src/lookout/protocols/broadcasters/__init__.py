@@ -1,0 +1,1 @@
+"""Broadcasters and their announcements, read from a waku node."""

@@ -1,0 +1,297 @@
+"""Broadcasters: their announcements, asked of a waku node's store or read from its relay."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+from msgspec import Raw, Struct
+
+from lookout.base.instants import END_AT
+from lookout.core.model import Check, Found, Nothing
+from lookout.protocols.answers import decode, entries, open_value, table
+from lookout.protocols.broadcasters.announcements import (
+    FUTURE_TOLERANCE_MS,
+    LONGEST_PAYLOAD,
+    Claim,
+    is_signed,
+    read_claim,
+)
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen, Sightings
+from lookout.protocols.broadcasters.unread import Stretch, Unread, after_page, begin, begin_again
+from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
+from lookout.protocols.client.session import MIB, Request, Session, at_most, below, fetch
+from lookout.protocols.client.turns import Turns
+from lookout.protocols.settings import Broadcasters
+from lookout.protocols.source import Now
+
+PAGE_SIZE: Final = 100
+MAX_PAGES: Final = 20  # a chain and probe
+# An announcement of many tokens' fees takes 20 KB, and a page has a hundred. More than a real network sends is not
+# worth the time it takes everybody else: the newest come first, and the next probe goes on.
+LIMIT_BYTES: Final = 3 * MIB
+MOST_BYTES_A_CHAIN: Final = 2 * LIMIT_BYTES
+# Strangers choose how long their messages are, but a network passes on none above 150 KB: so many fit in any case.
+SMALL_PAGE_SIZE: Final = 10
+MOST_MESSAGES: Final = 2_000  # in one answer; a relay's cache holds 50 unless its owner says otherwise
+# Signatures to be checked for a chain in a probe: as many as a relay's answer, or all pages of a store, may have
+# messages, so that among any number of forged ones the true ones are found. Only a store that gives more than it was
+# asked for is not read to its end.
+MOST_SIGNATURES: Final = MOST_MESSAGES
+_LONGEST_FIELD: Final = LONGEST_PAYLOAD + 2  # with its quotes
+_LONGEST_MESSAGE: Final = 2 * LONGEST_PAYLOAD
+_LONGEST_CURSOR: Final = 1_000  # it is remembered, and sent in an address; a real one is a hash
+_READING_SHARE: Final = 0.9  # of the probe's time (M3); the rest is for what was read last
+_NS_PER_MS: Final = 1_000_000
+
+
+class Message(Struct, frozen=True, gc=False):
+    content_topic: str
+    payload: str
+    sent_at: int
+
+
+class Page(Struct, frozen=True, gc=False):
+    messages: tuple[Message, ...]
+    cursor: str | None
+
+    @property
+    def sent_from_at(self) -> int | None:
+        """When its oldest message was sent; they come in either order."""
+        return min((message.sent_at for message in self.messages), default=None)
+
+
+class BroadcastersSource:
+    """What both ways of listening share."""
+
+    def __init__(self, name: str, settings: Broadcasters, seen: Seen) -> None:
+        self.name = name
+        self.checks = tuple(Check("broadcasters", chain_id) for chain_id in settings.chains)
+        self._settings = settings
+        self._topics = {settings.content_topic.replace("{chainId}", str(each)): each for each in settings.chains}
+        self._sightings = Sightings(settings, seen.sightings)
+        self._asked_at = {chain_id: at for chain_id, at in seen.asked_at.items() if chain_id in settings.chains}
+        self._unread = {chain_id: left for chain_id, left in seen.unread.items() if chain_id in settings.chains}
+        self._signatures_left: dict[int, int] = {}
+
+    @property
+    def seen(self) -> Seen:
+        """To be kept, and given back to the next one of these (M7)."""
+        unread = {chain_id: left for chain_id, left in self._unread.items() if left}
+        return Seen(tuple(self._sightings), dict(self._asked_at), unread)
+
+    def _request(self, path: str, query: str = "", *, post: bytes | None = None) -> Request:
+        url = below(self._settings.url, path, query)
+        return Request("GET" if post is None else "POST", url, self._settings.headers, post, LIMIT_BYTES)
+
+    def _begin_probe(self) -> None:
+        self._signatures_left = dict.fromkeys(self._settings.chains, MOST_SIGNATURES)
+
+    async def _note(self, messages: Iterable[Message], now: Now) -> None:
+        """Verify what is news, and remember it. That takes time, so others get their turn in between (M6)."""
+        turns = Turns()
+        claims: list[tuple[int, Claim]] = []
+        for message in messages:
+            chain_id = self._topics.get(message.content_topic)
+            if chain_id is not None and (claim := read_claim(message.payload, message.sent_at)) is not None:
+                claims.append((chain_id, claim))
+            await turns.end_if_over()
+        # Who is known comes before strangers, and news before what they make old. So most need no check at all.
+        claims.sort(key=lambda each: self._precedence(*each), reverse=True)
+        for chain_id, claim in claims:
+            self._note_claim(chain_id, claim, now())
+            await turns.end_if_over()
+
+    def _precedence(self, chain_id: int, claim: Claim) -> tuple[bool, int]:
+        return self._sightings.is_known(chain_id, claim.announcement), claim.announcement.sent_at
+
+    def _note_claim(self, chain_id: int, claim: Claim, at: int) -> None:
+        if self._signatures_left[chain_id] and self._sightings.is_news(chain_id, claim.announcement, at):
+            self._signatures_left[chain_id] -= 1
+            if is_signed(claim):
+                self._sightings.note(chain_id, claim.announcement, at)
+
+
+class StoreBroadcasters(BroadcastersSource):
+    """Asks a store for one chain's announcements.
+
+    The newest page is the answer. What the store has besides, back to the last probe or, at first, for as long as
+    broadcasters stay monitored, is read while there is time, and by the next probes from there on.
+    """
+
+    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
+        (self._chain_id,) = settings.chains
+        super().__init__(f"broadcasters {self._chain_id}", settings, seen)
+        self._page_size = PAGE_SIZE
+
+    async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
+        read_until = asyncio.get_running_loop().time() + _READING_SHARE * session.timeout_s
+        asked_at = now()
+        self._begin_probe()
+        self._page_size = PAGE_SIZE
+        async with at_most(session.timeout_s):
+            unread, read_bytes = await self._read_page(session, now, self._begin(asked_at))
+        self._asked_at[self._chain_id], self._unread[self._chain_id] = asked_at, unread
+        answered_at = now()
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(read_until):
+                await self._read_older(session, answered_at, read_bytes)
+        return {self.checks[0]: self._found(answered_at)}
+
+    def _found(self, at: int) -> Found:
+        """Who is silent in what was read, may have announced itself in what is still to be read."""
+        members = self._sightings.members(self._chain_id, at)
+        fresh_from_at = at - round(self._settings.fresh_s * 1000)
+        left = self._unread[self._chain_id]
+        is_read = all(stretch.until_at is not None and stretch.until_at <= fresh_from_at for stretch in left)
+        return members if is_read or members.responding == members.monitored else Nothing()
+
+    def _begin(self, at: int) -> Unread:
+        """All that is of interest, at first and after a clock was set back: by a clock that was ahead, what was left
+        looked too old to be read."""
+        asked_at, oldest_at = self._asked_at.get(self._chain_id), self._oldest_at(at)
+        if asked_at is None or asked_at > at + FUTURE_TOLERANCE_MS:
+            return begin((), oldest_at, oldest_at)
+        return begin(self._unread.get(self._chain_id, ()), max(oldest_at, min(asked_at, at)), oldest_at)
+
+    async def _read_older(self, session: Session, at: int, read_bytes: int) -> None:
+        """A failure here is none of the probe's, which has its answer, and costs nothing of what was read before. Nor
+        does a clock that is set meanwhile: all is read as of the answer."""
+        for _ in range(MAX_PAGES - 1):
+            unread = self._unread[self._chain_id]
+            if not unread or read_bytes > MOST_BYTES_A_CHAIN:
+                return
+            try:
+                self._unread[self._chain_id], page_bytes = await self._read_page(session, lambda: at, unread)
+            except ProbeFailed:
+                self._unread[self._chain_id] = begin_again(unread)
+                return
+            except OwnFault:  # of the store it says nothing: it is read on from here
+                return
+            read_bytes += page_bytes
+
+    async def _read_page(self, session: Session, now: Now, unread: Unread) -> tuple[Unread, int]:
+        """One page of the first stretch: what is left after it, and its bytes."""
+        body = await self._fetch_page(session, unread[0], self._oldest_at(now()))
+        page = parse_page(body)
+        await self._note(page.messages, now)
+        # A store may give messages of the future: nothing of it is read by that.
+        sent_from_at = None if page.sent_from_at is None else min(page.sent_from_at, now())
+        return after_page(unread, sent_from_at, page.cursor), len(body)
+
+    async def _fetch_page(self, session: Session, stretch: Stretch, oldest_at: int) -> bytes:
+        """A page that is too long is asked for again as a small one, and so are those after it."""
+        with suppress(TooLongFailed):
+            return await fetch(session, self._query(stretch, oldest_at))
+        self._page_size = SMALL_PAGE_SIZE
+        return await fetch(session, self._query(stretch, oldest_at))
+
+    def _oldest_at(self, at: int) -> int:
+        return at - round(self._settings.seen_s * 1000)
+
+    def _query(self, stretch: Stretch, oldest_at: int) -> Request:
+        # Stores learn of some messages late: what a page has of the time before the stretch is taken along.
+        since_at = max(0, oldest_at, stretch.since_at - round(self._settings.fresh_s * 1000))
+        (topic,) = self._topics
+        fields = {
+            "includeData": "true",
+            "pubsubTopic": self._settings.pubsub_topic,
+            "contentTopics": topic,
+            "startTime": str(since_at * _NS_PER_MS),
+            "pageSize": str(self._page_size),
+            "ascending": "false",
+        }
+        if stretch.cursor is not None:
+            fields["cursor"] = stretch.cursor
+        elif stretch.until_at is not None:
+            fields["endTime"] = str((stretch.until_at + 1) * _NS_PER_MS)
+        return self._request("/store/v3/messages", urlencode(fields, safe="/", quote_via=quote))
+
+
+class RelayBroadcasters(BroadcastersSource):
+    """Reads what a node of one's own relayed since the last time. Reading empties the node's cache."""
+
+    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
+        super().__init__("broadcasters", settings, seen)
+
+    async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
+        self._begin_probe()
+        async with at_most(session.timeout_s):
+            messages, subscribed_now = await self._read(session)
+            await self._note(messages, now)
+        return {
+            Check("broadcasters", chain_id): self._found(chain_id, now(), subscribed_now=subscribed_now)
+            for chain_id in self._settings.chains
+        }
+
+    async def _read(self, session: Session) -> tuple[tuple[Message, ...], bool]:
+        """What came since the last time, and whether the node had to be told only now to listen."""
+        topic = self._settings.pubsub_topic
+        read = self._request(f"/relay/v1/messages/{quote(topic, safe='')}")
+        try:
+            return parse_messages(await fetch(session, read)), False
+        except HttpCodeFailed as failure:
+            if failure.http_code != 404:
+                raise
+        await fetch(session, self._request("/relay/v1/subscriptions", post=msgspec.json.encode([topic])))
+        return parse_messages(await fetch(session, read)), True
+
+    def _found(self, chain_id: int, at: int, *, subscribed_now: bool) -> Found:
+        members = self._sightings.members(chain_id, at)
+        if subscribed_now and members.responding < members.monitored:
+            return Nothing()  # it listens only from now on: silence is no evidence yet
+        return members
+
+
+def broadcasters_sources(
+    settings: Broadcasters, seen: Seen = NOTHING_SEEN
+) -> tuple[StoreBroadcasters | RelayBroadcasters, ...]:
+    listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
+    return tuple(listen(each, seen) for each in settings.by_source())
+
+
+def parse_page(body: bytes) -> Page:
+    """A page of a store's answer, which has a status of its own inside the 200."""
+    answer = table(decode(body), "no answer of a store")
+    code = open_value(answer.get("statusCode"))
+    if type(code) is not int:
+        raise not_understood("no statusCode")
+    if code != 200:
+        raise ProbeFailed(f"store status {code}" if 0 <= code <= 999 else "store status other than 200")
+    cursor = open_value(answer.get("paginationCursor"))
+    if cursor is not None and (type(cursor) is not str or len(cursor) > _LONGEST_CURSOR):
+        raise not_understood("paginationCursor")
+    gathered = entries(answer.get("messages"), "no messages")
+    return Page(_messages(gathered), (cursor or None) if gathered else None)
+
+
+def parse_messages(body: bytes) -> tuple[Message, ...]:
+    """What a relay has gathered."""
+    return _messages(entries(decode(body), "no messages"))
+
+
+def _messages(gathered: list[Any]) -> tuple[Message, ...]:
+    """Those that are complete. What strangers put into a message is no fault of the node that passes it on."""
+    if len(gathered) > MOST_MESSAGES:
+        raise not_understood("too many messages")
+    listed = [table(each, "a message") for each in gathered if len(each) <= _LONGEST_MESSAGE]
+    return tuple(filter(None, (_message(each.get("message", each)) for each in listed)))
+
+
+def _message(value: Any) -> Message | None:
+    message = open_value(value)
+    if type(message) is not dict:
+        return None
+    match [_field(message, name) for name in ("contentTopic", "payload", "timestamp")]:
+        case [str(topic), str(payload), sent_ns] if type(sent_ns) is int and 0 <= sent_ns < END_AT * _NS_PER_MS:
+            return Message(topic, payload, sent_ns // _NS_PER_MS)
+        case _:
+            return None
+
+
+def _field(message: dict[str, Raw], name: str) -> Any:
+    """None for one that is longer than any real one."""
+    value = message.get(name)
+    return None if value is None or len(value) > _LONGEST_FIELD else open_value(value)

@@ -1,0 +1,1 @@
+"""The HTTP client for requests to third parties."""

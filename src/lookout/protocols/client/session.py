@@ -1,0 +1,204 @@
+"""The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason that tells nothing
+secret."""
+
+import asyncio
+import errno
+import zlib
+from base64 import b64encode
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, Literal
+from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
+from yarl import URL
+
+from lookout.protocols.client.connector import Connector
+from lookout.protocols.client.exhaustion import own_fault
+from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, TooLongFailed, not_understood
+from lookout.protocols.client.resolver import ThreadPerLookup
+from lookout.protocols.client.turns import Turns
+
+MIB: Final = 1_048_576
+_PIECE_BYTES: Final = 65_536  # decompressed at a time
+
+# Shorter than the time between two probes of a source: each begins with the name, the certificate and the connection
+# again, as a wallet would, and notices when one of them no longer works. Longer than the time between two readings of a
+# head, which are many, and of which one may be lost: a connection that is reused just as its server closes it.
+_KEEPALIVE_S: Final = 20
+
+
+# A dataclass and not a Struct: its repr, and what debuggers and tracebacks make of it, leaves the secrets out.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to ask; the address and the headers may hold secrets."""
+
+    method: Literal["GET", "POST"]
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes | None = field(default=None, repr=False)  # JSON
+    limit_bytes: int = MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The connections that all sources share, and how long a probe may last."""
+
+    http: aiohttp.ClientSession
+    timeout_s: float
+
+
+@asynccontextmanager
+async def open_session(timeout_s: float) -> AsyncIterator[Session]:
+    """Connections for as long as the block lasts.
+
+    Their number is not limited: a source has one request under way, and waiting for a free connection would let hanging
+    sources delay others (M6).
+    """
+    connector = Connector(limit=0, limit_per_host=0, keepalive_timeout=_KEEPALIVE_S, resolver=ThreadPerLookup())
+    async with aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # at_most alone decides
+        auto_decompress=False,
+        trust_env=False,
+        headers={"User-Agent": "lookout", "Accept": "application/json"},
+    ) as http:
+        yield Session(http, timeout_s)
+
+
+@asynccontextmanager
+async def at_most(timeout_s: float) -> AsyncIterator[None]:
+    """What happens inside ends after so many seconds, whatever the upstream does (M3)."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError:
+        raise ProbeFailed("timeout") from None
+
+
+async def fetch(session: Session, request: Request) -> bytes:
+    """The body of a 200, decompressed; ProbeFailed for anything else that an upstream or the network can do,
+    OwnFault if it is this machine that lacks something."""
+    async with at_most(session.timeout_s):
+        try:
+            headers = _headers(request)
+            async with session.http.request(
+                request.method,
+                _url(request.url, headers),
+                headers=headers,
+                data=request.body,
+                allow_redirects=False,
+            ) as response:
+                if response.status != 200:
+                    raise HttpCodeFailed(response.status)
+                return await _read_body(response, request.limit_bytes)
+        except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
+            raise own_fault(error) or ProbeFailed(_reason(error)) from None
+
+
+def below(url: str, path: str, query: str = "") -> str:
+    """The address of something under a base address, which may have a query of its own (a key, say)."""
+    parts = urlsplit(url)
+    both = "&".join(filter(None, (parts.query, query)))
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, both, ""))
+
+
+def _headers(request: Request) -> CIMultiDict[str]:
+    headers = CIMultiDict({"Content-Type": "application/json"} if request.body is not None else {})
+    # A value from the environment often ends in the newline of the file it came from.
+    headers.update({name: value.strip() for name, value in request.headers.items()})
+    headers["Accept-Encoding"] = "gzip"
+    return headers
+
+
+def _url(text: str, headers: CIMultiDict[str]) -> URL:
+    try:
+        url = URL(text)
+    except ValueError:
+        raise ProbeFailed("the address is not valid") from None
+    if url.raw_user is None and url.raw_password is None:
+        return url
+    headers.setdefault("Authorization", _basic(url))
+    return url.with_user(None)
+
+
+def _basic(url: URL) -> str:
+    """The bytes that the address stands for, as curl sends them; aiohttp would send its text in Latin-1, which servers
+    whose passwords are UTF-8 refuse."""
+    credentials = f"{url.raw_user or ''}:{url.raw_password or ''}"
+    return f"Basic {b64encode(unquote_to_bytes(credentials)).decode()}"
+
+
+async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
+    """Up to ``limit_bytes``, both as sent and decompressed; one byte more is a failure at once."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("identity", "", "gzip", "x-gzip"):
+        raise not_understood("the content encoding")
+    unzip = zlib.decompressobj(16 + zlib.MAX_WBITS) if "gzip" in encoding else None
+    body = bytearray()
+    received = 0
+    async for chunk in response.content.iter_any():
+        received += len(chunk)
+        if unzip is None:
+            body += chunk
+        else:
+            async for piece in _unzip(unzip, chunk):
+                body += piece
+                if len(body) > limit_bytes:
+                    break
+        if max(received, len(body)) > limit_bytes:
+            raise TooLongFailed(limit_bytes)
+    if unzip is not None and not unzip.eof:
+        raise ProbeFailed("body broken off")
+    return bytes(body)
+
+
+async def _unzip(unzip: "zlib._Decompress", chunk: bytes) -> AsyncIterator[bytes]:
+    """What the chunk stands for, in pieces: a small one may stand for MiB (M6)."""
+    turns = Turns()
+    while not unzip.eof:
+        piece = unzip.decompress(chunk, _PIECE_BYTES)
+        yield piece
+        if len(piece) < _PIECE_BYTES:
+            return
+        chunk = unzip.unconsumed_tail
+        await turns.end_if_over()
+
+
+def _reason(error: Exception) -> str:
+    """Our own words: an error's text would name the host."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return "name not resolved"
+        case aiohttp.ClientSSLError():
+            return "TLS failed"
+        case aiohttp.InvalidURL():
+            return "the address is not valid"
+        case aiohttp.ServerDisconnectedError():
+            return "connection closed without an answer"
+        case aiohttp.ClientPayloadError():
+            return "body broken off"
+        case zlib.error():
+            return "bad gzip"
+        case OSError():
+            return _connection_reason(error.errno)
+        case _:
+            return "bad HTTP"
+
+
+def _connection_reason(code: int | None) -> str:
+    match code:
+        case errno.ECONNREFUSED:
+            return "connection refused"
+        case errno.ECONNRESET | errno.EPIPE:
+            return "connection reset"
+        case errno.ETIMEDOUT:
+            return "timeout"
+        case None:
+            return "connection failed"
+        case _:
+            return f"connection failed, {errno.errorcode.get(code, 'for an unknown reason')}"

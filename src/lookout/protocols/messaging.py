@@ -1,0 +1,57 @@
+"""The messaging connection: how many peers a waku node is connected to."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lookout.core.model import Check, Found, Peers
+from lookout.protocols.answers import count, decode, entries, open_value, table
+from lookout.protocols.client.failure import HttpCodeFailed
+from lookout.protocols.client.session import Request, Session, at_most, below, fetch
+from lookout.protocols.settings import Messaging
+from lookout.protocols.source import Now
+
+# NotConnected, CannotConnect, CanConnect, Connected: the place in the node's own list of states.
+_CONNECTED: Final = 3
+
+
+class MessagingSource:
+    """A waku node's admin interface."""
+
+    name = "messaging"
+    checks = (Check("messaging", None),)
+
+    def __init__(self, settings: Messaging) -> None:
+        self._connected = Request("GET", below(settings.url, "/admin/v1/peers/connected"), settings.headers)
+        self._known = Request("GET", below(settings.url, "/admin/v1/peers"), settings.headers)
+
+    async def probe(self, session: Session, _now: Now, /) -> Mapping[Check, Found]:
+        async with at_most(session.timeout_s):
+            return {self.checks[0]: await self._peers(session)}
+
+    async def _peers(self, session: Session) -> Peers:
+        try:
+            return parse_connected(await fetch(session, self._connected))
+        except HttpCodeFailed as failure:
+            if failure.http_code not in (400, 404):
+                raise
+        # A version without this path says 400. One without its admin interface says 404 here and there.
+        return parse_known(await fetch(session, self._known))
+
+
+def parse_connected(body: bytes) -> Peers:
+    peers = entries(decode(body), "no list of peers")
+    return Peers(len([table(peer, "a peer") for peer in peers]))
+
+
+def parse_known(body: bytes) -> Peers:
+    """Of the peers a node knows, those it is connected to."""
+    peers = entries(decode(body), "no list of peers")
+    return Peers(sum(_is_connected(table(peer, "a peer").get("connected")) for peer in peers))
+
+
+def _is_connected(connected: Any) -> bool:
+    """Written as the name of a state or as its number, depending on the node's version."""
+    connected = open_value(connected)
+    if type(connected) is str:
+        return connected == "Connected"
+    return count(connected, "whether a peer is connected") == _CONNECTED

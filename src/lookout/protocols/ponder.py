@@ -1,0 +1,24 @@
+"""Ponder: ``/status`` has the latest indexed block of each of its chains."""
+
+from lookout.core.model import Blocks, Nothing
+from lookout.protocols.answers import count, decode, table
+from lookout.protocols.client.session import below
+
+
+def status_url(url: str) -> str:
+    """The address of the status, given that of the server or already that of the status."""
+    bare = url.partition("?")[0]
+    return below(url, "" if bare.rstrip("/").endswith("/status") else "/status")
+
+
+def parse_status(body: bytes, chain_id: int) -> Blocks | Nothing:
+    """Chains are found by their id, for their names are the operator's choice."""
+    status = table(decode(body), "no status")
+    by_id = {}
+    for named in status.values():
+        chain = table(named, "no status of chains")
+        by_id[count(chain.get("id"), "a chain's id")] = chain
+    if chain_id not in by_id:
+        return Nothing()
+    block = table(by_id[chain_id].get("block"), "no block")
+    return Blocks(count(block.get("number"), "the block number"))

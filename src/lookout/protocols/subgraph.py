@@ -1,0 +1,48 @@
+"""The Graph: a subgraph's own ``_meta``, or an index node asked about one deployment.
+
+``hasIndexingErrors``, ``health`` and ``fatalError`` are not asked for. They tell why a subgraph may have stopped, and
+the row is about how far it is: the answer was understood, its block number is true, and a subgraph that failed for good
+stays at its block, so that its lag says so. To call it unreachable would be wrong.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from lookout.core.model import Blocks
+from lookout.protocols.answers import count, decimal, entries, graphql_answer, query, table
+from lookout.protocols.client.failure import not_understood
+
+META_QUERY: Final = query("{ _meta { block { number } } }")
+_NO_BLOCK: Final = "no latest block of one chain"
+
+
+def parse_meta(body: bytes) -> Blocks:
+    meta = table(graphql_answer(body).get("_meta"), "no _meta")
+    block = table(meta.get("block"), "no block")
+    return Blocks(count(block.get("number"), "the block number"))
+
+
+def status_query(deployment: str) -> bytes:
+    named = msgspec.json.encode(deployment).decode()
+    return query(f"{{ indexingStatuses(subgraphs: [{named}]) {{ chains {{ network latestBlock {{ number }} }} }} }}")
+
+
+def parse_indexing_status(body: bytes) -> Blocks:
+    """The latest block of the one deployment on its one chain; an index node writes numbers as strings."""
+    statuses = entries(graphql_answer(body).get("indexingStatuses"), "no indexingStatuses")
+    if not statuses:
+        raise not_understood("the index node does not have the deployment")
+    block = table(_only(_only(statuses).get("chains")).get("latestBlock"), _NO_BLOCK)
+    if "number" not in block:
+        raise not_understood(_NO_BLOCK)
+    return Blocks(decimal(block["number"], "the block number"))
+
+
+def _only(value: Any) -> dict[str, Any]:
+    """The table that is alone in a list."""
+    match entries(value, _NO_BLOCK):
+        case [one]:
+            return table(one, _NO_BLOCK)
+        case _:
+            raise not_understood(_NO_BLOCK)

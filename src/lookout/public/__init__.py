@@ -1,0 +1,1 @@
+"""What people and other tools see, made from the two documents alone."""

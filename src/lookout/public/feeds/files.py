@@ -1,0 +1,101 @@
+"""Everything that is made of the documents, by path, and for how long it stays true."""
+
+from typing import Final, NamedTuple
+
+from lookout.public.feeds import atom
+from lookout.public.feeds.badges import badge, shield
+from lookout.public.feeds.picture import Names, Picture, Seen, look_at
+from lookout.public.feeds.summary import status_report, summary
+from lookout.public.feeds.words import NOT_OFFICIAL, instant_text
+from lookout_reader.rollup import roll_up
+from lookout_reader.status import EffectiveStatus
+from lookout_reader.words import status_text
+
+JSON: Final = "application/json; charset=utf-8"
+SVG: Final = "image/svg+xml; charset=utf-8"
+FEED: Final = "/feed.atom"
+SUMMARY: Final = "/summary.json"
+STATUS: Final = "/status.json"
+BADGE: Final = "/badge"
+
+# A copy must not outlive what it says. So the seconds for which it may be kept fall before that is over: each number is
+# given only while more than so many seconds are left, and one more for what takes its time on the way.
+MAX_AGES_S: Final = (30, 15, 7, 3, 1)
+
+
+class File(NamedTuple):
+    media_type: str
+    body: bytes
+
+
+class Made(NamedTuple):
+    """``files`` by path, None where there is no report to make one of; and the rows that have badges, by the badges'
+    path without its ending. All of it may be kept for ``max_age_s``, and has to be made anew after ``holds_ms``, or
+    never if that is None."""
+
+    files: dict[str, File | None]
+    rows: dict[str, Seen]
+    names: Names
+    max_age_s: int
+    holds_ms: int | None
+
+    def badge_of_row(self, path: str) -> File | None:
+        """A badge of one row. There may be thousands, of which few are asked for: they are not among the files."""
+        stem = path.rpartition(".")[0]
+        row = self.rows.get(stem)
+        if row is None:
+            return None
+        seen = "never looked at" if row.observed_at is None else f"seen {instant_text(row.observed_at)}"
+        return _badges(stem, self.names.row(row.check), row.status, seen, self.max_age_s).get(path)
+
+
+def make(names: Names, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> Made:
+    """All there is at ``now``; the report arrived so long ago."""
+    picture = None if live is None else look_at(live, history, now, received_ago_ms)
+    # Without a report, one may come at any moment: nothing is to be kept.
+    max_age_s, holds_ms = (0, None) if picture is None else kept_for(picture.holds_ms)
+    files = _documents(picture, names)
+    seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
+    mainnets = roll_up(None, now) if picture is None else picture.roll_up
+    files |= _badges(BADGE, "services", mainnets.status, seen, max_age_s)
+    for rolled_up in mainnets.services:
+        files |= _badges(f"{BADGE}/{rolled_up.service}", rolled_up.service, rolled_up.status, seen, max_age_s)
+    return Made(files, {} if picture is None else _rows(picture), names, max_age_s, holds_ms)
+
+
+def kept_for(holds_ms: int | None) -> tuple[int, int | None]:
+    """For how many seconds a copy may be kept of what stays true for so long, and for how long that can be said."""
+    if holds_ms is None:
+        return MAX_AGES_S[0], None
+    for max_age_s in MAX_AGES_S:
+        left_ms = holds_ms - (max_age_s + 1) * 1000
+        if left_ms > 0:
+            return max_age_s, left_ms
+    return 0, holds_ms
+
+
+def _documents(picture: Picture | None, names: Names) -> dict[str, File | None]:
+    if picture is None:
+        return dict.fromkeys((FEED, SUMMARY, STATUS))
+    return {
+        FEED: File(atom.MEDIA_TYPE, atom.feed(picture, names)),
+        SUMMARY: File(JSON, summary(picture, names)),
+        STATUS: File(JSON, status_report(picture, names)),
+    }
+
+
+def _rows(picture: Picture) -> dict[str, Seen]:
+    return {_stem(row): row for row in picture.rows}
+
+
+def _stem(row: Seen) -> str:
+    service, chain_id = row.check
+    return f"{BADGE}/{service}" if chain_id is None else f"{BADGE}/{service}/{chain_id}"
+
+
+def _badges(stem: str, label: str, status: EffectiveStatus, seen: str, max_age_s: int) -> dict[str, File]:
+    title = f"{label}: {status}, {seen}. {status_text(status)} {NOT_OFFICIAL}"
+    return {
+        f"{stem}.svg": File(SVG, badge(label, status, title)),
+        f"{stem}.json": File(JSON, shield(label, status, max_age_s)),
+    }

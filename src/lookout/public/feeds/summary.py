@@ -1,0 +1,187 @@
+"""The same in the shape that readers of Atlassian Statuspage expect (its API v2)."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from lookout.base.instants import format_instant
+from lookout.public.feeds.picture import Names, Picture, Seen, Trouble, printable
+from lookout.public.feeds.words import NOT_OFFICIAL, about, instant_text
+from lookout_reader.document import Check
+from lookout_reader.status import EffectiveStatus
+from lookout_reader.words import status_text
+
+ComponentStatus = Literal["operational", "degraded_performance", "partial_outage", "major_outage"]
+Indicator = Literal["none", "minor", "major", "critical"]
+Impact = Literal["minor", "major", "critical"]
+
+# Statuspage has no word for what nobody knows. Of those it has, this is the mildest that is not "operational"; the
+# component's description says what it stands for. What nobody watches is no component.
+_UNKNOWN: Final = "degraded_performance"
+COMPONENT_STATUSES: Final[dict[EffectiveStatus, ComponentStatus]] = {
+    "current": "operational",
+    "catching-up": "degraded_performance",
+    "degraded": "partial_outage",
+    "unavailable": "major_outage",
+    "stale": _UNKNOWN,
+    "unknown": _UNKNOWN,
+}
+INDICATORS: Final[dict[EffectiveStatus, Indicator]] = {
+    "current": "none",
+    "catching-up": "minor",
+    "degraded": "major",
+    "unavailable": "critical",
+    "stale": "minor",
+    "unknown": "minor",
+    "unmonitored": "minor",
+}
+DESCRIPTIONS: Final[dict[EffectiveStatus, str]] = {
+    "current": "All watched services are current",
+    "catching-up": "Some services are catching up",
+    "degraded": "Some services are degraded",
+    "unavailable": "Some services are unavailable",
+    "stale": "Not known: there is no recent reading of some services",
+    "unknown": "Not known: there is too little to judge some services by",
+    "unmonitored": "Not known: nothing is watched here",
+}
+_IMPACTS: Final[dict[str, Impact]] = {"catching-up": "minor", "degraded": "major", "unavailable": "critical"}
+
+Instant = Annotated[str, Meta(description="UTC, to the millisecond")]
+Never = Annotated[list[str], Meta(max_length=0)]
+
+
+class Page(Struct, frozen=True):
+    id: str
+    name: str
+    url: Annotated[str, Meta(description="relative to this document")]
+    time_zone: str
+    updated_at: Annotated[Instant, Meta(description="when the report was assembled")]
+
+
+class Status(Struct, frozen=True):
+    indicator: Indicator
+    description: str
+
+
+class Component(Struct, frozen=True):
+    """A row that is watched."""
+
+    id: str
+    name: str
+    status: ComponentStatus
+    description: Annotated[str, Meta(description="the status in Lookout's own word, and what it means")]
+    position: int
+    updated_at: Annotated[Instant, Meta(description="when it was last looked at")]
+    page_id: str
+    created_at: None = None
+    start_date: None = None
+    group_id: None = None
+    group: bool = False
+    showcase: bool = False
+    only_show_if_degraded: bool = False
+
+
+class Incident(Struct, frozen=True):
+    """What lasts, by the history."""
+
+    id: str
+    name: str
+    status: Annotated[Literal["investigating"], Meta(description="it lasts; nobody is said to investigate")]
+    impact: Impact
+    created_at: Instant
+    started_at: Instant
+    updated_at: Instant
+    page_id: str
+    components: list[Component]
+    incident_updates: Never = []
+    monitoring_at: None = None
+    resolved_at: None = None
+    shortlink: None = None
+
+
+class StatusReport(Struct, frozen=True):
+    """How the mainnets' services are, in one word."""
+
+    page: Page
+    status: Status
+
+
+class Summary(Struct, frozen=True):
+    """Every row that is watched, and the incidents that last."""
+
+    page: Page
+    status: Status
+    components: list[Component]
+    incidents: list[Incident]
+    scheduled_maintenances: Never = []
+
+
+def status_report(picture: Picture, names: Names) -> bytes:
+    return msgspec.json.encode(StatusReport(_page(picture, names), _status(picture)))
+
+
+def summary(picture: Picture, names: Names) -> bytes:
+    components = dict(_components(picture, names))
+    incidents = list(_incidents(picture, names, components))
+    page, status = _page(picture, names), _status(picture)
+    return msgspec.json.encode(Summary(page, status, list(components.values()), incidents))
+
+
+def _page(picture: Picture, names: Names) -> Page:
+    return Page(names.protocol, "Lookout", "/", "Etc/UTC", format_instant(picture.generated_at))
+
+
+def _status(picture: Picture) -> Status:
+    status = picture.roll_up.status
+    as_of = f"as of {instant_text(picture.generated_at)}"
+    return Status(INDICATORS[status], f"{DESCRIPTIONS[status]}, {as_of}. {NOT_OFFICIAL}")
+
+
+def _components(picture: Picture, names: Names) -> Iterator[tuple[Check, Component]]:
+    watched = (row for row in picture.rows if row.status != "unmonitored")
+    for position, row in enumerate(watched, start=1):
+        yield row.check, _component(row, position, picture, names)
+
+
+def _component(row: Seen, position: int, picture: Picture, names: Names) -> Component:
+    seen_at = picture.generated_at if row.observed_at is None else row.observed_at
+    return Component(
+        id=_id(row.check),
+        name=names.row(row.check),
+        status=COMPONENT_STATUSES[row.status],
+        description=" ".join((f"{row.status}: {status_text(row.status)}", *about(row.check[0]))),
+        position=position,
+        updated_at=format_instant(seen_at),
+        page_id=names.protocol,
+    )
+
+
+def _incidents(picture: Picture, names: Names, components: dict[Check, Component]) -> Iterator[Incident]:
+    """Those of rows that have not recovered since the history was written."""
+    recovered = {row.check for row in picture.rows if row.status == "current"}
+    for trouble in () if picture.past is None else picture.past.troubles:
+        lasts = trouble.incident.ends_at is None and trouble.check not in recovered
+        if lasts and trouble.check in components:
+            yield _incident(trouble, names, components[trouble.check])
+
+
+def _incident(trouble: Trouble, names: Names, component: Component) -> Incident:
+    began = format_instant(trouble.incident.begins_at)
+    return Incident(
+        id=f"{component.id}-{'earlier' if trouble.cut else began}",
+        name=f"{component.name}: {trouble.incident.worst}",
+        status="investigating",
+        impact=_IMPACTS[str(trouble.incident.worst)],
+        created_at=began,
+        started_at=began,
+        updated_at=component.updated_at,
+        page_id=names.protocol,
+        components=[component],
+    )
+
+
+def _id(check: Check) -> str:
+    service, chain_id = check
+    return printable(service if chain_id is None else f"{service}-{chain_id}")

@@ -1,0 +1,145 @@
+"""The page as it is sent: a frame, and in it the rows of one live report, ready-made.
+
+A script takes the rows' place and keeps them up to date. Where none runs, they state their instant and the page loads
+itself anew (if scripts run but page.js has failed, reload.js does that), and none is shown as plainly healthy: nobody
+can tell how long ago the page was loaded.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from lookout.core.model import Metrics
+from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
+from lookout_reader.rollup import TEST_NETWORK
+from lookout_reader.words import NOTES, Note
+
+# By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
+_STATUSES: Final = {
+    "current": "answered and was up to date",
+    "catching-up": "answered, but was behind",
+    "degraded": "answered, but with serious trouble",
+    "unavailable": "did not answer usefully several times in a row",
+    "unknown": "too little to judge by",
+    "unmonitored": "nobody watches this here",
+}
+_SCRIPTS: Final = (
+    "page.js",
+    "reload.js",
+    "now.js",
+    "past.js",
+    "strips.js",
+    "words.js",
+    "dom.js",
+    "lookout-reader.js",
+)
+_TYPES: Final = {
+    "page.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+    **dict.fromkeys(_SCRIPTS, "text/javascript; charset=utf-8"),
+}
+# Of chains that the configuration does not name.
+CHAIN_NAMES: Final = {1: "Ethereum", 42161: "Arbitrum One", 137: "Polygon", 56: "BNB Smart Chain", 11155111: "Sepolia"}
+
+
+def assets() -> dict[str, tuple[str, bytes]]:
+    """What the page loads, by path: media type and content."""
+    folder = files(__package__)
+    return {f"/assets/{name}": (media_type, folder.joinpath(name).read_bytes()) for name, media_type in _TYPES.items()}
+
+
+def render(live: bytes | None, live_path: str, history_path: str, chains: Mapping[int, str]) -> bytes:
+    """The page with this live report in it, or without one. ``chains`` is what the operator calls them."""
+    names = {**CHAIN_NAMES, **chains}
+    text = _frame().substitute(
+        live_path=escape(live_path),
+        history_path=escape(history_path),
+        chains=escape(msgspec.json.encode(names).decode()),
+        ready_made=_ready_made(live, names),
+    )
+    return text.encode()
+
+
+@cache
+def _frame() -> Template:
+    return Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+
+
+def _ready_made(live: bytes | None, chains: Mapping[int, str]) -> str:
+    try:
+        report = None if live is None else msgspec.json.decode(live, type=LiveReport)
+    except msgspec.MsgspecError:  # of a newer monitor, perhaps: the script may still be able to read it
+        report = None
+    if report is not None and report.schema_version != SCHEMA_VERSION:  # C6
+        report = None
+    rows = _no_report() if report is None else _table(report, chains)
+    notes = "\n".join(map(_note, NOTES))
+    return f"""<div class="ready-made">
+<h1>Status of what the wallet depends on</h1>
+{rows}
+<h2>What this does not say</h2>
+<ul class="notes">
+{notes}
+</ul>
+</div>"""
+
+
+def _note(note: Note) -> str:
+    of = "" if note.services is None else f"<b>{', '.join(note.services)}</b>: "
+    return f"<li>{of}{escape(note.text, quote=False)}</li>"
+
+
+def _no_report() -> str:
+    return "<p>There is no report that this page can read: none is stored yet, or it is of another version.</p>"
+
+
+def _table(report: LiveReport, chains: Mapping[int, str]) -> str:
+    return f"""<p>As it was at <time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>. Without
+its script this page cannot tell how old that is. Past its time in the last column a row's status is not known. The page
+asks for a newer report every 30 seconds where it can: if the time above stays the same, reload it.</p>
+<table>
+<thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">status then</th>
+<th scope="col">in numbers</th><th scope="col">seen (UTC)</th><th scope="col">holds until (UTC)</th></tr></thead>
+<tbody>
+{_rows(report.checks, chains)}
+</tbody>
+</table>"""
+
+
+def _rows(rows: Iterable[LiveRow], chains: Mapping[int, str]) -> str:
+    return "\n".join(_row(row, _chain(row.chain_id, chains)) for row in rows)
+
+
+@lru_cache(4096)  # from one report to the next few rows change
+def _row(row: LiveRow, chain: str) -> str:
+    status = row.status if row.status in _STATUSES else "unknown"
+    return (
+        f'<tr><th scope="row">{escape(row.service)}</th><td>{escape(chain)}</td>'
+        f'<td><svg class="shape" aria-hidden="true"><use href="#shape-{status}"/></svg> '
+        f"<b>{status}</b>: {_STATUSES[status]}</td><td>{_numbers(row.metrics)}</td>"
+        f"<td>{_words(row.observed_at)}</td><td>{_words(row.expires_at)}</td></tr>"
+    )
+
+
+def _chain(chain_id: int | None, chains: Mapping[int, str]) -> str:
+    if chain_id is None:
+        return "all chains"
+    name = chains.get(chain_id, f"chain {chain_id}")
+    return f"{name} (test network)" if chain_id == TEST_NETWORK else name
+
+
+def _numbers(metrics: Metrics) -> str:
+    return ", ".join(
+        f"{name} {number:,}" for name, number in msgspec.structs.asdict(metrics).items() if number is not UNSET
+    )
+
+
+def _words(instant: str | None) -> str:
+    """To the second, for people."""
+    return "—" if instant is None else f"{instant[:10]} {instant[11:19]}"

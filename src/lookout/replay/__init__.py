@@ -1,0 +1,1 @@
+"""A recorded log run through the rules, and two histories compared."""

@@ -1,0 +1,134 @@
+"""Two histories of the same days, told under different settings: which buckets and which uptimes differ."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from lookout.base.instants import format_second
+from lookout.core.buckets import KNOWN, uptime
+from lookout.core.history import DAY_MS, WINDOW_DAYS, HistoryRow, HistoryView
+from lookout.core.model import Service
+from lookout.core.plan import Plan
+
+Window = Literal["24h", "7d", "14d"]
+
+
+class ComparisonError(Exception):
+    """The two cannot be compared; the text says why."""
+
+
+class Stretch(Struct, frozen=True, rename="camel"):
+    """Buckets in a row that differ in the same way; the first one that does not begins at ``until``."""
+
+    since: str
+    until: str
+    buckets: int
+    was: str
+    would_be: str
+
+
+class Figure(Struct, frozen=True, rename="camel"):
+    """An uptime under either settings; None where too few buckets are known (H10)."""
+
+    was: float | None
+    would_be: float | None
+
+
+class ComparedRow(Struct, frozen=True, rename="camel"):
+    service: Service
+    chain_id: int | None
+    changed: int
+    stretches: list[Stretch]
+    uptime: dict[Window, Figure]
+
+
+class Total(Struct, frozen=True, rename="camel"):
+    """All compared rows together. ``changes`` counts buckets by their two characters: ``{"ck": 12}``."""
+
+    rows: int
+    changed_rows: int
+    buckets: int
+    changed: int
+    changes: dict[str, int]
+    uptime: dict[Window, Figure]
+
+
+class Comparison(Struct, frozen=True, rename="camel"):
+    """``left_out`` are rows that only one of the two has."""
+
+    bucket_seconds: int
+    since: str
+    until: str
+    rows: list[ComparedRow]
+    total: Total
+    left_out: list[str]
+
+
+def check_comparable(one: Plan, other: Plan) -> None:
+    if one.span.bucket_ms != other.span.bucket_ms:
+        raise ComparisonError("history.bucket_s differs: buckets of different lengths cannot be compared")
+
+
+def compare(was: HistoryView, would_be: HistoryView) -> Comparison:
+    """What another configuration, of comparable buckets, would have told of the same log."""
+    since_at, last_at = max(was.from_at, would_be.from_at), min(was.to_at, would_be.to_at)
+    before = {row.check: row for row in was.rows}
+    after = {row.check: row for row in would_be.rows}
+    both = [(before[check], after[check]) for check in before if check in after]
+    rows: list[ComparedRow] = []
+    changes: Counter[str] = Counter()
+    for one, other in both:
+        pairs = list(
+            zip(_between(was, one, since_at, last_at), _between(would_be, other, since_at, last_at), strict=True)
+        )
+        stretches = list(_stretches(pairs, since_at, was.span.bucket_ms))
+        figures = map(Figure, astuple(one.uptime), astuple(other.uptime))
+        changed = sum(stretch.buckets for stretch in stretches)
+        rows.append(ComparedRow(*one.check, changed, stretches, dict(zip(get_args(Window), figures, strict=True))))
+        changes.update(before + after for before, after in pairs if before != after)
+    buckets = (last_at - since_at) // was.span.bucket_ms + 1
+    totals = map(Figure, _total(was, [row for row, _ in both]), _total(would_be, [row for _, row in both]))
+    total = Total(
+        len(rows),
+        sum(row.changed > 0 for row in rows),
+        len(rows) * buckets,
+        changes.total(),
+        dict(sorted(changes.items())),
+        dict(zip(get_args(Window), totals, strict=True)),
+    )
+    return Comparison(
+        was.span.bucket_ms // 1000,
+        format_second(since_at),
+        format_second(last_at + was.span.bucket_ms),
+        rows,
+        total,
+        [check.name for check in (*before, *after) if (check in before) != (check in after)],
+    )
+
+
+def _between(view: HistoryView, row: HistoryRow, since_at: int, last_at: int) -> str:
+    """The characters of the buckets from the one at ``since_at`` to the one at ``last_at``."""
+    first = (since_at - view.from_at) // view.span.bucket_ms
+    return row.buckets[first : first + (last_at - since_at) // view.span.bucket_ms + 1]
+
+
+def _stretches(pairs: Sequence[tuple[str, str]], since_at: int, bucket_ms: int) -> Iterator[Stretch]:
+    number = 0
+    for (was, would_be), same in groupby(pairs):
+        buckets = len(list(same))
+        if was != would_be:
+            begin_at = since_at + number * bucket_ms
+            end_at = begin_at + buckets * bucket_ms
+            yield Stretch(format_second(begin_at), format_second(end_at), buckets, was, would_be)
+        number += buckets
+
+
+def _total(view: HistoryView, rows: Sequence[HistoryRow]) -> Iterator[float | None]:
+    """The uptime of all these rows' buckets together, for each window (H9, H12)."""
+    for days in WINDOW_DAYS:
+        counts = Counter("".join(row.buckets[-(days * DAY_MS // view.span.bucket_ms + 1) :] for row in rows))
+        yield uptime(counts["c"], sum(counts[character] for character in KNOWN), view.span.min_known_buckets)

@@ -1,0 +1,149 @@
+"""A recorded observation log run through the rules: the same events, the same documents."""
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Final
+
+from lookout.base.instants import format_instant
+from lookout.core.history import DAY_MS, SPARE_DAYS
+from lookout.core.ledger import Ledger, State
+from lookout.core.model import Observation
+from lookout.core.plan import Plan
+from lookout.state.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, Unread, parse_line
+
+# No line of the format comes near it: a longer one is not a log, and reading on would take memory without end.
+LONGEST_LINE: Final = 1_048_576
+
+
+class LogError(Exception):
+    """The log cannot be replayed; the text names the line and the reason."""
+
+
+class Replay:
+    """A monitor's life as a log tells it: every event is published at its own instant, heartbeats between them."""
+
+    def __init__(
+        self, plan: Plan, state: State | None = None, *, running: bool = False, last_at: int | None = None
+    ) -> None:
+        """``running`` and ``last_at`` go on from another replay's, where ``state`` is its ledger's."""
+        self.ledger = Ledger(plan, state)
+        self.running = running
+        self.skipped = 0  # events of checks and chains that the plan does not have
+        self.first_skipped = ""
+        self._heartbeat_ms = plan.limits.heartbeat_ms
+        self.last_at = last_at
+        self._beat_at = (self.ledger.published_at or 0) + self._heartbeat_ms
+        # After as much time without an event every row has expired, and all that was before has left the history.
+        self._forgets_after_ms = plan.limits.row_lifetime_ms + (plan.span.retention_days + 1 + SPARE_DAYS) * DAY_MS
+
+    def feed(self, event: Event | Unread) -> None:
+        """Apply one event; LineError if it cannot follow the ones before."""
+        at = event.at
+        if isinstance(event, Started):
+            # While running this is a crash: nothing was published after the event before it.
+            self.ledger.start(at, self.last_at)
+            self.running = True
+        elif not self.running or self.last_at is None or not self.last_at <= at <= self._beat_at:
+            self._pass_time(at)
+        self.last_at = at
+        match event:
+            case Observation():
+                if not self.ledger.watches(event.check):
+                    self._skip(at, *event.check)
+                    return
+                self.ledger.observe(event)
+            case HeadRead():
+                if not self.ledger.follows(event.chain_id):
+                    self._skip(at, "heads", event.chain_id)
+                    return
+                self._check_order(event)
+                self.ledger.read_head(event.chain_id, event.reading)
+            case Unread():
+                if self.ledger.follows(event.chain_id):
+                    raise event.error
+                self._skip(at, event.name, event.chain_id)
+                return
+            case Stopped():
+                self.running = False
+                return
+        self.ledger.publish(at)
+        self._beat_at = at + self._heartbeat_ms
+
+    def finish(self, until_at: int | None) -> None:
+        """Let time pass up to ``until_at``, or to the last event."""
+        end_at = self.last_at if until_at is None else until_at
+        if self.running and end_at is not None:
+            self._pass_time(end_at)
+            self._publish(end_at)
+
+    def _pass_time(self, at: int) -> None:
+        """Publish the heartbeats that fell due before this instant; at the instant itself something else is due."""
+        if not self.running or self.last_at is None:
+            raise LineError("only a start can stand here, at the beginning or after a stop")
+        if at < self.last_at:
+            before = format_instant(self.last_at)
+            raise LineError(f"at is {format_instant(at)}, earlier than {before} before it; only a start may go back")
+        expired_at = self.last_at + self._forgets_after_ms
+        while self._beat_at < at:
+            if expired_at < self._beat_at < at - self._forgets_after_ms:
+                # Of a silence of years only the end can still be seen: pass over the rest, whole heartbeats of it.
+                beats = (at - self._forgets_after_ms - self._beat_at) // self._heartbeat_ms
+                self._beat_at += beats * self._heartbeat_ms
+            self._publish(self._beat_at)
+
+    def _publish(self, at: int) -> None:
+        self.ledger.publish(at)
+        self._beat_at = at + self._heartbeat_ms
+
+    def _check_order(self, head: HeadRead) -> None:
+        """Within one run no head is read before the one before it (M8)."""
+        before = self.ledger.heads(head.chain_id).newest_of_run
+        if before is not None and head.reading.at < before.at:
+            read_at, before_at = format_instant(head.reading.at), format_instant(before.at)
+            raise LineError(f"readAt is {read_at}, earlier than {before_at} of the head before it on this chain")
+
+    def _skip(self, at: int, name: str, chain_id: int | None) -> None:
+        if at == self._beat_at:
+            self._publish(at)
+        self.skipped += 1
+        if self.skipped == 1:
+            self.first_skipped = name if chain_id is None else f"{name} on chain {chain_id}"
+
+
+def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | Unread]]:
+    """The events of a log with their lines' numbers. A last line that a crash cut off becomes a warning."""
+    number = 0
+    while line := lines.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise LogError(f"line {number}: longer than {LONGEST_LINE} bytes")
+        try:
+            event = parse_line(line)
+        except NotJsonError as error:
+            if line.endswith(b"\n"):
+                raise LogError(f"line {number}: {error}") from None
+            warnings.append(f"line {number}: cut off in the middle, left out")
+            return
+        except LineError as error:
+            raise LogError(f"line {number}: {error}") from None
+        yield number, event
+
+
+def run_log(events: Iterable[tuple[int, Event | Unread]], *replays: Replay, until_at: int | None = None) -> None:
+    """Feed a log's events up to ``until_at``, or all of them, to one replay or to several at the same time; LogError
+    if there is nothing to tell."""
+    is_empty = True
+    for number, event in events:
+        if until_at is not None and event.at > until_at:
+            if is_empty:
+                raise LogError(f"line {number}: the log begins at {format_instant(event.at)}, later than asked for")
+            break
+        is_empty = False
+        try:
+            for replay in replays:
+                replay.feed(event)
+        except LineError as error:
+            raise LogError(f"line {number}: {error}") from None
+    if is_empty:
+        raise LogError("the log is empty: it has to begin with a start")
+    for replay in replays:
+        replay.finish(until_at)

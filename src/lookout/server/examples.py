@@ -1,0 +1,55 @@
+"""Small documents as examples, made as the real ones are."""
+
+from typing import Final
+
+from lookout.base.instants import parse_instant
+from lookout.config.tables import History
+from lookout.core.history import HistoryRow, HistoryView, Uptime
+from lookout.core.model import Check, Metrics, Reason, Report, Row, Status, unmonitored
+from lookout.documents.document import Document
+from lookout.documents.reports import history_document, live_document
+from lookout.public.feeds.files import Made, make
+from lookout.public.feeds.picture import Names
+
+_PUBLISHED_AT: Final = parse_instant("2026-11-05T14:02:11.480Z")
+_OBSERVED_AT: Final = _PUBLISHED_AT - 4_210
+_EXPIRES_AT: Final = _OBSERVED_AT + 150_000
+_TO_AT: Final = parse_instant("2026-11-05T14:00:00.000Z")
+_FROM_AT: Final = _TO_AT - 2 * 3_600_000
+
+_MESSAGING: Final = Check("messaging", None)
+_PPOI: Final = Check("ppoi", 1)
+_BROADCASTERS: Final = Check("broadcasters", 1)
+_INDEXER: Final = Check("indexer", 1)
+_HOSTED: Final = Check("hosted-indexer", 11155111)
+
+
+def live_example() -> Document:
+    rows = (
+        _answered(_MESSAGING, "current", "responding", Metrics(peers=14)),
+        _answered(_PPOI, "current", "synced", Metrics(position=184213, head=184213)),
+        _answered(_BROADCASTERS, "degraded", "partial-coverage", Metrics(responding=4, monitored=5)),
+        Row(_INDEXER, "unavailable", "unreachable", _OBSERVED_AT, _OBSERVED_AT - 600_000, _EXPIRES_AT),
+        unmonitored(_HOSTED),
+    )
+    return live_document(Report(_PUBLISHED_AT, rows))
+
+
+def history_example() -> Document:
+    rows = (
+        HistoryRow(_MESSAGING, "c" * 25, Uptime(1.0, 1.0, 1.0)),
+        HistoryRow(_PPOI, "c" * 13 + "k" + "c" * 11, Uptime(0.96, 0.96, 0.96)),
+        HistoryRow(_BROADCASTERS, "c" * 20 + "ddccd", Uptime(0.88, 0.88, 0.88)),
+        HistoryRow(_INDEXER, "-" * 12 + "??" + "c" * 7 + "kkuu", Uptime(None, None, None)),
+        HistoryRow(_HOSTED, "." * 25, Uptime(None, None, None)),
+    )
+    return history_document(HistoryView(_PUBLISHED_AT, History().span(), _FROM_AT, _TO_AT, rows))
+
+
+def feeds_example() -> Made:
+    names = Names("protocol", {1: "Ethereum", 11155111: "Ethereum Sepolia"})
+    return make(names, live_example().body, history_example().body, _PUBLISHED_AT, 0)
+
+
+def _answered(check: Check, status: Status, reason: Reason, metrics: Metrics) -> Row:
+    return Row(check, status, reason, _OBSERVED_AT, _OBSERVED_AT, _EXPIRES_AT, metrics)

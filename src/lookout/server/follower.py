@@ -1,0 +1,54 @@
+"""Threads that keep a process's replies up to date, apart from the one that answers."""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from lookout.server.front import Front
+
+_LOOK_EVERY_S: Final = 0.25
+_FIRST_LOOK_S: Final = 2.0
+
+log = structlog.get_logger("server")
+
+
+class Follower:
+    """Looks at the store four times a second, from ``start`` to ``stop``. A second thread looks at the time, since the
+    first may hang with its store."""
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+        self._stopped = threading.Event()
+        self._looked = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(name, work), name=f"look at {name}", daemon=True)
+            for name, work in (("the store", self._look), ("the time", front.look_at_the_time))
+        ]
+
+    def start(self) -> None:
+        """Whoever asks next gets what is in the store, unless the store keeps it waiting."""
+        for thread in self._threads:
+            thread.start()
+        self._looked.wait(_FIRST_LOOK_S)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=_LOOK_EVERY_S)
+
+    def _look(self) -> None:
+        try:
+            self._front.look()
+        finally:
+            self._looked.set()
+
+    def _repeat(self, name: str, work: Callable[[], None]) -> None:
+        while not self._stopped.is_set():
+            try:
+                work()
+            except Exception:  # a bug; the replies stay as they are, and the next time may go well
+                log.exception("a look died of a bug", look=name)
+            self._stopped.wait(_LOOK_EVERY_S)

@@ -1,0 +1,146 @@
+"""Closes connections that keep others out: those that make no progress, and too many of one address (A16).
+
+The server closes a connection that sends no request for 30 s. It waits without end for one that does not read its
+answers, and counts nobody's connections.
+"""
+
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import structlog
+
+from lookout.base.clock import Clock
+from lookout.server.callers import Callers
+from lookout.server.connections import Progress, Seen, end, look_at, open_files, peer_of
+from lookout.server.counts import Closed, OwnCounts
+from lookout.server.crowds import Crowds
+
+STALLED_S: Final = 30.0
+_LOOK_EVERY_S: Final = 1.0
+_UNDER_ATTACK_S: Final = 0.1  # who waits to be let in may be behind many that will be closed
+_REST: Final = 20  # times as long as a look took: up to some thousand connections, not more than a twentieth of a core
+_LONGEST_REST_S: Final = 3.0  # the other processes soon take one that is not heard of for gone
+_AT_ONCE: Final = 100  # connections; then those who ask get their turn
+_TURN_S: Final = 0.001
+
+log = structlog.get_logger("server")
+
+
+class Allowed(NamedTuple):
+    """What one server allows its connections."""
+
+    port: int
+    per_address: int  # 0: any number
+    stalled_s: float
+    crowds: Crowds
+
+
+@dataclass(slots=True)
+class _Connection:
+    cookie: bytes
+    name: int | None  # of its peer's network; None if that may have any number
+    order: int  # in which they were met
+    progress: Progress
+    moved_ms: int
+    is_ended: bool = False
+
+
+class Guard:
+    """Looks at the connections of this process about once a second, from ``start`` to ``stop``."""
+
+    def __init__(self, allowed: Allowed, callers: Callers, counts: OwnCounts, clock: Clock) -> None:
+        self._allowed = allowed
+        self._stalled_ms = round(allowed.stalled_s * 1000)
+        self._callers = callers  # its own: a flood of addresses is not to push readers out of the other one's memory
+        self._crowds = allowed.crowds.own()
+        self._counts = counts
+        self._clock = clock
+        self._known: dict[int, _Connection] = {}  # by the number of its file
+        self._met = 0
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, name="look at the connections", daemon=True)
+
+    def start(self) -> None:
+        if sys.platform == "linux":  # others have no /proc
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def look(self) -> bool:
+        """Close what has to be; whether one address had too many."""
+        now_ms = self._clock.elapsed_ms()
+        self._known = self._look_at_all(now_ms)
+        for number, connection in self._known.items():
+            if now_ms - connection.moved_ms >= self._stalled_ms:
+                self._end(number, connection, "stalled")
+        was_crowded = self._close_the_excess(now_ms) if self._allowed.per_address else False
+        self._counts.has_open(sum(not connection.is_ended for connection in self._known.values()))
+        return was_crowded
+
+    def _look_at_all(self, now_ms: int) -> dict[int, _Connection]:
+        known: dict[int, _Connection] = {}
+        for looked, number in enumerate(open_files(), 1):
+            if not looked % _AT_ONCE:
+                time.sleep(_TURN_S)
+            seen = look_at(number)
+            if seen is None:
+                continue
+            connection = self._known.get(number)
+            if connection is None or connection.cookie != seen.cookie:
+                connection = self._meet(number, seen, now_ms)
+                if connection is None:
+                    continue
+            elif seen.progress != connection.progress:
+                if seen.progress.is_ahead_of(connection.progress):
+                    connection.moved_ms = now_ms
+                connection.progress = seen.progress
+            known[number] = connection
+        return known
+
+    def _meet(self, number: int, seen: Seen, now_ms: int) -> _Connection | None:
+        """None if it is not one that a reader opened."""
+        peer = peer_of(number, seen.cookie, self._allowed.port)
+        if peer is None:
+            return None
+        self._met += 1
+        return _Connection(seen.cookie, self._name(peer), self._met, seen.progress, now_ms)
+
+    def _name(self, peer: str) -> int | None:
+        network = self._callers.network(peer)
+        return None if network is None else self._crowds.name(network)
+
+    def _close_the_excess(self, now_ms: int) -> bool:
+        """The newest go: they may be the flood."""
+        of_address: dict[int, list[int]] = defaultdict(list)
+        for number, connection in self._known.items():
+            if connection.name is not None and not connection.is_ended:
+                of_address[connection.name].append(number)
+        numbers_of = Counter({name: len(numbers) for name, numbers in of_address.items()})
+        excess = self._crowds.excess(numbers_of, self._allowed.per_address, now_ms)
+        for name, too_many in excess.items():
+            newest_first = sorted(of_address[name], key=lambda number: -self._known[number].order)
+            for number in newest_first[:too_many]:
+                self._end(number, self._known[number], "crowded")
+        return bool(excess)
+
+    def _end(self, number: int, connection: _Connection, reason: Closed) -> None:
+        if not connection.is_ended and end(number, Seen(connection.cookie, connection.progress)):
+            self._counts.closed(reason)
+            connection.is_ended = True
+
+    def _repeat(self) -> None:
+        rest_s = _LOOK_EVERY_S
+        while not self._stopped.wait(rest_s):
+            began_s = time.thread_time()
+            try:
+                is_crowded = self.look()
+            except Exception:  # a bug; the next look may go well
+                log.exception("a look died of a bug", look="the connections")
+                is_crowded = False
+            took_s = time.thread_time() - began_s
+            rest_s = _UNDER_ATTACK_S if is_crowded else min(max(_LOOK_EVERY_S, _REST * took_s), _LONGEST_REST_S)

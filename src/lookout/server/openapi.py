@@ -1,0 +1,307 @@
+"""The OpenAPI description, made from the replies themselves so that it cannot say anything else (V2)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from lookout.documents.cors import ALLOWED_METHODS
+from lookout.documents.reports import SCHEMA_VERSION, schemas
+from lookout.documents.routes import paths
+from lookout.public.feeds.badges import Shield
+from lookout.public.feeds.files import BADGE, FEED, JSON, STATUS, SUMMARY
+from lookout.public.feeds.summary import StatusReport, Summary
+from lookout.server.examples import feeds_example, history_example, live_example
+from lookout.server.replies import (
+    HISTORY_CACHING,
+    LIVE_CACHING,
+    NO_HISTORY,
+    NO_HOST,
+    NO_LIVE,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    Form,
+    Reply,
+    Resource,
+    endpoint,
+    operators_own,
+    passing,
+    too_many_requests,
+)
+
+Json = dict[str, Any]
+
+_ABOUT: Final = (
+    "What one monitor sees of the services that a wallet depends on: a live report, and a history of it."
+    " In beta: both may change without notice. There is no authentication, and a query string changes nothing."
+    " The routes tagged `convenience` are the operator's own and no part of the public API."
+    " Servers and proxies on the way add headers of their own, such as Date."
+)
+_LIVE_MISSING: Final = "This server has not loaded its first report yet. Ask again, less and less often."
+_HISTORY_MISSING: Final = "No history was written yet, or it could not be read for more than five minutes."
+_OTHER_PATH: Final = "Any path that is not listed here, and a row that is not there; from the gateway."
+_BAD_REQUEST: Final = (
+    "Host is missing, there twice, or the name of no host; or a proxy in front sent an X-Forwarded-For that is not"
+    " ASCII."
+)
+_OTHER_METHOD: Final = f"Any method but {ALLOWED_METHODS}."
+_NOUNS: Final = {"liveness": "the live report", "history": "the history"}
+_TAGS: Final = {
+    "api": "The public API: two documents to read.",
+    "convenience": "The operator's own routes, which may change or disappear at any time.",
+}
+# By the name of the header; those that are missing here explain themselves.
+_MEANINGS: Final = {
+    "etag": "A validator of the body as it was sent, to be sent back in If-None-Match; a cache may make it weak.",
+    "vary": "The body may be another one, with an ETag of its own, for another Accept-Encoding.",
+    "x-lookout-etags": "The ETags of all forms of the document, the plain one first: for a cache in front.",
+    "retry-after": "For how many seconds not to ask again.",
+    "cache-control": "For how long browsers (max-age) and shared caches (s-maxage) may use the answer.",
+    "access-control-allow-origin": "Scripts of every origin may read the answer; credentials play no part.",
+    "content-length": "The length of the body in bytes, also where a HEAD request is not sent it.",
+}
+# Headers whose text is not always the same.
+_VARYING: Final[Mapping[str, Json]] = {
+    "etag": {"type": "string", "pattern": '^(W/)?"[^"]{16}"$'},
+    "x-lookout-etags": {"type": "string", "pattern": '^"[^"]{16}"(, "[^"]{16}")*$'},
+    "content-length": {"type": "integer", "minimum": 0},
+}
+_PASSING: Final[Mapping[str, Json]] = {
+    **_VARYING,
+    "cache-control": {"type": "string", "pattern": "^public, max-age=[0-9]+, must-revalidate$"},
+}
+_SECONDS: Final[Json] = {"type": "integer", "minimum": 1}
+_TOO_MANY: Final = too_many_requests(60)
+# Names that are not written with one capital at the start of each word.
+_WRITTEN: Final = {"etag": "ETag", "x-lookout-etags": "X-Lookout-ETags"}
+_CONTENT_ENCODING: Final[Json] = {
+    "description": "Not there if the body is plain.",
+    "required": False,
+    "schema": {"type": "string", "const": "gzip"},
+}
+_ACCEPT_ENCODING: Final[Json] = {
+    "name": "Accept-Encoding",
+    "in": "header",
+    "description": "The content codings that the client understands. Without gzip among them the body is plain.",
+    "schema": {"type": "string"},
+    "examples": {"gzip": {"value": "gzip"}, "plain": {"value": "identity"}},
+}
+_IF_NONE_MATCH: Final[Json] = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The ETag of the copy that the client has; a list of them; or `*`. Weakly compared.",
+    "schema": {"type": "string"},
+    "examples": {
+        "a copy": {"value": live_example().etag},
+        "some copies": {"value": f"W/{live_example().etag}, {history_example().etag}"},
+        "any copy": {"value": "*"},
+    },
+}
+_TEXT: Final[Json] = {"schema": {"type": "string"}}
+_SERVICE: Final[Json] = {
+    "name": "service",
+    "in": "path",
+    "required": True,
+    "description": "A service of the live report.",
+    "schema": {"type": "string", "minLength": 1},
+    "example": "indexer",
+}
+_CHAIN: Final[Json] = {
+    "name": "chainId",
+    "in": "path",
+    "required": True,
+    "description": "A chain of the live report.",
+    "schema": {"type": "integer", "minimum": 1},
+    "example": 1,
+}
+_BADGES: Final = {
+    BADGE: ("badge", "how the mainnets' services are", ()),
+    f"{BADGE}/{{service}}": ("service-badge", "how a service is on the mainnets", (_SERVICE,)),
+    f"{BADGE}/{{service}}/{{chainId}}": ("row-badge", "how a row is", (_SERVICE, _CHAIN)),
+}
+
+
+def description(protocol: str) -> Json:
+    """OpenAPI 3.1 of both endpoints at their paths, and of the operator's routes that help with them."""
+    live, history = endpoint(live_example(), LIVE_CACHING), endpoint(history_example(), HISTORY_CACHING)
+    live_path, history_path = paths(protocol)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Liveness reporting", "version": f"{SCHEMA_VERSION}-beta", "description": _ABOUT},
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "security": [],
+        "paths": {
+            live_path: _api_path("liveness", live, NO_LIVE, _LIVE_MISSING),
+            history_path: _api_path("history", history, NO_HISTORY, _HISTORY_MISSING),
+            **{
+                f"/schemas/{name}.json": _own_path(f"{name}-schema", f"the schema of {_NOUNS[name]}")
+                for name in schemas()
+            },
+            "/openapi.json": _own_path("openapi", "this description"),
+            **_feed_paths(),
+        },
+        "components": {
+            "parameters": {"IfNoneMatch": _IF_NONE_MATCH, "AcceptEncoding": _ACCEPT_ENCODING},
+            "responses": {
+                "BadRequest": _response(_BAD_REQUEST, NO_HOST, _json_of(NO_HOST, _ref("schemas", "Error"))),
+                "BadRequestNoBody": _response(_BAD_REQUEST, NO_HOST),
+                "NotFound": _response(_OTHER_PATH, NOT_FOUND, _json_of(NOT_FOUND, _object_of("message"))),
+                "NotFoundNoBody": _response(_OTHER_PATH, NOT_FOUND),
+                "NotAllowed": _response(_OTHER_METHOD, NOT_ALLOWED, _json_of(NOT_ALLOWED, _ref("schemas", "Error"))),
+                "TooManyRequests": _too_many({"schema": {"type": "string"}, "example": _TOO_MANY.body.decode()}),
+                "TooManyRequestsNoBody": _too_many({}),
+            },
+            "schemas": {**_document_schemas(), **_feed_schemas(), "Error": _object_of("error")},
+        },
+    }
+
+
+def _api_path(name: str, found: Resource, missing: Resource, why_missing: str) -> Json:
+    """One endpoint: its replies with a document, and the one without."""
+    schema = _ref("schemas", schemas()[name]["$ref"].rpartition("/")[2])
+    path = _path(name, _NOUNS[name], "api", found, _json_of(found.plain.found, schema))
+    return _or_missing(path, missing, why_missing)
+
+
+def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
+    reply = missing.plain.found
+    path["get"]["responses"]["503"] = _response(why_missing, reply, _json_of(reply, _ref("schemas", "Error")))
+    path["head"]["responses"]["503"] = _response(why_missing, reply)
+    return path
+
+
+def _own_path(name: str, noun: str) -> Json:
+    return _convenience(_path(name, noun, "convenience", operators_own(JSON, b"{}"), {"schema": {"type": "object"}}))
+
+
+def _convenience(path: Json) -> Json:
+    return {"description": "A convenience of the operator, no part of the public API.", **path}
+
+
+def _feed_paths() -> Json:
+    """What is made of both documents, as it is made of the examples."""
+    table = passing(feeds_example()).ready
+    documents = {
+        FEED: ("feed", "the incidents, as an Atom feed", _TEXT),
+        SUMMARY: ("summary", "the summary", _ref_body("Summary")),
+        STATUS: ("status", "the status", _ref_body("StatusReport")),
+    }
+    found = {}
+    for at, (name, noun, body) in documents.items():
+        path = _path(name, noun, "convenience", table[at], body, _PASSING)
+        found[at] = _convenience(_or_missing(path, NO_LIVE, _LIVE_MISSING))
+    for at, (name, noun, parameters) in _BADGES.items():
+        for ending, kind, body in ((".svg", "a picture", _TEXT), (".json", "JSON for shields.io", _ref_body("Shield"))):
+            resource = table[f"{BADGE}{ending}"]
+            path = _path(f"{name}-{ending[1:]}", f"{noun}, as {kind}", "convenience", resource, body, _PASSING)
+            if parameters:  # there may be no such row
+                path["head"]["responses"]["404"] = _ref("responses", "NotFoundNoBody")
+                path["options"]["responses"]["404"] = _ref("responses", "NotFound")
+                path["parameters"] = list(parameters)
+            found[f"{at}{ending}"] = _convenience(path)
+    return found
+
+
+def _path(
+    name: str, noun: str, tag: str, resource: Resource, body: Json, varying: Mapping[str, Json] = _VARYING
+) -> Json:
+    """What every path answers. 404 and 405 stand with GET, since no operation of the path leads to them."""
+    found, not_modified = f"{noun.capitalize()}, always whole.", "The client's copy is still the newest one."
+    plain = resource.plain
+    if plain.not_modified is None:
+        raise ValueError(f"{name}: a resource that can be found can also be unchanged")
+    parameters = [_ref("parameters", "IfNoneMatch"), _ref("parameters", "AcceptEncoding")]
+    return {
+        "get": {
+            "operationId": f"get-{name}",
+            "summary": f"Read {noun}",
+            "tags": [tag],
+            "parameters": parameters,
+            "responses": {
+                "200": _found(found, plain, body, varying),
+                "304": _response(not_modified, plain.not_modified, None, varying),
+                "400": _ref("responses", "BadRequest"),
+                "404": _ref("responses", "NotFound"),
+                "405": _ref("responses", "NotAllowed"),
+                "429": _ref("responses", "TooManyRequests"),
+            },
+        },
+        "head": {
+            "operationId": f"head-{name}",
+            "summary": f"The headers of {noun}",
+            "tags": [tag],
+            "parameters": parameters,
+            "responses": {
+                "200": _found("The headers that GET would get.", plain, None, varying),
+                "304": _response(not_modified, plain.not_modified, None, varying),
+                "400": _ref("responses", "BadRequestNoBody"),
+                "429": _ref("responses", "TooManyRequestsNoBody"),
+            },
+        },
+        "options": {
+            "operationId": f"options-{name}",
+            "summary": "What scripts of other origins may do",
+            "tags": [tag],
+            "responses": {
+                "204": _response("The answer to a preflight request.", resource.preflight),
+                "400": _ref("responses", "BadRequest"),
+                "429": _ref("responses", "TooManyRequests"),
+            },
+        },
+    }
+
+
+def _found(text: str, plain: Form, body: Json | None, varying: Mapping[str, Json]) -> Json:
+    """The document in whichever form: the headers of both are the same but for the coding."""
+    response = _response(text, plain.found, body, varying)
+    return {**response, "headers": {"Content-Encoding": _CONTENT_ENCODING, **response["headers"]}}
+
+
+def _response(text: str, reply: Reply, body: Json | None = None, varying: Mapping[str, Json] = _VARYING) -> Json:
+    """A reply, described by itself; ``body`` says what is in it, if it is sent."""
+    headers = dict(reply.headers)
+    media_type = headers.pop("content-type", None)
+    described = {_WRITTEN.get(name, name.title()): _header(name, value, varying) for name, value in headers.items()}
+    content = {} if media_type is None else {"content": {media_type: body or {}}}
+    return {"description": text, "headers": described, **content}
+
+
+def _json_of(reply: Reply, schema: Json) -> Json:
+    return {"schema": schema, "example": msgspec.json.decode(reply.body)}
+
+
+def _header(name: str, value: str, varying: Mapping[str, Json]) -> Json:
+    schema = varying.get(name, {"type": "string", "const": value})
+    meaning = {"description": _MEANINGS[name]} if name in _MEANINGS else {}
+    return {**meaning, "required": True, "schema": schema}
+
+
+def _too_many(body: Json) -> Json:
+    """The seconds in its page and its header are what is left of them."""
+    text = "Too many requests from one address. It comes from the edge, and scripts of other origins cannot read it."
+    return _response(text, _TOO_MANY, body, {**_VARYING, "retry-after": _SECONDS})
+
+
+def _object_of(text: str) -> Json:
+    return {"type": "object", "properties": {text: {"type": "string"}}, "required": [text]}
+
+
+def _ref(kind: str, name: str) -> Json:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def _ref_body(name: str) -> Json:
+    return {"schema": _ref("schemas", name)}
+
+
+def _feed_schemas() -> Json:
+    of = (Summary, StatusReport, Shield)
+    _, parts = msgspec.json.schema_components(of, ref_template="#/components/schemas/{name}")
+    return parts
+
+
+def _document_schemas() -> Json:
+    """The parts of both schemas by name, referring to each other where they are now."""
+    parts = msgspec.json.encode([schema["$defs"] for schema in schemas().values()])
+    live, history = msgspec.json.decode(parts.replace(b'"#/$defs/', b'"#/components/schemas/'), type=list[Json])
+    return {**live, **history}

@@ -1,0 +1,37 @@
+"""The operator's own routes beside the API (E1, V3)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from lookout.documents.cors import Headers
+from lookout.documents.reports import schemas
+from lookout.public.feeds.files import JSON
+from lookout.server.openapi import description
+from lookout.server.replies import PAGE_CACHING, Resource, operators_own
+
+# The page loads nothing from anyone else, runs no script but its own, and is shown in nobody's frame.
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_GUARDS: Final[Headers] = (
+    ("content-security-policy", _POLICY),
+    ("referrer-policy", "no-referrer"),
+)
+
+
+def site(protocol: str) -> dict[str, Resource]:
+    documents = {f"/schemas/{name}.json": schema for name, schema in schemas().items()}
+    documents["/openapi.json"] = description(protocol)
+    return {path: operators_own(JSON, msgspec.json.encode(document)) for path, document in documents.items()}
+
+
+def assets(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:
+    """What the status page loads: media type and content by path."""
+    return {path: operators_own(media_type, body, *_GUARDS) for path, (media_type, body) in files.items()}
+
+
+def status_page(body: bytes) -> Resource:
+    return operators_own("text/html; charset=utf-8", body, *_GUARDS, caching=PAGE_CACHING)

@@ -1,0 +1,183 @@
+"""Every reply there is, ready to be sent: made once per publication, never per request."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from lookout.documents.cors import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Headers
+from lookout.documents.document import Document, compress, etag
+from lookout.public.feeds.files import JSON, File, Made
+
+LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
+HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
+OWN_CACHING: Final = "public, max-age=300"
+PAGE_CACHING: Final = "no-cache"
+LIVE_RETRY_S: Final = 15  # no reader asks more often (C10)
+HISTORY_RETRY_S: Final = 30  # A12
+
+# A picture or a feed that is opened by itself runs nothing and loads nothing.
+_SEALED: Final[Headers] = (("content-security-policy", "default-src 'none'"),)
+_VARY: Final = ("vary", "Accept-Encoding")
+
+
+class Reply(NamedTuple):
+    """A code, headers in the two forms that servers want, and a body, which a HEAD request is not sent."""
+
+    http_code: int
+    headers: list[tuple[str, str]]
+    raw_headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class Form(NamedTuple):
+    """The replies of one representation. Without an ETag there is nothing yet that a client could have."""
+
+    found: Reply
+    etag: str = ""
+    not_modified: Reply | None = None
+
+
+class Resource(NamedTuple):
+    """The replies of one path, plain and, if there is such a form, as gzip."""
+
+    plain: Form
+    preflight: Reply
+    not_allowed: Reply
+    gzip: Form | None = None
+
+
+class Passing(NamedTuple):
+    """Replies that time makes untrue: to be made anew after ``holds_ms``, unless that is None. ``later`` makes those
+    that few ask for."""
+
+    ready: Mapping[str, Resource]
+    later: Callable[[str], Resource | None]
+    holds_ms: int | None
+
+
+NOTHING_PASSING: Final = Passing({}, lambda _: None, None)
+
+
+class Table(Mapping[str, Resource]):
+    """Replies by path. What ``later`` makes is made once, and kept for as long as the table."""
+
+    def __init__(self, ready: dict[str, Resource], later: Callable[[str], Resource | None]) -> None:
+        self._ready = ready
+        self._later = later
+
+    def __getitem__(self, path: str) -> Resource:
+        found = self._ready.get(path)
+        if found is None:
+            found = self._later(path)
+            if found is None:
+                raise KeyError(path)
+            self._ready[path] = found
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ready)
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+
+def reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
+    if http_code not in (204, 304):  # those have no content, and so neither a length nor a type of it
+        headers = (*headers, ("content-length", str(len(body))), ("x-content-type-options", "nosniff"))
+    return Reply(http_code, list(headers), [(name.encode(), text.encode()) for name, text in headers], body)
+
+
+PREFLIGHT: Final = reply(204, PREFLIGHT_HEADERS)
+
+
+def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
+    """An error of the API itself (A8)."""
+    return reply(
+        http_code,
+        (("content-type", JSON), ("cache-control", "no-store"), *headers, *CORS),
+        msgspec.json.encode({"error": message}),
+    )
+
+
+NOT_ALLOWED: Final = api_error(405, f"only {ALLOWED_METHODS} are allowed here", ("allow", ALLOWED_METHODS))
+NO_CALLER: Final = api_error(400, "X-Forwarded-For is not ASCII")
+NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
+
+# The gateway's, and so neither an error of the API nor readable for scripts of other origins (E1).
+NOT_FOUND: Final = reply(
+    404, (("content-type", JSON), ("cache-control", "no-store")), msgspec.json.encode({"message": "no such route"})
+)
+
+
+def _missing(what: str, retry_after_s: int) -> Resource:
+    error = api_error(503, f"{what} is unavailable", ("retry-after", str(retry_after_s)))
+    return Resource(Form(error), PREFLIGHT, NOT_ALLOWED)
+
+
+NO_LIVE: Final = _missing("the liveness report", LIVE_RETRY_S)
+NO_HISTORY: Final = _missing("the liveness history", HISTORY_RETRY_S)
+
+
+class _Content(NamedTuple):
+    """A body as it is sent, and its ETag."""
+
+    body: bytes
+    etag: str
+
+
+def endpoint(document: Document, caching: str, packed: Document | None = None) -> Resource:
+    """The replies of an endpoint while this is its document, ``packed`` the same as gzip."""
+    forms = [_Content(form.body, form.etag) for form in (document, packed) if form is not None]
+    return _found(JSON, forms, (("cache-control", caching), *CORS))
+
+
+def operators_own(content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING) -> Resource:
+    """A route of the operator's own: a convenience, no part of the API."""
+    packed = compress(body)
+    bodies = (body, packed) if len(packed) < len(body) else (body,)
+    forms = [_Content(form, etag(form)) for form in bodies]
+    return _found(content_type, forms, (("cache-control", caching), *CORS, *headers))
+
+
+def _found(content_type: str, forms: Sequence[_Content], headers: Headers) -> Resource:
+    """What is there, plain and, if there are two forms of it, as gzip. ``x-lookout-etags`` is for a cache in front,
+    which can then answer If-None-Match for either form, whichever of them it has."""
+    headers = (*headers, ("x-lookout-etags", ", ".join(form.etag for form in forms)))
+    kind = ("content-type", content_type)
+    plain, *packed = forms
+    gzip = _form((kind, ("content-encoding", "gzip")), packed[0], headers) if packed else None
+    return Resource(_form((kind,), plain, headers), PREFLIGHT, NOT_ALLOWED, gzip)
+
+
+def _form(kind: Headers, content: _Content, headers: Headers) -> Form:
+    validators: Headers = (("etag", content.etag), _VARY, *headers)
+    return Form(reply(200, (*kind, *validators), content.body), content.etag, reply(304, validators))
+
+
+def passing(made: Made) -> Passing:
+    """What other tools read of how things are: no copy of it is used for longer than it may be true."""
+
+    def resource(file: File) -> Resource:
+        caching = f"public, max-age={made.max_age_s}, must-revalidate"
+        return operators_own(file.media_type, file.body, *_SEALED, caching=caching)
+
+    def later(path: str) -> Resource | None:
+        badge = made.badge_of_row(path)
+        return None if badge is None else resource(badge)
+
+    ready = {path: NO_LIVE if file is None else resource(file) for path, file in made.files.items()}
+    return Passing(ready, later, made.holds_ms)
+
+
+def too_many_requests(retry_after_s: int) -> Reply:
+    """The edge's page for a caller that asks too often (E2); scripts of other origins cannot read it."""
+    return reply(
+        429,
+        (
+            ("content-type", "text/plain; charset=utf-8"),
+            ("cache-control", "no-store"),
+            ("retry-after", str(retry_after_s)),
+        ),
+        f"error code: 1015\n\nYou are being rate limited. Try again in {retry_after_s} s.\n".encode(),
+    )

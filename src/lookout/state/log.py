@@ -1,0 +1,299 @@
+"""The observation log's lines: bytes in, events out, and back."""
+
+import json
+from functools import lru_cache
+from typing import Any, Final, Literal, NoReturn, assert_never
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from lookout.base.instants import format_instant, parse_instant
+from lookout.core.heads import Reading
+from lookout.core.model import (
+    LARGEST_METRIC,
+    SERVICES,
+    Blocks,
+    Check,
+    Failed,
+    Found,
+    Indexes,
+    Members,
+    MissingList,
+    Nothing,
+    Observation,
+    Peers,
+    Service,
+)
+
+
+class LineError(ValueError):
+    """A line that is not of the log's format; the text says why."""
+
+
+class NotJsonError(LineError):
+    """A line that is not even JSON, as one cut off by a crash is."""
+
+
+class Started(Struct, frozen=True, gc=False):
+    at: int
+
+
+class HeadRead(Struct, frozen=True, gc=False):
+    """A chain's endpoints agreed on a head, before any confirmation depth is taken off. The answer that it was taken
+    from may have been read earlier than they agreed."""
+
+    at: int
+    chain_id: int
+    reading: Reading
+
+
+class Stopped(Struct, frozen=True, gc=False):
+    at: int
+
+
+class Unread(Struct, frozen=True, gc=False):
+    """A line of a chain that is not as the format has it: an error where that chain is configured, and of no matter
+    elsewhere."""
+
+    at: int
+    chain_id: int
+    name: str
+    error: LineError
+
+
+Event = Started | HeadRead | Observation | Stopped
+Outcome = Literal["answered", "failed", "nothing", "missing-list"]
+
+
+class _Line(Struct, gc=False, rename="camel"):
+    """Every field that some line has, most of them unchecked: which of them a line must have depends on its kind and
+    outcome, and whatever else it has is ignored."""
+
+    at: str
+    kind: Any = UNSET
+    chain_id: Any = UNSET
+    height: Any = UNSET
+    block_at: Any = UNSET
+    read_at: Any = UNSET
+    service: Any = UNSET
+    outcome: Any = UNSET
+    position: Any = UNSET
+    head: Any = UNSET
+    responding: Any = UNSET
+    monitored: Any = UNSET
+    peers: Any = UNSET
+    error: Any = UNSET
+
+
+_DECODER: Final = msgspec.json.Decoder(_Line)
+
+
+def parse_line(line: bytes) -> Event | Unread:
+    """Read one line; LineError if it is not exactly as the format has it, and cannot be left to its chain either."""
+    try:
+        if not line.isascii():
+            line.decode()  # also in the fields that are passed over
+        fields = _DECODER.decode(line)
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+        raise _refusal(line, error) from None
+    try:
+        at = parse_instant(fields.at)
+    except ValueError as error:
+        raise LineError(f"at: {error}") from None
+    match fields.kind:
+        case "probe":
+            check = _check(fields)
+            try:
+                return Observation(check, at, _found(check.service, fields))
+            except LineError as error:
+                if check.chain_id is None:
+                    raise
+                return Unread(at, check.chain_id, check.service, error)
+        case "head":
+            chain_id = _chain_id(fields.chain_id)
+            try:
+                return HeadRead(at, chain_id, _reading(at, fields))
+            except LineError as error:
+                return Unread(at, chain_id, "heads", error)
+        case "start":
+            return Started(at)
+        case "stop":
+            return Stopped(at)
+        case _:
+            raise _wrong("kind", fields.kind, "start, head, probe or stop")
+
+
+def parse_event(line: bytes) -> Event:
+    """Read one line; LineError if it is not exactly as the format has it."""
+    event = parse_line(line)
+    if isinstance(event, Unread):
+        raise event.error
+    return event
+
+
+def format_event(event: Event) -> bytes:
+    """One line, its newline included."""
+    line: dict[str, Any] = {"at": format_instant(event.at)}
+    match event:
+        case Started():
+            line["kind"] = "start"
+        case Stopped():
+            line["kind"] = "stop"
+        case HeadRead(at, chain_id, reading):
+            block_at = format_instant(reading.block_at)
+            line |= {"kind": "head", "chainId": chain_id, "height": reading.height, "blockAt": block_at}
+            if reading.at != at:
+                line["readAt"] = format_instant(reading.at)
+        case Observation(check, _, found):
+            line |= {
+                "kind": "probe",
+                "service": check.service,
+                "chainId": check.chain_id,
+                "outcome": outcome_of(found),
+            }
+            line |= _fields(found)
+        case _ as never:
+            assert_never(never)
+    return msgspec.json.encode(line) + b"\n"
+
+
+def _fields(found: Found) -> dict[str, Any]:
+    if isinstance(found, Failed):
+        return {"error": found.error.encode(errors="replace").decode()}  # a file's name may be no text
+    return msgspec.structs.asdict(found)
+
+
+def outcome_of(found: Found) -> Outcome:
+    """What a probe found, in one word."""
+    match found:
+        case Failed():
+            return "failed"
+        case Nothing():
+            return "nothing"
+        case MissingList():
+            return "missing-list"
+        case _:
+            return "answered"
+
+
+def _refusal(line: bytes, error: Exception) -> LineError:
+    """Why a line could not be decoded."""
+    if isinstance(error, msgspec.ValidationError):
+        try:
+            msgspec.json.decode(line)
+        except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as deeper:
+            error = deeper
+    if isinstance(error, RecursionError):
+        return LineError("nested too deeply")
+    if isinstance(error, UnicodeDecodeError):
+        return NotJsonError(f"not valid UTF-8: {error.reason} at byte {error.start}")
+    if isinstance(error, msgspec.ValidationError) or _is_json(line):
+        return LineError(f"not a line of the log: {error}")
+    return NotJsonError(f"not JSON: {error}")
+
+
+def _is_json(line: bytes) -> bool:
+    """Whether the text is whole, if not all of it can be understood: 1e999 is JSON, and so is a lone surrogate."""
+    try:
+        json.loads(line, parse_constant=_not_a_number)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _not_a_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON's")
+
+
+def _found(service: Service, fields: _Line) -> Found:
+    outcome = fields.outcome
+    if outcome == "answered":
+        return _answered(service, fields)
+    if outcome == "failed":
+        if type(fields.error) is not str:
+            raise _wrong("error", fields.error, "a text")
+        return Failed(fields.error)
+    if outcome == "nothing":
+        return Nothing()
+    if outcome != "missing-list":
+        raise _wrong("outcome", outcome, "answered, nothing, missing-list or failed")
+    if service != "ppoi":
+        raise LineError(f"outcome missing-list is for ppoi alone, not for {service}")
+    return MissingList()
+
+
+def _answered(service: Service, fields: _Line) -> Found:
+    match service:
+        case "indexer" | "hosted-indexer":
+            return Blocks(_count("position", fields.position))
+        case "ppoi":
+            return Indexes(_count("position", fields.position), _count("head", fields.head))
+        case "messaging":
+            return Peers(_count("peers", fields.peers))
+        case "broadcasters":
+            members = Members(_count("responding", fields.responding), _count("monitored", fields.monitored))
+            if members.responding > members.monitored:
+                raise LineError(f"responding is {members.responding}, above monitored, which is {members.monitored}")
+            return members
+        case _ as never:
+            assert_never(never)
+
+
+def _check(fields: _Line) -> Check:
+    try:
+        return _checked(fields.service, fields.chain_id)
+    except TypeError:  # a list or an object is not even looked up
+        return _check_of(fields.service, fields.chain_id)
+
+
+def _check_of(service: Any, chain_id: Any) -> Check:
+    if service not in SERVICES:
+        raise _wrong("service", service, ", ".join(SERVICES[:-1]) + " or " + SERVICES[-1])
+    if service != "messaging":
+        return Check(service, _chain_id(chain_id))
+    if chain_id is not None:
+        raise _wrong("chainId", chain_id, "null for messaging")
+    return Check(service, None)
+
+
+# A log names the same few checks over and over; typed, or true would be taken for 1.
+_checked: Final = lru_cache(maxsize=65_536, typed=True)(_check_of)
+
+
+def _chain_id(value: Any) -> int:
+    if type(value) is int and 0 < value <= LARGEST_METRIC:
+        return value
+    raise _wrong("chainId", value, "a positive whole number")
+
+
+def _count(name: str, value: Any) -> int:
+    if type(value) is int and 0 <= value <= LARGEST_METRIC:
+        return value
+    raise _wrong(name, value, f"a whole number from 0 to {LARGEST_METRIC}")
+
+
+def _reading(at: int, fields: _Line) -> Reading:
+    height, block_at = _count("height", fields.height), _instant("blockAt", fields.block_at)
+    read_at = at if fields.read_at is UNSET else _instant("readAt", fields.read_at)
+    if read_at > at:
+        raise LineError(f"readAt is {fields.read_at}, later than at, which is {fields.at}")
+    return Reading(read_at, height, block_at)
+
+
+def _instant(name: str, value: Any) -> int:
+    if type(value) is not str:
+        raise _wrong(name, value, "an instant like 2026-11-01T00:00:00.000Z")
+    try:
+        return parse_instant(value)
+    except ValueError as error:
+        raise LineError(f"{name}: {error}") from None
+
+
+def _wrong(name: str, value: Any, allowed: str) -> LineError:
+    if value is UNSET:
+        return LineError(f"{name} is missing; it has to be {allowed}")
+    if isinstance(value, list | dict):
+        return LineError(f"{name} is {'a list' if isinstance(value, list) else 'an object'}; it has to be {allowed}")
+    text = json.dumps(value)
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return LineError(f"{name} is {shown}; it has to be {allowed}")

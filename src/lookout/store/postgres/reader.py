@@ -1,0 +1,120 @@
+"""A server's side of a store in a PostgreSQL database."""
+
+import time
+from typing import Final, get_args
+
+import psycopg
+from psycopg.errors import CannotCoerce, DataError, InvalidSchemaName, UndefinedColumn, UndefinedTable
+
+from lookout.documents.document import Document, DocumentName
+from lookout.documents.document import etag as etag_of
+from lookout.store.postgres.schema import check_version, complete, not_ours
+from lookout.store.postgres.session import CHANNEL, Address, Patience, Session, goes_through_a_pooler
+
+_POLL_S: Final = 1.0
+_NAMES: Final = frozenset(get_args(DocumentName))
+_OTHER_TABLES: Final = (UndefinedColumn, CannotCoerce, DataError)  # what those of another application lead to
+
+
+class PostgresReader:
+    """A server's side, also on a replica or behind a pooler. Neither the server nor the store need be there yet."""
+
+    def __init__(self, url: str, key: str = "store.url") -> None:
+        self._address = Address.of(url, key)
+        self._patience = Patience()
+        self._session: Session | None = None
+        self._etags: dict[str, str] | None = None  # None as long as there is no store
+        self._last: dict[DocumentName, Document] = {}
+        self._poll_s = 0.0
+
+    def changed(self) -> bool:
+        """Neither waits for notifications nor relies on them: once a second, the database is asked."""
+        with self._address.told():
+            session = self._current()
+            before = self._etags
+            for heard in session.notifies(timeout=0):
+                name, _, etag = heard.payload.partition(" ")
+                if name in _NAMES:  # anybody may say anything
+                    self._etags = {**(self._etags or {}), name: etag}
+            if self._etags == before and time.monotonic() >= self._poll_s:
+                self._poll_s = time.monotonic() + _POLL_S
+                self._etags = self._asked(session)
+            return self._etags is not None and self._etags != before
+
+    def read(self, name: DocumentName) -> Document | None:
+        """The body is not sent again for as long as its ETag is the same: the live report changes some thirty times as
+        often as the history, which is large."""
+        last = self._last.get(name)
+        with self._address.told():
+            try:
+                row = (
+                    self._current()
+                    .execute(
+                        "SELECT v.version::integer, d.etag::pg_catalog.text, d.generated_at::bigint,"
+                        " CASE WHEN d.etag::pg_catalog.text OPERATOR(pg_catalog.<>) %s"
+                        " THEN d.body::pg_catalog.bytea END"
+                        " FROM lookout.schema_version v LEFT JOIN lookout.documents d"
+                        " ON d.name OPERATOR(pg_catalog.=) %s",
+                        ("" if last is None else last.etag, name),
+                        binary=True,
+                    )
+                    .fetchone()
+                )
+            except (InvalidSchemaName, UndefinedTable):
+                return None
+            except _OTHER_TABLES as error:
+                raise not_ours(self._address, str(error.diag.message_primary)) from None
+        if row is None:
+            return None
+        version, etag, generated_at, body = row
+        check_version(version, self._address)
+        if etag is None:
+            return None
+        if last is not None and last.etag == etag:
+            return Document(last.body, etag, generated_at)
+        complete([row], self._address)
+        document = Document(body, etag, generated_at)
+        if etag_of(body) == etag:  # a damaged one may be mended
+            self._last[name] = document
+        return document
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _asked(self, session: Session) -> dict[str, str] | None:
+        """The documents' ETags."""
+        try:
+            rows = session.execute(
+                "SELECT v.version::integer, d.name::pg_catalog.text, d.etag::pg_catalog.text"
+                " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true"
+            ).fetchall()
+        except (InvalidSchemaName, UndefinedTable):
+            return None
+        except _OTHER_TABLES as error:
+            raise not_ours(self._address, str(error.diag.message_primary)) from None
+        for version, _, _ in rows:
+            check_version(version, self._address)
+        return {name: etag for _, name, etag in rows if name is not None}
+
+    def _current(self) -> Session:
+        if self._session is None or self._session.closed:
+            with self._patience.attempt(), self._address.told():
+                self._session = self._address.connect("lookout server")
+                self._poll_s = 0
+                _listen(self._session)
+        return self._session
+
+
+def _listen(session: Session) -> None:
+    """Ask to be notified, where that can be: not of a replica, and a pooler would give the session to others. In a
+    database without an encoding anybody may notify of what is no text, and the server ends the sessions that would
+    receive it."""
+    if goes_through_a_pooler(session) or session.info.parameter_status("server_encoding") == "SQL_ASCII":
+        return
+    try:
+        session.execute(f"LISTEN {CHANNEL}")
+    except psycopg.Error:
+        if session.closed:
+            raise

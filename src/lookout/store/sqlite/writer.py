@@ -1,0 +1,282 @@
+"""The store in one SQLite file.
+
+Write-ahead logging lets any number of readers read while the writer writes; ``synchronous=FULL`` makes a publication
+survive a power cut. Two monitors are kept apart by a lock on a file beside the database. Should that be removed, the
+epoch keeps them apart: opening a writer raises it, and a writer whose epoch is not the stored one writes nothing.
+"""
+
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_IMODE
+from typing import Final, NamedTuple
+
+import structlog
+
+from lookout.documents.document import Document, DocumentName
+from lookout.state.pieces import Pieces, merge
+from lookout.store.protocol import LostStoreError, Snapshot, StoreBusyError, StoreError
+from lookout.store.sqlite.file import (
+    BUSY_S,
+    REMEDY,
+    Identity,
+    identities,
+    prepare,
+    read_all,
+    remove_beside,
+    told,
+    version_of,
+)
+from lookout.store.sqlite.lock import FileLock
+
+_OWNERS_ALONE: Final = 0o600
+_LARGEST_STEP: Final = 2**32
+
+log = structlog.get_logger("store")
+
+
+class _Position(NamedTuple):
+    """How far the store's writing has come: in which writer's epoch, and how often that has written."""
+
+    epoch: int
+    writes: int
+
+
+_NOBODY: Final = _Position(0, 0)
+
+
+class SqliteWriter:
+    """The monitor's side of the file. Made by ``open_writer``.
+
+    It knows all that is stored, so that a file that was removed, or emptied, or put back as it was some time ago, can
+    be written whole. One that somebody else has written to is never overwritten.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = FileLock(path)
+        self._using = threading.Lock()
+        self._is_closed = False
+        self._lost: str | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._files: tuple[Identity, ...] | None = None
+        self._mode = _OWNERS_ALONE
+        self._at = _NOBODY
+        self._known = Snapshot({}, {})
+
+    def open(self) -> None:
+        """Become the writer; StoreBusyError if another one is."""
+        with told(self._path, REMEDY):
+            self._lock.hold()
+            try:
+                with self._used() as connection, _transaction(connection):
+                    # By a random step: in two files that were both begun from nothing it is not the same.
+                    epoch = _position(connection).epoch + 1 + secrets.randbelow(_LARGEST_STEP)
+                    self._at = _Position(epoch, 0)
+                    _put_position(connection, self._at)
+                    self._known = read_all(connection)
+                self._mode = S_IMODE(self._path.stat().st_mode)
+            except BaseException:
+                self.close()
+                raise
+
+    def load(self) -> dict[str, bytes]:
+        with told(self._path, REMEDY), self._used() as connection, _transaction(connection):
+            return read_all(connection).pieces if self._is_as_left(connection) else dict(self._known.pieces)
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        with told(self._path, REMEDY), self._used() as connection:
+            wrote = self._at._replace(writes=self._at.writes + 1)
+            known = merge(Pieces(self._known.pieces, (), whole=True), pieces)
+            everything = Snapshot({**self._known.documents, **documents}, known.put)
+            with _transaction(connection):
+                is_as_left = self._is_as_left(connection)
+                if is_as_left:
+                    _write(connection, documents, pieces)
+                else:
+                    _write(connection, everything.documents, Pieces(everything.pieces, (), whole=True))
+                _put_position(connection, wrote)
+            self._at, self._known = wrote, everything
+        if not is_as_left:
+            log.warning("the store was not as it was left; everything known was written into it", file=str(self._path))
+
+    def close(self) -> None:
+        """Waits for whoever writes: without the lock, a write could end after another monitor's first one."""
+        self._is_closed = True
+        with self._using:
+            self._end()
+            self._lock.release()
+
+    def _is_as_left(self, connection: sqlite3.Connection) -> bool:
+        """Whether the store is as this writer left it. If not, it may be written whole: nothing is in it that this
+        writer does not know. LostStoreError if there may be."""
+        found = _position(connection)
+        if found == self._at:
+            return True
+        is_empty = found == _NOBODY and not connection.execute("SELECT EXISTS (SELECT 1 FROM pieces)").fetchone()[0]
+        if is_empty or found.epoch == self._at.epoch:
+            return False
+        raise self._give_up("another monitor has taken over, or another store was put in its place")
+
+    @contextmanager
+    def _used(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for one thread at a time. One that failed is not used again: a lock that the system would not
+        let go of is its own for ever, and keeps it out."""
+        with self._using:
+            if self._is_closed:
+                raise StoreError(f"{self._path}: the store was closed")
+            if self._lost is not None:
+                raise LostStoreError(self._lost)
+            try:
+                self._lock.hold()
+            except StoreBusyError:
+                raise self._give_up("another monitor has taken over") from None
+            connection = self._current()
+            try:
+                yield connection
+            except BaseException:
+                self._end()
+                raise
+
+    def _current(self) -> sqlite3.Connection:
+        """The connection to the file that is there now; if there is none, to a new one."""
+        if self._files is not None and identities(self._path) != self._files:
+            self._leave(self._files)
+        if self._connection is None:
+            self._connection = prepare(self._path, self._mode)
+            self._files = identities(self._path)
+        return self._connection
+
+    def _leave(self, files: tuple[Identity, ...]) -> None:
+        """Let go of files of which one is not in its place any more."""
+        if self._connection is not None:
+            # A file that was put somewhere else has then all that was written to it.
+            with suppress(sqlite3.Error, StoreError, OSError), _kept_from_others(self._path):
+                self._connection.execute("PRAGMA wal_checkpoint")
+        self._end()
+        remove_beside(self._path, files)
+
+    def _give_up(self, why: str) -> LostStoreError:
+        self._lost = f"{self._path}: {why}"
+        return LostStoreError(self._lost)
+
+    def _end(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+class SqliteReader:
+    """A server's side of the file. The file need not be there yet, and may be replaced by another one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[Identity, ...] | None = None  # the files that are open
+        self._version: int | None = None
+
+    def changed(self) -> bool:
+        with told(self._path, REMEDY):
+            connection = self._current()
+            if connection is None:
+                return False
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            before, self._version = self._version, version
+            return bool(version != before)
+
+    def read(self, name: DocumentName) -> Document | None:
+        with told(self._path, REMEDY):
+            connection = self._current()
+            if connection is None:
+                return None
+            row = connection.execute(
+                "SELECT body, etag, generated_at FROM documents WHERE name = ?", (name,)
+            ).fetchone()
+        return None if row is None else Document(*row)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _current(self) -> sqlite3.Connection | None:
+        """The connection to the file that is there now; None while there is none, or none with anything in it."""
+        path = self._path.resolve()  # what SQLite keeps is beside the file, not beside a link to it
+        there = identities(path)
+        if there[0] is None:
+            self.close()
+            return None
+        if self._connection is None or self._opened != there:
+            self.close()
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_S, check_same_thread=False)
+            try:
+                if version_of(connection, self._path) == 0:
+                    connection.close()
+                    return None
+            except BaseException:
+                connection.close()
+                raise
+            # What is beside the file may be there only since it was opened.
+            self._connection, self._opened, self._version = connection, (there[0], *identities(path)[1:]), None
+        return self._connection
+
+
+@contextmanager
+def _kept_from_others(path: Path) -> Iterator[None]:
+    """Hold the lock of the file that a link leads to, if there is a link in the store's place: a monitor that began
+    since has that one. StoreBusyError if one did."""
+    if not path.is_symlink():
+        yield
+        return
+    lock = FileLock(path.resolve())
+    lock.hold()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _position(connection: sqlite3.Connection) -> _Position:
+    row = connection.execute("SELECT epoch, writes FROM writer").fetchone()
+    return _NOBODY if row is None else _Position(*row)
+
+
+def _put_position(connection: sqlite3.Connection, position: _Position) -> None:
+    connection.execute("DELETE FROM writer")
+    connection.execute("INSERT INTO writer VALUES (?, ?)", position)
+
+
+def _write(connection: sqlite3.Connection, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
+        ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
+    )
+    if pieces.whole:
+        connection.execute("DELETE FROM pieces")
+    connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.put.items())
+    connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in pieces.delete))
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def open_writer(path: Path) -> SqliteWriter:
+    """Open the file for writing, making it if it is not there; StoreError if another monitor holds it,
+    or if it is not a store that this version can write."""
+    with told(path):
+        path = path.resolve()  # or two names of one file would have two locks
+    writer = SqliteWriter(path)
+    writer.open()
+    return writer

@@ -1,0 +1,137 @@
+"""From what a visit saw to one finding for every clause that a deployment has to keep."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lookout.verify.caches import sign_of_a_cache
+from lookout.verify.clauses_codings import coding_findings, etag_findings
+from lookout.verify.clauses_conditional import conditional_findings
+from lookout.verify.clauses_edge import edge_findings, looks_stopped
+from lookout.verify.clauses_history import history_findings
+from lookout.verify.clauses_http import document_findings
+from lookout.verify.clauses_live import live_findings
+from lookout.verify.clauses_methods import head_findings, method_findings
+from lookout.verify.clauses_rows import compare_rows, rows_of
+from lookout.verify.clauses_schemas import schema_findings
+from lookout.verify.documents import Unreadable, decoded
+from lookout.verify.exchange import Answer
+from lookout.verify.findings import Finding, failed, merged, passed, untold
+from lookout.verify.visit import Endpoint, Visit
+
+_INSIDE: Final = "it is about the inside of the monitor, and does not show in answers"
+_OVER_TIME: Final = "a single look at rows does not show how they came about"
+_NO_SUCH_ROW: Final = "no row showed it"
+# Clauses of the contract that no answer, or not every answer, can tell of, and why. The clauses C are the readers'.
+UNSEEN: Final = {
+    **dict.fromkeys(("M1", "M2", "M3", "M4", "M6", "M7", "M8", "M11", "M12", "M13", "M16", "M17"), _INSIDE),
+    **dict.fromkeys(("M9", "M10"), "which services and chains there are is the operator's to configure"),
+    "M14": "it shows only when the monitor stops",
+    **dict.fromkeys(("S1", "S2", "S5", "S6", "S8", "S9", "S15", "S16"), _OVER_TIME),
+    **dict.fromkeys(("S3", "S4", "S7", "S10", "S11", "S12", "S13", "S14", "S18", "R11", "R13", "R14"), _NO_SUCH_ROW),
+    **dict.fromkeys(("S17", "S19"), "how indexers are compared does not show in answers"),
+    **dict.fromkeys(("H6", "H7", "H8", "H17"), "the statuses of which buckets are made are gone"),
+    **dict.fromkeys(("H9", "H11"), "no window has enough known buckets"),
+    "H12": "the history is too young for a window to be shorter than it",
+    "H13": "it shows only over days",
+    "H15": "it shows only when the configuration changes",
+    "H16": "only one history was seen",
+    "A11": "it shows only when something fails",
+    "A12": "it shows only when there is no history",
+    "A13": "not every service was unhealthy",
+    "A16": "it takes many connections and half a minute, which a visit does not take",
+    "E5": "how the deployment is built does not show in answers",
+    "E6": "whom a deployment trusts is not tried from outside",
+}
+# What every healthy deployment shows, whatever is configured and however its services are.
+ALWAYS_SHOWN: Final = frozenset(
+    {
+        *("M15", "R1", "R2", "R3", "R4", "R5", "R7", "R8", "R12", "H1", "H2", "H3", "H4", "H5", "H10"),
+        *("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "A10", "A14", "A15", "E1"),
+    }
+)
+# Of these, what a cache may answer in its own way.
+_CACHES_OWN: Final = frozenset({"A2", "A4", "A5", "A7", "A8", "A15"})
+_EVERY: Final = {"M": 17, "R": 14, "S": 19, "H": 17, "A": 16, "E": 6, "V": 3}
+_NOTHING_SEEN: Final = "there was no answer to judge by"
+_OF_A_DOCUMENT: Final = ("A3", "A4", "A5", "A15")
+_OF_EVERY_ANSWER: Final = ("A2", "A6", "A7", "A8", "A14")
+_UNHEALTHY: Final = {"catching-up", "degraded", "unavailable", "unknown"}
+
+
+def judged(visit: Visit) -> list[Finding]:
+    """One finding for every clause but the readers', in the contract's order."""
+    told = merged(_findings(visit, _cache_of(visit)))
+    by_clause = {finding.clause: finding for finding in told}
+    rest = [
+        untold(clause, UNSEEN.get(clause, _NOTHING_SEEN))
+        for letter, last in _EVERY.items()
+        for clause in (f"{letter}{number}" for number in range(1, last + 1))
+        if clause not in by_clause
+    ]
+    return merged((*told, *rest))
+
+
+def doubts(visit: Visit, findings: list[Finding]) -> list[Finding]:
+    """What could not be told although a healthy deployment shows it; M5, if the monitor looks stopped."""
+    expected = ALWAYS_SHOWN - (_CACHES_OWN if _cache_of(visit) else set()) | ({"M5"} if looks_stopped(visit) else set())
+    return [finding for finding in findings if finding.verdict == "could not tell" and finding.clause in expected]
+
+
+def _cache_of(visit: Visit) -> str | None:
+    return sign_of_a_cache(
+        asked.reply for asked in (*visit.live.asked, *visit.history.asked) if isinstance(asked.reply, Answer)
+    )
+
+
+def _findings(visit: Visit, cache: str | None) -> Iterator[Finding]:
+    for endpoint in (visit.live, visit.history):
+        yield from _http(endpoint, cache)
+    yield from etag_findings((visit.live, visit.history), cache)
+    yield from _documents(visit)
+    yield from edge_findings(visit, cache)
+    yield from schema_findings(visit)
+
+
+def _http(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+    yield from document_findings(endpoint, cache)
+    first = endpoint.reply("get")
+    http_code = first.http_code if isinstance(first, Answer) else None
+    if http_code == 200:
+        yield from coding_findings(endpoint, cache)
+        yield from head_findings(endpoint, cache)
+        yield from conditional_findings(endpoint, cache)
+    else:
+        for clause in (*_OF_A_DOCUMENT, "A9" if endpoint.noun == "live report" else "A10"):
+            yield untold(clause, f"{endpoint.noun}: there is no document to look at")
+    if http_code is None or http_code == 429:
+        for clause in _OF_EVERY_ANSWER:
+            yield untold(clause, f"{endpoint.noun}: there was no answer to judge by")
+    else:
+        yield from method_findings(endpoint, cache)
+
+
+def _documents(visit: Visit) -> Iterator[Finding]:
+    lives, histories = ([body for _, body in each.documents()] for each in (visit.live, visit.history))
+    for body in lives[:1]:
+        yield from live_findings(body)
+        yield from _health(body)
+    if _is_endless(visit.live):
+        yield failed("R1", "live report: larger than any live report")
+    for body in histories[:1]:
+        yield from history_findings(body)
+    rows = compare_rows(rows_of(lives, "checks"), rows_of(histories, "rows"))
+    yield rows or untold("H2", "there are no two documents to compare the rows of")
+
+
+def _health(body: bytes) -> Iterator[Finding]:
+    report = decoded(body)
+    checks = None if isinstance(report, Unreadable) else report.get("checks")
+    rows = [row for row in checks if isinstance(row, dict)] if isinstance(checks, list) else []
+    statuses = {str(row.get("status")) for row in rows} - {"unmonitored"}
+    if statuses and statuses <= _UNHEALTHY:
+        yield passed("A13", "200, although every service is unhealthy")
+
+
+def _is_endless(endpoint: Endpoint) -> bool:
+    first = endpoint.reply("get")
+    return isinstance(first, Answer) and first.http_code == 200 and "larger" in first.problem

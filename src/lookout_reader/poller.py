@@ -1,0 +1,228 @@
+"""Polling both endpoints politely, one request at a time."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import wait
+from dataclasses import dataclass
+from threading import Event
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
+from lookout_reader.history import History
+from lookout_reader.instants import instant_now
+from lookout_reader.report import LiveReport
+from lookout_reader.status import EffectiveStatus, effective_status
+from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
+from lookout_reader.version import __version__
+
+Fetch = Callable[[str, Mapping[str, str]], Answer | NoAnswer]
+AsyncFetch = Callable[[str, Mapping[str, str]], Awaitable[Answer | NoAnswer]]
+
+USER_AGENT: Final = f"lookout-reader-python/{__version__}"
+_TICK_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is known at ``now``: the last good documents, whatever their age, and what is wrong (C9).
+
+    ``received_ago_ms`` tells how long before ``now`` the report first arrived, by a clock that is never set.
+    """
+
+    now: int
+    report: LiveReport | None
+    report_problem: str | None
+    history: History | None
+    history_problem: str | None
+    clock_ahead_ms: float | None
+    received_ago_ms: float | None
+
+
+def poll(
+    base_url: str,
+    protocol: str,
+    *,
+    live: float | None = 30.0,
+    history: float | None = 120.0,
+    user_agent: str = USER_AGENT,
+    fetch: Fetch = fetch_with_urllib,
+    stop: Event | None = None,
+    now: Callable[[], int] = instant_now,
+    monotonic: Callable[[], float] = time.monotonic,
+    chance: Callable[[], float] = random.random,
+    sleep: Callable[[float], object] | None = None,
+) -> Iterator[Update]:
+    """An update after every answer, and whenever the passing of time changes what a row is worth.
+
+    ``live`` and ``history`` are seconds between two requests, or None to leave one out. Setting ``stop``, from any
+    thread, ends it within a second; a request under way is left to itself. A ``fetch`` of your own is called in a
+    thread of its own, one at a time; whatever ``Exception`` it raises counts as no answer.
+    """
+    turns = _Turns(_endpoint(base_url, protocol), live, history, user_agent, now, monotonic, chance)
+    stopping = stop or Event()
+    return _poll(turns, fetch, stopping, sleep or stopping.wait)
+
+
+def poll_async(
+    base_url: str,
+    protocol: str,
+    *,
+    live: float | None = 30.0,
+    history: float | None = 120.0,
+    user_agent: str = USER_AGENT,
+    fetch: AsyncFetch | None = None,
+    now: Callable[[], int] = instant_now,
+    monotonic: Callable[[], float] = time.monotonic,
+    chance: Callable[[], float] = random.random,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> AsyncIterator[Update]:
+    """The same for asyncio; without a ``fetch`` of your own, requests are made in a thread. Cancel it to end it.
+
+    That thread keeps no program from ending. Cancelling gives up the request under way.
+    """
+    turns = _Turns(_endpoint(base_url, protocol), live, history, user_agent, now, monotonic, chance)
+    return _poll_async(turns, fetch or _fetch_in_a_thread, sleep)
+
+
+def _poll(turns: "_Turns", fetch: Fetch, stop: Event, sleep: Callable[[float], object]) -> Iterator[Update]:
+    while not stop.is_set():
+        if (turn := turns.due()) is not None:
+            asked = in_a_thread(fetch, turn.url, turn.headers)
+            while not wait([asked], _TICK_S).done:
+                if stop.is_set():
+                    return
+                if (update := turns.changed()) is not None:
+                    yield update
+            try:
+                answer = asked.result()
+            except Exception:  # noqa: BLE001 - whatever a fetch of one's own raises
+                answer = NoAnswer()
+            yield turns.took(turn, answer)
+        elif (update := turns.changed()) is not None:
+            yield update
+        else:
+            sleep(_TICK_S)
+
+
+async def _poll_async(
+    turns: "_Turns", fetch: AsyncFetch, sleep: Callable[[float], Awaitable[object]]
+) -> AsyncIterator[Update]:
+    while True:
+        if (turn := turns.due()) is not None:
+            asked = asyncio.create_task(_ask(fetch, turn))
+            try:
+                while not (await asyncio.wait({asked}, timeout=_TICK_S))[0]:
+                    if (update := turns.changed()) is not None:
+                        yield update
+            finally:
+                asked.cancel()
+            yield turns.took(turn, asked.result())
+        elif (update := turns.changed()) is not None:
+            yield update
+        else:
+            await sleep(_TICK_S)
+
+
+async def _ask(fetch: AsyncFetch, turn: "_Turn") -> Answer | NoAnswer:
+    try:
+        return await fetch(turn.url, turn.headers)
+    except Exception:  # noqa: BLE001 - whatever a fetch of one's own raises
+        return NoAnswer()
+
+
+async def _fetch_in_a_thread(url: str, headers: Mapping[str, str]) -> Answer | NoAnswer:
+    return await asyncio.wrap_future(in_a_thread(fetch_with_urllib, url, headers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A request to make now."""
+
+    feed: str
+    url: str
+    headers: Mapping[str, str]
+
+
+class _Turns:
+    """Whose turn it is, and what there is to tell; it neither asks nor waits."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        live: float | None,
+        history: float | None,
+        user_agent: str,
+        now: Callable[[], int],
+        monotonic: Callable[[], float],
+        chance: Callable[[], float],
+    ) -> None:
+        self._endpoint, self._user_agent = endpoint, user_agent
+        self._now, self._monotonic, self._chance = now, monotonic, chance
+        self._live: Feed[LiveReport] | None = None if live is None else live_feed(live)
+        self._history: Feed[History] | None = None if history is None else history_feed(history)
+        self._due = {"live": float("-inf"), "history": float("-inf")}
+        self._clock_ahead_ms: float | None = None
+        self._received_s: float | None = None
+        self._told: list[EffectiveStatus] = []
+
+    def due(self) -> _Turn | None:
+        now_s = self._monotonic()
+        for name, feed in (("live", self._live), ("history", self._history)):
+            if feed is not None and self._due[name] <= now_s:
+                headers = {"Accept": "application/json", "User-Agent": self._user_agent}
+                if feed.etag is not None:
+                    headers["If-None-Match"] = feed.etag
+                return _Turn(name, f"{self._endpoint}/{feed.path}", headers)
+        return None
+
+    def took(self, turn: _Turn, answer: Answer | NoAnswer) -> Update:
+        now, chance = self._now(), self._chance()
+        wait_s = 0.0
+        if turn.feed == "live" and self._live is not None:
+            arrivals = self._live.arrivals
+            self._live = take_answer(self._live, answer, now, chance)
+            if self._live.arrivals > arrivals:
+                self._received_s = self._monotonic()
+            wait_s = self._live.wait_s
+        elif self._history is not None:
+            self._history = take_answer(self._history, answer, now, chance)
+            wait_s = self._history.wait_s
+        self._due[turn.feed] = self._monotonic() + wait_s
+        ahead_ms = clock_ahead_ms(answer, now) if turn.feed == "live" else None
+        self._clock_ahead_ms = self._clock_ahead_ms if ahead_ms is None else ahead_ms
+        return self._tell(now)
+
+    def changed(self) -> Update | None:
+        now, received_ago_ms = self._now(), self._received_ago_ms()
+        return None if self._worth(now, received_ago_ms) == self._told else self._tell(now)
+
+    def _tell(self, now: int) -> Update:
+        received_ago_ms = self._received_ago_ms()
+        self._told = self._worth(now, received_ago_ms)
+        return Update(
+            now=now,
+            report=self._live.document if self._live else None,
+            report_problem=self._live.problem if self._live else None,
+            history=self._history.document if self._history else None,
+            history_problem=self._history.problem if self._history else None,
+            clock_ahead_ms=self._clock_ahead_ms,
+            received_ago_ms=received_ago_ms,
+        )
+
+    def _received_ago_ms(self) -> float | None:
+        return None if self._received_s is None else max((self._monotonic() - self._received_s) * 1000, 0.0)
+
+    def _worth(self, now: int, received_ago_ms: float | None) -> list[EffectiveStatus]:
+        report = self._live.document if self._live else None
+        return [effective_status(row, now, received_ago_ms) for row in report.rows] if report else []
+
+
+def _endpoint(base_url: str, protocol: str) -> str:
+    if urlsplit(base_url).scheme not in {"http", "https"}:
+        raise ValueError(f"{base_url!r} is not an http or https address")
+    if not protocol:
+        raise ValueError("no protocol given")
+    return f"{base_url.rstrip('/')}/api/v1/{quote(protocol, safe='')}"

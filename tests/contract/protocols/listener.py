@@ -1,0 +1,38 @@
+"""Probing the broadcasters sources against a node on loopback."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from lookout.core.model import Check, Found
+from lookout.monitor.sources import seen_by
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
+from lookout.protocols.broadcasters.source import broadcasters_sources
+from lookout.protocols.client.session import open_session
+from lookout.protocols.settings import Broadcasters
+from lookout.protocols.source import observe
+from tests.contract.protocols.upstreams import Answer, Asked, answering
+
+ONE, POLYGON = Check("broadcasters", 1), Check("broadcasters", 137)
+
+
+def settings(url: str = "http://127.0.0.1:1", **changed: Any) -> Broadcasters:
+    return Broadcasters(**{"url": url, "chains": (1,), **changed})
+
+
+def probes(
+    answer: Answer, *instants: int, seen: Seen = NOTHING_SEEN, **changed: Any
+) -> tuple[list[Mapping[Check, Found]], list[Asked], Seen]:
+    """Probe a node that answers like this at each of these instants: what was found at each of them, what the node was
+    asked, and what is to be kept."""
+
+    async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], Seen]:
+        async with answering(answer) as (url, asked), open_session(5) as session:
+            sources = broadcasters_sources(settings(url, **changed), seen)
+            found: list[Mapping[Check, Found]] = []
+            for at in instants:
+                answers = [await observe(source, session, lambda at=at: at) for source in sources]  # type: ignore[misc]
+                found.append({check: what for each in answers for check, what in each.items()})
+            return found, asked, seen_by(sources)
+
+    return asyncio.run(converse())

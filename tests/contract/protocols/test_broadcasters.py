@@ -1,0 +1,241 @@
+"""Broadcasters through the store of a node that is a real server on loopback."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import pytest
+
+from lookout.core.model import Failed, Found, Members
+from lookout.protocols.broadcasters.sightings import Seen
+from lookout.protocols.broadcasters.source import MAX_PAGES, parse_page
+from lookout.protocols.client.failure import ProbeFailed
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+from tests.contract.protocols.announcers import a_message, a_page, broadcaster
+from tests.contract.protocols.listener import ONE, POLYGON, probes
+from tests.contract.protocols.recorded import recorded
+from tests.contract.protocols.upstreams import Asked, Reply
+
+EMPTY = a_page()
+
+
+def query_of(asked: Asked) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(asked.target).query).items()}
+
+
+def members(messages: list[dict[str, Any]], at: int = NOON, **changed: Any) -> Found:
+    """What one chain's broadcasters are when a store has these messages."""
+    found, _, _ = probes(lambda _: (200, a_page(*messages)), at, **changed)
+    return found[0][ONE]
+
+
+@pytest.mark.clause("S10")
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        pytest.param([], Members(0, 0), id="nobody was ever seen"),
+        pytest.param([a_message(1), a_message(2)], Members(2, 2), id="all answer"),
+        pytest.param([a_message(1), a_message(2, wallets=0)], Members(1, 2), id="one has no wallets left"),
+        pytest.param([a_message(1), a_message(2, sent_at=NOON - 10 * MINUTE)], Members(1, 2), id="one fell silent"),
+        pytest.param([a_message(1), a_message(2, sent_at=NOON - DAY - 1)], Members(1, 1), id="one is long gone"),
+        pytest.param([a_message(1), a_message(2, expires_at=NOON + 30_000)], Members(1, 2), id="one expires too soon"),
+        pytest.param([a_message(1), a_message(2, sent_at=NOON + 2 * MINUTE)], Members(1, 1), id="one is in the future"),
+        pytest.param(
+            [a_message(1, sent_at=NOON - 30 * SECOND), a_message(1, sent_at=NOON - SECOND, wallets=0)],
+            Members(0, 1),
+            id="the newest announcement decides",
+        ),
+        pytest.param(
+            [a_message(1, sent_at=NOON - SECOND, wallets=0), a_message(1, sent_at=NOON - 30 * SECOND)],
+            Members(0, 1),
+            id="in whatever order they come",
+        ),
+        pytest.param(
+            [a_message(1, identifier="a"), a_message(1, identifier="b", wallets=0), a_message(1)],
+            Members(2, 3),
+            id="identifiers tell apart",
+        ),
+        pytest.param([a_message(1), a_message(1, chain_id=137)], Members(1, 1), id="another chain's do not count"),
+        pytest.param(
+            [a_message(1), {**a_message(2), "payload": a_message(2)["payload"][:-8]}], Members(1, 1), id="cut"
+        ),
+        pytest.param(
+            [a_message(1), {"payload": 7}, {}], Members(1, 1), id="messages without a payload are passed over"
+        ),
+    ],
+)
+def test_seen_broadcasters_are_monitored(messages: list[dict[str, Any]], expected: Members) -> None:
+    assert members(messages) == expected
+
+
+@pytest.mark.clause("S10")
+def test_configured_members_are_monitored_whatever_is_seen() -> None:
+    listed = {"1": (broadcaster(1).address, broadcaster(2).address.upper(), broadcaster(3).address)}
+    messages = [
+        a_message(1, identifier="a"),
+        a_message(1, identifier="b"),
+        a_message(2),
+        a_message(4),
+        a_message(5),
+    ]
+    assert members(messages, members=listed) == Members(2, 3)
+    assert members([], members=listed) == Members(0, 3)
+    assert members([a_message(4)], members={"137": listed["1"]}) == Members(1, 1)
+
+
+@pytest.mark.clause("S10")
+def test_at_most_so_many_are_monitored_the_newest_first() -> None:
+    silent = [a_message(number, sent_at=NOON - HOUR + number) for number in range(1, 4)]
+    alive = [a_message(number, sent_at=NOON - number) for number in range(10, 13)]
+    assert members([*silent, *alive], limit=4) == Members(3, 4)
+    assert members([*alive, *silent], limit=2) == Members(2, 2)
+
+
+@pytest.mark.clause("S10")
+@pytest.mark.parametrize(("expires_at", "wallets"), [(NOON + 30 * SECOND, 1), (NOON + 2 * MINUTE, 0)])
+def test_an_earlier_announcement_that_is_sent_again_as_the_newest_silences_nobody(
+    expires_at: int, wallets: int
+) -> None:
+    true = a_message(1)
+    again = a_message(1, sent_at=NOON + 50 * SECOND, expires_at=expires_at, wallets=wallets)
+    assert members([true, again]) == Members(1, 1)
+    assert members([again, true]) == Members(1, 1)
+
+
+@pytest.mark.clause("M7")
+def test_a_flood_of_strangers_takes_no_memory() -> None:
+    flood = [a_message(number, sent_at=NOON - number) for number in range(1, 301)]
+    _, _, seen = probes(lambda _: (200, a_page(*flood)), NOON, limit=5)
+    assert [each.announcement.address for each in seen.sightings] == [
+        broadcaster(number).address for number in range(1, 6)
+    ]
+    _, _, seen = probes(lambda _: (200, a_page(*flood)), NOON, members={"1": (broadcaster(9).address,)})
+    assert len(seen.sightings) == 1
+
+
+@pytest.mark.clause("M7")
+def test_what_was_seen_survives_as_plain_json() -> None:
+    everybody = a_page(a_message(1), a_message(2, identifier="b"))
+    _, _, before = probes(lambda _: (200, everybody), NOON)
+    kept = msgspec.json.decode(msgspec.json.encode(before), type=Seen)
+    assert kept == before
+    only_one = a_page(a_message(1, sent_at=NOON + 10 * MINUTE))
+    found, _, _ = probes(lambda _: (200, only_one), NOON + 10 * MINUTE, seen=kept)
+    assert found == [{ONE: Members(1, 2)}]
+    forgotten, _, _ = probes(lambda _: (200, only_one), NOON + 10 * MINUTE)
+    assert forgotten == [{ONE: Members(1, 1)}]
+
+
+def test_what_was_seen_is_fitted_to_other_settings() -> None:
+    _, _, before = probes(lambda _: (200, a_page(a_message(1, identifier="a"), a_message(2))), NOON)
+    listed = {"1": (broadcaster(1).address,)}
+    assert members([], members=listed) == Members(0, 1)
+    found, _, after = probes(lambda _: (200, EMPTY), NOON, seen=before, members=listed)
+    assert found == [{ONE: Members(1, 1)}]
+    assert len(after.sightings) == 1
+    found, _, after = probes(lambda _: (200, EMPTY), NOON, seen=before, chains=(137,))
+    assert found == [{POLYGON: Members(0, 0)}]
+    assert after == Seen((), {137: NOON})
+
+
+@pytest.mark.clause("M9")
+def test_a_store_is_asked_for_a_day_and_then_for_what_is_new() -> None:
+    _, asked, _ = probes(lambda _: (200, EMPTY), NOON, NOON + 30 * SECOND, pubsub_topic="/waku/2/rs/0/1")
+    assert {urlsplit(each.target).path for each in asked} == {"/store/v3/messages"}
+    first, second = map(query_of, asked)
+    assert first == {
+        "includeData": "true",
+        "pubsubTopic": "/waku/2/rs/0/1",
+        "contentTopics": "/railgun/v2/0-1-fees/json",
+        "startTime": str((NOON - DAY) * 1_000_000),
+        "pageSize": "100",
+        "ascending": "false",
+    }
+    assert second["startTime"] == str((NOON - 120 * SECOND) * 1_000_000)
+
+
+@pytest.mark.clause("M9")
+def test_pages_are_followed_by_their_cursor() -> None:
+    pages = {
+        None: a_page(a_message(1), cursor="0xa/+="),
+        "0xa/+=": a_page(a_message(2), cursor="0xb"),
+        "0xb": a_page(a_message(3)),
+    }
+    found, asked, _ = probes(lambda each: (200, pages[query_of(each).get("cursor")]), NOON)
+    assert found == [{ONE: Members(3, 3)}]
+    assert len(asked) == 3
+
+
+@pytest.mark.clause("M3")
+def test_pages_without_end_are_left_after_some() -> None:
+    count = 0
+
+    def answer(_: Asked) -> Reply:
+        nonlocal count
+        count += 1
+        return 200, a_page(a_message(1), cursor=f"0x{count}")
+
+    found, asked, _ = probes(answer, NOON)
+    assert found == [{ONE: Members(1, 1)}]
+    assert len(asked) == MAX_PAGES
+
+
+@pytest.mark.parametrize(
+    "page", [a_page(a_message(1), cursor="0xa"), a_page(cursor="0xa"), a_page(a_message(1), cursor="")]
+)
+def test_a_cursor_that_leads_nowhere_ends_the_pages(page: bytes) -> None:
+    _, asked, _ = probes(lambda _: (200, page), NOON)
+    assert len(asked) <= 2
+
+
+@pytest.mark.clause("M9")
+def test_each_chain_is_asked_for_on_its_own_and_one_that_fails_fails_alone() -> None:
+    def answer(asked: Asked) -> Reply:
+        polygon = "0-137-" in query_of(asked)["contentTopics"]
+        return (429, b"slow down") if polygon else (200, a_page(a_message(1)))
+
+    found, _, seen = probes(answer, NOON, chains=(1, 137))
+    assert found == [{ONE: Members(1, 1), POLYGON: Failed("HTTP 429")}]
+    assert seen.asked_at == {1: NOON}
+
+
+@pytest.mark.clause("M9")
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        pytest.param((412, b"no suitable peer"), "HTTP 412", id="no store peer"),
+        pytest.param((200, a_page(status_code=503)), "store status 503", id="a status inside the 200"),
+        pytest.param((200, a_page(status_code=10**12)), "store status other than 200", id="an absurd status"),
+        pytest.param((200, b'{"messages":[]}'), "not understood: no statusCode", id="no status"),
+        pytest.param(
+            (200, b'{"statusCode":true,"messages":[]}'), "not understood: no statusCode", id="a status of true"
+        ),
+        pytest.param((200, b'{"statusCode":200}'), "not understood: no messages", id="no messages"),
+        pytest.param(
+            (200, b'{"statusCode":200,"messages":[7]}'), "not understood: a message", id="a number for a message"
+        ),
+        pytest.param(
+            (200, b'{"statusCode":200,"messages":[],"paginationCursor":7}'),
+            "not understood: paginationCursor",
+            id="a number for a cursor",
+        ),
+        pytest.param(
+            (200, a_page(a_message(1), cursor="x" * 1_001)),
+            "not understood: paginationCursor",
+            id="a cursor that nobody can keep",
+        ),
+        pytest.param((200, b"<html>"), "not JSON", id="a page for people"),
+    ],
+)
+def test_a_store_that_cannot_answer_fails(reply: Reply, reason: str) -> None:
+    found, _, _ = probes(lambda _: reply, NOON)
+    assert found == [{ONE: Failed(reason)}]
+
+
+@pytest.mark.clause("M9")
+def test_a_recorded_page_is_read() -> None:
+    page = parse_page(recorded("waku-store-page.json"))
+    assert [message.sent_at for message in page.messages] == [1_794_708_500_000, 1_794_708_520_000]
+    assert page.cursor == f"0x{1:064x}"
+    with pytest.raises(ProbeFailed):
+        parse_page(recorded("waku-relay-messages.json"))

@@ -1,0 +1,87 @@
+"""Connections to honest upstreams: whole answers through TLS, and one connection for many requests."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import pytest
+
+from lookout.demo.sim.certificate import CERTIFICATE, load_or_make
+from lookout.protocols.client.connector import PIECE_BYTES, Connector
+from lookout.protocols.client.session import Request, Session, fetch
+
+HEAD: Final = b"HTTP/1.1 200 OK\r\n"
+ANSWERS: Final = 3
+
+
+def body_of(number: int) -> bytes:
+    """All of the same length, so that an old one in the place of a new one would fit."""
+    return b'{"height":2100000%d}' % number
+
+
+def sized(body: bytes) -> bytes:
+    return HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+
+
+def chunked(body: bytes) -> list[bytes]:
+    head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    return [head, b"%x\r\n" % len(body), body[:5], body[5:], b"\r\n0\r\n\r\n"]
+
+
+@asynccontextmanager
+async def a_server(answers: list[list[bytes]], tls: ssl.SSLContext | None) -> AsyncIterator[tuple[str, list[int]]]:
+    """Gives its address, and a list with a number for each connection."""
+    connections: list[int] = []
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(len(connections))
+        try:
+            for parts in iter(lambda: answers.pop(0), None):
+                await reader.readuntil(b"\r\n\r\n")
+                for part in parts:
+                    writer.write(part)  # each is a record of its own under TLS
+                    await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError, IndexError):
+            writer.close()
+
+    server = await asyncio.start_server(converse, "127.0.0.1", 0, ssl=tls)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        yield f"http{'s' if tls else ''}://{host}:{port}/", connections
+
+
+@pytest.mark.clause("M9")
+@pytest.mark.parametrize("is_tls", [True, False], ids=["through TLS", "plainly"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param(lambda body: [sized(body) + body], id="at once"),
+        pytest.param(lambda body: [sized(body), body], id="the head first"),
+        pytest.param(lambda body: [sized(body) + body[:9], body[9:11], body[11:]], id="in parts"),
+        pytest.param(chunked, id="in chunks"),
+        pytest.param(lambda body: [sized(body * 4_000) + body * 4_000], id="longer than is read at a time"),
+    ],
+)
+def test_answers_are_whole_and_come_on_one_connection(parts, is_tls: bool, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    bodies = [body_of(number) for number in range(ANSWERS)]
+
+    async def converse() -> tuple[list[bytes], int]:
+        tls = load_or_make(tmp_path, "127.0.0.1") if is_tls else None
+        trusting = ssl.create_default_context(cafile=tmp_path / CERTIFICATE) if is_tls else True
+        async with (
+            a_server([parts(body) for body in bodies], tls) as (url, connections),
+            aiohttp.ClientSession(connector=Connector(ssl=trusting), auto_decompress=False) as http,
+        ):
+            session = Session(http, 5)
+            found = [await fetch(session, Request("GET", url)) for _ in bodies]
+            return found, len(connections)
+
+    found, connections = asyncio.run(converse())
+    times = len(found[0]) // len(bodies[0])
+    assert times * len(bodies[0]) > PIECE_BYTES or times == 1
+    assert found == [body * times for body in bodies]
+    assert connections == 1

@@ -1,0 +1,318 @@
+"""Whatever an upstream does on the wire ends in time, as bytes or as a short reason; over real sockets."""
+
+import asyncio
+import base64
+import gzip
+import shutil
+import socket
+import time
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from lookout.core.model import Blocks, Check, Failed
+from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
+from lookout.protocols.client.session import MIB, Request, below, fetch, open_session
+from lookout.protocols.source import OneRequest, observe
+from tests.builders import INDEXER, NOON
+from tests.contract.protocols.upstreams import (
+    Asked,
+    Conversation,
+    answering,
+    dripping,
+    pouring,
+    resetting,
+    saying,
+    silence,
+    silence_before_reading,
+    talking,
+)
+
+TIMEOUT_S = 0.3
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+async def ask(url: str, *, timeout_s: float = 5, limit_bytes: int = MIB, **headers: str) -> bytes:
+    async with open_session(timeout_s) as session:
+        return await fetch(session, Request("POST", url, headers, b"{}", limit_bytes))
+
+
+def reason(conversation: Conversation, *, timeout_s: float = 5, scheme: str = "http", path: str = "/") -> str:
+    """Why asking an upstream that talks like this fails."""
+
+    async def converse() -> str:
+        async with talking(conversation) as url:
+            with pytest.raises(ProbeFailed) as caught:
+                await ask(url.replace("http", scheme, 1) + path, timeout_s=timeout_s)
+            return caught.value.reason
+
+    return asyncio.run(converse())
+
+
+def body(*parts: bytes, timeout_s: float = 5) -> bytes:
+    async def converse() -> bytes:
+        async with talking(saying(*parts)) as url:
+            return await ask(url, timeout_s=timeout_s)
+
+    return asyncio.run(converse())
+
+
+def sized(content: bytes, *headers: bytes) -> bytes:
+    return (
+        OK + b"".join(header + b"\r\n" for header in headers) + b"Content-Length: %d\r\n\r\n" % len(content) + content
+    )
+
+
+@pytest.mark.clause("M3")
+@pytest.mark.parametrize(
+    ("conversation", "scheme"),
+    [
+        pytest.param(silence, "http", id="silence after the request"),
+        pytest.param(silence_before_reading, "http", id="silence after accepting"),
+        pytest.param(silence_before_reading, "https", id="silence in the TLS handshake"),
+        pytest.param(dripping(b"HTTP/1.1 200 ", b"O"), "http", id="a status line that drips"),
+        pytest.param(dripping(OK, b"X-A: b\r\n"), "http", id="headers that drip"),
+        pytest.param(dripping(OK + b"Content-Length: 1000000\r\n\r\n", b"1"), "http", id="a body that drips"),
+        pytest.param(
+            dripping(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n1\r\n"), "http", id="chunks that drip"
+        ),
+    ],
+)
+def test_a_probe_ends_in_time_whatever_the_upstream_does(conversation: Conversation, scheme: str) -> None:
+    began = time.monotonic()
+    why = reason(conversation, timeout_s=TIMEOUT_S, scheme=scheme)
+    assert time.monotonic() - began < TIMEOUT_S + 1
+    assert why == "timeout"
+
+
+def bomb() -> bytes:
+    packer = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
+    zeros = bytes(MIB)
+    return b"".join(packer.compress(zeros) for _ in range(200)) + packer.flush()
+
+
+@pytest.mark.clause("M3")
+@pytest.mark.parametrize(
+    ("conversation", "expected"),
+    [
+        pytest.param(
+            pouring(OK + b"\r\n", b"x" * 65_536), "body over 1048576 bytes", id="an endless body without a length"
+        ),
+        pytest.param(
+            pouring(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b"x" * 65_536 + b"\r\n"),
+            "body over 1048576 bytes",
+            id="endless chunks",
+        ),
+        pytest.param(
+            saying(sized(bomb(), b"Content-Encoding: gzip")), "body over 1048576 bytes", id="a compressed bomb"
+        ),
+        pytest.param(
+            pouring(OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b"{}"), bytes(65_536)),
+            "body over 1048576 bytes",
+            id="endless bytes after a small compressed body",
+        ),
+        pytest.param(
+            saying(sized(gzip.compress(b"{}")[:-4], b"Content-Encoding: gzip")),
+            "body broken off",
+            id="a compressed body that is cut",
+        ),
+        pytest.param(saying(sized(b"{}", b"Content-Encoding: gzip")), "bad gzip", id="gzip that is none"),
+        pytest.param(
+            saying(sized(b"{}", b"Content-Encoding: br")),
+            "not understood: the content encoding",
+            id="an encoding nobody asked for",
+        ),
+        pytest.param(resetting(b""), "connection reset", id="a reset instead of an answer"),
+        pytest.param(
+            resetting(OK + b"Content-Length: 100\r\n\r\n{"), "body broken off", id="a reset in the middle of the body"
+        ),
+        pytest.param(
+            saying(OK + b"Content-Length: 100\r\n\r\n{"), "body broken off", id="a body shorter than its length"
+        ),
+        pytest.param(
+            saying(OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\n12"), "body broken off", id="chunks that break off"
+        ),
+        pytest.param(
+            saying(OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n"),
+            "bad HTTP",
+            id="a chunk size that is no number",
+        ),
+        pytest.param(saying(b""), "connection closed without an answer", id="closing instead of an answer"),
+        pytest.param(saying(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "bad HTTP", id="another protocol"),
+        pytest.param(saying(OK + b"Content-Length: nine\r\n\r\n{}"), "bad HTTP", id="a length that is no number"),
+        pytest.param(saying(OK + b"X: " + b"y" * 20_000 + b"\r\n\r\n{}"), "bad HTTP", id="a huge header"),
+        pytest.param(saying(OK + b"X: y\r\n" * 5_000 + b"\r\n{}"), "bad HTTP", id="thousands of headers"),
+        pytest.param(
+            saying(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
+            "HTTP 302 redirect",
+            id="a redirect is not followed",
+        ),
+        pytest.param(
+            saying(b"HTTP/1.1 429 Slow\r\nRetry-After: 1\r\nContent-Length: 2\r\n\r\n{}"), "HTTP 429", id="a rate limit"
+        ),
+        pytest.param(saying(b"HTTP/1.1 500 Oops\r\nContent-Length: 2\r\n\r\n{}"), "HTTP 500", id="a server error"),
+        pytest.param(
+            pouring(b"HTTP/1.1 503 Busy\r\n\r\n", b"x" * 65_536), "HTTP 503", id="unavailable, told without end"
+        ),
+        pytest.param(saying(b"HTTP/1.1 204 None\r\n\r\n"), "HTTP 204", id="success without an answer"),
+    ],
+)
+def test_a_broken_answer_is_a_failed_probe(conversation: Conversation, expected: str) -> None:
+    assert reason(conversation) == expected
+
+
+def test_a_server_without_tls_behind_https_fails_in_tls() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100_000)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await writer.drain()
+
+    assert reason(refuse, scheme="https") == "TLS failed"
+
+
+def unused_address() -> str:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{bound.getsockname()[1]}/"
+
+
+@pytest.mark.clause("M3")
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        pytest.param(unused_address, "connection refused", id="nobody listens"),
+        pytest.param(lambda: "http://nobody.invalid/", "name not resolved", id="a name that does not exist"),
+        pytest.param(lambda: f"http://{'a' * 64}.invalid/", "name not resolved", id="a name that cannot exist"),
+        pytest.param(lambda: "http://[::1/", "the address is not valid", id="no address"),
+        pytest.param(lambda: "http:///path", "the address is not valid", id="an address without a host"),
+    ],
+)
+def test_an_upstream_that_is_not_there_is_a_failed_probe(address: Callable[[], str], expected: str) -> None:
+    with pytest.raises(ProbeFailed) as caught:
+        asyncio.run(ask(address(), timeout_s=8))
+    assert caught.value.reason == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        pytest.param((sized(b'{"a":1}', b"Content-Type: application/json"),), b'{"a":1}', id="as it was sent"),
+        pytest.param((sized(b'{"a":1}', b"Content-Type: text/html"),), b'{"a":1}', id="with a wrong content type"),
+        pytest.param((sized(b"<html>blocked</html>"),), b"<html>blocked</html>", id="HTML, which a parser refuses"),
+        pytest.param((sized(gzip.compress(b"[]"), b"Content-Encoding: gzip"),), b"[]", id="decompressed"),
+        pytest.param(
+            (OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n[\r\n", b"1\r\n]\r\n0\r\n\r\n"), b"[]", id="put together"
+        ),
+        pytest.param((OK + b"\r\n", b"{", b"}"), b"{}", id="until the connection closes"),
+        pytest.param((sized(b"x" * MIB),), b"x" * MIB, id="as long as it may be"),
+    ],
+)
+def test_the_body_of_a_200_comes(parts: tuple[bytes, ...], expected: bytes) -> None:
+    assert body(*parts) == expected
+
+
+def test_an_http_code_can_be_told_apart() -> None:
+    async def converse() -> int:
+        async with answering(lambda _: (404, b"no")) as (url, _):
+            with pytest.raises(HttpCodeFailed) as caught:
+                await ask(url)
+            return caught.value.http_code
+
+    assert asyncio.run(converse()) == 404
+
+
+def test_credentials_are_sent_and_cookies_are_not_kept() -> None:
+    async def converse() -> list[Asked]:
+        async with answering(lambda _: (200, b"{}")) as (url, asked), open_session(5) as session:
+            with_user = url.replace("http://", "http://user:word@")
+            await fetch(session, Request("GET", with_user))
+            await fetch(session, Request("GET", with_user, {"authorization": "Bearer key\n"}))
+            return asked
+
+    first, second = asyncio.run(converse())
+    assert first.headers["authorization"] == "Basic dXNlcjp3b3Jk"
+    assert second.headers["authorization"] == "Bearer key"
+    assert first.headers["accept-encoding"] == "gzip"
+
+
+CREDENTIALS = {
+    "plain": ("user:word", b"user:word"),
+    "a password of UTF-8 as it is": ("user:pä", "user:pä".encode()),
+    "a password of UTF-8 percent-encoded": ("user:p%C3%A4", "user:pä".encode()),
+    "a password of Latin-1": ("user:p%E4", b"user:p\xe4"),
+    "a user outside of Latin-1": ("ж:€", "ж:€".encode()),
+    "what separates the parts of an address": ("us%40er:p%3Aa%2Fb%25c", b"us@er:p:a/b%c"),
+    "a user alone": ("token", b"token:"),
+    "a password alone": (":word", b":word"),
+}
+
+
+@pytest.mark.parametrize(("written", "sent"), CREDENTIALS.values(), ids=CREDENTIALS)
+def test_credentials_in_an_address_are_sent_as_curl_sends_them(written: str, sent: bytes) -> None:
+    async def converse() -> list[Asked]:
+        async with answering(lambda _: (200, b"{}")) as (url, asked):
+            address = url.replace("http://", f"http://{written}@")
+            await ask(address)
+            if curl := shutil.which("curl"):
+                process = await asyncio.create_subprocess_exec(curl, "-s", address, stdout=asyncio.subprocess.DEVNULL)
+                assert await process.wait() == 0
+            return asked
+
+    for each in asyncio.run(converse()):
+        assert each.headers["authorization"] == f"Basic {base64.b64encode(sent).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("http://h:1", "http://h:1/a/b?c=d"),
+        ("http://h:1/", "http://h:1/a/b?c=d"),
+        ("http://h:1/waku/", "http://h:1/waku/a/b?c=d"),
+        ("http://h:1/waku?key=K", "http://h:1/waku/a/b?key=K&c=d"),
+    ],
+)
+def test_an_address_below_another_keeps_its_path_and_its_key(base: str, expected: str) -> None:
+    assert below(base, "/a/b", "c=d") == expected
+
+
+def source_at(url: str) -> OneRequest:
+    return OneRequest("indexer 1", (INDEXER, Check("indexer", 5)), Request("GET", url), parse)
+
+
+def parse(answer: bytes) -> dict[Check, Blocks]:
+    return {INDEXER: Blocks(int(answer))}
+
+
+def test_a_failure_is_found_for_every_check() -> None:
+    async def converse() -> object:
+        async with open_session(5) as session:
+            return await observe(source_at(unused_address()), session, lambda: NOON)
+
+    assert asyncio.run(converse()) == dict.fromkeys((INDEXER, Check("indexer", 5)), Failed("connection refused"))
+
+
+def test_a_bug_is_not_a_failed_probe() -> None:
+    async def converse() -> object:
+        async with answering(lambda _: (200, b"seven")) as (url, _), open_session(5) as session:
+            return await observe(source_at(url), session, lambda: NOON)
+
+    with pytest.raises(ValueError, match="seven"):
+        asyncio.run(converse())
+
+
+@pytest.mark.clause("M6")
+def test_two_hundred_hanging_upstreams_delay_no_other() -> None:
+    async def converse() -> float:
+        async with talking(silence) as hanging, talking(saying(sized(b"{}"))) as alive, open_session(30) as session:
+            stuck = [asyncio.create_task(fetch(session, Request("GET", f"{hanging}/{n}"))) for n in range(200)]
+            await asyncio.sleep(0.1)
+            began = time.monotonic()
+            await fetch(session, Request("GET", alive))
+            took_s = time.monotonic() - began
+            for task in stuck:
+                task.cancel()
+            await asyncio.gather(*stuck, return_exceptions=True)
+            return took_s
+
+    assert asyncio.run(converse()) < 1

@@ -1,0 +1,291 @@
+"""Floods from upstreams: what comes before, after and besides an answer is left unread, and nobody else waits."""
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from lookout.core.model import Found, Members, Nothing
+from lookout.protocols.broadcasters.announcements import LONGEST_PAYLOAD
+from lookout.protocols.broadcasters.source import MAX_PAGES, MOST_MESSAGES, MOST_SIGNATURES, PAGE_SIZE, SMALL_PAGE_SIZE
+from lookout.protocols.client.connector import MOST_HEAD_BYTES, MOST_INTERIM, PIECE_BYTES, Connection
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.session import Request, Session, fetch, open_session
+from lookout.protocols.client.turns import Turns
+from tests.builders import HOUR, MINUTE, NOON, SECOND
+from tests.contract.protocols.announcers import a_message, a_page, broadcaster, envelope
+from tests.contract.protocols.listener import ONE, probes
+from tests.contract.protocols.upstreams import Asked, Conversation, Reply, answering, saying, talking
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+CONTINUE = b"HTTP/1.1 100 \r\n\r\n"
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
+PROBE_S = 5
+# A connection's buffers on both sides; a client that goes on reading takes that much in a tenth of a second.
+MOST_TAKEN = 16 * 1_048_576
+
+
+class Flood:
+    """Reads the request if it should, begins like this, and goes on with that without end."""
+
+    def __init__(self, start: bytes, drop: bytes, *, reads_first: bool = True) -> None:
+        self.taken = 0
+        self._start, self._drop, self._reads_first = start, drop * (65_536 // len(drop) + 1), reads_first
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._reads_first:
+            await reader.readuntil(b"\r\n\r\n")
+        writer.write(self._start)
+        while True:
+            writer.write(self._drop)
+            await writer.drain()
+            self.taken += len(self._drop)
+
+
+async def asked(session: Session, url: str) -> bytes | str:
+    """The body, or why there is none."""
+    try:
+        return await fetch(session, Request("GET", url))
+    except ProbeFailed as failure:
+        return failure.reason
+
+
+def run(conversation: Conversation, use: Callable[[Session, str], Awaitable[bytes | str]]) -> bytes | str:
+    async def converse() -> bytes | str:
+        async with talking(conversation) as url, open_session(PROBE_S) as session:
+            return await use(session, url)
+
+    return asyncio.run(converse())
+
+
+@pytest.mark.clause("M3", "M6")
+@pytest.mark.parametrize(
+    ("flood", "found"),
+    [
+        pytest.param(Flood(b"", CONTINUE), "too many interim answers", id="being asked to go on"),
+        pytest.param(Flood(b"", HINTS), "too many interim answers", id="hints"),
+        pytest.param(
+            Flood(b"HTTP/1.1 102 Processing\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
+            f"no answer within {MOST_HEAD_BYTES} bytes",
+            id="an interim answer with a head of long fields",
+        ),
+        pytest.param(
+            Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
+            f"no answer within {MOST_HEAD_BYTES} bytes",
+            id="a head of long fields",
+        ),
+        pytest.param(Flood(OK, CONTINUE), b"{}", id="interim answers after the answer"),
+        pytest.param(Flood(OK, OK), b"{}", id="the answer again and again"),
+    ],
+)
+def test_a_flood_around_the_answer_is_left_unread(flood: Flood, found: bytes | str) -> None:
+    began = time.monotonic()
+    assert run(flood, _asked_at_last(flood)) == found
+    assert time.monotonic() - began < PROBE_S
+    assert flood.taken < MOST_TAKEN
+
+
+def _asked_at_last(flood: Flood) -> Callable[[Session, str], Awaitable[bytes | str]]:
+    async def use(session: Session, url: str) -> bytes | str:
+        found = await asked(session, url)
+        taken = -1
+        while taken != flood.taken:  # until nobody takes any more of it
+            taken = flood.taken
+            await asyncio.sleep(0.05)
+        return found
+
+    return use
+
+
+@pytest.mark.clause("M6")
+def test_a_flood_before_the_request_is_left_unread() -> None:
+    flood = Flood(b"", CONTINUE, reads_first=False)
+    # Depending on which of the two is first.
+    assert run(flood, _asked_at_last(flood)) in ("bytes that were not asked for", "too many interim answers")
+    assert flood.taken < MOST_TAKEN
+
+
+@pytest.mark.clause("M9")
+@pytest.mark.parametrize("interim", [CONTINUE, HINTS, b"HTTP/1.1 102 Processing\r\n\r\n", CONTINUE + HINTS])
+def test_a_few_interim_answers_are_passed_over(interim: bytes) -> None:
+    assert run(saying(interim, OK), asked) == b"{}"
+    assert run(saying(interim * (MOST_INTERIM // 2) + OK), asked) == b"{}"
+
+
+@pytest.mark.clause("M6")
+def test_bytes_on_a_connection_that_is_kept_end_it_and_fail_nobody() -> None:
+    flood_begins = asyncio.Event()
+    taken: list[int] = []
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await flood_begins.wait()
+        while not taken or sum(taken) < 2 * MOST_TAKEN:
+            writer.write(CONTINUE * 4_000)
+            await writer.drain()
+            taken.append(4_000 * len(CONTINUE))
+
+    async def use(session: Session, url: str) -> bytes | str:
+        first = await asked(session, url)
+        flood_begins.set()
+        await asyncio.sleep(0.3)
+        assert sum(taken) < MOST_TAKEN
+        flood_begins.clear()
+        assert await asked(session, url) == b"{}"
+        return first
+
+    assert run(converse, use) == b"{}"
+
+
+@pytest.mark.clause("M3", "M6")
+def test_floods_from_four_upstreams_fail_no_honest_one() -> None:
+    async def converse() -> list[bytes | str]:
+        async with AsyncExitStack() as opened:
+            session = await opened.enter_async_context(open_session(PROBE_S))
+            urls = [await opened.enter_async_context(talking(Flood(b"", drop))) for drop in (CONTINUE, HINTS) * 2]
+            honest, _ = await opened.enter_async_context(answering(lambda _: (200, b"{}"), after_s=0.2))
+            return await asyncio.gather(*(asked(session, url) for url in (*urls, honest)))
+
+    assert asyncio.run(converse()) == [*["too many interim answers"] * 4, b"{}"]
+
+
+@pytest.mark.clause("M6")
+def test_a_connection_reads_a_small_piece_at_a_time() -> None:
+    """However much has come: a parser is never given more than that between two turns of the others."""
+
+    async def sizes() -> int:
+        return len(Connection(asyncio.get_running_loop()).get_buffer(-1))
+
+    assert asyncio.run(sizes()) == PIECE_BYTES <= 16_384
+
+
+@pytest.mark.clause("M6")
+def test_others_get_their_turn_when_its_time_is_over_and_not_before() -> None:
+    class Loop(asyncio.SelectorEventLoop):
+        passed_s = 0.0
+
+        def time(self) -> float:
+            return self.passed_s
+
+    async def work() -> list[str]:
+        done: list[str] = []
+        turns = Turns()
+        asyncio.get_running_loop().call_soon(done.append, "another")
+        for number in range(3):
+            await turns.end_if_over()
+            done.append(f"part {number}")
+            loop.passed_s += 0.003
+        return done
+
+    loop = Loop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        assert runner.run(work()) == ["part 0", "part 1", "another", "part 2"]
+
+
+@pytest.mark.clause("M6", "S10")
+def test_so_many_signatures_are_checked_of_those_who_are_known_first_and_then_of_the_newest() -> None:
+    """A store that gives more messages than it was asked for, nearly all of them forged."""
+    forged = {**a_message(99), "payload": forged_payload()}
+    flood = [{**forged, "timestamp": (NOON - SECOND) * 1_000_000}] * (MOST_SIGNATURES * 2 // 3)
+    seen = probes(lambda _: (200, a_page(a_message(1, sent_at=NOON - HOUR))), NOON - HOUR)[2]
+    last = a_page(a_message(2, sent_at=NOON - MINUTE), *flood, a_message(1, sent_at=NOON - MINUTE))
+    pages = iter([a_page(*flood, a_message(3), cursor="0x1"), last])
+    found, _, seen = probes(lambda _: (200, next(pages)), NOON, seen=seen)
+    assert found == [{ONE: Members(2, 2)}]
+    assert {each.announcement.address for each in seen.sightings} == {broadcaster(n).address for n in (1, 3)}
+
+
+def forged_payload() -> str:
+    impostor = broadcaster(99)._replace(key=broadcaster(98).key)
+    fees = {"feeExpiration": NOON + HOUR, "availableWallets": 2}
+    return base64.b64encode(envelope(impostor, fees)).decode()
+
+
+@pytest.mark.clause("S10")
+def test_a_true_announcement_is_found_among_as_many_forged_ones_as_a_store_can_give() -> None:
+    forged = [{**a_message(99, sent_at=NOON + SECOND), "payload": forged_payload()}] * PAGE_SIZE
+    pages = [a_page(*forged, cursor=f"0x{number}") for number in range(1, MAX_PAGES)]
+    pages.append(a_page(*forged[1:], a_message(1)))
+    answers = iter(pages)
+    assert probes(lambda _: (200, next(answers)), NOON)[0] == [{ONE: Members(1, 1)}]
+
+
+@pytest.mark.parametrize(
+    ("size", "found"),
+    [
+        pytest.param(LONGEST_PAYLOAD, Members(1, 1), id="as long as it may be"),
+        pytest.param(LONGEST_PAYLOAD + 4, Members(0, 0), id="longer than any real one"),
+    ],
+)
+def test_a_payload_is_not_decoded_if_it_is_longer_than_any_real_one(size: int, found: Members) -> None:
+    padded = envelope(broadcaster(1), {"feeExpiration": NOON + HOUR, "availableWallets": 2})
+    padded += b" " * (size // 4 * 3 - len(padded))
+    message = {**a_message(1), "payload": base64.b64encode(padded).decode()}
+    assert len(message["payload"]) == size
+    assert probes(lambda _: (200, a_page(message)), NOON)[0] == [{ONE: found}]
+
+
+@pytest.mark.clause("S10")
+def test_announcements_that_change_nothing_need_no_check() -> None:
+    again = [a_message(1, sent_at=NOON - 1 - number) for number in range(MOST_SIGNATURES * 2 // 3)]
+    pages = iter([a_page(a_message(1), *again, cursor="0x1"), a_page(*again, a_message(2, sent_at=NOON - MINUTE))])
+    assert probes(lambda _: (200, next(pages)), NOON)[0] == [{ONE: Members(2, 2)}]
+
+
+@pytest.mark.clause("S10")
+def test_of_a_relay_every_signature_is_checked_so_that_forged_ones_hide_nobody() -> None:
+    """Anybody may name the address of somebody who is known."""
+    impostor = broadcaster(1)._replace(key=broadcaster(98).key)
+    payload = base64.b64encode(envelope(impostor, {"feeExpiration": NOON + HOUR, "availableWallets": 1})).decode()
+    forged = {**a_message(1, sent_at=NOON + SECOND), "payload": payload}
+    true = [a_message(1, sent_at=NOON), a_message(2, sent_at=NOON)]
+    before = [a_message(n, sent_at=NOON - 5 * MINUTE) for n in (1, 2)]
+    caches = iter([before, true + [forged] * (MOST_MESSAGES - len(true))])
+    found, _, _ = probes(lambda _: (200, json.dumps(next(caches)).encode()), NOON - 5 * MINUTE, NOON, via="relay")
+    assert found[1] == {ONE: Members(2, 2)}
+
+
+@pytest.mark.clause("S10", "M9")
+@pytest.mark.parametrize(
+    ("strangers", "size"),
+    [
+        pytest.param(99, 32_000, id="many long ones"),
+        pytest.param(23, 140_000, id="some as long as a network passes on"),
+    ],
+)
+def test_long_messages_of_strangers_fail_no_store(strangers: int, size: int) -> None:
+    """Strangers choose how long a page is: one that is too long is asked for again as a small one."""
+    messages = [{**a_message(99), "payload": "A" * size}] * strangers
+    messages.insert(5, a_message(1))
+    asked_for: list[int] = []
+
+    def answer(asked: Asked) -> Reply:
+        query = parse_qs(urlsplit(asked.target).query)
+        size, start = int(query["pageSize"][0]), int(query.get("cursor", ["0"])[0])
+        asked_for.append(size)
+        end = start + size
+        return 200, a_page(*messages[start:end], cursor=str(end) if end < len(messages) else None)
+
+    assert probes(answer, NOON)[0] == [{ONE: Members(1, 1)}]
+    assert asked_for[:3] == [PAGE_SIZE, SMALL_PAGE_SIZE, SMALL_PAGE_SIZE]
+
+
+@pytest.mark.clause("S10")
+@pytest.mark.parametrize(
+    ("oldest_at", "found"),
+    [
+        pytest.param(NOON - MINUTE, Nothing(), id="the fresh ones were not all read"),
+        pytest.param(NOON - 2 * MINUTE, Members(1, 2), id="all that is not read is too old to count"),
+    ],
+)
+def test_who_may_have_announced_itself_in_what_was_not_read_is_not_called_silent(oldest_at: int, found: Found) -> None:
+    seen = probes(lambda _: (200, a_page(*(a_message(n, sent_at=NOON - HOUR) for n in (1, 2)))), NOON - HOUR)[2]
+    page = a_page(a_message(1), {**a_message(99, sent_at=oldest_at), "payload": forged_payload()}, cursor="0x1")
+    answers = iter([(200, page)])
+    assert probes(lambda _: next(answers, (500, b"")), NOON, seen=seen)[0] == [{ONE: found}]

@@ -1,0 +1,226 @@
+"""How far the indexers of each kind say they are."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from lookout.core.model import Blocks, Found, Nothing
+from lookout.protocols import json_pointer, ponder, squid, subgraph
+from lookout.protocols.client.failure import ProbeFailed
+from tests.contract.protocols.recorded import PARSERS, recorded
+
+NOT_COUNTS = [
+    *(b"null", b"true", b"1.0", b"-2", b"9007199254740992", b'"56"', b'"-1"', b"1e3", b"-1.0", b"[]", b"{}"),
+    *(b"1" + b"0" * 40, b"-1" + b"0" * 40),
+]
+
+
+@pytest.mark.clause("M9")
+@pytest.mark.parametrize(
+    ("parser", "recording", "expected"),
+    [
+        pytest.param("squid", "squid-status.json", Blocks(56), id="a squid's height"),
+        pytest.param("subgraph", "subgraph-meta.json", Blocks(19_000_000), id="a subgraph's own block"),
+        pytest.param("index node", "subgraph-indexing-status.json", Blocks(19_000_001), id="an index node's block"),
+        pytest.param(
+            "index node", "subgraph-failed.json", Blocks(18_000_000), id="a subgraph that stopped is where it stopped"
+        ),
+        pytest.param("ponder", "ponder-status.json", Blocks(19_000_002), id="a ponder's block of the right chain"),
+        pytest.param("own indexer", "ponder-status.json", Blocks(19_000_002), id="a block number at a pointer"),
+    ],
+)
+def test_a_recorded_answer_gives_a_position(parser: str, recording: str, expected: Found) -> None:
+    parse, _ = PARSERS[parser]
+    assert parse(recorded(recording)) == expected
+
+
+@pytest.mark.clause("M9")
+@pytest.mark.parametrize(
+    ("parser", "body", "reason"),
+    [
+        pytest.param("squid", recorded("squid-never-ran.json"), "GraphQL errors", id="a processor that never ran"),
+        pytest.param(
+            "squid",
+            b'{"errors":[{"message":"x"}],"data":{"squidStatus":{"height":5}}}',
+            "GraphQL errors",
+            id="errors beside a height",
+        ),
+        pytest.param("squid", b'{"data":{"squidStatus":null}}', "not understood: no squidStatus", id="a null status"),
+        pytest.param("squid", b'{"data":null}', "not understood: no GraphQL answer", id="null data"),
+        pytest.param("squid", b"[]", "not understood: no GraphQL answer", id="a list"),
+        pytest.param("squid", b"<html>", "not JSON", id="a block page"),
+        pytest.param("squid", b'{"data":{"squidStatus":{"height":NaN}}}', "not JSON", id="NaN"),
+        pytest.param(
+            "squid",
+            b'{"data":{"squidStatus":{"height":1e400}}}',
+            "not understood: the height",
+            id="a number beyond numbers",
+        ),
+        pytest.param("subgraph", b'{"data":{"_meta":null}}', "not understood: no _meta", id="a null _meta"),
+        pytest.param("subgraph", b'{"errors":[{"message":"bad indexers"}]}', "GraphQL errors", id="gateway errors"),
+        pytest.param(
+            "index node",
+            b'{"data":{"indexingStatuses":[]}}',
+            "not understood: the index node does not have the deployment",
+            id="an unknown deployment",
+        ),
+        pytest.param(
+            "index node",
+            b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":null}]}]}}',
+            "not understood: no latest block of one chain",
+            id="a deployment that has no block yet",
+        ),
+        pytest.param(
+            "index node",
+            b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":19}}]}]}}',
+            "not understood: the block number",
+            id="a number that is no string",
+        ),
+        pytest.param(
+            "index node",
+            b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":"9007199254740992"}}]}]}}',
+            "not understood: the block number",
+            id="a string beyond the largest count",
+        ),
+        pytest.param("ponder", b'{"error":"x"}', "not understood: no status of chains", id="an error for a status"),
+        pytest.param("ponder", b'{"mainnet":{"id":1}}', "not understood: no block", id="a chain without a block"),
+        pytest.param(
+            "ponder",
+            b'{"mainnet":{"block":{"number":1}}}',
+            "not understood: a chain's id",
+            id="a chain that does not say which",
+        ),
+    ],
+)
+def test_an_answer_that_is_not_understood_fails(parser: str, body: bytes, reason: str) -> None:
+    parse, _ = PARSERS[parser]
+    with pytest.raises(ProbeFailed) as caught:
+        parse(body)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.clause("R10")
+@pytest.mark.parametrize("number", NOT_COUNTS)
+def test_a_squids_height_that_is_no_count_fails(number: bytes) -> None:
+    with pytest.raises(ProbeFailed) as caught:
+        squid.parse_status(b'{"data":{"squidStatus":{"height":%b}}}' % number)
+    assert caught.value.reason == "not understood: the height"
+
+
+@pytest.mark.clause("R10")
+@pytest.mark.parametrize("number", [b"-1", *NOT_COUNTS])
+def test_a_block_number_that_is_no_count_fails(number: bytes) -> None:
+    with pytest.raises(ProbeFailed):
+        subgraph.parse_meta(b'{"data":{"_meta":{"block":{"number":%b}}}}' % number)
+    with pytest.raises(ProbeFailed):
+        ponder.parse_status(b'{"mainnet":{"id":1,"block":{"number":%b}}}' % number, 1)
+
+
+def test_of_two_equal_keys_the_last_counts() -> None:
+    assert squid.parse_status(b'{"data":{"squidStatus":{"height":1,"height":2}}}') == Blocks(2)
+
+
+@pytest.mark.clause("S12")
+def test_a_squid_without_a_first_batch_has_nothing_yet() -> None:
+    assert squid.parse_status(recorded("squid-new-processor.json")) == Nothing()
+
+
+@pytest.mark.clause("S12")
+@pytest.mark.parametrize("body", [b"{}", b'{"anvil":{"id":31337,"block":{"number":317}}}'])
+def test_a_ponder_without_the_chain_has_nothing_for_it(body: bytes) -> None:
+    assert ponder.parse_status(body, 1) == Nothing()
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://h:1", "http://h:1/status"),
+        ("http://h:1/", "http://h:1/status"),
+        ("http://h:1/status", "http://h:1/status"),
+        ("http://h:1/ponder?key=K", "http://h:1/ponder/status?key=K"),
+        ("http://h:1/status?key=K", "http://h:1/status?key=K"),
+    ],
+)
+def test_a_ponders_status_is_found_from_either_address(url: str, expected: str) -> None:
+    assert ponder.status_url(url) == expected
+
+
+def test_a_deployment_is_quoted_into_the_query() -> None:
+    asked = msgspec.json.decode(subgraph.status_query('Qm"x'))["query"]
+    assert 'subgraphs: ["Qm\\"x"]' in asked
+
+
+# The document and the pointers of RFC 6901, section 5.
+RFC_DOCUMENT = {
+    "foo": ["bar", "baz"],
+    "": 0,
+    "a/b": 1,
+    "c%d": 2,
+    "e^f": 3,
+    "g|h": 4,
+    "i\\j": 5,
+    'k"l': 6,
+    " ": 7,
+    "m~n": 8,
+}
+
+
+@pytest.mark.clause("M9")
+@pytest.mark.parametrize(
+    ("pointer", "expected"),
+    [
+        ("", RFC_DOCUMENT),
+        ("/foo", ["bar", "baz"]),
+        ("/foo/0", "bar"),
+        ("/", 0),
+        ("/a~1b", 1),
+        ("/c%d", 2),
+        ("/e^f", 3),
+        ("/g|h", 4),
+        ("/i\\j", 5),
+        ('/k"l', 6),
+        ("/ ", 7),
+        ("/m~0n", 8),
+    ],
+)
+def test_a_pointer_names_what_rfc_6901_says(pointer: str, expected: Any) -> None:
+    assert json_pointer.value_at(RFC_DOCUMENT, pointer) == expected
+
+
+def test_an_escaped_tilde_does_not_escape_again() -> None:
+    assert json_pointer.value_at({"~1": 5}, "/~01") == 5
+
+
+@pytest.mark.parametrize(
+    "pointer", ["/foo/2", "/foo/-", "/foo/01", "/foo/+1", "/foo/\u0660", "/nope", "/foo/0/0", "foo", "/m~n"]
+)
+def test_a_pointer_to_nothing_fails(pointer: str) -> None:
+    with pytest.raises(ProbeFailed, match="pointer"):
+        json_pointer.value_at(RFC_DOCUMENT, pointer)
+
+
+@pytest.mark.parametrize("written", [b"317", b'"317"', b'"0x13d"', b'"0X13D"', b'"0x0013d"'])
+def test_a_block_number_is_an_integer_digits_or_hexadecimal(written: bytes) -> None:
+    assert json_pointer.parse_document(b'{"block":%b}' % written, "/block") == Blocks(317)
+
+
+@pytest.mark.clause("R10")
+@pytest.mark.parametrize(
+    "written",
+    [
+        *(each for each in NOT_COUNTS if each != b'"56"'),
+        b"-1",
+        b'""',
+        b'"0x"',
+        b'"1.0"',
+        b'" 1"',
+        b'"1_0"',
+        b'"0x20000000000000"',
+        b'"9007199254740992"',
+        '"\u0661"'.encode(),
+    ],
+)
+def test_anything_else_is_no_block_number(written: bytes) -> None:
+    with pytest.raises(ProbeFailed):
+        json_pointer.parse_document(b'{"block":%b}' % written, "/block")

@@ -1,0 +1,138 @@
+"""What a ppoi node's status says of each chain."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.ppoi import parse_node_status, ppoi_source
+from lookout.protocols.settings import PPOI_NETWORKS, Ppoi
+from tests.contract.protocols.recorded import REQUIRED_LIST, recorded
+
+FINE = {"currentTxidIndex": 42, "validatedTxidIndex": 41}
+CARRIED: dict[str, Any] = {REQUIRED_LIST: {}}
+OTHER_LIST: dict[str, Any] = {"00": {}}
+
+
+def status(network: Any, list_keys: Any = (REQUIRED_LIST,)) -> bytes:
+    found = {"forNetwork": {"Ethereum": network}, "listKeys": list_keys}
+    return msgspec.json.encode({"jsonrpc": "2.0", "result": found, "id": 1})
+
+
+def found_on_ethereum(body: bytes) -> Found:
+    return parse_node_status(body, {1: "Ethereum"}, REQUIRED_LIST)[Check("ppoi", 1)]
+
+
+@pytest.mark.clause("M9", "S12", "S13")
+def test_a_recorded_status_answers_for_every_chain_in_its_own_way() -> None:
+    assert parse_node_status(recorded("ppoi-node-status.json"), PPOI_NETWORKS, REQUIRED_LIST) == {
+        Check("ppoi", 1): Indexes(1230, 1234),
+        Check("ppoi", 56): Nothing(),  # the validated index is absent
+        Check("ppoi", 137): MissingList(),
+        Check("ppoi", 42161): Nothing(),  # both indexes are absent
+        Check("ppoi", 11155111): Nothing(),  # the network is absent
+    }
+
+
+@pytest.mark.clause("M9", "S12", "S13")
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            status({"txidStatus": FINE, "listStatuses": CARRIED}),
+            Indexes(41, 42),
+            id="both indexes and the list are there",
+        ),
+        pytest.param(
+            status({"txidStatus": FINE, "listStatuses": CARRIED}, []),
+            MissingList(),
+            id="the list is not among the node's keys",
+        ),
+        pytest.param(
+            status({"txidStatus": FINE, "listStatuses": OTHER_LIST}),
+            MissingList(),
+            id="the list is not among the network's",
+        ),
+        pytest.param(status({"txidStatus": {}}), MissingList(), id="without list and index it is the list"),
+        pytest.param(status({"listStatuses": CARRIED}), Nothing(), id="no indexes at all"),
+        pytest.param(
+            status({"txidStatus": {"currentTxidIndex": 1}, "listStatuses": CARRIED}),
+            Nothing(),
+            id="no validated index",
+        ),
+        pytest.param(
+            status({"txidStatus": {"validatedTxidIndex": 1}, "listStatuses": CARRIED}), Nothing(), id="no current index"
+        ),
+        pytest.param(
+            b'{"result":{"forNetwork":{},"listKeys":[]},"id":1}',
+            Nothing(),
+            id="the network is looked for before the list",
+        ),
+        pytest.param(
+            status({"txidStatus": {"currentTxidIndex": 0, "validatedTxidIndex": 0}, "listStatuses": CARRIED}),
+            Indexes(0, 0),
+            id="zero is an index",
+        ),
+    ],
+)
+def test_a_status_is_told_as_the_rules_need_it(body: bytes, expected: Found) -> None:
+    assert found_on_ethereum(body) == expected
+
+
+@pytest.mark.clause("R10")
+@pytest.mark.parametrize(
+    "index", [b"null", b"true", b"1.0", b"1e3", b"-1", b"9007199254740992", b"1" + b"0" * 40, b'"41"', b'"0x29"', b"[]"]
+)
+def test_an_index_that_is_no_count_fails_its_chain_alone(index: bytes) -> None:
+    body = recorded("ppoi-node-status.json").replace(b'"validatedTxidIndex":1230', b'"validatedTxidIndex":' + index)
+    found = parse_node_status(body, PPOI_NETWORKS, REQUIRED_LIST)
+    assert found[Check("ppoi", 1)] == Failed("not understood: validatedTxidIndex")
+    assert found[Check("ppoi", 137)] == MissingList()
+
+
+@pytest.mark.parametrize("network", [None, [], "Ethereum", {"txidStatus": [], "listStatuses": CARRIED}])
+def test_a_network_of_another_shape_fails(network: Any) -> None:
+    assert isinstance(found_on_ethereum(status(network)), Failed)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(
+            b'{"jsonrpc":"2.0","error":{"code":-32603,"message":"secret"},"id":1}',
+            "JSON-RPC error -32603",
+            id="an error inside a 200",
+        ),
+        pytest.param(b'{"status":"ok"}', "not understood: no JSON-RPC answer", id="the greeting, which proves nothing"),
+        pytest.param(b'{"result":{},"id":1}', "not understood: no forNetwork", id="an empty status"),
+        pytest.param(
+            b'{"result":{"forNetwork":{}},"id":7}',
+            "not understood: an answer to another request",
+            id="an answer to another request",
+        ),
+        pytest.param(b"<!DOCTYPE html><html></html>", "not JSON", id="a page for people"),
+        pytest.param(b"", "not JSON", id="nothing"),
+        pytest.param(b"[" * 20_000, "not understood: nested too deeply", id="deep nesting"),
+    ],
+)
+def test_what_is_no_status_fails_for_all_chains(body: bytes, reason: str) -> None:
+    with pytest.raises(ProbeFailed) as caught:
+        parse_node_status(body, PPOI_NETWORKS, REQUIRED_LIST)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.clause("M9")
+def test_the_node_is_asked_with_empty_params_for_all_chains_at_once() -> None:
+    source = ppoi_source(Ppoi("http://127.0.0.1:1", REQUIRED_LIST, (1, 8453), {"8453": "Base"}))
+    assert source.request.body is not None
+    assert msgspec.json.decode(source.request.body) == {
+        "jsonrpc": "2.0",
+        "method": "ppoi_node_status",
+        "params": {},
+        "id": 1,
+    }
+    body = status({"txidStatus": FINE, "listStatuses": CARRIED}).replace(b"Ethereum", b"Base")
+    assert source.checks == (Check("ppoi", 1), Check("ppoi", 8453))
+    assert source.parse(body) == {Check("ppoi", 1): Nothing(), Check("ppoi", 8453): Indexes(41, 42)}

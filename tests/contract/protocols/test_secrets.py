@@ -1,0 +1,95 @@
+"""A secret in an address or a header appears in no reason, no repr and no traceback."""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from lookout.config.settings import Settings
+from lookout.config.tables import Chain
+from lookout.monitor.sources import sources_of
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.session import open_session
+from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
+from tests.builders import NOON
+from tests.contract.protocols.upstreams import Asked, Reply, answering
+
+SECRET = "hunter2"  # noqa: S105 - the one that must not show
+ECHO = f'{{"error":{{"code":-32005,"message":"{SECRET}"}},"errors":["{SECRET}"],"{SECRET}":1}}'.encode()
+
+
+def with_secrets(base: str) -> Settings:
+    """Every kind of source, each with the secret wherever one can be."""
+    url = base.replace("://", f"://{SECRET}:{SECRET}@") + f"/{SECRET}?key={SECRET}"
+    headers = {"X-Api-Key": SECRET}
+    return Settings(
+        chains=(Chain(1, "Ethereum", 12, (url,)),),
+        ppoi=Ppoi(url, "efc6", (1,), headers=headers),
+        indexer=(
+            Indexer(1, "squid", url, 5, headers=headers),
+            Indexer(2, "subgraph", url, 5, headers=headers),
+            Indexer(3, "ponder", url, 5, headers=headers),
+            Indexer(4, "json", url, 5, pointer="/block", headers=headers),
+        ),
+        hosted_indexer=(Indexer(1, "subgraph", url, 5, deployment="Qm", headers=headers),),
+        messaging=Messaging(url, headers),
+        broadcasters=Broadcasters(url, (1,), "relay", headers=headers),
+    )
+
+
+async def failures(base: str) -> list[ProbeFailed]:
+    built = sources_of(with_secrets(base))
+    assert SECRET not in repr(built)
+    assert not any(SECRET in asked.name for asked in built.sources)
+    assert not any(SECRET in asked.name for asked in built.endpoints)
+    async with open_session(5) as session:
+        asking: list[Awaitable[object]] = [source.probe(session, lambda: NOON) for source in built.sources]
+        asking += [endpoint.read(session, lambda: NOON) for endpoint in built.endpoints]
+        return [await failure_of(each) for each in asking]
+
+
+async def failure_of(asking: Awaitable[object]) -> ProbeFailed:
+    with pytest.raises(ProbeFailed) as caught:
+        await asking
+    return caught.value
+
+
+def check_silent(gathered: list[ProbeFailed]) -> None:
+    assert len(gathered) == 9
+    for failure in gathered:
+        assert SECRET not in failure.reason
+        assert SECRET not in repr(failure)
+        assert SECRET not in "".join(traceback.format_exception(failure))
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        pytest.param("http://127.0.0.1:1", id="refused"),
+        pytest.param(f"http://{SECRET}.invalid", id="a name that is a secret itself"),
+        pytest.param("https://127.0.0.1:1", id="refused with TLS"),
+    ],
+)
+def test_an_upstream_that_is_not_there_leaks_nothing(base: str) -> None:
+    check_silent(asyncio.run(failures(base)))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda _: (200, ECHO), id="an answer that repeats it"),
+        pytest.param(lambda _: (200, SECRET.encode()), id="an answer that is it"),
+        pytest.param(lambda _: (401, ECHO), id="a refusal that repeats it"),
+        pytest.param(lambda _: (302, ECHO), id="a redirect"),
+        pytest.param(lambda _: (200, b'{"result":"hunter2","id":1}'), id="a result that is it"),
+    ],
+)
+def test_an_upstream_that_repeats_it_leaks_nothing(answer: Callable[[Asked], Reply]) -> None:
+    async def converse() -> list[ProbeFailed]:
+        async with answering(answer) as (url, asked):
+            gathered = await failures(url)
+            assert all(SECRET in each.target for each in asked)
+            return gathered
+
+    check_silent(asyncio.run(converse()))

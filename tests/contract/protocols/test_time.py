@@ -1,0 +1,124 @@
+"""A probe of several requests, or one that stalls before its first byte, ends in time as well."""
+
+import asyncio
+import itertools
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import aiohttp
+import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from lookout.core.model import Check, Failed, Members
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN
+from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.session import Request, Session, fetch, open_session
+from lookout.protocols.evm import EvmEndpoint
+from lookout.protocols.messaging import MessagingSource
+from lookout.protocols.settings import Broadcasters, Messaging
+from lookout.protocols.source import Source, observe
+from tests.builders import NOON
+from tests.contract.protocols.announcers import a_message, a_page
+from tests.contract.protocols.recorded import recorded
+from tests.contract.protocols.upstreams import Answer, answering
+
+TIMEOUT_S = 0.3
+STEP_S = 0.2  # one request is in time, two are not
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < TIMEOUT_S + 1
+
+
+def endless_pages() -> Answer:
+    cursors = itertools.count()
+    return lambda _: (200, a_page(a_message(1), cursor=f"0x{next(cursors)}"))
+
+
+@pytest.mark.clause("M3")
+@pytest.mark.parametrize(
+    ("source_at", "answer"),
+    [
+        pytest.param(lambda url: MessagingSource(Messaging(url)), lambda _: (404, b""), id="one path and then another"),
+        pytest.param(
+            lambda url: RelayBroadcasters(Broadcasters(url, (1, 137), "relay")),
+            lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
+            id="subscribing and then reading",
+        ),
+    ],
+)
+def test_requests_that_are_each_in_time_are_not_together(source_at: Callable[[str], Source], answer: Answer) -> None:
+    async def converse() -> None:
+        async with answering(answer, after_s=STEP_S) as (url, _), open_session(TIMEOUT_S) as session:
+            source = source_at(url)
+            with in_time():
+                found = await observe(source, session, lambda: NOON)
+            assert found == dict.fromkeys(source.checks, Failed("timeout"))
+
+    asyncio.run(converse())
+
+
+@pytest.mark.clause("M3")
+def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_the_newest() -> None:
+    async def converse() -> None:
+        timeout_s = 4 * STEP_S  # for the first page there is time, however busy the machine is
+        async with answering(endless_pages(), after_s=STEP_S) as (url, _), open_session(timeout_s) as session:
+            source = StoreBroadcasters(Broadcasters(url, (1,)))
+            began = time.monotonic()
+            found = await observe(source, session, lambda: NOON)
+            assert time.monotonic() - began < timeout_s + 1
+            assert found == {Check("broadcasters", 1): Members(1, 1)}
+
+    asyncio.run(converse())
+
+
+@pytest.mark.clause("M3")
+def test_a_newest_page_that_takes_too_long_is_a_failed_probe() -> None:
+    async def converse() -> None:
+        async with answering(endless_pages(), after_s=60) as (url, _), open_session(TIMEOUT_S) as session:
+            source = StoreBroadcasters(Broadcasters(url, (1,)))
+            with in_time():
+                found = await observe(source, session, lambda: NOON)
+            assert found == {Check("broadcasters", 1): Failed("timeout")}
+            assert source.seen == NOTHING_SEEN
+
+    asyncio.run(converse())
+
+
+@pytest.mark.clause("M3", "M8")
+def test_a_chain_id_and_a_block_come_in_time_together_or_not_at_all() -> None:
+    async def converse() -> None:
+        answer = recorded("evm-chain-id.json")
+        async with answering(lambda _: (200, answer), after_s=STEP_S) as (url, _), open_session(TIMEOUT_S) as session:
+            with in_time(), pytest.raises(ProbeFailed, match="timeout"):
+                await EvmEndpoint("rpc 1 of Arbitrum", 42161, url).read(session, lambda: NOON)
+
+    asyncio.run(converse())
+
+
+class NeverResolving(AbstractResolver):
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        await asyncio.Event().wait()
+        raise AssertionError(host, port, family)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.clause("M3")
+def test_a_name_server_that_stays_silent_is_a_timeout() -> None:
+    async def converse() -> None:
+        connector = aiohttp.TCPConnector(resolver=NeverResolving())
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as http:
+            with in_time(), pytest.raises(ProbeFailed, match="timeout"):
+                await fetch(Session(http, TIMEOUT_S), Request("GET", "http://stalls.invalid/"))
+
+    asyncio.run(converse())

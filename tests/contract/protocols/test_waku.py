@@ -1,0 +1,86 @@
+"""Peers of the messaging connection, from whichever path the node's version has."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from lookout.core.model import Check, Failed, Found, Peers
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.session import open_session
+from lookout.protocols.messaging import MessagingSource, parse_connected, parse_known
+from lookout.protocols.settings import Messaging
+from lookout.protocols.source import observe
+from tests.builders import MESSAGING, NOON
+from tests.contract.protocols.recorded import recorded
+from tests.contract.protocols.upstreams import Answer, answering
+
+
+@pytest.mark.clause("M9", "S11")
+def test_the_length_of_the_connected_peers_is_told() -> None:
+    assert parse_connected(recorded("waku-peers-connected.json")) == Peers(2)
+    assert parse_connected(b"[]") == Peers(0)
+
+
+@pytest.mark.clause("M9", "S11")
+def test_of_the_known_peers_only_connected_ones_count() -> None:
+    assert parse_known(recorded("waku-peers-known-names.json")) == Peers(1)
+    assert parse_known(recorded("waku-peers-known-numbers.json")) == Peers(2)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b"[1]",
+        b"null",
+        b"The node is initializing",
+        b'[{"connected":true}]',
+        b'[{"connected":null}]',
+        b"[{}]",
+        b'[{"connected":3.0}]',
+    ],
+)
+def test_what_is_no_list_of_peers_fails(body: bytes) -> None:
+    with pytest.raises(ProbeFailed):
+        parse_known(body)
+
+
+def observed(answer: Answer) -> tuple[Mapping[Check, Found], list[str]]:
+    async def converse() -> tuple[Mapping[Check, Found], list[str]]:
+        async with answering(answer) as (url, asked), open_session(5) as session:
+            found = await observe(MessagingSource(Messaging(f"{url}/waku")), session, lambda: NOON)
+            return found, [each.target for each in asked]
+
+    return asyncio.run(converse())
+
+
+@pytest.mark.clause("M9")
+def test_connected_peers_are_asked_for() -> None:
+    found, targets = observed(lambda _: (200, recorded("waku-peers-connected.json")))
+    assert found == {MESSAGING: Peers(2)}
+    assert targets == ["/waku/admin/v1/peers/connected"]
+
+
+@pytest.mark.clause("M9")
+@pytest.mark.parametrize("http_code", [400, 404])
+def test_a_node_without_that_path_is_asked_for_the_known_ones(http_code: int) -> None:
+    found, targets = observed(
+        lambda asked: (
+            (http_code, b"no such path")
+            if asked.target.endswith("connected")
+            else (200, recorded("waku-peers-known-names.json"))
+        )
+    )
+    assert found == {MESSAGING: Peers(1)}
+    assert targets == ["/waku/admin/v1/peers/connected", "/waku/admin/v1/peers"]
+
+
+def test_a_node_without_its_admin_interface_fails() -> None:
+    assert observed(lambda _: (404, b"Not Found"))[0] == {MESSAGING: Failed("HTTP 404")}
+
+
+def test_a_node_in_trouble_is_not_asked_twice() -> None:
+    found, targets = observed(lambda _: (503, b"The node is not ready"))
+    assert found == {MESSAGING: Failed("HTTP 503")}
+    assert len(targets) == 1

@@ -1,0 +1,106 @@
+"""Cases of one kind, made from a seed and judged until time is up; one that fails is shrunk and kept."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+from tests.campaign.part import Tell
+from tests.fuzz.corpus import CORPUS, keep, kept
+from tests.fuzz.shrink import shrunk
+
+_BATCH: Final = 48
+_LARGEST_POOL: Final = 2_000
+_MOST_FAILURES: Final = 10
+_TELL_EVERY_S: Final = 60
+
+
+class Verdict(NamedTuple):
+    """``outcome`` says in a few words what a case came to: one that was not seen before is worth changing further."""
+
+    outcome: str
+    problem: str = ""
+
+
+class Judge(NamedTuple):
+    each: Callable[[Sequence[bytes]], list[Verdict]]
+    afterwards: Callable[[], list[str]] = list
+    """What can only be told of all cases together: problems, in words."""
+    figures: Callable[[], str] = str
+    """The worst that was measured, in words."""
+
+
+class Kind(NamedTuple):
+    """One kind of input. A case is always bytes, so that one shrinker and one folder of kept cases do for all."""
+
+    what: str
+    seeds: Callable[[], list[bytes]]
+    changed: Callable[[Random, bytes, bytes], bytes]
+    """A new case out of a case and another one that may be spliced in."""
+    judging: Callable[[], AbstractContextManager[Judge]]
+    is_steady: bool = True
+    """Whether a case alone comes to the same each time, so that it can be shrunk."""
+
+
+class Tried(NamedTuple):
+    cases: int
+    outcomes: int
+    failures: tuple[str, ...]
+
+
+class Until(NamedTuple):
+    """The end of a run: so many cases, or so many seconds."""
+
+    cases: int | None = None
+    seconds: float | None = None
+
+
+def fuzz(
+    name: str, kind: Kind, seed: int, until: Until, tell: Tell, *, corpus: Path = CORPUS, keep_failures: bool = True
+) -> Tried:
+    """Judge what is kept, then what chance makes of it. With a number of cases the same seed tries the same."""
+    chance = Random(seed)
+    pool = [*kind.seeds(), *kept(name, corpus).values()]
+    seen: set[str] = set()
+    failures: list[str] = []
+    tried = 0
+    began = told = time.monotonic()
+    with kind.judging() as judge:
+        waiting = list(pool)
+        while len(failures) < _MOST_FAILURES:
+            if until.seconds is not None and time.monotonic() - began >= until.seconds:
+                break
+            batch = waiting[:_BATCH] or [
+                kind.changed(chance, chance.choice(pool), chance.choice(pool)) for _ in range(_BATCH)
+            ]
+            waiting = waiting[_BATCH:]
+            batch = batch[: None if until.cases is None else until.cases - tried]
+            if not batch:
+                break
+            for case, verdict in zip(batch, judge.each(batch), strict=True):
+                if verdict.problem:
+                    smallest, problem = _smallest(kind, judge, case, verdict)
+                    told_of = f"kept as {keep(name, smallest, corpus)}" if keep_failures else repr(smallest[:300])
+                    failures.append(f"{name}, seed {seed}: {problem}: {told_of}")
+                    tell(failures[-1])
+                elif verdict.outcome not in seen and len(pool) < _LARGEST_POOL:
+                    seen.add(verdict.outcome)
+                    pool.append(case)
+            tried += len(batch)
+            if time.monotonic() - told >= _TELL_EVERY_S:
+                told = time.monotonic()
+                tell(f"{name}, seed {seed}: {tried:,} cases, {len(seen):,} outcomes")
+        failures += judge.afterwards()
+        if figures := judge.figures():
+            tell(f"{name}: {figures}")
+    return Tried(tried, len(seen), tuple(failures))
+
+
+def _smallest(kind: Kind, judge: Judge, case: bytes, verdict: Verdict) -> tuple[bytes, str]:
+    """The smallest part of a case that still fails, and its problem."""
+    smallest = case
+    if kind.is_steady:
+        smallest = shrunk(case, lambda smaller: bool(judge.each([smaller])[0].problem))
+    return smallest, judge.each([smallest])[0].problem or verdict.problem

@@ -1,0 +1,129 @@
+"""Damaged state in a store: refused in words, or a ledger goes on with it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Final
+
+from lookout.core.heads import Reading
+from lookout.core.ledger import Ledger
+from lookout.core.model import Blocks, Failed, Found, Indexes, Members, Observation, Peers
+from lookout.documents.reports import history_document, live_document
+from lookout.state.pieces import StateError, decode_state, encode_changes
+from lookout_reader import History, HistoryRow, LiveReport, parse_history, parse_report
+from tests.builders import BROADCASTERS, DAY, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tests.fuzz.fuzzer import Judge, Kind, Verdict
+from tests.fuzz.mutation import changed_bytes, changed_json
+from tests.integration.served import a_ledger
+
+_PLAN: Final = a_plan(MESSAGING, INDEXER, BROADCASTERS, PPOI, chains=(1, 137))
+_ANSWERS: Final[dict[str, Found]] = {
+    "messaging": Peers(3),
+    "ppoi": Indexes(5, 9),
+    "broadcasters": Members(1, 2),
+    "indexer": Blocks(7),
+    "hosted-indexer": Blocks(8),
+}
+
+
+def packed(pieces: dict[str, bytes]) -> bytes:
+    """A case: the pieces as JSON, each byte a character."""
+    return json.dumps({name: piece.decode("latin-1") for name, piece in pieces.items()}).encode()
+
+
+def unpacked(case: bytes) -> dict[str, bytes]:
+    try:
+        found = json.loads(case)
+    except (ValueError, RecursionError):
+        return {}
+    pieces = found.items() if isinstance(found, dict) else ()
+    return {name: piece.encode("latin-1", "replace") for name, piece in pieces if isinstance(piece, str)}
+
+
+def judged(case: bytes) -> Verdict:
+    try:
+        state = decode_state(unpacked(case))
+    except StateError as error:
+        return Verdict(str(error)[-60:])
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        return Verdict("died", f"reading it died of {type(error).__name__}: {str(error)[:100]}")
+    if state is None:
+        return Verdict("none")
+    try:
+        ledger = Ledger(_PLAN, state)
+    except ValueError as error:  # buckets of another length, which is told to whoever configured that
+        return Verdict("buckets") if "stored history has buckets of" in str(error) else Verdict("died", str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        return Verdict("died", f"resuming died of {type(error).__name__}: {str(error)[:100]}")
+    try:
+        return Verdict(_gone_on_with(ledger))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        return Verdict("died", f"going on died of {type(error).__name__}: {str(error)[:100]}")
+
+
+def _gone_on_with(ledger: Ledger) -> str:
+    """Live through a day from some days after the state's."""
+    begin_at = NOON + 2 * DAY
+    ledger.start(begin_at)
+    history = _publish(ledger, begin_at)  # with the rows as they were stored
+    for at in (begin_at + SECOND, begin_at + 10 * MINUTE, begin_at + DAY, begin_at - MINUTE):
+        ledger.read_head(1, Reading(at, 1_000 + at // 12_000 % 1_000_000, at))
+        for check in _PLAN.monitored:
+            ledger.observe(Observation(check, at, _ANSWERS[check.service]))
+            ledger.observe(Observation(check, at, Failed("timeout")))
+        history = _publish(ledger, at)
+    return f"{history.length} {len({row.buckets for row in history.rows if isinstance(row, HistoryRow)})}"
+
+
+def _publish(ledger: Ledger, at: int) -> History:
+    """Both documents can be read throughout, and what is stored can be loaded again."""
+    ledger.publish(at)
+    live, history = (
+        parse_report(live_document(ledger.report()).body),
+        parse_history(history_document(ledger.view()).body),
+    )
+    assert isinstance(live, LiveReport)
+    assert isinstance(history, History)
+    assert not live.unreadable_rows
+    assert not history.unreadable_rows
+    decode_state(encode_changes(ledger.changes()).put)
+    return history
+
+
+def _seeds() -> list[bytes]:
+    ledger = a_ledger()
+    whole = encode_changes(ledger.changes()).put
+    ledger.read_head(1, Reading(NOON + DAY, 100, NOON + DAY))
+    ledger.read_head(137, Reading(NOON + DAY, 200, NOON + DAY))
+    ledger.publish(NOON + DAY)
+    return [packed(whole), packed(whole | encode_changes(ledger.changes()).put)]
+
+
+def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
+    pieces = unpacked(case)
+    if not pieces:
+        return other
+    spare = unpacked(other) or pieces
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        kind = chance.choice(sorted({name.partition("/")[0] for name in pieces}))  # or days would be most of them
+        name = chance.choice([name for name in pieces if name.partition("/")[0] == kind])
+        how = chance.random()
+        if how < 0.75:
+            pieces[name] = changed_json(chance, pieces[name], chance.choice(list(spare.values())))
+        elif how < 0.85:
+            odd = changed_bytes(chance, name.encode(), b"day/20000/ppoi/1")
+            pieces[odd.decode("latin-1")] = pieces.pop(name)
+        elif how < 0.95:
+            pieces[name] = pieces[chance.choice(list(pieces))]
+        elif len(pieces) > 1:
+            del pieces[name]
+    return packed(pieces)
+
+
+@contextmanager
+def _judging() -> Iterator[Judge]:
+    yield Judge(lambda cases: [judged(case) for case in cases])
+
+
+STATE: Final = Kind("pieces of the state", _seeds, _changed, _judging)

@@ -1,0 +1,138 @@
+"""The parts of a monitor through which a world sees what happens in it, and the thread that is none."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from lookout.core.heads import Reading
+from lookout.core.ledger import Changes, Ledger, State
+from lookout.core.model import Check, Found, Observation, Row, Service
+from lookout.core.plan import Plan
+from lookout.monitor.metrics import Instruments
+from tests.simulation.worlds.scene import Agreed, BeganAnew, Judged, Life, Publication, Published, Scene, Seen, Stored
+
+
+class Told(Ledger):
+    """The real ledger, which tells what happens in it."""
+
+    def __init__(self, plan: Plan, state: State | None, scene: Scene, life: Life) -> None:
+        super().__init__(plan, state)
+        self._scene = scene
+        self._life = life
+
+    def start(self, at: int, last_at: int | None = None) -> None:
+        super().start(at, last_at)
+        self._life.began_ms, self._life.is_new = self._scene.ms, True
+        self._scene.note(f"{self._life.name} began anew at {at}")
+        self._scene.tell(BeganAnew(self._life, at, last_at))
+
+    def observe(self, seen: Observation) -> Row:
+        row = super().observe(seen)
+        life = self._life
+        self._scene.note(f"{life.name} judged {row.check} {row.status}")
+        self._scene.tell(Judged(life, Seen(self._scene.ms, life.serial, life.clock.ahead_ms(), seen, row)))
+        return row
+
+    def read_head(self, chain_id: int, reading: Reading) -> None:
+        super().read_head(chain_id, reading)
+        self._scene.tell(Agreed(self._life, chain_id, reading))
+
+    def publish(self, at: int) -> None:
+        super().publish(at)
+        life, scene = self._life, self._scene
+        life.publication = Publication(life.publication, life, scene.ms, at, self.rows)
+        life.publication.memory = dict(life.memory)
+        life.is_new = False
+        scene.publications += 1
+        scene.tell(Published(life, life.publication))
+
+    def changes(self) -> Changes:
+        changes = super().changes()
+        if self._life.publication is not None and self._scene.end_is_near():
+            self._life.publication.state = self.state()
+        return changes
+
+
+class Noting(Instruments):
+    """The monitor's instruments, without Prometheus, which would be most of what a simulated day costs."""
+
+    def __init__(self, scene: Scene, life: Life) -> None:  # the registry of the real ones is not made
+        self._scene = scene
+        self._life = life
+
+    def probed(self, service: Service, took_ms: int, found: Mapping[Check, Found]) -> None: ...
+
+    def head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None: ...
+
+    def began_late(self, by_ms: int) -> None: ...
+
+    def alerts_stand(self, firing: int, waiting: Mapping[str, int]) -> None: ...
+
+    def alert_message(self, target: str, outcome: Literal["sent", "retried", "given-up", "dropped"]) -> None: ...
+
+    def alert_sender_failed(self, target: str) -> None: ...
+
+    def died_of_a_bug(self) -> None:
+        self._scene.bugs_counted += 1
+
+    def published(self, at: int, rows: tuple[Row, ...]) -> None: ...
+
+    def stored(self, took_ms: int) -> None:  # noqa: ARG002
+        self._scene.tell(Stored(self._life, ok=True))
+
+    def not_stored(self, took_ms: int) -> None:  # noqa: ARG002
+        self._scene.note(f"{self._life.name} could not store")
+        self._scene.tell(Stored(self._life, ok=False))
+
+
+class VirtualThread:
+    """Makes calls one after the other, each taking the time that the script gives it; the loop goes on meanwhile."""
+
+    def __init__(self, scene: Scene, life: Life) -> None:
+        self._scene = scene
+        self._life = life
+        self._chance = scene.chance(f"thread {life.serial}")
+        self._calls: deque[tuple[Callable[[], None], Publication | None, asyncio.Future[None]]] = deque()
+
+    async def call(self, work: Callable[[], None], /) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._life.publication is not None:
+            self._life.publication.sightings = self._life.sightings
+        self._calls.append((work, self._life.publication, done))
+        if len(self._calls) == 1:
+            self._begin()
+        await done
+
+    def _begin(self) -> None:
+        self._life.writing_since_ms = self._scene.ms
+        self._scene.loop.call_later(self._takes_s(), self._make)
+
+    def _make(self) -> None:
+        if hang := self._scene.active("write-hangs"):  # it came while the call was on its way
+            left_ms = hang.at_ms + hang.lasts_ms - self._scene.ms
+            self._scene.loop.call_later(left_ms / 1000, self._make)
+            return
+        work, self._life.writing, _ = self._calls[0]
+        error = None
+        try:
+            work()
+        except Exception as raised:  # noqa: BLE001  it is the waiting one's
+            error = raised
+        self._scene.loop.call_later(self._takes_s() / 2, self._tell, error)
+
+    def _tell(self, error: Exception | None) -> None:
+        self._life.writing_since_ms, self._life.wrote_ms = None, self._scene.ms
+        _, _, done = self._calls.popleft()
+        if self._calls:
+            self._begin()
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def _takes_s(self) -> float:
+        slow = self._scene.active("write-slow")
+        return (slow.size if slow else 1 + 60 * self._chance.random() ** 8) / 1000

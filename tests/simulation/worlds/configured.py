@@ -1,0 +1,53 @@
+"""The configuration of a world's monitors: everything there is, but for what it is without just now."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from lookout.config.settings import Settings
+from lookout.config.tables import AlertRule, Alerts, Chain, Policy
+from lookout.demo.sim.layout import Layout
+from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
+from tests.simulation.worlds.scene import Scene
+from tests.simulation.worlds.script import TARGETS
+
+_URL: Final = "http://127.0.0.1"
+
+
+def configured(scene: Scene) -> Settings:
+    """What the file says now, to those who read it."""
+    faults = (fault for fault in scene.script.faults if fault.kind in ("without", "reload"))
+    gone = {fault.of for fault in faults if scene.active(fault.kind, fault.of)}
+    layout = tuple(chain for chain in scene.script.layout if f"chain/{chain.chain_id}" not in gone)
+    ppoi = tuple(chain.chain_id for chain in layout if chain.ppoi)
+    broadcasters = tuple(chain.chain_id for chain in layout if chain.members)
+    return Settings(
+        chains=tuple(Chain(chain.chain_id, "a chain", chain.block_ms / 1000, (_URL,)) for chain in layout),
+        ppoi=None if "ppoi" in gone else Ppoi(_URL, "a list", ppoi),
+        indexer=_indexers(layout, "indexer", gone),
+        hosted_indexer=_indexers(layout, "hosted-indexer", gone),
+        messaging=None if "messaging" in gone else Messaging(_URL),
+        broadcasters=None if "broadcasters" in gone else Broadcasters(_URL, broadcasters, via="relay"),
+        policy=Policy(heartbeat_s=8) if "heartbeat" in gone else Policy(),
+        alerts=_alerts(scene, gone),
+    )
+
+
+def _indexers(layout: Layout, service: str, gone: set[str]) -> tuple[Indexer, ...]:
+    chains = (chain for chain in layout if f"{service}/{chain.chain_id}" not in gone)
+    return tuple(Indexer(chain.chain_id, "squid", _URL, chain.confirmations) for chain in chains)
+
+
+def _alerts(scene: Scene, gone: set[str]) -> Alerts:
+    """Rules that are in a hurry, since worlds are short: how much so is the seed's."""
+    chance = scene.chance("alerts")
+    targets = {target: target for target in TARGETS if f"target/{target}" not in gone}
+    told: dict[str, tuple[str, ...]] = {"behind": ("chat",), "down": TARGETS, "blind": ("pager",)}
+    rules = (
+        AlertRule("behind", from_="catching-up", for_s=chance.choice((0, 60, 120)), remind_s=chance.choice((0, 90))),
+        AlertRule("down", for_s=chance.choice((0, 45, 150)), remind_s=chance.choice((40, 200))),
+        AlertRule("blind", services=("indexer", "ppoi"), unknown=True, for_s=chance.choice((20, 60)), remind_s=300),
+    )
+    group_s, give_up_s = chance.choice((0, 5, 30)), chance.choice((120, 400, 1_200))
+    heard = ((rule, tuple(target for target in told[rule.name] if target in targets)) for rule in rules)
+    return Alerts(targets, group_s, give_up_s, tuple(replace(rule, targets=to) for rule, to in heard if to))

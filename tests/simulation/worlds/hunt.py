@@ -1,0 +1,107 @@
+"""Worlds by the thousand, in two processes, until the time is over or enough has failed."""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from random import SystemRandom
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from tests.campaign.part import Outcome, Tell
+from tests.simulation.worlds.all_rules import all_rules
+from tests.simulation.worlds.monitors import Parts
+from tests.simulation.worlds.script import Script, draw, write_script
+from tests.simulation.worlds.shrink import shrink
+from tests.simulation.worlds.world import Lived, live
+
+CASES: Final = Path(__file__).parent / "cases"
+_PROCESSES: Final = 2
+_TELL_EVERY_S: Final = 10
+_ENOUGH_FAILURES: Final = 5
+_SHRINK_S: Final = 60
+_HOURS_MS: Final = 3_600_000
+
+
+class Tried(NamedTuple):
+    seed: int
+    lived: Lived
+
+
+def lived(script: Script, parts: Parts | None = None) -> Lived:
+    """A world under every rule."""
+    return live(script, parts or Parts(), all_rules)
+
+
+def run(seconds: float, tell: Tell) -> Outcome:
+    """Try as many seeds as the time allows, from one that nobody has chosen; a failure is shrunk and kept as a case."""
+    base = SystemRandom().randrange(1_000_000) * 1_000_000
+    tell(f"seeds from {base}")
+    end = time.monotonic() + seconds
+    told = time.monotonic()
+    worlds = publications = simulated_ms = 0
+    failed: dict[str, Tried] = {}
+    # Spawned: a fork would copy whatever threads of this process hold.
+    with multiprocessing.get_context("spawn").Pool(_PROCESSES, initializer=os.nice, initargs=(5,)) as pool:
+        for tried in pool.imap_unordered(_try, _seeds(base, end)):
+            worlds += 1
+            publications += tried.lived.publications
+            simulated_ms += tried.lived.simulated_ms
+            if tried.lived.rule and tried.lived.rule not in failed:
+                failed[tried.lived.rule] = tried
+                tell(f"seed {tried.seed}: {tried.lived.told.splitlines()[-1]}")
+            if time.monotonic() - told >= _TELL_EVERY_S:
+                told = time.monotonic()
+                tell(
+                    f"{worlds:,} worlds, {simulated_ms / _HOURS_MS / 24:.1f} days,"
+                    f" {publications:,} publications, {len(failed)} failures"
+                )
+            if len(failed) >= _ENOUGH_FAILURES or time.monotonic() >= end:
+                break
+    failures = tuple(_told(tried, tell) for tried in failed.values())
+    hours = round(simulated_ms / _HOURS_MS)
+    return Outcome({"worlds": worlds, "simulated hours": hours, "publications": publications}, failures)
+
+
+def _seeds(base: int, end: float) -> Iterator[int]:
+    for seed in count(base):
+        if time.monotonic() >= end:
+            return
+        yield seed
+
+
+def _try(seed: int) -> Tried:
+    return Tried(seed, lived(draw(seed)))
+
+
+def smallest(script: Script, rule: str, parts: Parts | None = None, seconds: float = _SHRINK_S) -> Script:
+    """The smallest world that can be found in this time, in which the same rule is broken."""
+    end = time.monotonic() + seconds
+    script = shrink(
+        _shortened(script, rule, parts),
+        lambda smaller: lived(smaller, parts).rule == rule,
+        lambda: time.monotonic() < end,
+    )
+    return _shortened(script, rule, parts)
+
+
+def _shortened(script: Script, rule: str, parts: Parts | None) -> Script:
+    """The same, up to the moment at which it fails, if it then still does."""
+    shorter = replace(script, lasts_ms=lived(script, parts).simulated_ms + 1)
+    return shorter if lived(shorter, parts).rule == rule else script
+
+
+def _told(tried: Tried, tell: Tell) -> str:
+    tell(f"shrinking seed {tried.seed}")
+    script = smallest(draw(tried.seed), tried.lived.rule)
+    path = CASES / f"{tried.lived.rule}-{tried.seed}.json"
+    write_script(path, script)
+    return described(lived(script)) + f"\nSee it again: python -m tests.simulation.worlds --case {path}"
+
+
+def described(outcome: Lived) -> str:
+    """What was broken, and what had happened just before."""
+    return "\n".join((outcome.told or "every rule held", *(f"    {line}" for line in outcome.last)))

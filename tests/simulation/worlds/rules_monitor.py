@@ -1,0 +1,399 @@
+"""Rules about when the monitor asks and publishes, what it takes for a head, and what it remembers."""
+
+from collections import defaultdict
+from typing import Final, NamedTuple
+
+from lookout.core.heads import Reading
+from lookout.core.ledger import State
+from lookout.core.model import Blocks, Check
+from lookout.state.pieces import StateError, decode_state
+from tests.simulation.worlds import scene as s
+from tests.simulation.worlds.monitors import SIGHTINGS
+from tests.simulation.worlds.rules import Rule
+from tests.simulation.worlds.upstreams import sources_in
+
+_JITTER_MS: Final = 3_000
+_TIMEOUT_MS: Final = 10_000
+_SLACK_MS: Final = 50
+_WAITS_MS: Final = (30_000, 30_000, 60_000, 120_000)  # after so many failures in a row
+
+
+class _Probe(NamedTuple):
+    asked_ms: int
+    ended_ms: int | None = None
+    failures: int = 0
+    bug: bool = False
+
+
+class AsksOnTime(Rule):
+    """Each source is asked again after its own wait and no other, whatever befalls the others."""
+
+    clauses = ("M1", "M2", "M3", "M6", "M11", "M12")
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, str], _Probe] = {}
+        self._asked_since_it_began: set[tuple[int, str]] = set()
+        self._since_ms: dict[tuple[int, str], int] = {}  # when a reload brought it
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        for source in replaced(self.scene, event):
+            key = event.life.serial, source
+            self._last.pop(key, None)
+            self._asked_since_it_began.discard(key)
+            self._since_ms[key] = self.scene.ms
+
+    def began_anew(self, event: s.BeganAnew) -> None:
+        self._asked_since_it_began = {key for key in self._asked_since_it_began if key[0] != event.life.serial}
+
+    def asked(self, event: s.Asked) -> None:
+        key, now_ms = (event.life.serial, event.source), self.scene.ms
+        began_ms, last = max(event.life.began_ms or 0, self._since_ms.get(key, 0)), self._last.get(key)
+        is_first = key not in self._asked_since_it_began
+        self._asked_since_it_began.add(key)
+        if last is None or last.ended_ms is None or is_first:
+            ready_ms = began_ms if last is None or last.ended_ms is None else max(began_ms, last.ended_ms)
+            if now_ms > ready_ms + _JITTER_MS + _SLACK_MS:
+                self.broken(f"{event.source} was first asked {now_ms - began_ms} ms after the beginning")
+            failures = 0
+        else:
+            failures = last.failures
+            least_ms = _WAITS_MS[0] if last.bug else _WAITS_MS[min(failures, 3)]
+            waited_ms = now_ms - last.ended_ms
+            if not least_ms - 1 <= waited_ms <= least_ms + _JITTER_MS + _SLACK_MS:
+                self.broken(
+                    f"{event.source} was asked {waited_ms} ms after its last answer, {failures} failures in a row"
+                )
+        self._last[key] = _Probe(now_ms, None, failures)
+
+    def answered(self, event: s.Answered) -> None:
+        key, now_ms = (event.life.serial, event.source), self.scene.ms
+        asked_ms, _, failures, _ = self._last[key]
+        if now_ms - asked_ms > _TIMEOUT_MS + _SLACK_MS:
+            self.broken(f"a probe of {event.source} lasted {now_ms - asked_ms} ms")
+        bug = event.found is None or any(check not in event.checks for check in event.found)
+        failures = failures if bug else failures + 1 if event.failed else 0
+        self._last[key] = _Probe(asked_ms, now_ms, failures, bug)
+
+    def judged(self, event: s.Judged) -> None:
+        """A position may wait for a head to be compared with; only then the probe is over."""
+        check = event.seen.row.check
+        key = event.life.serial, f"{check.service}/{check.chain_id}"
+        if key in self._last:
+            self._last[key] = self._last[key]._replace(ended_ms=self.scene.ms)
+
+    def concluded(self, _event: s.Concluded) -> None:
+        for life in living(self.scene):
+            for (serial, source), probe in self._last.items():
+                idle_ms = self.scene.ms - (probe.ended_ms or probe.asked_ms)
+                if serial == life.serial and idle_ms > _WAITS_MS[-1] + _JITTER_MS + _SLACK_MS:
+                    self.broken(f"{source} has not been asked for {idle_ms} ms")
+
+
+class PublishesOnTime(Rule):
+    """At most two publications a second, at least one in a heartbeat, and what is new, or was told to people, within a
+    second."""
+
+    clauses = ("M5",)
+
+    def __init__(self) -> None:
+        self._last_ms: dict[int, int] = {}
+        self._unpublished_ms: dict[int, int] = {}
+        self._reloaded_ms: dict[int, int] = {}
+
+    def judged(self, event: s.Judged) -> None:
+        self._unpublished_ms.setdefault(event.life.serial, self.scene.ms)
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        self._reloaded_ms[event.life.serial] = self.scene.ms
+        self._unpublished_ms.setdefault(event.life.serial, self.scene.ms)
+
+    def heard(self, event: s.Heard) -> None:
+        if event.accepted:
+            self._unpublished_ms.setdefault(event.life.serial, self.scene.ms)
+
+    def published(self, event: s.Published) -> None:
+        life, now_ms = event.life, self.scene.ms
+        self._hold(life, now_ms)
+        last_ms = self._last_ms.get(life.serial)
+        if last_ms is not None and now_ms - last_ms < 499 and not life.stopping:
+            self.broken(f"published {now_ms - last_ms} ms after the last time")
+        self._last_ms[life.serial] = now_ms
+        self._unpublished_ms.pop(life.serial, None)
+
+    def concluded(self, _event: s.Concluded) -> None:
+        for life in living(self.scene):
+            if life.writing_since_ms is None:
+                self._hold(life, self.scene.ms)
+
+    def _hold(self, life: s.Life, now_ms: int) -> None:
+        last_ms = self._last_ms.get(life.serial)
+        if last_ms is None or life.stopping:  # the last publication does not wait for the one that is being stored
+            return
+        reloaded_ms = self._reloaded_ms.get(life.serial, 0)
+        if now_ms > max(last_ms + life.plan.limits.heartbeat_ms, life.wrote_ms + _SLACK_MS, reloaded_ms + 1_000):
+            self.broken(f"nothing was published for {now_ms - last_ms} ms")
+        changed_ms = self._unpublished_ms.get(life.serial, now_ms)
+        if now_ms > max(changed_ms, life.wrote_ms) + 1_000:
+            self.broken(f"what is new waited {now_ms - changed_ms} ms")
+
+
+class StoresTheHistory(Rule):
+    """A history a minute is stored, while the store works."""
+
+    clauses = ("H14",)
+
+    def __init__(self) -> None:
+        self._since_ms: dict[int, int] = {}  # when the last one was stored, or its writer told so
+        self._with_history = False
+
+    def written(self, event: s.Written) -> None:
+        since_ms = self._since_ms.get(event.life.serial, event.publication.ms)
+        self._with_history = "history" in event.documents
+        if not self._with_history and event.publication.ms - since_ms > 60_000 + 30_000:
+            self.broken(f"no history was published for {event.publication.ms - since_ms} ms")
+        if self._with_history:  # also if its writer is never told, since it was asked to end meanwhile
+            self._since_ms[event.life.serial] = self.scene.ms
+
+    def stored(self, event: s.Stored) -> None:
+        if self._with_history or not event.ok:
+            self._since_ms[event.life.serial] = self.scene.ms
+
+
+class AgreesOnHeads(Rule):
+    """The head is an answer of the last minute that no single endpoint could have chosen; and while all endpoints are
+    as they should be, there is one."""
+
+    clauses = ("M8",)
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[int, int], dict[int, tuple[int, Reading]]] = defaultdict(dict)
+        self._heard: dict[tuple[int, int], set[int]] = defaultdict(set)
+        self._since_ms: dict[tuple[int, int], int] = {}
+
+    def head_answered(self, event: s.HeadAnswered) -> None:
+        key, reading = (event.life.serial, event.chain_id), event.reading
+        if event.asked_ms < max(event.life.began_ms or 0, self._since_ms.get(key, 0)):
+            return
+        self._heard[key].add(event.number)
+        if event.is_wrong_chain:
+            self._answers[key].pop(event.number, None)
+        elif reading is not None and reading.block_at - reading.at <= 60_000:
+            self._answers[key][event.number] = self.scene.ms, reading
+
+    def began_anew(self, event: s.BeganAnew) -> None:
+        for kept in (self._answers, self._heard, self._since_ms):
+            for key in [key for key in kept if key[0] == event.life.serial]:
+                del kept[key]
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        for chain_id in event.before.chains.keys() ^ event.life.plan.chains.keys():
+            key = event.life.serial, chain_id
+            self._answers.pop(key, None)
+            self._heard.pop(key, None)
+            self._since_ms[key] = self.scene.ms
+
+    def agreed(self, event: s.Agreed) -> None:
+        key = event.life.serial, event.chain_id
+        endpoints = self.scene.sim.endpoints(event.chain_id)
+        since_ms = max(event.life.began_ms or 0, self._since_ms.get(key, 0))
+        if len(self._heard[key]) < endpoints and self.scene.ms - since_ms < _TIMEOUT_MS - _SLACK_MS:
+            self.broken(f"a head of {event.chain_id} was taken when only {self._heard[key]} had been heard")
+        answers = self._answers[key].values()
+        if any(54_000 < self.scene.ms - ms < 66_000 for ms, _ in answers):
+            return  # too near to a minute to say: a clock may be slewed
+        eligible = [reading for ms, reading in answers if self.scene.ms - ms <= 60_000]
+        if event.reading.height not in self._possible(event.chain_id, eligible):
+            heights = [reading.height for reading in eligible]
+            self.broken(f"took {event.reading.height} for the head of {event.chain_id} when {heights} was said")
+        if not any(
+            abs(event.reading.at - each.at) <= 5_000 for each in eligible if each.height == event.reading.height
+        ):
+            self.broken(f"the head of {event.chain_id} is not of the instant of its own answer")
+
+    def _possible(self, chain_id: int, eligible: list[Reading]) -> set[int]:
+        """The heights that can be the head. What is near is not asked for exactly: the pace is another rule's."""
+        heights = sorted((reading.height for reading in eligible), reverse=True)
+        if self.scene.sim.endpoints(chain_id) > 2:
+            return set(heights[1:2])
+        if len(eligible) < 2 or heights[0] - heights[1] <= 10:
+            return set(heights[-1:])
+        earlier, later = sorted(eligible, key=lambda reading: reading.block_at)
+        synced = {later.height} if later.block_at - earlier.block_at > 600_000 else set()
+        (chain,) = (each for each in self.scene.script.layout if each.chain_id == chain_id)
+        is_far = (heights[0] - heights[1]) * chain.block_ms > 4 * 600_000
+        # One of two that was alone for a while may have lied, and bent the pace by which far is measured.
+        return synced if is_far and not self.scene.lies(chain_id) else {*synced, heights[-1]}
+
+    def judged(self, event: s.Judged) -> None:
+        chain_id, now_ms = event.seen.row.check.chain_id, self.scene.ms
+        began_ms = event.life.began_ms
+        if event.seen.row.reason != "incompatible-reference" or not isinstance(event.seen.observation.found, Blocks):
+            return
+        since_ms = max(began_ms or 0, self._since_ms.get((event.life.serial, chain_id or 0), 0))
+        troubled = ("bug", "reload", "without", "clock", "slew")
+        if now_ms - since_ms < 90_000 or any(fault.kind in troubled for fault in self.scene.script.faults):
+            return
+        from_at, until_at = self.scene.true_at(now_ms - 90_000), self.scene.true_at()
+        if not any(
+            episode.subject.startswith((f"rpc/{chain_id}/", f"chain/{chain_id}"))
+            and episode.begin_at < until_at
+            and episode.end_at > from_at
+            for episode in self.scene.sim.episodes
+        ):
+            self.broken(f"{event.seen.row.check} was compared with no head, though all endpoints answer")
+
+
+class EndsOnlyWhenAsked(Rule):
+    """A monitor that lost the store stands by; only who is asked to stop does."""
+
+    clauses = ("M14",)
+
+    def ended(self, event: s.Ended) -> None:
+        if event.how == "stopped" and not event.life.stopping:
+            self.broken(f"{event.life.name} stopped, though nobody had asked it to")
+
+
+class GoesByThePlan(Rule):
+    """What is asked, judged and published is what the settings in force name, from the reload on."""
+
+    clauses = ("S14", "H15", "R12")
+
+    def asked(self, event: s.Asked) -> None:
+        if event.source not in sources_in(self.scene, event.life.plan):
+            self.broken(f"{event.source} was asked, which is not configured")
+
+    def agreed(self, event: s.Agreed) -> None:
+        if event.chain_id not in event.life.plan.chains:
+            self.broken(f"a head of {event.chain_id} was taken, which is not configured")
+
+    def judged(self, event: s.Judged) -> None:
+        if event.seen.row.check not in event.life.plan.monitored:
+            self.broken(f"{event.seen.row.check} was judged, which is not configured")
+
+    def published(self, event: s.Published) -> None:
+        plan, rows = event.life.plan, event.publication.rows
+        if tuple(row.check for row in rows) != plan.checks():
+            self.broken(f"published were {[row.check for row in rows]}, not {plan.checks()}")
+        for row in rows:
+            if (row.status != "unmonitored") != (row.check in plan.monitored):
+                self.broken(f"{row.check} is {row.status}")
+
+
+class SurvivesBugs(Rule):
+    """Every probe that dies of a bug is counted, and nothing else dies."""
+
+    clauses = ("M11",)
+
+    def published(self, _event: s.Published) -> None:
+        if self.scene.bugs_counted != self.scene.bugs_made:
+            self.broken(f"{self.scene.bugs_made} bugs, of which {self.scene.bugs_counted} were counted")
+
+
+class RemembersAll(Rule):
+    """A monitor goes on from exactly what was known when the stored publication was made."""
+
+    clauses = ("M7",)
+
+    def resumed(self, event: s.Resumed) -> None:
+        publication = event.life.publication
+        try:
+            state = decode_state(event.stored)
+        except StateError as error:
+            self.broken(str(error))
+        if publication is None:
+            if state is not None:
+                self.broken("there is a state, though nothing was ever stored")
+            return
+        if event.stored.get(SIGHTINGS, b"") != publication.sightings:
+            self.broken(f"the source's memory is {event.stored.get(SIGHTINGS)!r}, not {publication.sightings!r}")
+        if publication.state is not None and _sorted(state) != _sorted(publication.state):
+            self.broken(f"what is stored differs: {_difference(_sorted(state), _sorted(publication.state))}")
+
+
+class KeepsWhatItPromised(Rule):
+    """A publication that a monitor was told is stored is in the store."""
+
+    clauses = ("M7",)
+
+    def __init__(self) -> None:
+        self._stored: dict[s.Life, s.Publication] = {}
+
+    def written(self, event: s.Written) -> None:
+        self._stored[event.life] = event.publication
+
+    def stored(self, event: s.Stored) -> None:
+        if event.ok and self._stored.get(event.life) is not event.life.writing:
+            self.broken(f"{event.life.name} was told that something is stored which is not")
+
+
+class RightAgainSoon(Rule):
+    """Soon after a start, or after the clock was set, every row is of a new probe; later none is old."""
+
+    clauses = ("M12", "M15")
+
+    def __init__(self) -> None:
+        self._judged: dict[tuple[int, Check], tuple[int, bool]] = {}
+        self._excused_ms: dict[Check, int] = {}
+        self._since_ms: dict[tuple[int, Check], int] = {}  # when a reload brought its source
+
+    def reloaded(self, event: s.Reloaded) -> None:
+        sources = sources_in(self.scene, event.life.plan)
+        for source in replaced(self.scene, event):
+            for check in sources.get(source, ()):
+                self._since_ms[event.life.serial, check] = self.scene.ms
+
+    def judged(self, event: s.Judged) -> None:
+        check = event.seen.row.check
+        if check in event.life.plan.monitored:
+            self._hold(event.life, check)
+        self._judged[event.life.serial, check] = event.seen.ms, event.seen.row.reason == "unreachable"
+
+    def answered(self, event: s.Answered) -> None:
+        if event.found is None or set(event.found) not in ({*event.checks}, set()):
+            wait_ms = 135_000 if event.failed else 45_000  # those that it did answer for may ask for patience
+            self._excused_ms.update(dict.fromkeys(event.checks, self.scene.ms + wait_ms))
+
+    def published(self, event: s.Published) -> None:
+        for check in event.life.plan.monitored:
+            self._hold(event.life, check)
+
+    def _hold(self, life: s.Life, check: Check) -> None:
+        now_ms = self.scene.ms
+        began_ms = max(life.began_ms or 0, self._since_ms.get((life.serial, check), 0))
+        if now_ms - began_ms <= 14_500 or now_ms < self._excused_ms.get(check, 0):
+            return
+        judged_ms, failed = self._judged.get((life.serial, check), (-1, False))
+        if judged_ms < began_ms:
+            self.broken(f"{check} has no new row {now_ms - began_ms} ms after the beginning")
+        if now_ms - judged_ms > (134_000 if failed else 44_000):
+            self.broken(f"the row of {check} is {now_ms - judged_ms} ms old")
+
+
+def replaced(scene: s.Scene, event: s.Reloaded) -> set[str]:
+    """The sources that a reload took, or brought, or gave other checks to answer for."""
+    before, now = sources_in(scene, event.before), sources_in(scene, event.life.plan)
+    return {source for source in {*before, *now} if before.get(source) != now.get(source)}
+
+
+def living(scene: s.Scene) -> list[s.Life]:
+    """The monitors that run and have begun; each process's last life."""
+    last = {life.process: life for life in scene.lives}
+    return [life for life in last.values() if not life.process.dead and not life.stopping and life.began_ms is not None]
+
+
+def _sorted(state: State | None) -> dict[str, object]:
+    """By names; what begins anew is as if it had never been."""
+    if state is None or state.history is None:
+        return {}
+    return {
+        "last_answer_at": state.last_answer_at,
+        "heads": {chain_id: readings for chain_id, readings in state.heads.items() if readings},
+        "reached": state.history.reached,
+        **{f"check {entry.row.check}": entry for entry in state.checks if entry.row.observed_at is not None},
+        **{f"strip {strip.tally.check}": strip for strip in state.history.strips},
+    }
+
+
+def _difference(one: dict[str, object], other: dict[str, object]) -> str:
+    name = next(name for name in {**one, **other} if one.get(name) != other.get(name))
+    return f"{name}: {one.get(name)} instead of {other.get(name)}"

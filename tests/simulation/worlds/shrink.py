@@ -1,0 +1,51 @@
+"""From a world that breaks a rule to a small one that still does."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.simulation.worlds.script import Script
+
+StillBreaks = Callable[[Script], bool]
+
+
+def shrink(script: Script, still_breaks: StillBreaks, may_go_on: Callable[[], bool]) -> Script:
+    """Leave out whatever the failure does not need: first much at once, then less, for as long as it may go on."""
+    while may_go_on():
+        for smaller in _smaller(script):
+            if not may_go_on():
+                return script
+            if still_breaks(smaller):
+                script = smaller
+                break
+        else:
+            return script
+    return script
+
+
+def _smaller(script: Script) -> Iterator[Script]:
+    """Worlds that are simpler by one thing, the most promising first."""
+    for name in ("episodes", "faults"):
+        kept: tuple[Any, ...] = getattr(script, name)
+        size = len(kept)
+        while size >= 1:
+            for start in range(0, len(kept), size):
+                yield replace(script, **{name: kept[:start] + kept[start + size :]})
+            size //= 2
+    simplest = Script(0, 0)
+    for name in ("store", "monitors", "servers", "chains"):
+        if getattr(script, name) != getattr(simplest, name) and _fits(script, name):
+            yield replace(script, **{name: getattr(simplest, name)})
+    for number, fault in enumerate(script.faults):
+        if fault.lasts_ms > 1_000 and fault.kind not in ("slew", "clock"):
+            shorter = replace(fault, lasts_ms=fault.lasts_ms // 2)
+            yield replace(script, faults=(*script.faults[:number], shorter, *script.faults[number + 1 :]))
+
+
+def _fits(script: Script, name: str) -> bool:
+    """Whether everything that happens still has somebody to happen to."""
+    if name == "chains":
+        parts = [*(fault.of for fault in script.faults), *(episode.subject for episode in script.episodes)]
+        return not any("/56" in part for part in parts)
+    return name == "store" or not any(fault.of.isdigit() and fault.of != "0" for fault in script.faults)

@@ -1,0 +1,166 @@
+"""Sources and endpoints that answer from the simulated world, late, wrongly or never."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from random import Random
+from typing import Final
+
+from lookout.core.heads import Reading
+from lookout.core.model import Blocks, Check, Found, Indexes, Members, MissingList, Nothing, Peers
+from lookout.core.plan import Plan
+from lookout.demo.sim.world import NOTHING_INDEXED, Silence
+from lookout.demo.sim.world import World as Sim
+from lookout.monitor.sources import Built
+from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
+from lookout.protocols.client.session import Session
+from lookout.protocols.source import Now
+from tests.simulation.worlds.scene import Answered, Asked, HeadAnswered, Life, Scene
+
+TIMEOUT_S: Final = 10.0  # what a session allows (M3)
+NOT_WATCHED: Final = Check("indexer", 999)
+
+_Ask = Callable[[int], Mapping[Check, Found] | Silence]
+
+
+class SimSource:
+    def __init__(self, scene: Scene, life: Life, name: str, checks: tuple[Check, ...], ask: _Ask) -> None:
+        self.name = name
+        self.checks = checks
+        self._scene = scene
+        self._life = life
+        self._ask = ask
+        self._chance = scene.chance(f"{life.serial}/{name}")
+
+    async def probe(self, _session: Session, _now: Now, /) -> Mapping[Check, Found]:
+        scene = self._scene
+        scene.tell(Asked(self._life, self.name))
+        took_ms = _took_ms(self._chance)
+        answer = self._ask(scene.true_at() + took_ms)
+        if answer == "hang":
+            await asyncio.sleep(TIMEOUT_S)
+            self._ended({}, failed=True)
+            raise ProbeFailed("timeout")
+        await asyncio.sleep(took_ms / 1000)
+        if scene.active("bug", self.name):
+            scene.bugs_made += 1
+            self._ended(None, failed=False)
+            raise RuntimeError("a bug")
+        if answer == "fail":
+            self._ended({}, failed=True)
+            raise ProbeFailed("refused")
+        found = dict(answer)
+        if scene.active("few", self.name) and len(found) > 1:
+            found.pop(next(iter(found)))
+        if scene.active("many", self.name):
+            scene.bugs_made += 1
+            found[NOT_WATCHED] = Blocks(1)
+        self._ended(found, failed=all(_is_failure(each) for each in found.values()))
+        return found
+
+    def _ended(self, found: Mapping[Check, Found] | None, *, failed: bool) -> None:
+        self._scene.note(f"{self._life.name} {self.name} {'failed' if failed else 'answered'}")
+        self._scene.tell(Answered(self._life, self.name, self.checks, found, failed))
+
+
+class SimEndpoint:
+    def __init__(self, scene: Scene, life: Life, chain_id: int, number: int) -> None:
+        self.name = f"rpc/{chain_id}/{number}"
+        self.chain_id = chain_id
+        self._number = number
+        self._scene = scene
+        self._life = life
+        self._chance = scene.chance(f"{life.serial}/{self.name}")
+
+    async def read(self, _session: Session, now: Now, /) -> Reading:
+        scene, asked_ms = self._scene, self._scene.ms
+        took_ms = _took_ms(self._chance) + scene.sim.endpoint_delay_ms(self.chain_id, self._number, scene.true_at())
+        answer = scene.sim.endpoint(self.chain_id, self._number, scene.true_at() + took_ms)
+        if took_ms >= TIMEOUT_S * 1000:
+            answer = "hang"
+        await asyncio.sleep(TIMEOUT_S if answer == "hang" else took_ms / 1000)
+        if scene.active("bug", self.name):
+            scene.bugs_made += 1
+            raise RuntimeError("a bug")
+        if isinstance(answer, str) or answer.chain_id != self.chain_id:
+            is_wrong_chain = not isinstance(answer, str)
+            scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None, is_wrong_chain))
+            raise WrongChainFailed if is_wrong_chain else ProbeFailed("no head")
+        reading = Reading(now(), answer.height, answer.block_at)
+        scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, reading))
+        return reading
+
+
+def upstreams_of(scene: Scene, life: Life, plan: Plan) -> Built:
+    """All that a monitor with this plan asks."""
+    sources = (SimSource(scene, life, name, checks, ask) for name, checks, ask in _asked(plan, scene.sim))
+    endpoints = (
+        SimEndpoint(scene, life, chain_id, number)
+        for chain_id in plan.chains
+        for number in range(scene.sim.endpoints(chain_id))
+    )
+    return Built(tuple(sources), tuple(endpoints))
+
+
+def sources_in(scene: Scene, plan: Plan) -> dict[str, tuple[Check, ...]]:
+    """The sources that a plan has, with the checks that each answers for."""
+    return {name: checks for name, checks, _ in _asked(plan, scene.sim)}
+
+
+def _asked(plan: Plan, sim: Sim) -> Iterator[tuple[str, tuple[Check, ...], _Ask]]:
+    monitored = [check for check in plan.checks() if check in plan.monitored]
+    for service, ask in (("messaging", _messaging), ("ppoi", _ppoi), ("broadcasters", _broadcasters)):
+        checks = tuple(check for check in monitored if check.service == service)
+        if checks:
+            yield service, checks, partial(ask, sim, checks)
+    for check in monitored:
+        if check.service.endswith("indexer"):
+            yield f"{check.service}/{check.chain_id}", (check,), partial(_indexer, sim, check)
+
+
+def _messaging(sim: Sim, checks: tuple[Check, ...], at: int) -> Mapping[Check, Found] | Silence:
+    peers = sim.messaging(at)
+    return peers if isinstance(peers, str) else {checks[0]: Peers(peers)}
+
+
+def _ppoi(sim: Sim, checks: tuple[Check, ...], at: int) -> Mapping[Check, Found] | Silence:
+    networks = sim.ppoi(at)
+    if isinstance(networks, str):
+        return networks
+    return {check: _indexes(networks.get(check.chain_id or 0, "nothing")) for check in checks}
+
+
+def _indexes(network: tuple[int, int] | str) -> Found:
+    if isinstance(network, str):
+        return Nothing() if network == "nothing" else MissingList()
+    return Indexes(*network)
+
+
+def _broadcasters(sim: Sim, checks: tuple[Check, ...], at: int) -> Mapping[Check, Found] | Silence:
+    members = sim.broadcasters(at)
+    if isinstance(members, str):
+        return members
+    return {check: Members(*members.get(check.chain_id or 0, (0, 0))) for check in checks}
+
+
+def _indexer(sim: Sim, check: Check, at: int) -> Mapping[Check, Found] | Silence:
+    service: str = check.service
+    position = sim.indexer("indexer" if service == "indexer" else "hosted-indexer", check.chain_id or 0, at)
+    if isinstance(position, str):
+        return position
+    return {check: Nothing() if position == NOTHING_INDEXED else Blocks(position)}
+
+
+def _is_failure(found: Found) -> bool:
+    match found:
+        case Peers(peers=0):
+            return True
+        case Members(responding=0, monitored=monitored):
+            return monitored > 0
+        case _:
+            return False
+
+
+def _took_ms(chance: Random) -> int:
+    """Mostly quick, at times nearly as long as is allowed."""
+    return 20 + int(9_400 * chance.random() ** 12) + int(500 * chance.random() ** 3)

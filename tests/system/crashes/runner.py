@@ -1,0 +1,62 @@
+"""Tries points, some at the same time, and tells what was wrong and how to see it again."""
+
+import threading
+from collections.abc import Iterable, Sequence
+from queue import Empty, Queue, SimpleQueue
+from typing import Final, NamedTuple
+
+from tests.campaign.part import Tell
+from tests.system.crashes.kinds import Attempt, Kind
+
+HANGS_S: Final = 180
+_TELL_EVERY: Final = 200
+
+
+class Tried(NamedTuple):
+    points: int
+    failures: tuple[str, ...]
+
+
+def try_points(name: str, kind: Kind, tell: Tell, offset: int = 0, step: int = 1) -> Tried:
+    """All points of a kind, or every so many. LeftOut if it cannot be done here."""
+    with kind.begun() as (points, attempt):
+        chosen = points[offset::step]
+        tell(f"{name}: {len(chosen)} of {len(points)} {kind.what}")
+        return Tried(len(chosen), tuple(_failures(name, chosen, attempt, kind.at_once, tell)))
+
+
+def _failures(name: str, points: Sequence[str], attempt: Attempt, at_once: int, tell: Tell) -> Iterable[str]:
+    waiting: SimpleQueue[str] = SimpleQueue()
+    results: Queue[tuple[str, BaseException | None]] = Queue()
+    for point in points:
+        waiting.put(point)
+    for _ in range(at_once):  # daemons: one that hangs is to be told, not waited for
+        threading.Thread(target=_work, args=(waiting, results, attempt), daemon=True).start()
+    left = set(points)
+    for number in range(1, len(points) + 1):
+        try:
+            point, error = results.get(timeout=HANGS_S)
+        except Empty:
+            yield f"{name} hangs at one of {sorted(left)[:5]}"
+            return
+        left.discard(point)
+        if error is not None:
+            why = f"{type(error).__name__}: {error}"
+            tell(f"{name} {point}: {why}")
+            yield f"{why}\n  again: python -m tests.system.crashes --kind {name} --point {point}"
+        if number % _TELL_EVERY == 0:
+            tell(f"{name}: {number} of {len(points)}")
+
+
+def _work(waiting: SimpleQueue[str], results: Queue[tuple[str, BaseException | None]], attempt: Attempt) -> None:
+    while True:
+        try:
+            point = waiting.get_nowait()
+        except Empty:
+            return
+        try:
+            attempt(point)
+        except BaseException as error:  # noqa: BLE001  whatever it is, it is what is looked for
+            results.put((point, error))
+        else:
+            results.put((point, None))

@@ -1,0 +1,89 @@
+"""A program: publishes the tale into the SQLite store in a folder, and says what it is about to store and what it has.
+
+It is what is killed, and what is given failing system calls. ``--largest`` keeps files from growing beyond so many
+bytes, until that has made something fail: a write is then cut short, as on a full disk.
+"""
+
+import importlib
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+
+from lookout.store.protocol import StoreError, Writer
+from tests.system.crashes.story import EMPTY, LIVES, Publication, Stored, Teller, life_begins_at
+
+FILE: Final = "lookout.db"
+REAL: Final = "lookout.store.sqlite.writer:open_writer"
+_TRIES: Final = 40  # a call that fails for a while fails less often than that
+
+Opener = Callable[[Path], Writer]
+T = TypeVar("T")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--life", "lives", type=int, multiple=True)
+@click.option("--largest", type=int)
+@click.option("--opener", default=REAL)
+def main(folder: Path, lives: tuple[int, ...], largest: int | None, opener: str) -> None:
+    if largest is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
+    module, _, name = opener.partition(":")
+    opened: Opener = getattr(importlib.import_module(module), name)
+    for life in lives:
+        _live(life, opened, folder / FILE)
+    _say("end")
+
+
+def _live(life: int, opened: Opener, path: Path) -> None:
+    writer = _until_it_goes_well(lambda: opened(path), "not opened")
+    pieces = _until_it_goes_well(writer.load, "not loaded")
+    teller, stored, begins_at = Teller(pieces), EMPTY, life_begins_at(life)
+    teller.start(begins_at)
+    for number, wait in enumerate(LIVES[life]):
+        for _ in range(_TRIES if wait == LIVES[life][-1] else 1):  # a monitor goes on; it has no last publication
+            publication = teller.publication(number, begins_at + wait)
+            after = stored.after(publication)
+            if _is_stored(writer, publication, after):
+                teller.stored()
+                stored = after
+                break
+    writer.close()
+
+
+def _is_stored(writer: Writer, publication: Publication, after: Stored) -> bool:
+    _say(f"storing {after.mark}")
+    try:
+        writer.write(*publication)
+    except StoreError as error:
+        _complain("not stored", error)
+        return False
+    _say(f"stored {after.mark}")
+    return True
+
+
+def _until_it_goes_well(attempt: Callable[[], T], complaint: str) -> T:
+    for _ in range(_TRIES):
+        try:
+            return attempt()
+        except StoreError as error:
+            _complain(complaint, error)
+    sys.exit("it never went well")
+
+
+def _complain(what: str, error: StoreError) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    _say(f"{what}: {error}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

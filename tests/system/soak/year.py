@@ -1,0 +1,118 @@
+"""A simulated year in a process of its own: the rules, the cadence and the SQLite store, with faults throughout."""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+from bench.processes import memory_mb
+from lookout.config.tables import Policy
+from lookout.core.ledger import Ledger
+from lookout.demo.rehearsal import Life, Listeners, rehearse
+from lookout.demo.sim.layout import ChainLayout
+from lookout.demo.sim.world import drawn_world
+from lookout.documents.document import Document, DocumentName
+from lookout.documents.reports import history_document, live_document
+from lookout.state.pieces import encode_changes
+from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
+from tests.builders import DAY, HOUR, NOON
+from tests.campaign.part import Outcome, Tell
+from tests.simulation.rehearsed import plan_of
+from tests.system.soak.growth import grown
+
+_SAMPLE_EVERY: Final = 5 * DAY
+
+
+class Size(NamedTuple):
+    chains: int
+    recheck_s: int
+    """Longer than the launch's, so that a year takes minutes; nothing that is kept depends on it."""
+
+    @property
+    def rows(self) -> int:
+        return 4 * self.chains + 1
+
+
+# A day of 2,101 rows takes some 6 s of a processor.
+DAYS: Final = {Size(5, 120): 365, Size(525, 14_400): 90}
+
+
+def lived(size: Size, days: int, tell: Tell) -> Outcome:
+    command = [sys.executable, "-m", "tests.system.soak", *map(str, (size.chains, size.recheck_s, days))]
+    samples = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            samples.append(json.loads(line))
+            if len(samples) % 10 == 0:
+                tell(f"{size.rows:,} rows, day {5 * len(samples)}: " + _told(samples[-1]))
+    what = f"days of {size.rows:,} rows"
+    if process.returncode:
+        return Outcome({what: 5 * len(samples)}, (f"the {days} days of {size.rows:,} rows broke off; see above",))
+    failures = tuple(f"over {days} days of {size.rows:,} rows these grew: {each}" for each in grown(samples))
+    return Outcome({what: days}, failures)
+
+
+def _told(sample: dict[str, float]) -> str:
+    return ", ".join(f"{number:,.0f} {what}" for what, number in sample.items())
+
+
+class _Storing:
+    """Stores what changed once a simulated hour, with the history once a day, and samples."""
+
+    def __init__(self, path: Path, writer: SqliteWriter) -> None:
+        self._path = path
+        self._writer = writer
+        self._stored_at = self._sampled_at = NOON
+        self._history_at = 0
+
+    def published(self, ledger: Ledger) -> None:
+        at = ledger.published_at
+        if at is None or at < self._stored_at + HOUR:
+            return
+        self._stored_at = at
+        documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
+        if at >= self._history_at + DAY:
+            self._history_at = at
+            documents["history"] = history_document(ledger.view())
+        self._writer.write(documents, encode_changes(ledger.changes()))
+        if at >= self._sampled_at + _SAMPLE_EVERY:
+            self._sampled_at = at
+            gc.collect()
+            sample = {
+                "MB": memory_mb(os.getpid()),
+                "objects": len(gc.get_objects()),
+                "kB stored": sum(file.stat().st_size for file in self._path.parent.iterdir()) / 1_000,
+                "pieces": len(self._writer.load()),
+            }
+            sys.stdout.write(json.dumps(sample) + "\n")
+            sys.stdout.flush()
+
+
+def live(size: Size, days: int) -> None:
+    """Live through it here and now; what it takes is printed, a line of JSON for every five days."""
+    layout = tuple(ChainLayout(1 + number, 12_000, 25_700_000) for number in range(size.chains))
+    world = drawn_world(layout, 1, NOON, NOON + days * DAY, intensity=0.3)
+    policy = Policy(recheck_s=size.recheck_s, heartbeat_s=240, row_lifetime_s=size.recheck_s + 200)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lookout.db"
+        writer = open_writer(path)
+        storing = _Storing(path, writer)
+        rehearse(
+            plan_of(layout, policy),
+            world,
+            (Life(NOON, NOON + days * DAY),),
+            Random(1),
+            listeners=Listeners(published=storing.published),
+        )
+        reader = SqliteReader(path)
+        history = reader.read("history")
+        assert history is not None
+        assert {len(row["buckets"]) for row in json.loads(history.body)["rows"]} == {4_033}
+        reader.close()
+        writer.close()

@@ -1,0 +1,191 @@
+"""Crash points, a few of each kind (``make campaign`` tries them all), and that wrong stores are found out."""
+
+import os
+import resource
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.store.postgres import writer as postgres
+from lookout.store.protocol import StoreError
+from lookout.store.sqlite.writer import SqliteReader, open_writer
+from tests.system.crashes import PART, monitor_points, postgres_points, sqlite_points, torn
+from tests.system.crashes.kinds import Attempt, LeftOut
+from tests.system.crashes.planted import InTwoTransactions
+from tests.system.crashes.points import KINDS
+from tests.system.crashes.runner import try_points
+from tests.system.crashes.story import EMPTY, NOTHING, publications
+from tests.system.crashes.verdict import Wrong, examine_sqlite, heard
+from tests.system.crashes.victim import FILE
+
+# Of each kind the first point, and every how many; primes, so that they fall on calls of every sort.
+FEW = {
+    "sqlite-kill": (3, 47),
+    "sqlite-fail": (5, 257),
+    "sqlite-short": (2, 53),
+    "sqlite-torn": (1, 41),
+    "monitor": (60, 61),
+    "postgres-cut": (40, 139),
+    "postgres-kill": (70, 89),
+}
+
+
+@contextmanager
+def where_it_can_be() -> Iterator[None]:
+    try:
+        yield
+    except LeftOut as why:
+        pytest.skip(str(why))
+
+
+@pytest.mark.clause("M7", "H16")
+@pytest.mark.parametrize("name", KINDS)
+def test_after_any_crash_the_store_is_what_a_publication_left_and_the_monitor_goes_on(name: str) -> None:
+    offset, step = FEW[name]
+    told: list[str] = []
+    with where_it_can_be():
+        tried = try_points(name, KINDS[name], told.append, offset, step)
+    assert tried.failures == ()
+    assert tried.points >= 2
+
+
+def test_the_campaign_has_it_as_a_part() -> None:
+    assert "store" in PART.what
+
+
+def wrong_ones(begun: AbstractContextManager[tuple[Sequence[str], Attempt]], such: str, which: slice) -> list[str]:
+    """What is found wrong at some of the points that are such ones."""
+    found = []
+    with where_it_can_be(), begun as (points, attempt):
+        for point in [point for point in points if fnmatchcase(point, such)][which]:
+            try:
+                attempt(point)
+            except Wrong as wrong:
+                found.append(str(wrong))
+    return found
+
+
+@pytest.mark.parametrize("store", ["in_two_transactions", "too_early"])
+def test_a_store_that_loses_a_part_or_acknowledges_too_early_is_found_out(store: str) -> None:
+    killing = sqlite_points.killing(f"tests.system.crashes.planted:{store}", ["new"])
+    found = wrong_ones(killing, "new:pwrite64:*", slice(60, 140, 16))
+    assert any("not what a publication left" in each for each in found), found
+
+
+def test_a_store_that_keeps_a_failure_to_itself_is_found_out() -> None:
+    failing = sqlite_points.failing("tests.system.crashes.planted:silent", ["new"])
+    found = wrong_ones(failing, "new:fdatasync:*:EIO", slice(-4, None))  # the last publication, and closing
+    assert any("not what a publication left" in each for each in found), found
+
+
+def test_torn_stores_are_held_against_what_they_must_be() -> None:
+    scene = torn.scenes()["resumed"]
+    cases = dict(torn.cases(scene, scene))
+    whole, cut = cases[f"cut-{len(scene.log)}"](), cases["log-gone"]()
+    assert whole.mark == scene.states[-1].mark != cut.mark == scene.states[0].mark
+    for wrong in (whole._replace(mark=cut.mark), cut._replace(mark=whole.mark), whole._replace(mark=None)):
+        with pytest.raises(Wrong):
+            torn.attempt({"it": partial(torn.Case, *wrong)}, known=frozenset(), point="it")
+
+
+def test_a_store_without_a_seal_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.system.crashes.story.sealed", lambda pieces, _: pieces)
+    found = wrong_ones(torn.tearing(), "new:rot-*", slice(0, None, 5))
+    assert "a monitor goes on from pieces that nobody stored" in found
+
+
+def test_a_report_without_its_state_is_found_out(tmp_path: Path) -> None:
+    (first, _), (second, _) = islice(publications(), 2)
+    with closing(open_writer(tmp_path / FILE)) as writer:
+        writer.write(*first)
+    monitor_points.examined(tmp_path, {})
+    with closing(open_writer(tmp_path / FILE)) as writer:
+        writer.write(second.documents, NOTHING)
+    with pytest.raises(Wrong, match="of two publications"):
+        monitor_points.examined(tmp_path, {})
+
+
+def test_a_server_that_would_be_given_other_bytes_is_found_out(tmp_path: Path) -> None:
+    ((publication, stored),) = islice(publications(), 1)
+    damaged = dict(publication.documents)
+    damaged["live"] = replace(damaged["live"], body=damaged["live"].body + b" ")
+    with closing(open_writer(tmp_path / FILE)) as writer:
+        writer.write(damaged, publication.pieces)
+    with pytest.raises(Wrong, match="not that of its ETag"):
+        examine_sqlite(tmp_path / FILE, {stored.mark}, EMPTY.mark)
+
+
+def test_on_postgresql_a_store_that_writes_in_two_transactions_is_found_out() -> None:
+    def opened(url: str) -> InTwoTransactions:
+        return InTwoTransactions(postgres.open_writer(url))
+
+    @contextmanager
+    def cutting() -> Iterator[tuple[list[str], Attempt]]:
+        with postgres_points.a_server() as server:
+            in_the_second_half = ["40:before", "42:before"]  # of the first publication
+            yield in_the_second_half, partial(postgres_points.attempt, server, opener=opened)
+
+    found = wrong_ones(cutting(), "*", slice(None))
+    assert any("not what a publication left" in each for each in found), found
+
+
+def test_what_a_victim_says_tells_what_may_be_stored() -> None:
+    told = heard("storing a\nstored a\nstoring b\nnot stored: disk full\nstoring c\n")
+    assert told.may_be("x") == {"a", "b", "c"}
+    assert told.complaints == ("not stored: disk full",)
+    assert heard("storing a\n").may_be("x") == {"x", "a"}
+
+
+def test_a_damaged_store_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    with closing(open_writer(path)) as writer:
+        for publication, _ in publications():
+            writer.write(*publication)
+    content = path.read_bytes()
+    at = content.index(b"progress") // 512 * 512
+    path.write_bytes(content[:at] + bytes(512) + content[at + 512 :])
+    with pytest.raises(StoreError, match=r"lookout\.db: is damaged \(.+\); put a copy of it back, or move it away"):
+        open_writer(path)
+
+
+def test_a_connection_that_failed_is_not_used_again(tmp_path: Path) -> None:
+    """A lock that the system would not let go of is its own for ever, as the failing calls of ``fcntl`` have shown."""
+    with closing(open_writer(tmp_path / FILE)) as writer, closing(SqliteReader(tmp_path / FILE)) as reader:
+        (first, _), (second, stored) = islice(publications(), 2)
+        writer.write(*first)
+        assert reader.changed()  # a server keeps the files in place
+        assert writer._connection is not None
+        writer._connection.close()
+        with pytest.raises(StoreError, match="closed database"):
+            writer.write(*second)
+        writer.write(*second)
+        assert writer.load() == stored.pieces
+
+
+def test_a_store_that_was_emptied_is_written_whole(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    with closing(open_writer(path)) as writer:
+        (first, _), (second, stored) = islice(publications(), 2)
+        writer.write(*first)
+        with a_full_disk(), pytest.raises(StoreError):
+            writer.write(*second)
+        path.with_name(f"{FILE}-wal").unlink(missing_ok=True)
+        os.truncate(path, 0)
+        writer.write(*second)
+        assert writer.load() == stored.pieces
+
+
+@contextmanager
+def a_full_disk() -> Iterator[None]:
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))

@@ -1,0 +1,56 @@
+"""A clock that stands until it is set, and a store that fails when it is told to."""
+
+from lookout.documents.document import Document, DocumentName, PlainName, etag, with_compressed
+from lookout.store.protocol import StoreError
+from tests.builders import NOON
+
+
+class SetClock:
+    """A clock that says what it is told to."""
+
+    def __init__(self) -> None:
+        self.elapsed = 1_000_000
+        self.wall = NOON
+
+    def now(self) -> int:
+        return self.wall
+
+    def elapsed_ms(self) -> int:
+        return self.elapsed
+
+
+class FakeReader:
+    """Has what ``put`` put there, and fails for the names in ``unreadable``, "changed" among them."""
+
+    def __init__(self) -> None:
+        self.documents: dict[DocumentName, Document] = {}
+        self.unreadable: set[str] = set()
+        self.reads = 0
+        self._changed = True
+
+    def put(self, name: DocumentName, body: bytes, generated_at: int = NOON) -> Document:
+        self.documents[name] = Document(body, etag(body), generated_at)
+        self._changed = True
+        return self.documents[name]
+
+    def publish(self, name: PlainName, body: bytes, generated_at: int = NOON) -> None:
+        """In both forms, as a monitor does."""
+        self.documents |= with_compressed({name: Document(body, etag(body), generated_at)})
+        self._changed = True
+
+    def changed(self) -> bool:
+        self._fail_if("changed")
+        changed, self._changed = self._changed, False
+        return changed
+
+    def read(self, name: DocumentName) -> Document | None:
+        self.reads += 1
+        self._fail_if(name)
+        return self.documents.get(name)
+
+    def close(self) -> None:
+        self.documents = {}
+
+    def _fail_if(self, name: str) -> None:
+        if name in self.unreadable:
+            raise StoreError(f"store: {name} is unreadable")

@@ -1,0 +1,88 @@
+"""If-None-Match against the shared cases, against a slow reading of RFC 9110, and against hostile headers."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookout.server.conditional import matches
+
+VECTORS: Final = json.loads(
+    (Path(__file__).parent.parent.parent / "data" / "vectors" / "if-none-match.json").read_text(encoding="utf-8")
+)
+ETAG: Final = '"0123456789abcdef"'
+
+
+@pytest.mark.clause("A5")
+@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
+def test_every_shared_case_has_its_outcome(case: Any) -> None:
+    assert matches(case["ifNoneMatch"], VECTORS["etag"]) is case["matches"]
+
+
+@pytest.mark.clause("A5")
+@pytest.mark.parametrize(
+    ("if_none_match", "expected"),
+    [
+        pytest.param(f'"a,b", {ETAG}', True, id="commas inside an earlier tag do not end it"),
+        pytest.param(f'"a, ", {ETAG}', True, id="nor do commas with blanks after them"),
+        pytest.param(f"\t{ETAG}\t", True, id="tabs are blanks"),
+        pytest.param(f'"{chr(0xFF)}", {ETAG}', True, id="an earlier tag may hold bytes beyond ASCII"),
+        pytest.param(f"W/{ETAG},W/{ETAG}", True, id="twice is as good as once"),
+        pytest.param("**", False, id="two stars are no star"),
+        pytest.param('"*"', False, id="a quoted star is a tag of its own"),
+        pytest.param('*, "a"', False, id="a star belongs in no list"),
+        pytest.param(f"W/ {ETAG}", False, id="no blank between the weak mark and its tag"),
+        pytest.param(f"{ETAG}x", False, id="nothing follows a tag but a comma"),
+        pytest.param(f"x{ETAG}", False, id="nothing precedes a tag but its weak mark"),
+        pytest.param(f"{ETAG}{ETAG}", False, id="tags need a comma between them"),
+        pytest.param(ETAG[:-1], False, id="a tag has its closing quotation mark"),
+        pytest.param(ETAG.upper(), False, id="tags are compared with their case"),
+        pytest.param(f"{ETAG}\n", False, id="a line break is no blank"),
+    ],
+)
+def test_a_header_is_read_as_the_standard_writes_it(if_none_match: str, expected: bool) -> None:
+    assert matches(if_none_match, ETAG) is expected
+
+
+def slowly(header: str, etag: str) -> bool:
+    """Character by character: elements between commas that are outside of quotation marks."""
+    elements, quoted = [""], False
+    for character in header:
+        quoted ^= character == '"'
+        if character == "," and not quoted:
+            elements.append("")
+        else:
+            elements[-1] += character
+    tags = [element.strip(" \t").removeprefix("W/") for element in elements]
+    return tags == ["*"] or etag in tags
+
+
+TAGS: Final = st.text(st.characters(codec="latin-1", min_codepoint=0x21, exclude_characters='"\x7f'), max_size=5)
+ELEMENTS: Final = st.builds("{}{}".format, st.sampled_from(["", "W/"]), TAGS.map('"{}"'.format) | st.just(ETAG))
+BLANKS: Final = st.text(" \t", max_size=2)
+LISTS: Final = st.lists(st.builds("{}{}{}".format, BLANKS, ELEMENTS | st.just(""), BLANKS), max_size=6).map(",".join)
+
+
+@pytest.mark.clause("A5")
+@given(LISTS | st.builds("{}*{}".format, BLANKS, BLANKS))
+def test_any_well_formed_header_is_read_as_slowly_as_faithfully(header: str) -> None:
+    assert matches(header, ETAG) is slowly(header, ETAG)
+
+
+@given(st.text('W/"0a,* \t', max_size=40))
+def test_no_garbage_raises_or_matches_without_the_tag_standing_in_it(header: str) -> None:
+    assert matches(header, '"0a"') <= ('"0a"' in header or header.strip(" \t") == "*")
+
+
+@pytest.mark.parametrize(
+    "piece", [",", '"', ', "', '",', "W/", ' "a', '"a" ', ",\t ", "*", '"W/"', f"{ETAG} x", f",{ETAG}x"]
+)
+def test_a_hostile_header_takes_time_in_proportion_to_its_length(piece: str) -> None:
+    hostile = piece * (400_000 // len(piece)) + ETAG[:-1] + ETAG
+    began = time.process_time()
+    matches(hostile, ETAG)
+    assert time.process_time() - began < 20  # on any machine: by the square of its length it would take minutes

@@ -1,0 +1,257 @@
+"""What the processes of a server know of each other, and what is told of them."""
+
+import multiprocessing
+import os
+import re
+import signal
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Final
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lookout.base.admin_port import Readiness, process_registry
+from lookout.server.callers import Callers
+from lookout.server.counts import Counts, OwnCounts
+from lookout.server.front import Front
+from lookout.server.limiter import Limiter
+from lookout.server.metrics import Instruments
+from lookout.server.mirror import Mirror
+from lookout.server.own_routes import assets, site, status_page
+from tests.builders import NOON, SECOND
+from tests.unit.server.fakes import FakeReader, SetClock
+
+PAGE: Final = Path(__file__).parent.parent.parent.parent / "docs" / "operations.md"
+SPAWN: Final = multiprocessing.get_context("spawn")
+
+
+def count_and_stay(counts: Counts, times: int, seen_ms: int, generated_at: int | None, done: Event) -> None:
+    own = counts.own()
+    for _ in range(times):
+        own.count("live", 200)
+    own.seen(seen_ms, generated_at)
+    own.failed(1)
+    done.set()
+    signal.pause()
+
+
+def test_the_counts_of_all_processes_add_up_also_of_dead_ones_whose_rows_are_taken_over() -> None:
+    counts = Counts(1)  # two rows
+    alive = [start(counts, times, 1_000, NOON) for times in (3, 4)]
+    assert counts.summary(1_000).requests["live", 200] == 7
+    assert counts.summary(1_000).generated_at == (NOON, NOON)
+    alive.append(killed_and_replaced(counts, alive.pop(0), 5))
+    summary = counts.summary(2_000)
+    assert (summary.requests["live", 200], summary.store_errors) == (12, 3)
+    assert set(summary.generated_at) == {NOON, NOON + 1}
+    assert sum(summary.requests.values()) == 12
+    for process in alive:
+        kill(process)
+    assert counts.summary(2_000).requests["live", 200] == 12
+
+
+def start(counts: Counts, times: int, seen_ms: int, generated_at: int | None) -> multiprocessing.process.BaseProcess:
+    done = SPAWN.Event()
+    process = SPAWN.Process(target=count_and_stay, args=(counts, times, seen_ms, generated_at, done), daemon=True)
+    process.start()
+    assert done.wait(30)
+    return process
+
+
+def kill(process: multiprocessing.process.BaseProcess) -> None:
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join(10)
+
+
+def killed_and_replaced(
+    counts: Counts, process: multiprocessing.process.BaseProcess, times: int
+) -> multiprocessing.process.BaseProcess:
+    kill(process)
+    return start(counts, times, 2_000, NOON + 1)
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  it is not a folder like others
+
+
+def test_shared_memory_that_nobody_has_any_more_leaves_no_file_open() -> None:
+    files = open_files()
+    for _ in range(20):
+        Limiter(3, 60_000)
+        Counts(1)
+    assert open_files() <= files
+
+
+def test_the_file_stays_open_while_a_row_is_counted_in_since_closing_it_would_give_the_row_away() -> None:
+    files = open_files()
+    own = Counts(1).own()
+    assert open_files() > files + 1, "the mapping has a descriptor of its own"
+    own.count("live", 200)
+    del own
+    assert open_files() <= files
+
+
+def test_a_process_not_seen_for_five_seconds_is_gone_but_what_it_counted_is_not() -> None:
+    counts = Counts(1)
+    own = counts.own()
+    own.count("history", 304)
+    assert counts.summary(1_000).generated_at == (), "it has not been seen yet"
+    own.seen(1_000, None)
+    own.failed(2)
+    assert counts.summary(5_999).generated_at == (None,)
+    assert counts.summary(6_000).generated_at == ()
+    assert counts.summary(6_000).requests["history", 304] == 1
+    assert counts.summary(6_000).store_errors == 2
+
+
+@pytest.mark.parametrize(
+    ("generated_at", "max_age_s", "expected"),
+    [
+        pytest.param((), None, Readiness(False, "0 of 1 processes are there", None), id="no process"),
+        pytest.param((None,), None, Readiness(False, "no live report was loaded yet", None), id="no report"),
+        pytest.param((NOON,), None, Readiness(True, "the live report is served", 10.0), id="a report of any age"),
+        pytest.param((NOON,), 10, Readiness(True, "the live report is served", 10.0), id="just young enough"),
+        pytest.param(
+            (NOON, None),
+            None,
+            Readiness(False, "no live report was loaded yet", None),
+            id="a report in one process only",
+        ),
+        pytest.param(
+            (NOON + SECOND, NOON), 9, Readiness(False, "the live report is older than 9 s", 10.0), id="the oldest tells"
+        ),
+        pytest.param((NOON,), 9, Readiness(False, "the live report is older than 9 s", 10.0), id="too old"),
+        pytest.param(
+            (NOON + 20 * SECOND,), 1, Readiness(True, "the live report is served", 0.0), id="from a clock set back"
+        ),
+    ],
+)
+def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough(
+    generated_at: tuple[int | None, ...], max_age_s: float | None, expected: Readiness
+) -> None:
+    clock, counts = SetClock(), Counts(1)
+    clock.wall = NOON + 10 * SECOND
+    for number, at in enumerate(generated_at):  # as if each were a process
+        OwnCounts(counts._row(number)).seen(clock.elapsed, at)
+    assert Instruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
+
+
+@pytest.mark.clause("E2", "E6")
+def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often() -> None:
+    clock, store, counts = SetClock(), FakeReader(), Counts(1)
+    store.put("live", b"live")
+    mirror = Mirror(store, clock, "protocol", 300_000, {})
+    front = Front(mirror, Callers(("10.0.0.0/8",)), Limiter(3, 60_000), counts.own(), clock)
+    front.look()
+    live, history = mirror.paths
+
+    def ask(method: str, path: str, peer: str = "1.1.1.1:5", forwarded: str | None = None) -> int:
+        return front.reply(method, path, "*" if method == "GET" else None, peer, forwarded).http_code
+
+    assert [ask(method, live) for method in ("GET", "HEAD", "OPTIONS", "HEAD", "POST")] == [304, 200, 204, 429, 429]
+    assert ask("HEAD", history) == 503, "the other path counts for itself"
+    assert [ask("GET", "/elsewhere") for _ in range(5)] == [404] * 5, "other paths have no limit"
+    assert ask("HEAD", live, "2.2.2.2:5") == 200, "another caller"
+    assert ask("HEAD", live, "1.1.1.1:9", "3.3.3.3") == 429, "a stranger's header is not believed"
+    assert ask("HEAD", live, "10.1.1.1:9", "1.1.1.1") == 429, "a trusted proxy's is"
+    assert ask("HEAD", live, "10.1.1.1:9", "3.3.3.3") == 200
+    clock.elapsed += 59_001
+    refusal = front.reply("GET", live, None, "1.1.1.1:5", None)
+    assert dict(refusal.headers)["retry-after"] == "1", "seconds are rounded up: who waits for them is let in"
+    clock.elapsed += 999
+    assert ask("HEAD", live) == 200
+    counted = {key: number for key, number in counts.summary(clock.elapsed).requests.items() if number}
+    assert counted == {
+        ("live", 200): 4,
+        ("live", 204): 1,
+        ("live", 304): 1,
+        ("live", 429): 5,
+        ("history", 503): 1,
+        ("other", 404): 5,
+    }
+
+
+@pytest.mark.clause("E1", "E2")
+def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
+    clock, store, counts = SetClock(), FakeReader(), Counts(1)
+    store.put("live", b"live")
+    own = site("protocol") | assets({f"/assets/{name}.js": ("text/javascript", b"") for name in "ab"})
+    mirror = Mirror(store, clock, "protocol", 300_000, own, lambda body: status_page(body or b""))
+    front = Front(mirror, Callers(()), Limiter(3, 60_000), counts.own(), clock)
+    front.look()
+
+    def ask(method: str, path: str, peer: str = "1.1.1.1:5") -> int:
+        return front.reply(method, path, None, peer, None).http_code
+
+    asked = (("GET", "/"), ("HEAD", "/openapi.json"), ("OPTIONS", "/schemas/history.json"), ("GET", "/"))
+    assert [ask(*each) for each in asked] == [200, 200, 204, 429]
+    assert ask("POST", "/schemas/liveness.json") == 429
+    assert ask("GET", "/nowhere") == 404
+    assert ask("GET", "/", "2.2.2.2:5") == 200
+    assert [ask("GET", mirror.paths[0]) for _ in range(4)] == [200, 200, 200, 429], "an endpoint counts for itself"
+    assert [ask("GET", "/assets/a.js") for _ in range(4)] == [200, 200, 200, 429], "and so does a file of the page"
+    assert ask("GET", "/assets/b.js") == 200
+    assert counts.summary(clock.elapsed).requests["other", 429] == 3
+
+
+def test_the_store_errors_of_a_front_are_told_once_each() -> None:
+    clock, store, counts = SetClock(), FakeReader(), Counts(1)
+    front = Front(Mirror(store, clock, "protocol", 300_000, {}), Callers(()), None, counts.own(), clock)
+    store.unreadable = {"changed", "live", "history"}
+    for _ in range(3):
+        front.look()
+        front.look_at_the_time()
+    assert counts.summary(clock.elapsed).store_errors == 3
+    store.unreadable = set()
+    front.look()
+    front.look_at_the_time()
+    assert counts.summary(clock.elapsed).store_errors == 3
+
+
+class FailsWhileAsked(Mirror):
+    """Each time somebody asks for its errors, the other thread has met one more."""
+
+    met = 0
+
+    @property
+    def store_errors(self) -> int:
+        self.met += 1
+        return self.met
+
+    @store_errors.setter
+    def store_errors(self, number: int) -> None:
+        self.met = number
+
+
+def test_an_error_that_the_store_meets_while_errors_are_told_is_told_too() -> None:
+    clock, counts = SetClock(), Counts(1)
+    mirror = FailsWhileAsked(FakeReader(), clock, "protocol", 300_000, {})
+    front = Front(mirror, Callers(()), None, counts.own(), clock)
+    for _ in range(3):
+        front.look_at_the_time()
+        assert counts.summary(clock.elapsed).store_errors == mirror.met
+
+
+def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no_other() -> None:
+    clock, counts, registry = SetClock(), Counts(1), process_registry()
+    Instruments(registry, counts, clock)
+    own = counts.own()
+    own.count("live", 200)
+    own.seen(clock.elapsed, NOON)
+    measured = {
+        family.name + ("_total" if family.type == "counter" else ""): (
+            family.type,
+            {label for sample in family.samples for label in sample.labels},
+        )
+        for family in registry.collect()
+    }
+    common = {name for name in measured if not name.startswith("lookout_")}
+    section = PAGE.read_text(encoding="utf-8").partition("## Metrics of the server\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|(.*?)\| .+ \|$", section, flags=re.MULTILINE)
+    told = {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+    assert told == {name: of for name, of in measured.items() if name not in common}
+    assert {name.partition("_")[0] for name in common} == {"process", "python"}
+    assert "`process_`" in section
+    assert "`python_`" in section

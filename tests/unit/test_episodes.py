@@ -1,0 +1,345 @@
+"""When somebody is told: episodes, the time that was seen, reminders, gathering; and the words."""
+
+import re
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from lookout.alerts.messages import MOST_LISTED, duration, message, sample
+from lookout.config.tables import AlertRule
+from lookout.core.episodes import AlertState, News, NewsKind, Rule, Rules, started, tell
+from lookout.core.model import Check, Reason, Status
+from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
+
+STEP = 30 * SECOND  # the heartbeat
+LETTERS: dict[str, Status] = {
+    "c": "current",
+    "k": "catching-up",
+    "d": "degraded",
+    "u": "unavailable",
+    "?": "unknown",
+    ".": "unmonitored",
+}
+RULE = Rule("r", frozenset((MESSAGING, INDEXER)), frozenset(("unavailable",)), 2 * MINUTE, 0, ("ops",))
+RULES = Rules((RULE,), 0, MINUTE)
+
+
+def told(
+    script: str, rules: Rules = RULES, state: AlertState | None = None, begin_at: int = NOON
+) -> tuple[list[tuple[int, NewsKind]], AlertState]:
+    """What is told of one check that has these statuses, a publication each: the publication's number, and the kind of
+    the news. ``!`` is a start."""
+    state = state or AlertState()
+    heard: list[tuple[int, NewsKind]] = []
+    for n, letter in enumerate(script.replace("!", "")):
+        if "!" in script and script.split("!")[0] == script.replace("!", "")[:n]:
+            state = started(state)
+        state, news = tell(state, begin_at + n * STEP, [a_row(LETTERS[letter])], rules)
+        heard += [(n, each.kind) for each in news]
+    return heard, state
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        pytest.param("cccccc", [], id="nothing is told of what is well"),
+        pytest.param("cuuuuc", [], id="nothing is told of a blip that is shorter than for_s"),
+        pytest.param("cuuuuu", [(5, "began")], id="it is told once it has lasted for_s"),
+        pytest.param("uuuuuuuuuu", [(4, "began")], id="it is told once"),
+        pytest.param("uuuuuc", [(4, "began"), (5, "ended")], id="its end is told"),
+        pytest.param("uuuuuccc", [(4, "began"), (5, "ended")], id="its end is told once"),
+        pytest.param("uuuuuk", [(4, "began"), (5, "ended")], id="any known milder status is an end"),
+        pytest.param("uuuuu???", [(4, "began")], id="unknown is no end"),
+        pytest.param("uuuuu???c", [(4, "began"), (8, "ended")], id="after unknown its end is told"),
+        pytest.param("uuuuu.", [(4, "began")], id="unmonitored is no end"),
+        pytest.param("????????", [], id="unknown begins nothing"),
+        pytest.param("uu?????uu", [], id="time in which it was not seen does not count"),
+        pytest.param("uu?????uuu", [(9, "began")], id="time before it was not seen does count"),
+        pytest.param("uuuu????", [], id="it is not told while it is not seen"),
+        pytest.param("uuuucuuuu", [], id="an end begins the count anew"),
+        pytest.param("ddddddd", [], id="milder than the rule begins nothing"),
+        pytest.param("uuuuucuuuuu", [(4, "began"), (5, "ended"), (10, "began")], id="each episode is told"),
+        pytest.param("uuu!uu", [], id="time over a start does not count"),
+        pytest.param("uuu!uuu", [(5, "began")], id="time after a start does count"),
+        pytest.param("uuuuu!uc", [(4, "began"), (6, "ended")], id="a start tells nothing again"),
+    ],
+)
+def test_an_episode_is_told_as_it_was_seen(script: str, expected: list[tuple[int, NewsKind]]) -> None:
+    assert told(script)[0] == expected
+
+
+def test_a_publication_lasts_at_most_as_long_as_it_does_in_the_history() -> None:
+    state, _ = tell(AlertState(), NOON, [a_row("unavailable")], RULES)
+    state, news = tell(state, NOON + HOUR, [a_row("unavailable")], RULES)
+    assert news == ()
+    assert state.episodes[0].seen_ms == MINUTE
+
+
+@pytest.mark.parametrize("by_ms", [-HOUR, HOUR])
+def test_a_clock_that_is_set_makes_nothing_longer(by_ms: int) -> None:
+    state, _ = tell(AlertState(), NOON, [a_row("unavailable")], RULES)
+    state, news = tell(started(state), NOON + by_ms, [a_row("unavailable")], RULES)
+    assert news == ()
+    assert (state.episodes[0].seen_ms, state.episodes[0].since_at) == (0, NOON)
+    before, _ = tell(state, NOON + by_ms - SECOND, [a_row("unavailable")], RULES)  # back by less than is noticed
+    assert before.episodes[0].seen_ms == 0
+
+
+def test_a_row_past_its_time_is_not_seen() -> None:
+    rules = replace(RULES, rules=(replace(RULE, for_ms=0),))
+    expired = a_row("unavailable", expires_at=NOON)
+    assert tell(AlertState(), NOON, [expired], rules)[1] == ()
+    assert tell(AlertState(), NOON - 1, [expired], rules)[1] != ()
+
+
+def test_a_rule_may_count_unknown() -> None:
+    rules = replace(RULES, rules=(replace(RULE, statuses=frozenset[Status](("unavailable", "unknown"))),))
+    assert told("u?u??", rules)[0] == [(4, "began")]
+
+
+def test_reminders_come_after_twice_the_time_each_up_to_a_day() -> None:
+    rules = replace(RULES, rules=(replace(RULE, for_ms=0, remind_ms=4 * HOUR),), hold_ms=HOUR)
+    state, hours = AlertState(), []
+    for hour in range(120):
+        state, news = tell(state, NOON + hour * HOUR, [a_row("unavailable")], rules)
+        hours += [hour for _ in news]
+    assert hours == [0, 4, 12, 28, 52, 76, 100]
+    assert state.episodes[0].reminders == 6
+
+
+def test_a_reminder_that_comes_more_rarely_than_daily_stays_as_rare() -> None:
+    rules = replace(RULES, rules=(replace(RULE, for_ms=0, remind_ms=2 * DAY),), hold_ms=DAY)
+    state, days = AlertState(), []
+    for day in range(7):
+        state, news = tell(state, NOON + day * DAY, [a_row("unavailable")], rules)
+        days += [day for _ in news]
+    assert days == [0, 2, 4, 6]
+
+
+def test_a_reminder_waits_until_it_is_seen() -> None:
+    rules = replace(RULES, rules=(replace(RULE, remind_ms=MINUTE),))
+    assert told("uuuuu???????u", rules)[0] == [(4, "began")]
+    assert told("uuuuu???????uuu", rules)[0] == [(4, "began"), (13, "goes-on")]
+
+
+def test_what_comes_within_the_time_of_gathering_is_told_together() -> None:
+    rules = replace(RULES, group_ms=MINUTE)
+    state, _ = tell(AlertState(), NOON, [a_row("unavailable"), a_row("current", check=INDEXER)], rules)
+    heard = []
+    for n in range(1, 9):
+        rows = [a_row("unavailable"), a_row("unavailable" if n < 8 else "current", check=INDEXER)]
+        state, news = tell(state, NOON + n * STEP, rows, rules)
+        heard += [(n, [(each.kind, each.check.service) for each in news])] if news else []
+    # Messaging at 4, and the indexer at 5, are waited for until 6; the indexer's end at 8 begins to wait anew.
+    assert heard == [(6, [("began", "messaging"), ("began", "indexer")])]
+    assert [each.kind for each in state.gathered] == ["ended"]
+
+
+def test_a_check_that_is_not_watched_any_more_is_told_if_it_had_been_told() -> None:
+    _, state = told("uuuuu")
+    nobody = replace(RULES, rules=(replace(RULE, checks=frozenset((INDEXER,))),))
+    after, news = tell(state, NOON + HOUR, [a_row("unmonitored")], nobody)
+    assert [(each.kind, each.check, each.status, each.targets) for each in news] == [
+        ("left", MESSAGING, "unavailable", ("ops",))
+    ]
+    assert after.episodes == ()
+    _, pending = told("uu")
+    assert tell(pending, NOON + HOUR, [], nobody) == (AlertState(NOON + HOUR, 90 * SECOND), ())
+
+
+def test_a_rule_that_changed_goes_on_with_its_episodes_and_one_that_is_gone_has_them_told() -> None:
+    _, state = told("uuuuu")
+    changed = replace(RULES, rules=(replace(RULE, for_ms=HOUR, targets=("ops", "chat")),))
+    assert tell(state, NOON + HOUR, [a_row("unavailable")], changed)[1] == ()
+    (end,) = tell(state, NOON + HOUR, [a_row("current")], changed)[1]
+    assert end.targets == ("ops",)  # who was told that it began
+    (left,) = tell(state, NOON + HOUR, [a_row("unavailable")], replace(RULES, rules=()))[1]
+    assert (left.kind, left.targets) == ("left", ("ops",))
+
+
+def test_a_reminder_goes_to_those_whom_the_rule_names_now() -> None:
+    _, state = told("uuuuu")
+    changed = replace(RULES, rules=(replace(RULE, remind_ms=SECOND, targets=("chat",)),))
+    state, (reminder,) = tell(state, NOON + HOUR, [a_row("unavailable")], changed)
+    assert (reminder.kind, reminder.targets) == ("goes-on", ("chat",))
+    assert tell(state, NOON + HOUR, [a_row("current")], changed)[1][0].targets == ("chat",)
+
+
+def test_news_say_which_rule_they_are_of() -> None:
+    later = replace(RULE, key="later", targets=("pager",))
+    _, news = tell(
+        AlertState(), NOON, [a_row("unavailable")], Rules((replace(RULE, for_ms=0), replace(later, for_ms=0)), 0, 0)
+    )
+    assert [(each.rule, each.targets) for each in news] == [("r", ("ops",)), ("later", ("pager",))]
+
+
+def test_a_rule_without_a_name_is_the_same_however_long_it_waits() -> None:
+    assert AlertRule(for_s=300).key() == AlertRule(for_s=600).key()
+    others = [AlertRule(from_="degraded"), AlertRule(unknown=True), AlertRule(chains=(1,)), AlertRule(name="x")]
+    assert len({each.key() for each in (AlertRule(), *others)}) == 5
+
+
+def test_two_rules_have_episodes_of_their_own() -> None:
+    later = replace(RULE, key="later", for_ms=4 * MINUTE, targets=("pager",))
+    heard, state = told("uuuuuuuuuc", replace(RULES, rules=(RULE, later)))
+    assert heard == [(4, "began"), (8, "began"), (9, "ended"), (9, "ended")]
+    assert state.episodes == ()
+
+
+def test_the_state_survives_being_stored() -> None:
+    _, state = told("uuuuu?", replace(RULES, group_ms=HOUR))
+    assert state.episodes
+    assert state.gathered
+    assert msgspec.json.decode(msgspec.json.encode(state), type=AlertState) == state
+
+
+@pytest.mark.parametrize("damage", [b'"since_at":-1', b'"since_at":999999999999999999'])
+def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
+    stored = msgspec.json.encode(told("uu")[1])
+    broken = stored.replace(f'"since_at":{NOON}'.encode(), damage)
+    assert broken != stored
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(broken, type=AlertState)
+
+
+def some_news(
+    kind: NewsKind,
+    check: Check = INDEXER,
+    status: Status = "unavailable",
+    reason: Reason = "unreachable",
+    since_at: int = NOON,
+    lasted_ms: int = 5 * MINUTE,
+    seen_ms: int | None = None,
+    rule: str = "r",
+) -> News:
+    seen_ms = lasted_ms if seen_ms is None else seen_ms
+    return News(kind, check, status, reason, "unavailable", since_at, since_at + lasted_ms, seen_ms, ("ops",), rule)
+
+
+SEVEN = range(1, 8)
+RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOUR, seen_ms=50 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("news", "title"),
+    [
+        ([some_news("began")], "indexer on 1 is unavailable"),
+        ([some_news("began", MESSAGING)], "messaging is unavailable"),
+        ([some_news("goes-on")], "indexer on 1 is still unavailable"),
+        ([RECOVERED], "messaging recovered"),
+        ([some_news("ended", status="degraded", reason="behind")], "indexer on 1 improved"),
+        ([some_news("left")], "indexer on 1 is no longer watched"),
+        ([some_news("began"), some_news("began")], "indexer on 1 is unavailable"),
+        ([some_news("began"), some_news("began", since_at=NOON + 1)], "indexer on 1 is unavailable"),
+        ([some_news("began"), some_news("ended", status="current")], "indexer on 1 recovered"),
+        ([some_news("began"), some_news("began", rule="s")], "indexer on 1 is unavailable"),
+        (
+            [some_news("ended", rule="s", status="current"), some_news("ended", status="current")],
+            "indexer on 1 recovered",
+        ),
+        (
+            [some_news("began", status="degraded", rule="s"), some_news("ended", status="degraded")],
+            "1 check is degraded, 1 improved",
+        ),
+        (
+            [some_news("began", rule="s"), some_news("left")],
+            "1 check is unavailable, 1 is no longer watched",
+        ),
+        (
+            [some_news("began", since_at=NOON + 1), some_news("ended", status="degraded")],
+            "1 check is unavailable, 1 improved",
+        ),
+        (
+            [RECOVERED, some_news("ended", status="current"), *(some_news("began", Check("ppoi", n)) for n in SEVEN)],
+            "7 checks are unavailable, 2 recovered",
+        ),
+        (
+            [RECOVERED, some_news("began"), some_news("left", Check("ppoi", 1))],
+            "1 check is unavailable, 1 recovered, 1 is no longer watched",
+        ),
+    ],
+)
+def test_a_title_says_how_many_and_what(news: list[News], title: str) -> None:
+    assert message(news).title == f"Lookout: {title}"
+
+
+@pytest.mark.clause("C12")
+def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_the_public_words() -> None:
+    news = [
+        some_news("began"),
+        some_news("goes-on", Check("ppoi", 56)),
+        some_news("began", Check("ppoi", 1)),
+        RECOVERED,
+    ]
+    assert message([*news, some_news("left", Check("ppoi", 137))]).body == (
+        "Unavailable:\n"
+        "- ppoi on 1: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
+        "- indexer on 1: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
+        "Still unavailable:\n"
+        "- ppoi on 56: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
+        "Recovered:\n"
+        "- messaging: current at 2026-11-05T13:00:00Z, was unavailable since 2026-11-05T12:00:00Z, 1 h,"
+        " of which 50 min were watched\n"
+        "No longer watched:\n"
+        "- ppoi on 137: was unavailable since 2026-11-05T12:00:00Z; whether it recovered is not known\n"
+        "\n"
+        "current: It answers and is up to date.\n"
+        "unavailable: It did not answer usefully several times in a row.\n"
+        "responding: Everything that was asked has answered.\n"
+        "unreachable: It could not be reached, or its answer could not be understood.\n"
+        "This is what one monitor sees from one place. It is not an official status."
+    )
+
+
+@pytest.mark.parametrize("count", [MOST_LISTED, MOST_LISTED + 1, 1000])
+def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
+    over = [some_news("ended", Check("indexer", n + 1), "current", "synced") for n in range(3)]
+    began = [some_news("began", Check("ppoi", n + 1)) for n in range(count - 3)]
+    words = message([*began, *over])
+    assert words.title == f"Lookout: {count - 3} checks are unavailable, 3 recovered"
+    assert words.body.count("\n- ") == MOST_LISTED
+    assert ("Recovered:\n" in words.body) == (count - 3 < MOST_LISTED)
+    assert re.findall(r"\nand (\d+) more\n", words.body) == ([str(count - MOST_LISTED)] if count > MOST_LISTED else [])
+
+
+@pytest.mark.parametrize(
+    ("news", "is_over"),
+    [
+        ([some_news("began")], False),
+        ([some_news("goes-on")], False),
+        ([RECOVERED], True),
+        ([some_news("left")], True),
+        ([RECOVERED, some_news("left")], True),
+        ([RECOVERED, some_news("began")], False),
+        ([some_news("began"), some_news("ended", status="current")], True),
+    ],
+)
+def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is_over: bool) -> None:
+    assert message(news).is_over == is_over
+
+
+@pytest.mark.parametrize(
+    ("lasted_ms", "text"),
+    [
+        (999, "0 s"),
+        (59_999, "59 s"),
+        (MINUTE + SECOND, "1 min 1 s"),
+        (2 * HOUR + 5 * MINUTE + SECOND, "2 h 5 min"),
+        (HOUR + SECOND, "1 h"),
+        (DAY + 3 * HOUR, "1 d 3 h"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None:
+    assert duration(lasted_ms) == text
+
+
+def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:
+    assert (
+        "since 2026-11-05T12:00:00Z, 3 min\n" in message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)]).body
+    )
+
+
+def test_a_sample_says_that_nothing_is_to_be_done() -> None:
+    assert "nothing is to be done" in sample().body
+    assert not sample().is_over  # or it would not ring

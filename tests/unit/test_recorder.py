@@ -1,0 +1,231 @@
+"""One file of the record is one process's: who else wants it is refused, and a reload waits for nobody."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import closing, suppress
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from lookout.app.record import Record, RecordTakenError
+from lookout.config.tables import Monitor
+from lookout.monitor.recorder import LogFile
+from lookout.replay.replay import read_log
+from lookout.state.log import Event, Started, Stopped, Unread
+from tests.builders import NOON
+from tests.wait import until
+
+
+def events_in(path: Path) -> list[Event | Unread]:
+    with path.open("rb") as lines:
+        return [event for _, event in read_log(lines, [])]
+
+
+class HangingDisk(LogFile):
+    """Takes nothing until it works."""
+
+    works = threading.Event()
+
+    def append(self, event: Event) -> None:
+        self.works.wait(60)
+        super().append(event)
+
+
+def test_a_file_that_is_recorded_to_is_nobody_elses_until_it_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    first, second = LogFile(path, 10_000_000), LogFile(path, 10_000_000)
+    first.append(Started(NOON))
+    assert second.is_taken()
+    with pytest.raises(BlockingIOError, match="another process records to it"):
+        second.append(Stopped(NOON + 1))
+    first.close()
+    assert not second.is_taken()
+    second.append(Stopped(NOON + 2))
+    second.close()
+    assert events_in(path) == [Started(NOON), Started(NOON + 2), Stopped(NOON + 2)]
+
+
+def test_a_file_that_took_the_place_of_a_full_one_is_nobody_elses_either(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    first, second = LogFile(path, 200), LogFile(path, 10_000_000)
+    for n in range(12):
+        first.append(Started(NOON + n))
+        assert second.is_taken()
+    first.close()
+    assert path.with_name("log.jsonl.1").exists()
+    assert not second.is_taken()
+    second.close()
+
+
+def test_a_file_that_was_moved_away_is_not_written_to_any_more_and_a_new_one_begins(tmp_path: Path) -> None:
+    path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
+    with closing(LogFile(path, 10_000_000)) as file:
+        file.append(Started(NOON))
+        path.rename(moved)
+        file.append(Stopped(NOON + 1))
+        assert is_taken(path)
+    assert events_in(moved) == [Started(NOON)]
+    assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 1)]
+
+
+def test_a_file_that_another_process_began_in_the_place_of_a_moved_one_stays_its_own(tmp_path: Path) -> None:
+    path, moved = tmp_path / "log.jsonl", tmp_path / "moved"
+    with closing(LogFile(path, 1)) as first, closing(LogFile(path, 10_000_000)) as second:
+        first.append(Started(NOON))  # and is full
+        path.rename(moved)
+        second.append(Started(NOON + 1))
+        for at in (NOON + 2, NOON + 3):
+            with pytest.raises(BlockingIOError, match="another process records to it"):
+                first.append(Stopped(at))
+        second.append(Stopped(NOON + 4))
+        assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 4)]
+        second.close()
+        first.append(Stopped(NOON + 5))
+    assert [events_in(each) for each in (moved, path.with_name("log.jsonl.1"), path)] == [
+        [Started(NOON)],
+        [Started(NOON + 1), Stopped(NOON + 4)],
+        [Started(NOON + 5), Stopped(NOON + 5)],
+    ]
+
+
+def test_two_that_want_one_file_never_write_into_each_others_lines(tmp_path: Path) -> None:
+    """Each lets the file go now and then, and it often grows too large: whose turn it is begins with a start."""
+    path = tmp_path / "log.jsonl"
+
+    def write(mine: range) -> None:
+        file = LogFile(path, 300)
+        for n in mine:
+            with suppress(BlockingIOError):
+                file.append(Stopped(NOON + n))
+            if n % 7 == 0:
+                file.close()
+                file.begin_again()
+        file.close()
+
+    writers = [threading.Thread(target=write, args=(range(n, 20_000, 2),)) for n in (0, 1)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    for name in ("log.jsonl", "log.jsonl.1"):
+        events = events_in(tmp_path / name)
+        assert isinstance(events[0], Started)
+        for before, after in pairwise(events):
+            assert isinstance(after, Started) or (before.at - after.at) % 2 == 0
+
+
+def test_a_device_may_be_recorded_to_by_several() -> None:
+    files = [LogFile(Path("/dev/null"), 10_000_000) for _ in range(2)]
+    for file in files:
+        file.append(Started(NOON))
+    for file in files:
+        file.close()
+
+
+def a_record(folder: Path, name: str, file_at: Callable[[Path, int], LogFile] = LogFile) -> Record:
+    """One that records to a file already."""
+    record = Record(folder, file_at)
+    asyncio.run(record.prepare(Monitor(name)))
+    with record.change(Monitor(name)) as recorder:
+        assert recorder is not None
+        recorder.record(Started(NOON))
+    return record
+
+
+def change(record: Record, settings: Monitor, at: int) -> None:
+    """As a reload does it."""
+    asyncio.run(record.prepare(settings))
+    before = record.recorder
+    with record.change(settings) as recorder:
+        if recorder is not before and before is not None:
+            before.record(Stopped(at))
+        if recorder is not before and recorder is not None:
+            recorder.record(Started(at))
+
+
+def test_a_disk_that_hangs_keeps_no_other_file_waiting(tmp_path: Path) -> None:
+    def file_at(path: Path, max_bytes: int) -> LogFile:
+        return (HangingDisk if path.name == "hangs" else LogFile)(path, max_bytes)
+
+    record = a_record(tmp_path, "hangs", file_at)
+    change(record, Monitor("log.jsonl"), NOON + 1)
+    until(lambda: events_in(tmp_path / "log.jsonl") == [Started(NOON + 1)], "the other file is written to", 10)
+    record.close()
+    assert events_in(tmp_path / "hangs") == []
+    HangingDisk.works.set()
+    until(lambda: events_in(tmp_path / "hangs") == [Started(NOON), Stopped(NOON + 1)], "the first is written to", 10)
+
+
+def test_a_file_that_stays_is_recorded_to_without_a_break(tmp_path: Path) -> None:
+    record = a_record(tmp_path, "log.jsonl")
+    for settings in (Monitor("log.jsonl", record_max_mb=1), Monitor("./log.jsonl")):
+        change(record, settings, NOON + 1)
+    record.close()
+    assert events_in(tmp_path / "log.jsonl") == [Started(NOON)]
+
+
+def test_a_path_through_a_link_is_the_file_that_the_system_means(tmp_path: Path) -> None:
+    (tmp_path / "x" / "y").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("x/y")
+    record = a_record(tmp_path, "link/../log.jsonl")
+    change(record, Monitor("x/log.jsonl"), NOON + 1)
+    change(record, Monitor("log.jsonl"), NOON + 2)
+    record.close()
+    until(lambda: not is_taken(tmp_path / "x" / "log.jsonl"), "the first file is let go")
+    assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    assert events_in(tmp_path / "log.jsonl") == [Started(NOON + 2)]
+
+
+def test_a_link_that_leads_elsewhere_by_now_is_followed_to_the_file_that_a_reload_names(tmp_path: Path) -> None:
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("x")
+    record = a_record(tmp_path, "link/log.jsonl")
+    until(lambda: events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON)], "the start is written", 10)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("y")
+    change(record, Monitor("x/log.jsonl"), NOON + 1)
+    assert record.recorder is not None
+    record.recorder.record(Stopped(NOON + 2))
+    record.close()
+    assert events_in(tmp_path / "x" / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    assert not (tmp_path / "y" / "log.jsonl").exists()
+
+
+def test_a_file_left_by_one_reload_may_be_had_again_by_the_next(tmp_path: Path) -> None:
+    record = a_record(tmp_path, "first")
+    change(record, Monitor("second"), NOON + 1)
+    until(lambda: not is_taken(tmp_path / "first"), "the first file is let go")
+    change(record, Monitor("first"), NOON + 2)
+    change(record, Monitor(), NOON + 3)
+    record.close()
+    until(lambda: not is_taken(tmp_path / "first"), "the first file is let go")
+    assert events_in(tmp_path / "first") == [Started(NOON), Stopped(NOON + 1), Started(NOON + 2), Stopped(NOON + 3)]
+    assert events_in(tmp_path / "second") == [Started(NOON + 1), Stopped(NOON + 2)]
+
+
+def is_taken(path: Path) -> bool:
+    with closing(LogFile(path, 1_000_000)) as file:
+        return file.is_taken()
+
+
+def test_a_file_that_another_process_records_to_is_refused_and_the_record_goes_on(tmp_path: Path) -> None:
+    with closing(LogFile(tmp_path / "taken", 1_000_000)) as other:
+        other.append(Started(NOON))
+        record = a_record(tmp_path, "log.jsonl")
+        with pytest.raises(RecordTakenError, match="taken: another process records to it; give each monitor a file"):
+            change(record, Monitor("taken"), NOON + 1)
+        assert record.recorder is not None
+        record.recorder.record(Stopped(NOON + 2))
+        record.close()
+    assert events_in(tmp_path / "log.jsonl") == [Started(NOON), Stopped(NOON + 2)]
+    assert events_in(tmp_path / "taken") == [Started(NOON)]
+
+
+def test_what_was_prepared_for_a_monitor_that_ended_meanwhile_is_let_go(tmp_path: Path) -> None:
+    record = a_record(tmp_path, "log.jsonl")
+    record.close()
+    asyncio.run(record.prepare(Monitor("later")))
+    until(lambda: not is_taken(tmp_path / "later"), "the file is let go")

@@ -1,0 +1,331 @@
+"""Reading the configuration again: what is built anew, what a reload says of itself, and who may ask for one."""
+
+import asyncio
+import http.client
+import json
+import os
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from lookout.app.record import RecordTakenError
+from lookout.app.reloader import Reloaded, Reloader, compared
+from lookout.base.admin_port import AdminPort, Readiness, Reply
+from lookout.base.clock import SystemClock
+from lookout.config.settings import Settings
+from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
+from lookout.core.model import Check
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import rebuilt
+from lookout.monitor.sources import Built, seen_by, sources_of
+from lookout.protocols.broadcasters.announcements import Announcement
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen, Sighting
+from lookout.protocols.broadcasters.source import BroadcastersSource
+from lookout.protocols.broadcasters.unread import Stretch
+from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
+from tests.builders import DAY, HOUR, NOON
+
+CHAINS = (Chain(1, "Ethereum", 12, ("http://a", "http://b")), Chain(137, "Polygon", 2, ("http://c",)))
+SETTINGS = Settings(
+    chains=CHAINS,
+    ppoi=Ppoi("http://p", "list", (1, 137)),
+    indexer=(Indexer(1, "squid", "http://i", 5), Indexer(137, "squid", "http://j", 5)),
+    messaging=Messaging("http://m"),
+    broadcasters=Broadcasters("http://w", (1, 137)),
+)
+
+
+def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen() -> None:
+    sighting = Sighting(1, Announcement("0zk1", "a", NOON, NOON, 1))
+    built = sources_of(SETTINGS, Seen((sighting,), {1: NOON}))
+    assert rebuilt(built, SETTINGS, SETTINGS) == built
+    changed = replace(
+        SETTINGS,
+        chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=("http://d",))),
+        indexer=(SETTINGS.indexer[0], replace(SETTINGS.indexer[1], headers={"k": "v"})),
+        broadcasters=Broadcasters("http://other", (1,)),
+        policy=Policy(recheck_s=60),
+    )
+    again = rebuilt(built, SETTINGS, changed)
+    same = {source.name for source in again.sources if any(source is each for each in built.sources)}
+    assert same == {"messaging", "ppoi", "indexer 1"}
+    assert [endpoint in built.endpoints for endpoint in again.endpoints] == [True, True, False]
+    assert seen_by(again.sources) == Seen((sighting,), {})  # and another node is asked for all of them
+
+
+def listening(built: Built) -> list[BroadcastersSource]:
+    return [source for source in built.sources if isinstance(source, BroadcastersSource)]
+
+
+@pytest.mark.clause("M6", "M7")
+def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_the_others() -> None:
+    seen = Seen(
+        tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137)),
+        {1: NOON, 137: NOON},
+        {1: (Stretch(NOON - DAY, NOON - HOUR, "0xa"),)},
+    )
+    built = sources_of(SETTINGS, seen)
+    one, polygon = listening(built)
+    assert seen_by(built.sources) == seen
+    added = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 56, 137)))
+    again = rebuilt(built, SETTINGS, added)
+    kept, new, also_kept = listening(again)
+    assert (kept, also_kept) == (one, polygon)
+    assert new.seen == NOTHING_SEEN
+    fewer = replace(SETTINGS, broadcasters=Broadcasters("http://w", (137,)))
+    again = rebuilt(again, added, fewer)
+    assert listening(again) == [polygon]
+    assert seen_by(again.sources) == Seen(seen.sightings[1:], {137: NOON})
+    members = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 137), members={"1": ("0zk1",)}))
+    assert listening(rebuilt(built, SETTINGS, members))[1] is polygon
+
+
+@pytest.mark.clause("M7")
+def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> None:
+    sightings = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
+    relay = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 137), "relay"))
+    built = sources_of(SETTINGS, Seen(sightings, {1: NOON, 137: NOON}))
+    relayed = rebuilt(built, SETTINGS, relay)
+    assert [source.checks for source in listening(relayed)] == [(Check("broadcasters", 1), Check("broadcasters", 137))]
+    assert rebuilt(relayed, relay, relay) == relayed
+    stored = rebuilt(relayed, relay, SETTINGS)
+    assert [source.name for source in listening(stored)] == ["broadcasters 1", "broadcasters 137"]
+    assert seen_by(relayed.sources) == seen_by(stored.sources) == Seen(sightings)
+
+
+@pytest.mark.parametrize(
+    ("new", "with_server", "expected"),
+    [
+        pytest.param(SETTINGS, True, Reloaded("f", "applied"), id="nothing"),
+        pytest.param(
+            replace(
+                SETTINGS,
+                chains=CHAINS[:1],
+                ppoi=None,
+                broadcasters=Broadcasters("http://w", (1,)),
+                indexer=SETTINGS.indexer[:1],
+            ),
+            True,
+            Reloaded(
+                "f",
+                "applied",
+                removed=("broadcasters 137", "indexer 137", "ppoi 1", "ppoi 137", "chain 137"),
+            ),
+            id="a chain and a source taken out",
+        ),
+        pytest.param(
+            replace(
+                SETTINGS, chains=(*CHAINS, Chain(56, "BNB", 1, ("http://e",))), hosted_indexer=SETTINGS.indexer[:1]
+            ),
+            True,
+            Reloaded("f", "applied", added=("hosted-indexer 1", "chain 56")),
+            id="a chain and a source put in",
+        ),
+        pytest.param(
+            replace(
+                SETTINGS,
+                chains=(replace(CHAINS[0], block_time_s=13, rpc=("http://b",)), CHAINS[1]),
+                messaging=Messaging("http://n"),
+                policy=Policy(recheck_s=60),
+                history=History(hold_s=61),
+                monitor=Monitor("log.jsonl"),
+            ),
+            True,
+            Reloaded(
+                "f",
+                "applied",
+                changed=(
+                    *("messaging", "block_time_s of chain 1", "rpc of chain 1"),
+                    *("monitor.record", "policy.recheck_s", "history.hold_s"),
+                ),
+            ),
+            id="other settings",
+        ),
+        pytest.param(
+            replace(
+                SETTINGS,
+                protocol="other",
+                server=Server(workers=2),
+                admin=Admin("127.0.0.1:1", "127.0.0.1:2"),
+                store=Store("sqlite:other.db"),
+                edge=Edge("127.0.0.1:3"),
+                log=Log("debug"),
+            ),
+            True,
+            Reloaded(
+                "f",
+                "applied",
+                changed=("log.level",),
+                needs_restart=(
+                    *("protocol", "server.workers", "admin.monitor", "admin.server", "store.url"),
+                    "log.level of the server",
+                ),
+            ),
+            id="what needs a restart where there is a server",
+        ),
+        pytest.param(
+            replace(SETTINGS, protocol="other", server=Server(workers=2), admin=Admin("", ""), log=Log("debug")),
+            False,
+            Reloaded("f", "applied", changed=("log.level",), needs_restart=("admin.monitor",)),
+            id="what needs a restart where there is none",
+        ),
+    ],
+)
+def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_server: bool, expected: Reloaded) -> None:
+    assert compared("f", SETTINGS, new, SETTINGS if with_server else None) == expected
+
+
+def a_file(folder: Path, recheck_s: int, more: str = "") -> Path:
+    path = folder / "lookout.toml"
+    path.write_text(f"[policy]\nrecheck_s = {recheck_s}\n{more}")
+    return path
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, 60))
+
+
+def test_a_monitor_is_told_of_a_good_file_and_of_no_other(tmp_path: Path) -> None:
+    told: list[Settings] = []
+    registry = CollectorRegistry()
+
+    def count(outcome: str) -> float | None:
+        return registry.get_sample_value("lookout_reloads_total", {"outcome": outcome})
+
+    async def scenario() -> None:
+        path = a_file(tmp_path, 60, '[store]\nurl = "sqlite:other.db"')
+        reloader = Reloader(path, Settings(), SystemClock())
+        with reloader.telling(told.append, reloader.settings, Instruments(registry, SystemClock())):
+            assert (count("applied"), count("refused")) == (0, 0)
+            began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
+            reloaded = await reloader.reload()
+            assert reloaded == Reloaded(
+                str(path), "applied", changed=("policy.recheck_s",), needs_restart=("store.url",)
+            )
+            assert told == [reloader.settings] == [Settings(policy=Policy(recheck_s=60))]
+            path.write_text("[policy]\nrecheck = 3\njitter_s = -1\n")
+            reloaded = await reloader.reload()
+            assert (reloaded.outcome, len(reloaded.problems)) == ("refused", 2)
+            a_file(tmp_path, 30, "[history]\nbucket_s = 60\n")
+            reloaded = await reloader.reload()
+            what = "the stored history has buckets of 300 s; set it back, or begin another store with 60"
+            assert reloaded.problems == (f"{path}: history.bucket_s: {what}",)
+            assert told == [reloader.settings]
+            assert (count("applied"), count("refused")) == (1, 2)
+            loaded_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
+            assert began_at is not None
+            assert loaded_at is not None
+            assert loaded_at >= began_at
+
+    run(scenario())
+
+
+@pytest.mark.clause("M8")
+def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_warned_of(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        chain = "[[chains]]\nid = 1\nname = 'E'\nblock_time_s = 12\nrpc = ['http://a', 'http://b']\n"
+        reloader = Reloader(a_file(tmp_path, 30, chain), Settings(), SystemClock())
+        with capture_logs() as said:
+            await reloader.reload()
+        (warning,) = (line for line in said if line["log_level"] == "warning")
+        assert "chain 1 has only 2 endpoints" in warning["doubt"]
+
+    run(scenario())
+
+
+def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: Path) -> None:
+    applied: list[Settings] = []
+
+    async def prepare(new: Settings) -> None:
+        raise RecordTakenError(f"monitor.record: {new.monitor.record}: is taken")
+
+    async def scenario() -> None:
+        path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
+        reloader = Reloader(path, Settings(), SystemClock())
+        instruments = Instruments(CollectorRegistry(), SystemClock())
+        with reloader.telling(applied.append, reloader.settings, instruments, prepare):
+            reloaded = await reloader.reload()
+        refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
+        assert (reloaded, applied, reloader.settings) == (refused, [], Settings())
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("meant", ["%00", "%ff%fe", "", "/no/such/file"])
+def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant: str, tmp_path: Path) -> None:
+    path = a_file(tmp_path, 60)
+    path.write_text("this is not read")
+    assert Reloader(path, Settings(), SystemClock()).answer(meant).http_code == 409
+
+
+def test_a_monitor_that_stands_by_begins_with_the_file_as_it_was_read_last(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        began_with = Settings()
+        reloader = Reloader(a_file(tmp_path, 60), began_with, SystemClock())
+        assert (await reloader.reload()).outcome == "applied"
+        told: list[Settings] = []
+        instruments = Instruments(CollectorRegistry(), SystemClock())
+        for _ in range(2):
+            with reloader.telling(told.append, began_with, instruments):
+                began_with = reloader.settings
+        assert told == [Settings(policy=Policy(recheck_s=60))]  # and the second one needs not be told
+
+    run(scenario())
+
+
+def test_reloads_wait_for_one_another_and_each_is_answered(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "lookout.toml"
+        os.mkfifo(path)
+        reloader = Reloader(path, Settings(), SystemClock())
+        both = [asyncio.create_task(reloader.reload()) for _ in range(2)]
+        for recheck_s in (60, 90):
+            await asyncio.to_thread(path.write_text, f"[policy]\nrecheck_s = {recheck_s}\n")
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            assert len(done) == 1
+            assert done.pop().result().changed == ("policy.recheck_s",)
+            assert reloader.settings.policy.recheck_s == recheck_s
+            both = [task for task in both if not task.done()]
+
+    run(scenario())
+
+
+def always(_max_age_s: float | None) -> Readiness:
+    return Readiness(True, "always", 0)
+
+
+def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() -> None:
+    reloads = []
+
+    def reload(_meant: str | None) -> Reply:
+        reloads.append(threading.current_thread().name)
+        return Reply(422, "application/json", b"{}")
+
+    def ask(port: AdminPort, method: str, path: str, **headers: str) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection(port.address, timeout=30)
+        try:
+            connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    refused = {"error": "needs the header Lookout-Reload: 1, and is not for browsers"}
+    with AdminPort("127.0.0.1:0", CollectorRegistry(), always, reload) as port:
+        assert ask(port, "POST", "/reload") == (403, refused)
+        assert ask(port, "POST", "/reload", Lookout_Reload="0") == (403, refused)
+        assert ask(port, "POST", "/reload", Lookout_Reload="1", Origin="null") == (403, refused)
+        assert ask(port, "POST", "/metrics", Lookout_Reload="1")[0] == 405
+        assert ask(port, "OPTIONS", "/reload", Lookout_Reload="1")[0] == 405
+        assert ask(port, "GET", "/reload", Lookout_Reload="1")[0] == 404
+        assert reloads == []
+        assert ask(port, "POST", "/reload", Lookout_Reload="1") == (422, {})
+        assert len(reloads) == 1
+    with AdminPort("127.0.0.1:0", CollectorRegistry(), always) as port:
+        assert ask(port, "POST", "/reload", Lookout_Reload="1") == (405, {"error": "there are GET and HEAD"})

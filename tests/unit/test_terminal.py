@@ -1,0 +1,364 @@
+"""What the terminal shows, by the reader's rules: nothing stale or unknown looks healthy."""
+
+import json
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from lookout.base.instants import format_instant, format_second
+from lookout.public.terminal import View, screen
+from lookout_reader import History, LiveReport, Update, parse_history, parse_report
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+
+ADDRESS = "http://status.example"
+
+
+def a_live(*rows: Any, at: int = NOON) -> LiveReport:
+    parsed = parse_report(json.dumps({"schemaVersion": 1, "generatedAt": format_instant(at), "checks": rows}))
+    assert isinstance(parsed, LiveReport)
+    return parsed
+
+
+def a_row(
+    service: str = "indexer", chain_id: int | None = 1, status: str = "current", **more: object
+) -> dict[str, Any]:
+    return {
+        "service": service,
+        "chainId": chain_id,
+        "status": status,
+        "reason": "synced",
+        "observedAt": format_instant(NOON - 10 * SECOND),
+        "lastSuccessAt": format_instant(NOON - 10 * SECOND),
+        "expiresAt": format_instant(NOON + 140 * SECOND),
+        "metrics": {"position": 995, "head": 1_000},
+        **more,
+    }
+
+
+def a_past(buckets: str, uptime: float | None = 0.5) -> History:
+    to_at = NOON
+    row = {"service": "indexer", "chainId": 1, "buckets": buckets, "uptime": {"24h": uptime, "7d": None, "14d": None}}
+    parsed = parse_history(
+        json.dumps(
+            {
+                "schemaVersion": 1,
+                "generatedAt": format_instant(NOON),
+                "bucketSeconds": 300,
+                "retentionDays": 14,
+                "from": format_second(to_at - (len(buckets) - 1) * 5 * MINUTE),
+                "to": format_second(to_at),
+                "rows": [row],
+            }
+        )
+    )
+    assert isinstance(parsed, History)
+    return parsed
+
+
+def shown(update: Update, now: int = NOON, width: int = 180, height: int | None = None, waited_ms: float = 0) -> str:
+    console = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
+    with console.capture() as capture:
+        console.print(screen(update, now, ADDRESS, View(width, height, is_ascii=False), waited_ms))
+    return capture.get()
+
+
+def plain(update: Update, now: int = NOON, width: int = 180, height: int | None = None) -> str:
+    return Text.from_ansi(shown(update, now, width, height)).plain
+
+
+def an_update(report: LiveReport | None, history: History | None = None, problem: str | None = None) -> Update:
+    return Update(NOON, report, problem, history, None, None, received_ago_ms=0)
+
+
+GREEN = "\x1b[32m"
+
+
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [
+        pytest.param(a_row(), "● current", id="a current row is a dot and its word"),
+        pytest.param(a_row(status="catching-up"), "◆ catching-up", id="catching up is a diamond"),
+        pytest.param(a_row(status="degraded"), "▲ degraded", id="degraded is a triangle"),
+        pytest.param(a_row(status="unavailable"), "✖ unavailable", id="unavailable is a cross"),
+        pytest.param(a_row(status="unknown"), "? unknown", id="unknown is a question mark"),
+        pytest.param(a_row(status="unmonitored"), "· unmonitored", id="unmonitored is a small dot"),
+        pytest.param(a_row(status="splendid"), "? unknown", id="a status of tomorrow is unknown"),
+    ],
+)
+@pytest.mark.clause("C1", "C4")
+def test_each_status_has_a_shape_and_its_word(row: dict[str, Any], word: str) -> None:
+    assert word in plain(an_update(a_live(row)))
+
+
+@pytest.mark.clause("C3", "C4")
+def test_a_row_goes_stale_by_the_clock_of_the_machine_that_shows_it() -> None:
+    update = an_update(a_live(a_row(), a_row("messaging", None)))
+    assert "● current" in plain(update, NOON)
+    later = shown(update, NOON + 3 * MINUTE)
+    assert "◌ stale" in Text.from_ansi(later).plain
+    assert GREEN not in later
+    assert "the monitor may have stopped" in Text.from_ansi(later).plain
+
+
+def test_a_clock_that_is_set_back_makes_no_report_younger_than_it_has_been_here() -> None:
+    update = an_update(a_live(a_row()))
+    told = [Text.from_ansi(shown(update, NOON - MINUTE, waited_ms=waited)).plain for waited in (100_000, 151_000)]
+    assert "Report of 100 s ago." in told[0]
+    assert "The report is 2 min old: the monitor may have stopped." in told[1]
+
+
+@pytest.mark.clause("C9")
+def test_what_was_read_last_stays_beside_what_is_wrong() -> None:
+    text = plain(an_update(a_live(a_row()), problem="no answer"))
+    assert "The report cannot be read: no answer." in text
+    assert "● current" in text
+    assert "are current" not in text
+
+
+FIVE = (
+    a_row("messaging", None),
+    a_row("ppoi"),
+    a_row("broadcasters"),
+    a_row("indexer"),
+    a_row("hosted-indexer"),
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "about"),
+    [
+        pytest.param(
+            FIVE,
+            "● All 5 checks of the mainnets are current.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="one chain is healthy, and the others are said to be not watched",
+        ),
+        pytest.param(
+            (*FIVE[:-1], a_row("hosted-indexer", status="unmonitored")),
+            "● All 4 checks of the mainnets are current.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="an unmonitored row is neither failure nor health",
+        ),
+        pytest.param(
+            (FIVE[0], *(a_row(row["service"], status="unmonitored") for row in FIVE[1:])),
+            "● The only check of the mainnets is current.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="a single check is called that",
+        ),
+        pytest.param(
+            FIVE[:-1],
+            "? 1 of 5 checks of the mainnets is unknown.",
+            "hosted-indexer 1; besides 4 current; not watched: chains 42161, 137, 56",
+            id="a row that is missing on a chain with others is unknown",
+        ),
+        pytest.param(
+            (*FIVE, a_row("indexer", 11155111, "unavailable")),
+            "● All 5 checks of the mainnets are current.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="the test network never counts",
+        ),
+        pytest.param(
+            (*FIVE, a_row("relayer", 1, "degraded"), a_row("relayer", 8453, "unavailable")),
+            "▲ 1 of 6 checks of the mainnets is degraded.",
+            "relayer 1; besides 5 current; not watched: chains 42161, 137, 56",
+            id="a service that the reader does not know counts on a mainnet",
+        ),
+        pytest.param(
+            [row | {"status": "catching-up"} for row in FIVE],
+            "◆ All 5 checks of the mainnets are catching up.",
+            "not watched: chains 42161, 137, 56",
+            id="of many none is named",
+        ),
+        pytest.param(
+            [row | {"status": "unmonitored"} for row in FIVE],
+            "· Nothing is watched on the mainnets.",
+            "chain 1; not watched: chains 42161, 137, 56",
+            id="what is not monitored is not healthy",
+        ),
+        pytest.param(
+            [a_row("messaging", None)],
+            "? 16 of 17 checks of the mainnets are unknown.",
+            "besides 1 current; no rows for chains 1, 42161, 137, 56",
+            id="without rows of any mainnet nothing is known of all",
+        ),
+    ],
+)
+@pytest.mark.clause("C11")
+def test_the_head_line_sums_up_the_mainnets_that_are_watched(
+    rows: Sequence[dict[str, Any]], words: str, about: str
+) -> None:
+    lines = plain(an_update(a_live(*rows))).splitlines()
+    assert lines[1:3] == [words, about]
+
+
+@pytest.mark.clause("C11")
+def test_a_mainnet_that_only_the_history_has_keeps_the_head_line_from_being_healthy() -> None:
+    on_polygon = a_row(chain_id=137), a_row("ppoi", 137), a_row("broadcasters", 137), a_row("hosted-indexer", 137)
+    update = an_update(a_live(a_row("messaging", None), *on_polygon), a_past("c" * 300))
+    assert plain(update).splitlines()[1:3] == [
+        "? 4 of 9 checks of the mainnets are unknown.",
+        "besides 5 current; no rows for chain 1; not watched: chains 42161, 56",
+    ]
+    assert GREEN not in shown(update).splitlines()[1]
+
+
+@pytest.mark.clause("C9")
+@pytest.mark.parametrize("rows", [FIVE, [*FIVE, "nonsense"]], ids=["no answer", "a row that cannot be read"])
+def test_in_trouble_nothing_is_said_to_be_current_now(rows: Sequence[Any]) -> None:
+    update = an_update(a_live(*rows), problem="no answer" if rows is FIVE else None)
+    assert plain(update).splitlines()[1] == "? Everything on the mainnets was current when last seen."
+
+
+def test_without_any_report_only_the_trouble_is_told() -> None:
+    text = plain(an_update(None, problem="no answer"))
+    assert "The report cannot be read: no answer." in text
+    assert "current" not in text
+
+
+@pytest.mark.clause("C7")
+def test_a_row_that_cannot_be_read_hides_no_other() -> None:
+    text = plain(an_update(a_live("nonsense", a_row())))
+    assert "? unknown" in text
+    assert "● current" in text
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        ({"position": 995, "head": 1_000}, "5 behind 1,000"),
+        ({"position": 1_001, "head": 1_000}, "at 1,001"),
+        ({"responding": 3, "monitored": 5}, "3 of 5 answer"),
+        ({"peers": 7}, "7 peers"),
+        ({}, "as far as it should"),
+    ],
+)
+def test_metrics_are_told_in_words(metrics: dict[str, int], words: str) -> None:
+    assert words in plain(an_update(a_live(a_row(metrics=metrics))))
+
+
+def test_a_strip_shows_the_worst_of_each_half_hour_and_says_how_much_was_known() -> None:
+    buckets = "c" * 282 + "cckcuc"  # the last half hour has something worse than a k
+    text = plain(an_update(a_live(a_row()), a_past(buckets)))
+    assert "▪" * 47 + "✖" in text
+    assert "50.00%, 99% known" in text
+
+
+@pytest.mark.parametrize(
+    ("buckets", "uptime", "words"),
+    [
+        pytest.param("c" * 289, 1.0, "100%, 100% known", id="all of it"),
+        pytest.param("-" * 286 + "ccc", 0.9999, "99.99%, 1% known", id="rounded down"),
+        pytest.param("cc", 1.0, "100%, under 1% known", id="never none of it"),
+        pytest.param("." * 289, None, "not monitored", id="nobody watches it"),
+        pytest.param("-" * 88 + "." * 201, None, "not monitored", id="nor did before the monitor began"),
+        pytest.param("-" * 289, None, "too little known", id="the monitor did not run"),
+        pytest.param("?" + "." * 288, None, "too little known", id="it was watched for a while"),
+    ],
+)
+def test_uptime_says_how_much_was_known(buckets: str, uptime: float | None, words: str) -> None:
+    assert f"  {words} " in plain(an_update(a_live(a_row()), a_past(buckets, uptime)))
+
+
+def test_80_columns_have_room_for_the_numbers_and_the_last_day() -> None:
+    rows = [
+        a_row(metrics={"position": 23_400_000, "head": 23_456_789}),
+        a_row("hosted-indexer", 11155111, "unavailable", metrics={}, reason="unreachable"),
+        a_row("broadcasters", 42161, "degraded", metrics={"responding": 13, "monitored": 15}),
+    ]
+    lines = plain(an_update(a_live(*rows), a_past("-" + "c" * 300, 0.9931)), width=80).splitlines()[-4:]
+    assert [line.split() for line in lines] == [
+        ["check", "status", "seen", "ago", "uptime,", "24", "hours"],
+        ["indexer", "1", "●", "current", "10", "s", "56,789", "behind", "99.31%,", "100%", "known"],
+        ["hosted-indexer", "11155111", "✖", "unavailable", "10", "s", "unreachable"],
+        ["broadcasters", "42161", "▲", "degraded", "10", "s", "13", "of", "15"],
+    ]
+
+
+def test_what_is_not_known_is_a_gap_and_lowers_the_coverage() -> None:
+    text = plain(an_update(a_live(a_row()), a_past("-" * 144 + "c" * 144, None)))
+    assert " " * 24 + "▪" * 24 in text
+    assert "too little known" in text
+
+
+@pytest.mark.parametrize(("width", "cells"), [(180, 48), (150, 24), (100, 0)])
+def test_a_narrow_terminal_gets_a_shorter_strip(width: int, cells: int) -> None:
+    text = plain(an_update(a_live(a_row()), a_past("c" * 300)), width=width)
+    assert text.count("▪") == cells
+
+
+@pytest.mark.clause("C2")
+def test_a_clock_that_is_an_hour_slow_shows_nothing_healthy() -> None:
+    slow = shown(an_update(a_live(a_row())), NOON - HOUR)
+    assert "? unknown" in Text.from_ansi(slow).plain
+    assert GREEN not in slow
+    assert "ahead of this machine's clock" in Text.from_ansi(slow).plain
+
+
+@pytest.mark.clause("C12")
+def test_the_wording_for_people_is_in_view() -> None:
+    text = " ".join(plain(an_update(a_live(a_row()))).split())
+    assert "not an official status" in text
+    assert "safe to transact" in text
+
+
+def test_ages_are_told_in_the_unit_that_fits() -> None:
+    row = a_row(observedAt=format_instant(NOON - 3 * DAY), expiresAt=format_instant(NOON))
+    assert "3 d " in plain(an_update(a_live(row)))
+
+
+@pytest.mark.clause("C3", "C4")
+def test_a_report_that_was_received_long_ago_is_stale_whatever_the_clock_says() -> None:
+    old = shown(an_update(a_live(a_row())), waited_ms=5 * MINUTE)
+    assert "◌ stale" in Text.from_ansi(old).plain
+    assert GREEN not in old
+
+
+@pytest.mark.parametrize("service", ["[/foo]", "[green]future[/green]", "\x1b[2J\x1b]0;title", "a\ud800b", "x" * 500])
+def test_what_a_deployment_says_is_shown_and_not_obeyed(service: str) -> None:
+    text = shown(an_update(a_live(a_row(service, status="unavailable"), a_row())))
+    assert "✖ unavailable" in Text.from_ansi(text).plain
+    assert "● current" in Text.from_ansi(text).plain
+    assert "\x1b[2J" not in text
+    assert "\x1b]0" not in text
+    assert GREEN + "future" not in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120, 150, 180])
+def test_check_and_status_are_whole_at_any_width(width: int) -> None:
+    rows = [a_row("hosted-indexer", 11155111, "unavailable"), a_row("indexer", 42161, "catching-up")]
+    text = plain(an_update(a_live(*rows), a_past("c" * 300)), width=width)
+    assert "hosted-indexer 11155111" in text
+    assert "✖ unavailable" in text
+    assert "◆ catching-up" in text
+
+
+def test_a_low_terminal_shows_what_is_not_current_and_says_what_it_leaves_out() -> None:
+    rows = [*(a_row(chain_id=n) for n in range(1, 40)), a_row("hosted-indexer", 11155111, "unavailable")]
+    text = plain(an_update(a_live(*rows)), width=80, height=24)
+    assert len(text.rstrip("\n").splitlines()) <= 24
+    assert "hosted-indexer 11155111" in text
+    assert "more, for which this terminal is too low" in text
+    assert "safe to transact" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("height", range(20, 28))
+def test_a_low_terminal_is_not_overdrawn_where_everything_is_as_bad(height: int) -> None:
+    chains = (1, 42161, 137, 56)
+    services = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
+    rows = [a_row(service, n, "unavailable") for n in chains for service in services]
+    rows.append(a_row("messaging", None, "unavailable"))
+    text = plain(an_update(a_live(*rows)), width=80, height=height)
+    assert len(text.rstrip("\n").split("\n")) <= height
+
+
+def test_a_terminal_that_knows_only_ascii_gets_nothing_else() -> None:
+    for width in (30, 80, 180):
+        console = Console(width=width, file=StringIO())
+        update = an_update(a_live(a_row(), a_row("x" * 20, 10**15)), a_past("cku"))
+        with console.capture() as capture:
+            console.print(screen(update, NOON, ADDRESS, View(width, None, is_ascii=True)))
+        capture.get().encode("ascii")
