@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from lookout.base.clock import SystemClock
 from lookout.documents.document import Document, DocumentName, etag
-from lookout.documents.reports import documents_of
+from lookout.documents.reports import history_document, live_document
 from lookout.documents.routes import paths
 from lookout.server.mirror import Mirror
 from lookout.server.responder import respond
@@ -116,7 +116,7 @@ def _put(path: Path, rows: dict[str, tuple[Any, ...]]) -> None:
 @cache
 def _good_documents() -> dict[DocumentName, Document]:
     ledger = a_ledger()
-    return documents_of(ledger)
+    return {"live": live_document(ledger.report()), "history": history_document(ledger.view())}
 
 
 @cache
