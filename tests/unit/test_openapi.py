@@ -29,7 +29,7 @@ from lookout.server.replies import (
     Reply,
     Table,
     endpoint,
-    passing,
+    make_timed_replies,
     too_many_requests,
 )
 from lookout.server.responder import respond
@@ -37,7 +37,7 @@ from lookout.server.responder import respond
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 LIVE, HISTORY = paths("protocol")
 OWN: Final = site("protocol")
-FEEDS: Final = passing(feeds_example())
+FEEDS: Final = make_timed_replies(feeds_example())
 STORED: Final = with_compressed({"live": live_example(), "history": history_example()})
 LOADED: Final = Table(
     {
@@ -50,7 +50,7 @@ LOADED: Final = Table(
 )
 EMPTY: Final = {
     **OWN,
-    **passing(make(feeds_example().names, None, None, 0, 0)).ready,
+    **make_timed_replies(make(feeds_example().names, None, None, 0, 0)).ready,
     LIVE: NO_LIVE,
     HISTORY: NO_HISTORY,
 }

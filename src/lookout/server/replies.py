@@ -47,8 +47,8 @@ class Resource(NamedTuple):
     gzip: Form | None = None
 
 
-class Passing(NamedTuple):
-    """Replies that time makes untrue: to be made anew after ``holds_ms``, unless that is None. ``later`` makes those
+class TimedReplies(NamedTuple):
+    """Replies that time makes untrue: to be made again after ``holds_ms``, unless that is None. ``later`` makes those
     that few ask for."""
 
     ready: Mapping[str, Resource]
@@ -56,7 +56,7 @@ class Passing(NamedTuple):
     holds_ms: int | None
 
 
-NOTHING_PASSING: Final = Passing({}, lambda _: None, None)
+NO_TIMED_REPLIES: Final = TimedReplies({}, lambda _: None, None)
 
 
 class Table(Mapping[str, Resource]):
@@ -132,7 +132,9 @@ def endpoint(document: Document, caching: str, packed: Document | None = None) -
     return _found(JSON, forms, (("cache-control", caching), *CORS))
 
 
-def operators_own(content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING) -> Resource:
+def convenience_resource(
+    content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING
+) -> Resource:
     """A route of the operator's own: a convenience, no part of the API."""
     packed = compress(body)
     bodies = (body, packed) if len(packed) < len(body) else (body,)
@@ -155,19 +157,19 @@ def _form(kind: Headers, content: _Content, headers: Headers) -> Form:
     return Form(reply(200, (*kind, *validators), content.body), content.etag, reply(304, validators))
 
 
-def passing(made: Made) -> Passing:
+def make_timed_replies(made: Made) -> TimedReplies:
     """What other tools read of how things are: no copy of it is used for longer than it may be true."""
 
     def resource(file: File) -> Resource:
         caching = f"public, max-age={made.max_age_s}, must-revalidate"
-        return operators_own(file.media_type, file.body, *_SEALED, caching=caching)
+        return convenience_resource(file.media_type, file.body, *_SEALED, caching=caching)
 
     def later(path: str) -> Resource | None:
         badge = made.badge_of_row(path)
         return None if badge is None else resource(badge)
 
     ready = {path: NO_LIVE if file is None else resource(file) for path, file in made.files.items()}
-    return Passing(ready, later, made.holds_ms)
+    return TimedReplies(ready, later, made.holds_ms)
 
 
 def too_many_requests(retry_after_s: int) -> Reply:
