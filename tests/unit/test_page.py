@@ -11,7 +11,7 @@ from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
-from lookout.server.own_routes import status_page
+from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, SECOND
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
@@ -175,7 +175,7 @@ def test_the_page_is_made_once_for_each_report_and_never_for_a_request() -> None
 
     def page(live: bytes | None) -> Resource:
         made.append(live)
-        return status_page(live or b"none")
+        return build_status_page(live or b"none")
 
     poller = a_poller(store, clock, page=page)
     assert poller.resources["/"].plain.found.body == b"none"

@@ -14,7 +14,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class AsgiApplication:
-    """It begins to follow the store at the server's startup or, where it tells of none, at the first request."""
+    """It begins to follow the store at the server's startup or, where it announces none, at the first request."""
 
     def __init__(self, front: Front, follower: Follower) -> None:
         self._front = front

@@ -43,7 +43,7 @@ class Front:
         ``trusts_forwarded``."""
         route = self._route.get(path, "other")
         resources = self.poller.resources
-        reply = self._refusal(route, path, peer, forwarded)
+        reply = self._find_refusal(route, path, peer, forwarded)
         if reply is None:
             reply = respond(resources, method, path, if_none_match, accept_encoding)
         self._counts.count(route, reply.http_code)
@@ -52,25 +52,25 @@ class Front:
     def refuse_host(self, path: str, peer: str, forwarded: str | None) -> Reply:
         """To a request whose Host is missing, there twice, or none. It counts like any other."""
         route = self._route.get(path, "other")
-        reply = self._refusal(route, path, peer, forwarded) or NO_HOST
+        reply = self._find_refusal(route, path, peer, forwarded) or NO_HOST
         self._counts.count(route, reply.http_code)
         return reply
 
-    def _refusal(self, route: str, path: str, peer: str, forwarded: str | None) -> Reply | None:
+    def _find_refusal(self, route: str, path: str, peer: str, forwarded: str | None) -> Reply | None:
         if self._gate is None or (route == "other" and path not in self.poller.resources):
             return None
         counted = path if route != "other" or path.startswith(_FILES) else _OWN
-        return self._gate.refusal(counted, peer, forwarded)
+        return self._gate.find_refusal(counted, peer, forwarded)
 
     def look(self) -> None:
         """Follow the store; it may keep this waiting."""
         self.poller.look()
-        self._counts.seen(self._clock.elapsed_ms(), self.poller.generated_at)
+        self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)
 
     def check_time(self) -> None:
         """Notice a store that keeps the other look waiting, and show the other processes that this one is there."""
         self.poller.check_time()
         errors = self.poller.store_errors  # read once: the other look may be adding to it
-        self._counts.failed(errors - self._store_errors)
+        self._counts.count_store_errors(errors - self._store_errors)
         self._store_errors = errors
-        self._counts.seen(self._clock.elapsed_ms(), self.poller.generated_at)
+        self._counts.mark_present(self._clock.elapsed_ms(), self.poller.generated_at)

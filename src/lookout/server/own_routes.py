@@ -22,16 +22,16 @@ _GUARDS: Final[Headers] = (
 )
 
 
-def site(protocol: str) -> dict[str, Resource]:
+def build_schema_routes(protocol: str) -> dict[str, Resource]:
     documents = {f"/schemas/{name}.json": schema for name, schema in schemas().items()}
     documents["/openapi.json"] = description(protocol)
     return {path: convenience_resource(JSON, msgspec.json.encode(document)) for path, document in documents.items()}
 
 
-def assets(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:
+def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:
     """What the status page loads: media type and content by path."""
     return {path: convenience_resource(media_type, body, *_GUARDS) for path, (media_type, body) in files.items()}
 
 
-def status_page(body: bytes) -> Resource:
+def build_status_page(body: bytes) -> Resource:
     return convenience_resource("text/html; charset=utf-8", body, *_GUARDS, caching=PAGE_CACHING)
