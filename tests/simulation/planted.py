@@ -23,7 +23,7 @@ from lookout.monitor.recorder import Recorder
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source
-from lookout.server.mirror import Event, Forms, MirrorState, Read, ReadFailed
+from lookout.server.mirror import Event, Forms, Mirror, Read, ReadFailed
 from lookout.server.poller import Poller
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, StoreError, Writer
@@ -248,7 +248,7 @@ class RewritesBuckets(Told):
 class DropsOnError(Poller):
     """A report that cannot be read is no report."""
 
-    def _apply(self, event: Event) -> MirrorState:
+    def _apply(self, event: Event) -> Mirror:
         after = super()._apply(event)
         if isinstance(event, ReadFailed) and event.name == "live":
             after = self.state = after._replace(live=None)
@@ -271,7 +271,7 @@ class ServesDamage(Poller):
 class KeepsHistoryForEver(Poller):
     """A history that cannot be read is served for ever."""
 
-    def _apply(self, event: Event) -> MirrorState:
+    def _apply(self, event: Event) -> Mirror:
         kept = self.state.history
         after = super()._apply(event)
         if after.history is None and kept is not None:

@@ -23,7 +23,7 @@ class Progress(NamedTuple):
     has_unread: bool  # there is more of our answers, which the reader has not taken yet
 
     def is_ahead_of(self, earlier: "Progress") -> bool:
-        """Whether it went on since then. Who has answers to read is not going on by asking for more of them."""
+        """Whether it went on since then. With answers left to read, asking for more of them is no progress."""
         if self.taken != earlier.taken or self.has_unread != earlier.has_unread:
             return True
         return self.received != earlier.received and not self.has_unread

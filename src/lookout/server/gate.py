@@ -1,4 +1,4 @@
-"""Who is let through, and what the others get (E2)."""
+"""Which callers are let through, and what the others get (E2)."""
 
 from functools import lru_cache
 

@@ -21,10 +21,10 @@ from lookout.server.crowds import Crowds
 
 STALLED_S: Final = 30.0
 _LOOK_EVERY_S: Final = 1.0
-_UNDER_ATTACK_S: Final = 0.1  # who waits to be let in may be behind many that will be closed
+_UNDER_ATTACK_S: Final = 0.1  # a caller that waits to be let in may be behind many that will be closed
 _REST: Final = 20  # times as long as a look took: up to some thousand connections, not more than a twentieth of a core
 _LONGEST_REST_S: Final = 3.0  # the other processes soon take one that is not heard of for gone
-_AT_ONCE: Final = 100  # connections; then those who ask get their turn
+_AT_ONCE: Final = 100  # connections; then requests get their turn
 _TURN_S: Final = 0.001
 
 log = structlog.get_logger("server")

@@ -59,7 +59,9 @@ class Look(NamedTuple):
     live_error: str | None = None
 
 
-class MirrorState(NamedTuple):
+class Mirror(NamedTuple):
+    """What a server has of the store, and since when."""
+
     live: Forms | None = None
     live_arrived_ms: int = 0
     history: Forms | None = None
@@ -70,7 +72,7 @@ class MirrorState(NamedTuple):
     store_errors: int = 0
 
 
-def step(state: MirrorState, event: Event, history_unreadable_ms: int) -> MirrorState:
+def step(state: Mirror, event: Event, history_unreadable_ms: int) -> Mirror:
     """The state after an event; a history is given up after more than ``history_unreadable_ms``."""
     match event:
         case LookBegan(at_ms):
@@ -99,7 +101,7 @@ def get_body(forms: Forms | None) -> bytes | None:
     return None if forms is None else forms.plain.body
 
 
-def _end_look(state: MirrorState, history_error: str | None) -> MirrorState:
+def _end_look(state: Mirror, history_error: str | None) -> Mirror:
     error = (state.look and state.look.live_error) or history_error
     if error is not None:
         return state._replace(look=None, error=error, store_errors=state.store_errors + 1)
@@ -107,14 +109,14 @@ def _end_look(state: MirrorState, history_error: str | None) -> MirrorState:
     return state._replace(look=None, error=None, is_waiting=is_waiting)
 
 
-def _notice_hang(state: MirrorState, now_ms: int) -> MirrorState:
+def _notice_hang(state: Mirror, now_ms: int) -> Mirror:
     look = state.look
     if look is None or look.is_overdue or now_ms - look.began_ms < _OVERDUE_MS:
         return state
     return state._replace(look=look._replace(is_overdue=True), store_errors=state.store_errors + 1)
 
 
-def _withdraw_history(state: MirrorState, now_ms: int, history_unreadable_ms: int) -> MirrorState:
+def _withdraw_history(state: Mirror, now_ms: int, history_unreadable_ms: int) -> Mirror:
     """While a look hangs, what was read last is as old as if reading failed."""
     since_ms = state.history_unreadable_since_ms
     if since_ms is None and state.look is not None:

@@ -14,7 +14,7 @@ from lookout.server.mirror import (
     Forms,
     LookBegan,
     LookEnded,
-    MirrorState,
+    Mirror,
     Read,
     ReadFailed,
     TimePassed,
@@ -65,7 +65,7 @@ class _Timed(NamedTuple):
     at: int
     at_ms: int
 
-    def is_true(self, state: MirrorState, now: int, now_ms: int) -> bool:
+    def is_true(self, state: Mirror, now: int, now_ms: int) -> bool:
         age_ms = now_ms - self.at_ms
         was_clock_set = abs(now - self.at - age_ms) > _CLOCK_SET_MS
         is_over = self.replies.holds_ms is not None and age_ms >= self.replies.holds_ms
@@ -77,7 +77,7 @@ class Poller:
 
     def __init__(self, reader: Reader, clock: Clock, history_unreadable_ms: int, site: Site) -> None:
         self.site = site
-        self.state = MirrorState()
+        self.state = Mirror()
         self.generated_at: int | None = None  # when the live report that is served was assembled
         self.resources: Mapping[str, Resource] = {}
         self._reader = reader
@@ -132,7 +132,7 @@ class Poller:
                 self._pages = pages
                 self.resources = self._build_table()
 
-    def _apply(self, event: Event) -> MirrorState:
+    def _apply(self, event: Event) -> Mirror:
         with self._lock:
             before, after = self.state, step(self.state, event, self._history_unreadable_ms)
             self.state = after
@@ -189,7 +189,7 @@ class Poller:
         return Table({**self.site.others, **self._pages, **timed.ready, **endpoints}, timed.later)
 
 
-def _log_changes(before: MirrorState, after: MirrorState, at_ms: int) -> None:
+def _log_changes(before: Mirror, after: Mirror, at_ms: int) -> None:
     """Log where a failure begins and where it ends."""
     meanwhile = "answering 503" if after.live is None else "serving what was read last"
     if before.error is None and after.error is not None:

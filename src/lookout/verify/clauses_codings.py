@@ -34,7 +34,7 @@ def verify_codings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     tried = [name for name in CODINGS if _accepts(CODINGS[name], "gzip") and isinstance(endpoint.outcome(name), Answer)]
     is_plain_only = codings == {"identity"} and bool(tried)
     if is_plain_only:
-        # Who stands in between may take Accept-Encoding away from the origin.
+        # A proxy in between may take Accept-Encoding away from the origin.
         yield (inconclusive if cache else failed)(
             "A15", f"{noun}: no gzip in {len(tried)} answers to those who accept it"
         )
@@ -42,7 +42,7 @@ def verify_codings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
 
 
 def _accepts(accept: str, coding: str) -> bool:
-    """Whether somebody who sends this Accept-Encoding can be sent that coding, by RFC 9110."""
+    """Whether a request with this Accept-Encoding can be sent that coding, by RFC 9110."""
     weights = {}
     for part in accept.lower().split(","):
         name, _, weight = part.partition(";q=")
@@ -120,7 +120,7 @@ def verify_etags(endpoints: Iterable[Endpoint], cache: str | None) -> Iterator[F
             yield failed("A4", f"{noun}: the ETag is {quote(etag)}, and not a quoted hash")
             continue
         if etag != tag:
-            # Who compresses on the way makes the plain form's ETag weak, and a cache may do the opposite too.
+            # A proxy that compresses makes the plain form's ETag weak, and a cache may do the opposite too.
             is_changed = cache or (read_coding(answer) != "identity" and tag in plain_tags)
             yield (inconclusive if is_changed else failed)("A4", f"{noun}: the ETag {quote(etag)} is weak")
         elif len(tag) != 18:

@@ -134,7 +134,7 @@ def looks_stopped(visit: Visit) -> bool:
 
 
 def _verify_movement(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding]:
-    """M5, H14. Only who asks to have it watched says that the monitor is meant to run."""
+    """M5, H14. Only --wait says that the monitor is meant to run."""
     noun, clause = endpoint.noun, _MOVES[endpoint.noun]
     seen = list(_list_dated_answers(endpoint))
     different = {each.at for each in seen}
@@ -181,7 +181,7 @@ def _measure_ahead_s(endpoint: Endpoint, at: int, now: int) -> float:
 
 
 def _verify_ended_buckets(history: Endpoint) -> Iterator[Finding]:
-    """H16: whoever sees several histories sees the same ended buckets in them. Each is compared with the one before it,
+    """H16: several histories have the same ended buckets. Each is compared with the one before it,
     so that no more than two are in memory, however many there are."""
     bodies = dict.fromkeys(body for _, body in history.documents())
     if len(bodies) < 2:

@@ -58,7 +58,7 @@ def _find_time(of: Rows, documents: list[Rows]) -> _Time | None:
 
 
 def _overlap(one: _Time | None, other: _Time | None) -> bool:
-    """Who does not say when a document was made cannot say that it was at another time."""
+    """A document without an instant may be of any time."""
     return one is None or other is None or (one.from_at <= other.to_at and other.from_at <= one.to_at)
 
 

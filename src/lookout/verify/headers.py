@@ -33,6 +33,6 @@ def maybe_from_cache(answer: Answer, cache: str | None) -> bool:
 
 
 def report_missing(endpoint: Endpoint, clause: str, what: str, outcome: NoAnswer) -> Finding:
-    """A request without an answer: nobody can tell if it was not made, and an endpoint has to answer if it was."""
+    """A request without an answer: inconclusive if it was not sent, and a failure if it was."""
     text = f"{endpoint.noun}: {what}: {outcome.why}"
     return failed(clause, text) if outcome.was_sent else inconclusive(clause, text)

@@ -21,7 +21,7 @@ from lookout.verify.visit import Endpoint, Visit
 _INSIDE: Final = "it is about the inside of the monitor, and does not show in answers"
 _OVER_TIME: Final = "a single look at rows does not show how they came about"
 _NO_SUCH_ROW: Final = "no row showed it"
-# Clauses of the contract that no answer, or not every answer, can tell of, and why. The clauses C are the readers'.
+# Clauses of the contract that no answer, or not every answer, shows, and why. The clauses C are the readers'.
 UNSEEN: Final = {
     **dict.fromkeys(("M1", "M2", "M3", "M4", "M6", "M7", "M8", "M11", "M12", "M13", "M16", "M17"), _INSIDE),
     **dict.fromkeys(("M9", "M10"), "which services and chains there are is the operator's to configure"),

@@ -70,7 +70,7 @@ class Endpoint(NamedTuple):
                 yield exchange, exchange.outcome
 
     def documents(self) -> Iterator[tuple[Exchange, bytes]]:
-        """What came whole and as it is, to those who asked for nothing else."""
+        """The bodies that came whole and plain to an ordinary GET."""
         for exchange, answer in self.answers(200):
             plain = exchange.request.method == "GET" and exchange.request.path == self.path
             if plain and read_coding(answer) == "identity" and not answer.problem:

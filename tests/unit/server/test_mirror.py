@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from lookout.documents.document import Document, PlainName, etag
-from lookout.server.mirror import Event, Forms, LookBegan, MirrorState, Read, ReadFailed, TimePassed, step
+from lookout.server.mirror import Event, Forms, LookBegan, Mirror, Read, ReadFailed, TimePassed, step
 from tests.builders import NOON, SECOND
 
 UNREADABLE_MS: Final = 300_000
@@ -26,14 +26,14 @@ def a_read(at_ms: int, found: str | Exception | None, *, is_live: bool = True) -
     return Read(at_ms, name, None if found is None else Forms(Document(body, etag(body), NOON)))
 
 
-def play(*looks: Iterable[Event]) -> MirrorState:
-    state = MirrorState()
+def play(*looks: Iterable[Event]) -> Mirror:
+    state = Mirror()
     for event in (event for look in looks for event in look):
         state = step(state, event, UNREADABLE_MS)
     return state
 
 
-def served(state: MirrorState) -> list[str | None]:
+def served(state: Mirror) -> list[str | None]:
     return [None if forms is None else forms.plain.body.decode() for forms in (state.live, state.history)]
 
 
