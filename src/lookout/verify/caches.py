@@ -10,19 +10,8 @@ from lookout.verify.client import Answer
 from lookout.verify.findings import quote
 
 _SIGNS: Final = (
-    "age",
-    "via",
-    "cache-status",
-    "x-cache",
-    "x-cache-status",
-    "x-cache-hits",
-    "x-proxy-cache",
-    "x-varnish",
-    "x-served-by",
-    "x-vercel-cache",
-    "x-amz-cf-id",
-    "cf-cache-status",
-    "cf-ray",
+    *("age", "via", "cache-status", "x-cache", "x-cache-status", "x-cache-hits", "x-proxy-cache", "x-varnish"),
+    *("x-served-by", "x-vercel-cache", "x-amz-cf-id", "cf-cache-status", "cf-ray"),
 )
 # nginx is here because one with proxy_cache gives no other sign.
 _SERVERS: Final = ("cloudflare", "varnish", "akamai", "cloudfront", "fastly", "bunnycdn", "nginx")

@@ -26,14 +26,8 @@ _PREFLIGHT: Final = {
 }
 # The headers of the API; what servers and caches add on the way is theirs.
 _OWN: Final = (
-    "content-type",
-    "cache-control",
-    "etag",
-    "content-length",
-    "content-encoding",
-    "vary",
-    ALLOW_ORIGIN,
-    EXPOSE,
+    *("content-type", "cache-control", "etag", "content-length", "content-encoding", "vary"),
+    *(ALLOW_ORIGIN, EXPOSE),
 )
 _ERROR_CODES: Final = (405, 503)
 # Which answers to GET those to HEAD are compared with.

@@ -271,9 +271,8 @@ def _ask_everything(path: _Path, query: str) -> None:
 def _ask_elsewhere(elsewhere: _Path, live_path: str) -> None:
     elsewhere.ask("other path", suffix=f"{live_path}/no-such-thing")
     elsewhere.ask("slash", suffix=f"{live_path}/")
-    elsewhere.ask("/schemas/liveness.json", suffix="/schemas/liveness.json")
-    elsewhere.ask("/schemas/history.json", suffix="/schemas/history.json")
-    elsewhere.ask("/openapi.json", suffix="/openapi.json")
+    for path in ("/schemas/liveness.json", "/schemas/history.json", "/openapi.json"):
+        elsewhere.ask(path, suffix=path)
 
 
 def _look_again(live: _Path, history: _Path, visitor: _Visitor, sleep: Callable[[float], None]) -> None:
