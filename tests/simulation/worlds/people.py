@@ -42,7 +42,7 @@ class SendingThread:
         self._scene = scene
         self._life = life
         self._target = name.removeprefix("alert ")
-        self._chance = scene.chance(f"{name} {life.serial}")
+        self._chance = scene.chance(f"tell {self._target} {life.serial}")  # its old name: seeds keep their worlds
 
     async def call(self, work: Callable[[], None], /) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
