@@ -78,7 +78,7 @@ class Outbox:
             return Wait(current.rest_until_ms)
         if not self.owns_store(now_ms):
             return Wait(needs_publication=True)
-        others = [number for number in waiting if number not in current.refused] or waiting
+        others = [number for number in waiting if number not in current.refused] or waiting  # the other one may be gone
         in_turn = (number for number in others if current.refused and number > current.second)
         number = next(in_turn, others[0])
         return Attempt(number, self.messages[number], current.wait_ms)
