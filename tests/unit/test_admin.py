@@ -154,7 +154,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments.head_read(1, "failed")
     instruments.published(NOON, (a_row("current"),))
     instruments.stored(1)
-    instruments.alerts_stand(0, {"ops": 0})
+    instruments.set_alert_gauges(0, {"ops": 0})
     instruments.pinged("answered")
     measured = {
         family.name + ("_total" if family.type == "counter" else ""): (
