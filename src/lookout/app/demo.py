@@ -44,7 +44,7 @@ class Demo(NamedTuple):
     upstreams: str
 
 
-def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> Demo:
+def build_demo_store(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> Demo:
     """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now.
     ``progress`` is told the part that is done, from 0 to 1."""
     now = SystemClock().now()

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from lookout.app.demo import live_on, live_through_the_past
+from lookout.app.demo import build_demo_store, live_on
 from lookout.app.log import configure_log
 from lookout.app.monitor_and_server import ServerEndedError
 from lookout.app.process import run_until_stopped
@@ -50,7 +50,7 @@ def demo(listen: str, seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="lookout-demo-") as name:
         folder = Path(name)
         with _shown_progress() as show:
-            lived = live_through_the_past(folder, listen, seed, show)
+            lived = build_demo_store(folder, listen, seed, show)
         click.echo("starting the service", err=True)
         settings = lived.settings
         configure_log(settings.log)

@@ -122,7 +122,7 @@ class Instruments(Collector):
     def began_late(self, by_ms: int) -> None:
         self._delay.observe(max(0, by_ms) / 1000)
 
-    def died_of_a_bug(self) -> None:
+    def count_crash(self) -> None:
         self._bugs.inc()
 
     def own_fault(self, lacking: Lacking) -> None:

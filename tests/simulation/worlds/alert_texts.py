@@ -61,6 +61,8 @@ class Noting(Instruments):
         self._scene = scene
         self._life = life
 
+    def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None: ...
+
     def probed(self, service: Service, took_ms: int, found: Mapping[Check, Found]) -> None: ...
 
     def head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None: ...
@@ -73,7 +75,7 @@ class Noting(Instruments):
 
     def alert_sender_failed(self, target: str) -> None: ...
 
-    def died_of_a_bug(self) -> None:
+    def count_crash(self) -> None:
         self._scene.bugs_counted += 1
 
     def published(self, at: int, rows: tuple[Row, ...]) -> None: ...
