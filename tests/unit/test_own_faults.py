@@ -126,7 +126,7 @@ def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
 
     async def scenario() -> None:
         store()
-        instruments.own_fault("descriptors")
+        instruments.count_own_fault("descriptors")
         async with answering(lambda _: (200, b"")) as (url, asked):
             pinger = asyncio.create_task(Pinger(Settings(ping=Ping(url=url)), resources).run())
             await asyncio.sleep(0.1)

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from lookout.app.record import RecordTakenError
-from lookout.app.reloader import Reloaded, Reloader, compared
+from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminPort, Readiness, Reply
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
@@ -178,7 +178,7 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
     ],
 )
 def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_server: bool, expected: Reloaded) -> None:
-    assert compared("f", SETTINGS, new, SETTINGS if with_server else None) == expected
+    assert compare_settings("f", SETTINGS, new, SETTINGS if with_server else None) == expected
 
 
 def a_file(folder: Path, recheck_s: int, more: str = "") -> Path:

@@ -31,8 +31,8 @@ ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under
 _WATCHED: Final = ("chains", "ppoi", "indexer", "hosted-indexer", "messaging", "broadcasters")
 # Any other table, also one that is yet to come, needs a restart.
 _APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "alerts", "ping"))
-_NOT_THE_MONITORS: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
-_NOBODYS: Final = frozenset(("edge",))
+_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
+_UNUSED: Final = frozenset(("edge",))
 
 log = structlog.get_logger("reload")
 
@@ -114,7 +114,7 @@ class Reloader:
     @contextmanager
     def attached(self, monitor: ReloadableMonitor) -> Iterator[None]:
         """Apply reloads to this monitor meanwhile; it has the settings in force."""
-        monitor.instruments.config_loaded(self.loaded_at)
+        monitor.instruments.set_config_loaded(self.loaded_at)
         self._monitor = monitor
         try:
             yield
@@ -136,7 +136,7 @@ class Reloader:
             else:
                 reloaded = self._apply(new)
             if self._monitor is not None:
-                self._monitor.instruments.reloaded(reloaded.outcome)
+                self._monitor.instruments.count_reload(reloaded.outcome)
             return reloaded
 
     async def _read(self) -> Settings:
@@ -176,10 +176,10 @@ class Reloader:
             self._monitor.apply_settings(in_force)
         self.settings, self.loaded_at = in_force, self._clock.now()
         if self._monitor is not None:
-            self._monitor.instruments.config_loaded(self.loaded_at)
+            self._monitor.instruments.set_config_loaded(self.loaded_at)
         if in_force.log != old.log:
             configure_log(in_force.log)
-        reloaded = compared(str(self._path), old, new, self._served)
+        reloaded = compare_settings(str(self._path), old, new, self._served)
         log.info("reloaded", added=reloaded.added, removed=reloaded.removed, changed=reloaded.changed)
         for key in reloaded.needs_restart:
             log.warning("not applied: needs a restart", key=key)
@@ -199,9 +199,9 @@ def _is_one_file(one: Path, other: Path) -> bool:
         return one == other
 
 
-def compared(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
+def compare_settings(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
     """What a reload changes, and what only a restart would. ``served`` is what a server beside the monitor has."""
-    others = _NOT_THE_MONITORS if served is None else _NOBODYS
+    others = _UNUSED_BY_MONITOR if served is None else _UNUSED
     keys = [key for key in _changed_keys(old, new) if not others & {key, key.partition(".")[0]}]
     server_log = new.log if served is None else served.log
     checks, checks_before = new.sources_by_check(), old.sources_by_check()

@@ -66,20 +66,20 @@ class Pinger:
             await fetch(session, Request("GET", ping.url))
         except ProbeFailed as failure:
             if not _is_fine(failure):
-                self._instruments.pinged("failed")
+                self._instruments.count_ping("failed")
                 if not self._failing:
                     log.error("the ping fails; trying again at its interval", error=str(failure))
                 self._failing = True
                 return
         except OwnFault as fault:
-            self._instruments.pinged("failed")
-            self._instruments.own_fault(fault.lacking)
+            self._instruments.count_ping("failed")
+            self._instruments.count_own_fault(fault.lacking)
             return
         except Exception:  # a bug is no reason to end the monitor
-            self._instruments.pinged("failed")
+            self._instruments.count_ping("failed")
             log.exception("the ping died of a bug; trying again at its interval")
             return
-        self._instruments.pinged("answered")
+        self._instruments.count_ping("answered")
         if self._failing:
             log.info("the ping works again")
         self._failing = False

@@ -74,7 +74,8 @@ class Watcher:
         same_age = limits.head_max_age_ms == self._limits.head_max_age_ms
         untouched = {each for each in before if same_age and before[each] == followed.get(each)}
         kept = {id(each) for each in built.sources} | {id(each) for chain in untouched for each in before[chain]}
-        self._cancel_tasks(*(each for each in (*self._built.sources, *self._built.endpoints) if id(each) not in kept))
+        asked: tuple[Source | Endpoint, ...] = (*self._built.sources, *self._built.endpoints)
+        self._cancel_tasks(*(each for each in asked if id(each) not in kept))
         self._end(*before.keys() - followed.keys())
         self._built, self._limits = built, limits
         if self._group is not None:
@@ -127,7 +128,7 @@ class Watcher:
         source, clock, woken = watched.source, self._resources.clock, self._woken
         began_ms = clock.elapsed_ms()
         found = await observe(source, self._session, clock.now)
-        self._resources.instruments.probed(source.checks[0].service, clock.elapsed_ms() - began_ms, found)
+        self._resources.instruments.count_probe(source.checks[0].service, clock.elapsed_ms() - began_ms, found)
         for check, what in found.items():
             if isinstance(what, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
@@ -155,7 +156,7 @@ class Watcher:
             is_answer = False
         else:
             is_answer = chain.answered(number, answer)
-        self._resources.instruments.head_read(endpoint.chain_id, "answered" if is_answer else "failed")
+        self._resources.instruments.count_head_read(endpoint.chain_id, "answered" if is_answer else "failed")
         chain.agree()
         return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
 
@@ -180,14 +181,14 @@ class Watcher:
                 async with asyncio.timeout(next_ms / 1000):
                     await woken.wait()
             except TimeoutError:
-                self._resources.instruments.began_late(self._resources.clock.elapsed_ms() - due_ms)
+                self._resources.instruments.measure_delay(self._resources.clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
         """Logged once for all that cannot be asked, and counted for each."""
         if not self._exhausted:
             log.error("the monitor cannot ask; rows age until it can", error=str(fault), lacking=fault.lacking)
         self._exhausted = True
-        self._resources.instruments.own_fault(fault.lacking)
+        self._resources.instruments.count_own_fault(fault.lacking)
 
     def _note_end_of_own_faults(self) -> None:
         """Over once everybody was asked again without one: some may be asked on connections that are open already."""
