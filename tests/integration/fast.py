@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import aiohttp
+from prometheus_client import CollectorRegistry
 
 from lookout.app import process
 from lookout.base.clock import Clock, SystemClock
@@ -17,8 +18,10 @@ from lookout.config.file import read_config
 from lookout.demo.sim.front import BARE, Front
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.upstreams import launch_world
-from lookout.monitor.monitor import run_monitor
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
+from lookout.monitor.resources import Resources
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.stores import once_free
 from tests.wait import until_async
@@ -128,7 +131,9 @@ async def watched(
     path = world.folder / "lookout.toml"
     path.write_text(config)
     writer = once_free(lambda: open_writer(world.folder / "lookout.db"))
-    monitor = asyncio.create_task(run_monitor(read_config(path), writer, clock or SystemClock(), Random(1), recorder))
+    clock = clock or SystemClock()
+    resources = Resources(writer, clock, Random(1), Instruments(CollectorRegistry(), clock))
+    monitor = asyncio.create_task(Monitor(read_config(path), writer.load(), resources, recorder).run())
     try:
         yield
     finally:

@@ -21,7 +21,8 @@ from lookout.config.settings import Settings
 from lookout.config.tables import Policy
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import run_monitor
+from lookout.monitor.monitor import Monitor
+from lookout.monitor.resources import Resources
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError
 from tests.commands import a_command, lookout, said
@@ -151,7 +152,8 @@ def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
         instruments = Instruments(registry, clock)
         settings = Settings(policy=Policy(heartbeat_s=0.5))
         with AdminPort("127.0.0.1:0", registry, instruments.readiness) as port:
-            monitor = asyncio.create_task(run_monitor(settings, writer, clock, Random(1), None, instruments))
+            resources = Resources(writer, clock, Random(1), instruments)
+            monitor = asyncio.create_task(Monitor(settings, {}, resources).run())
             async with aiohttp.ClientSession() as session:
 
                 async def failed_twice() -> bool:

@@ -21,8 +21,10 @@ from lookout.config.settings import Settings
 from lookout.config.tables import Chain, Ping, Policy
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Apply, run_monitor
+from lookout.monitor.monitor import Monitor
+from lookout.monitor.resources import Resources
 from lookout.state.pieces import Pieces
+from lookout.store.protocol import Writer
 from tests.commands import LOOKOUT, a_command, living
 from tests.integration.fast import World, a_world
 from tests.integration.metrics import scrape
@@ -221,23 +223,23 @@ class Stuck:
     def close(self) -> None: ...
 
 
+def a_monitor(settings: Settings, writer: Writer, registry: CollectorRegistry) -> Monitor:
+    clock = SystemClock()
+    return Monitor(settings, writer.load(), Resources(writer, clock, Random(1), Instruments(registry, clock)))
+
+
 def test_a_reload_while_the_store_hangs_is_told_once_it_works_again() -> None:
     writer = Stuck()
-    offered: list[Apply] = []
-
-    @contextmanager
-    def offer(apply: Apply) -> Iterator[None]:
-        offered.append(apply)
-        yield
 
     async def scenario() -> None:
         nowhere = Chain(1, "Ethereum", 12, ("http://127.0.0.1:9",))
         settings = Settings(chains=(nowhere,), policy=Policy(heartbeat_s=0.5))
         wide = Settings(chains=(nowhere, Chain(137, "Polygon", 2, ("http://127.0.0.1:9",))), policy=settings.policy)
-        monitor = asyncio.create_task(run_monitor(settings, writer, SystemClock(), Random(1), offer=offer))
+        monitor = a_monitor(settings, writer, CollectorRegistry())
+        task = asyncio.create_task(monitor.run())
         await asyncio.to_thread(writer.began.wait, 60)
         for each in (wide, settings, wide):
-            offered[0](each, None)
+            monitor.apply_settings(each, None)
             await asyncio.sleep(0)
         assert writer.documents == []
         writer.may_go_on.set()
@@ -246,8 +248,8 @@ def test_a_reload_while_the_store_hangs_is_told_once_it_works_again() -> None:
             return len(writer.documents) > 1
 
         await until_async(two_were_stored, "the store works again")
-        monitor.cancel()
-        await asyncio.gather(monitor, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         for name in ("live", "history"):
             assert [b'"chainId":137' in documents[name].body for documents in writer.documents[:2]] == [False, True]
 
@@ -257,12 +259,6 @@ def test_a_reload_while_the_store_hangs_is_told_once_it_works_again() -> None:
 def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
     writer, registry = Stuck(), CollectorRegistry()
     writer.may_go_on.set()
-    offered: list[Apply] = []
-
-    @contextmanager
-    def offer(apply: Apply) -> Iterator[None]:
-        offered.append(apply)
-        yield
 
     async def answer_ok(reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -273,8 +269,8 @@ def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
         pinged = await asyncio.start_server(answer_ok, "127.0.0.1", 0)
         host, port = pinged.sockets[0].getsockname()
         settings = Settings(policy=Policy(heartbeat_s=0.5))
-        instruments = Instruments(registry, SystemClock())
-        monitor = asyncio.create_task(run_monitor(settings, writer, SystemClock(), Random(1), None, instruments, offer))
+        monitor = a_monitor(settings, writer, registry)
+        task = asyncio.create_task(monitor.run())
 
         async def reaches(name: str, **labels: str) -> bool:
             return registry.get_sample_value(name, labels) is not None
@@ -283,14 +279,14 @@ def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
         assert not await reaches("lookout_alert_queue", target="desk")
         ping = Ping(f"http://{host}:{port}/", every_s=0.1)
         alerted = Settings(policy=settings.policy, alerts=Alerts(targets={"desk": "json://127.0.0.1:9"}))
-        offered[0](alerted, None)
+        monitor.apply_settings(alerted, None)
         await until_async(lambda: reaches("lookout_alert_queue", target="desk"), "there is another target")
-        offered[0](Settings(policy=settings.policy, ping=ping), None)
+        monitor.apply_settings(Settings(policy=settings.policy, ping=ping), None)
         assert not await reaches("lookout_alert_queue", target="desk")
         await until_async(lambda: reaches("lookout_pings_total", outcome="answered"), "it pings")
         assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
-        monitor.cancel()
-        await asyncio.gather(monitor, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         pinged.close()
 
     run(scenario())

@@ -9,6 +9,7 @@ from lookout.alerts.outbox import Attempt
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller
+from lookout.config.settings import Settings
 from lookout.core.heads import Reading
 from lookout.core.history import HistoryView
 from lookout.core.ledger import State
@@ -17,11 +18,13 @@ from lookout.core.plan import Limits, Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
 from lookout.monitor.alerts import Alerts, Sending
+from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
+from lookout.monitor.sources import Built
+from lookout.monitor.timeline import Step, Timeline
 from lookout.monitor.watcher import Watcher
-from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source
 from lookout.server.mirror import Event, Forms, Mirror, Read, ReadFailed
 from lookout.server.poller import Poller
@@ -39,31 +42,31 @@ class ForgetsWhatFailed(Publisher):
         self._unwritten = Pieces({}, (), whole=False)
 
 
-class StartsByItsOwnClock(Publisher):
+class StartsByItsOwnClock(Timeline):
     """A monitor whose clock is a little behind takes over as if nobody had been before it."""
 
-    def start(self) -> None:
-        self._wall_at, self._elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
-        self._start(self._wall_at, None)
+    def start(self, last_at: int | None) -> int:  # noqa: ARG002
+        return super().start(None)
 
 
-class NoticesNoJump(Publisher):
+class NoticesNoJump(Timeline):
     """A clock that is set is taken for time that passed."""
 
-    def look_at_the_clock(self) -> None:
+    def detect_step(self) -> Step | None:
         self._wall_at, self._elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
+        return None
 
 
-class TrustsWhoAnswersFirst(Publisher):
+class TrustsWhoAnswersFirst(Journal):
     """A head that a single endpoint gave, the others' answers being too old by a clock that was just set."""
 
-    def read_head(self, chain_id: int, head: Reading) -> None:
-        self.look_at_the_clock()
-        was_set = self.clock_was_set.is_set()
-        self.clock_was_set.clear()
-        super().read_head(chain_id, head)
+    def read_head(self, chain_id: int, answer: Reading) -> None:
+        self.detect_clock_step()
+        was_set = self.timeline.stepped.is_set()
+        self.timeline.stepped.clear()
+        super().read_head(chain_id, answer)
         if was_set:
-            self.clock_was_set.set()
+            self.timeline.stepped.set()
 
 
 class PublishesTwice(Publisher):
@@ -78,8 +81,8 @@ class PublishesTwice(Publisher):
 class StopsWhenOvertaken(Publisher):
     """A store that is lost is taken for the wish that the monitor end."""
 
-    def start(self) -> None:
-        super().start()
+    def apply_settings(self, settings: Settings) -> None:
+        super().apply_settings(settings)
         self._whole = asyncio.current_task()
 
     async def run(self) -> None:
@@ -91,25 +94,23 @@ class StopsWhenOvertaken(Publisher):
             raise
 
 
-class DoesNotReload(Publisher):
-    """Other settings are heeded with the next start."""
+class DoesNotReload(Journal):
+    """Other settings are used from the next start on."""
 
-    def replan(self, plan: Plan, write_history_every_ms: int, recorder: Recorder | None) -> None: ...
+    def replan(self, plan: Plan, recorder: Recorder | None) -> None: ...
 
 
 class AsksOnAndOn(Watcher):
     """Who left the settings is asked all the same."""
 
-    def _leave(self, *left: Source | Endpoint) -> None: ...
+    def _cancel_tasks(self, *removed: Source | Endpoint) -> None: ...
 
 
 class AsksAllAnew(Watcher):
     """A reload is taken for a start."""
 
-    def replan(
-        self, sources: Iterable[Source], endpoints: Iterable[Endpoint], session: Session, limits: Limits
-    ) -> None:
-        super().replan(sources, endpoints, session, limits)
+    def replan(self, built: Built, limits: Limits) -> None:
+        super().replan(built, limits)
         self.wake()
 
 

@@ -66,14 +66,12 @@ def test_a_world_is_the_same_each_time_and_everywhere() -> None:
     ("parts", "kinds", "rule"),
     [
         (Parts(publisher=planted.ForgetsWhatFailed), ("write-fails", "crash"), "RemembersAll"),
-        (Parts(publisher=planted.StartsByItsOwnClock), ("crash",), "OneWriter"),
-        (Parts(publisher=planted.NoticesNoJump), ("clock",), "RowsFollow"),
-        pytest.param(
-            Parts(publisher=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads", marks=pytest.mark.long
-        ),
+        (Parts(timeline=planted.StartsByItsOwnClock), ("crash",), "OneWriter"),
+        (Parts(timeline=planted.NoticesNoJump), ("clock",), "RowsFollow"),
+        pytest.param(Parts(journal=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads", marks=pytest.mark.long),
         (Parts(publisher=planted.PublishesTwice), ("write-slow",), "PublishesOnTime"),
         (Parts(publisher=planted.StopsWhenOvertaken), ("session-lost",), "EndsOnlyWhenAsked"),
-        (Parts(publisher=planted.DoesNotReload), ("reload",), "GoesByThePlan"),
+        (Parts(journal=planted.DoesNotReload), ("reload",), "GoesByThePlan"),
         (Parts(watcher=planted.AsksOnAndOn), ("reload",), "GoesByThePlan"),
         (Parts(watcher=planted.AsksAllAnew), ("reload",), "AsksOnTime"),
         (Parts(alerts=planted.CountsItsAbsence), ("crash",), "TellsWhatIsDue"),

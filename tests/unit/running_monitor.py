@@ -4,31 +4,34 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from random import Random
-from typing import cast
+from typing import Any, cast
 
 from prometheus_client import CollectorRegistry
 
+from lookout.base.clock import Clock
+from lookout.config.settings import Settings
 from lookout.core.heads import Reading
-from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import run_together
-from lookout.monitor.publisher import Publisher
+from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
-from lookout.monitor.watcher import Watcher
+from lookout.monitor.resources import Resources
+from lookout.monitor.sources import Built
+from lookout.protocols.broadcasters.sightings import Seen
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Now, Source
 from lookout.state.log import Event
 from lookout.state.pieces import Pieces
+from lookout.store.protocol import Writer
 from tests.builders import NOON
 
 FAILED = Failed("timeout")
-NO_SESSION = cast("Session", None)
+NO_SESSION = Session(cast("Any", None), 0)  # these sources need none
 
-Happening = Callable[[Publisher, Watcher], None]
+Happening = Callable[[Monitor], None]
 
 
 class FastLoop(asyncio.SelectorEventLoop):
@@ -143,6 +146,38 @@ class Read:
         return Reading(now(), said, now())
 
 
+class Given(Settings, frozen=True):
+    """Settings whose plan, sources and endpoints a test has made."""
+
+    given: Plan | None = None
+    sources: tuple[Source, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+
+    def plan(self) -> Plan:
+        assert self.given is not None
+        return self.given
+
+    def sources_by_check(self) -> dict[Check, Any]:
+        return {check: source for source in self.sources for check in source.checks}
+
+
+def given_settings(
+    plan: Plan, sources: Sequence[Source] = (), endpoints: Sequence[Endpoint] = (), **more: Any
+) -> Given:
+    return Given(given=plan, sources=tuple(sources), endpoints=tuple(endpoints), **more)
+
+
+def built_as_given(settings: Settings, _seen: Seen) -> Built:
+    assert isinstance(settings, Given)
+    return Built(settings.sources, settings.endpoints)
+
+
+def some_resources(writer: Writer, clock: Clock, registry: CollectorRegistry | None = None) -> Resources:
+    """What a monitor of given settings uses: real threads and connections, if it needs any."""
+    instruments = Instruments(registry or CollectorRegistry(), clock)
+    return Resources(writer, clock, Random(1), instruments, build_sources=built_as_given)
+
+
 def lived(
     seconds: float,
     plan: Plan,
@@ -156,25 +191,20 @@ def lived(
     late_s: float = 0,
     registry: CollectorRegistry | None = None,
 ) -> Kept:
-    """Let a monitor live for so long; what happens is called at its second with the publisher and the watcher."""
-    writer, its_clock = Kept(), clock or FastClock()
+    """Let a monitor live for so long; what happens is called at its second with the monitor."""
+    writer = Kept()
+    resources = some_resources(writer, clock or FastClock(), registry)._replace(
+        chance=Even(luck),
+        open_session=lambda _: nullcontext(session),
+        open_store_thread=lambda: nullcontext(InLine()),
+    )
 
     async def live() -> None:
-        publisher = Publisher(
-            Ledger(plan),
-            writer,
-            its_clock,
-            plan.limits,
-            60_000,
-            recorder=cast("Recorder | None", record),
-            open_thread=lambda: nullcontext(InLine()),
-        )
-        instruments = Instruments(registry or CollectorRegistry(), its_clock)
-        watcher = Watcher(sources, endpoints, publisher, session, its_clock, plan.limits, Even(luck), instruments)
-        task = asyncio.create_task(run_together(publisher, watcher))
+        monitor = Monitor(given_settings(plan, sources, endpoints), {}, resources, cast("Recorder | None", record))
+        task = asyncio.create_task(monitor.run())
         for at_s, happening in sorted(happenings, key=lambda each: each[0]):
             await asyncio.sleep(at_s - asyncio.get_running_loop().time())
-            happening(publisher, watcher)
+            happening(monitor)
         await asyncio.sleep(seconds - asyncio.get_running_loop().time())
         assert not task.done(), task.exception()
         task.cancel()
@@ -185,13 +215,16 @@ def lived(
     return writer
 
 
-def going_on_with(
+def reloading(
     plan: Plan, sources: Sequence[Source], endpoints: Sequence[Endpoint], record: Record | None = None
 ) -> Happening:
-    """A reload."""
+    return lambda monitor: monitor.apply_settings(
+        given_settings(plan, sources, endpoints), cast("Recorder | None", record)
+    )
 
-    def reload(publisher: Publisher, watcher: Watcher) -> None:
-        publisher.replan(plan, 60_000, cast("Recorder | None", record))
-        watcher.replan(sources, endpoints, NO_SESSION, plan.limits)
 
-    return reload
+def setting(clock: FastClock, by_ms: int) -> Happening:
+    def set_clock(_monitor: Monitor) -> None:
+        clock.ahead_ms += by_ms
+
+    return set_clock

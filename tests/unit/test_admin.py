@@ -122,12 +122,12 @@ def test_a_row_has_the_status_that_was_published_last_and_no_other() -> None:
 def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
     registry = CollectorRegistry()
     instruments = Instruments(registry, SetClock())
-    instruments.probed("indexer", 250, {INDEXER: Blocks(7)})
-    instruments.probed("indexer", 10_001, {INDEXER: Failed("timeout")})
-    instruments.probed("hosted-indexer", 1, {HOSTED_INDEXER: Nothing()})
-    instruments.probed("ppoi", 1, {PPOI: MissingList(), PPOI._replace(chain_id=56): MissingList()})
-    instruments.head_read(1, "answered")
-    instruments.began_late(-1)
+    instruments.count_probe("indexer", 250, {INDEXER: Blocks(7)})
+    instruments.count_probe("indexer", 10_001, {INDEXER: Failed("timeout")})
+    instruments.count_probe("hosted-indexer", 1, {HOSTED_INDEXER: Nothing()})
+    instruments.count_probe("ppoi", 1, {PPOI: MissingList(), PPOI._replace(chain_id=56): MissingList()})
+    instruments.count_head_read(1, "answered")
+    instruments.measure_delay(-1)
     told = {
         (sample.name, *sample.labels.values()): sample.value
         for family in registry.collect()
@@ -150,12 +150,12 @@ def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
 def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> None:
     registry = process_registry()
     instruments = Instruments(registry, SetClock())
-    instruments.probed("messaging", 1, {MESSAGING: Nothing()})
-    instruments.head_read(1, "failed")
+    instruments.count_probe("messaging", 1, {MESSAGING: Nothing()})
+    instruments.count_head_read(1, "failed")
     instruments.published(NOON, (a_row("current"),))
     instruments.stored(1)
     instruments.set_alert_gauges(0, {"ops": 0})
-    instruments.pinged("answered")
+    instruments.count_ping("answered")
     measured = {
         family.name + ("_total" if family.type == "counter" else ""): (
             family.type,

@@ -13,15 +13,13 @@ from msgspec.structs import replace
 
 from lookout.base.instants import parse_instant
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Observation, Peers
-from lookout.monitor.publisher import Publisher
-from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.replay.replay import Replay, run_log
 from lookout.state.log import HeadRead, Started, format_event, parse_event
 from tests.builders import BROADCASTERS, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
-from tests.unit.running_monitor import FAILED, Asked, FastClock, Read, Record, going_on_with, lived
+from tests.unit.running_monitor import FAILED, Asked, FastClock, Read, Record, lived, reloading, setting
 
 POLYGON = Check("indexer", 137)
 REFUSED = ProbeFailed("connection refused")
@@ -46,13 +44,6 @@ def last_run(record: Record) -> Record:
 def judged(record: Record, check: Check) -> list[int]:
     """When, in milliseconds after noon."""
     return [event.at - NOON for event in record if isinstance(event, Observation) and event.check == check]
-
-
-def setting(clock: FastClock, by_ms: int) -> Callable[[Publisher, Watcher], None]:
-    def set_clock(_publisher: Publisher, _watcher: Watcher) -> None:
-        clock.ahead_ms += by_ms
-
-    return set_clock
 
 
 @pytest.mark.clause("M8")
@@ -122,7 +113,7 @@ def test_answers_from_before_a_reload_of_the_endpoints_take_no_part_after_it() -
     plan, record = a_plan(), Record()
     before = [Read(1, 100), Read(1, 100), Read(1, 100, takes_s=5)]
     liar, honest = Read(1, LIE), Read(1, 100, takes_s=6)
-    reload = going_on_with(plan, [], [liar, before[1], honest], record)
+    reload = reloading(plan, [], [liar, before[1], honest], record)
     lived(40, plan, [], before, (22.5, reload), record=record)
     assert before[2].asked[-1] < 22_500 < before[2].asked[-1] + 5_000  # it was being read
     first_after = next(head for head in heads_in(record) if head.at - NOON > 22_500)
@@ -257,7 +248,7 @@ def test_a_reload_of_the_endpoints_makes_no_position_wait() -> None:
     plan, record, indexer = a_plan(), Record(), Asked(INDEXER, Blocks(95))
     silent = [Read(1, TIMEOUT, takes_s=TIMEOUT_S) for _ in range(2)]
     writer = lived(
-        40, plan, [indexer], [Read(1, 105)], (33.0, going_on_with(plan, [indexer], silent, record)), record=record
+        40, plan, [indexer], [Read(1, 105)], (33.0, reloading(plan, [indexer], silent, record)), record=record
     )
     assert judged(record, INDEXER) == [2_500, 35_000]
     row = rows_of(writer.written[-1][1]["live"].body)["indexer", 1]
@@ -273,8 +264,8 @@ def test_a_reload_that_adds_a_chain_makes_its_positions_wait_for_its_first_head(
     narrow, wide, record = a_plan(), a_plan(chains=(1, 137)), Record()
     here, there = (Asked(check, Blocks(95)) for check in (INDEXER, POLYGON))
     ours, theirs = Read(1, 105), Read(137, 105, takes_s=6)
-    leave = going_on_with(narrow, [here], [ours], record)
-    add = going_on_with(wide, [here, there], [ours, theirs], record)
+    leave = reloading(narrow, [here], [ours], record)
+    add = reloading(wide, [here, there], [ours, theirs], record)
     first = (wide, [here, there], [ours, theirs]) if was_there else (narrow, [here], [ours])
     writer = lived(40, *first, (20.0, leave), (33.0, add), record=record)
     assert judged(record, POLYGON)[-1] == theirs.ended[-1] == 39_750
@@ -293,7 +284,7 @@ def silent() -> list[Read]:
 @pytest.mark.clause("M12")
 def test_a_reload_of_the_endpoints_prolongs_no_wait_for_the_first_head() -> None:
     plan, record, indexer = a_plan(), Record(), Asked(INDEXER, Blocks(95))
-    reload = going_on_with(plan, [indexer], silent(), record)
+    reload = reloading(plan, [indexer], silent(), record)
     lived(40, plan, [indexer], silent(), (9.0, reload), record=record)
     assert judged(record, INDEXER)[0] <= AT_MOST_MS
 

@@ -5,29 +5,31 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from random import Random
 
 import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from lookout.alerts.policy import NO_ALERTS
 from lookout.base.clock import SystemClock
-from lookout.core.heads import Reading
+from lookout.config.tables import History
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Peers
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.alerts import Alerts
+from lookout.monitor.journal import Journal
+from lookout.monitor.monitor import Monitor
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import LogFile, Recorder
-from lookout.monitor.watcher import Watcher
-from lookout.protocols.client.session import Session, open_session
+from lookout.monitor.timeline import Timeline
+from lookout.protocols.client.session import Session
 from lookout.protocols.source import Now
 from lookout.replay.replay import read_log
 from lookout.state.log import Event, Started, Stopped, format_event
 from lookout.state.pieces import Pieces
-from lookout.store.protocol import StoreError
+from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, a_plan
-from tests.unit.server.fakes import SetClock
+from tests.unit.running_monitor import given_settings, some_resources
 from tests.wait import until
 
 
@@ -139,6 +141,9 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
     disk.works.set()
 
 
+EVERY_SECOND = History(write_every_s=1)
+
+
 class KeptInMemory:
     """A writer that keeps what it is given."""
 
@@ -179,24 +184,18 @@ class Sound:
 @pytest.mark.clause("M11", "M6", "M5", "H14")
 def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it() -> None:
     registry = CollectorRegistry()
-    instruments = Instruments(registry, SystemClock())
 
     async def scenario() -> tuple[Buggy, Sound, KeptInMemory, float]:
-        limits = replace(LAUNCH, recheck_ms=50, jitter_ms=1, heartbeat_ms=1_000)
-        plan = a_plan(limits=limits)
+        plan = a_plan(limits=replace(LAUNCH, recheck_ms=50, jitter_ms=1, heartbeat_ms=1_000))
         buggy, sound, writer = Buggy(), Sound(), KeptInMemory()
-        publisher = Publisher(Ledger(plan), writer, SystemClock(), limits, 1_000)
-        publisher.start()
-        async with open_session(1) as session:
-            watcher = Watcher([buggy, sound], [], publisher, session, SystemClock(), limits, Random(1), instruments)
-            tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(publisher.run())]
-            began_s = time.monotonic()
-            while (lasted_s := time.monotonic() - began_s) < 2.4 or min(buggy.probes, sound.probes) <= 5:
-                assert lasted_s < 60
-                await asyncio.sleep(0.1)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        settings = given_settings(plan, [buggy, sound], history=EVERY_SECOND)
+        monitor = asyncio.create_task(Monitor(settings, {}, some_resources(writer, SystemClock(), registry)).run())
+        began_s = time.monotonic()
+        while (lasted_s := time.monotonic() - began_s) < 2.4 or min(buggy.probes, sound.probes) <= 5:
+            assert lasted_s < 60
+            await asyncio.sleep(0.1)
+        monitor.cancel()
+        await asyncio.gather(monitor, return_exceptions=True)
         return buggy, sound, writer, lasted_s
 
     buggy, sound, writer, lasted_s = asyncio.run(scenario())
@@ -205,6 +204,15 @@ def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it()
     assert 4 <= len(writer.documents) <= 2 * lasted_s + 3  # gathered to at most two a second
     histories = sum("history" in documents for documents in writer.documents)
     assert 2 <= histories <= lasted_s + 2  # about every second, as set
+
+
+def a_publisher(writer: Writer, history: History) -> tuple[Journal, Publisher]:
+    """One that has just started."""
+    resources, plan = some_resources(writer, SystemClock()), a_plan()
+    alerts = Alerts(NO_ALERTS, {}, resources.clock, resources.instruments)
+    journal = Journal(Ledger(plan), Timeline(resources.clock), alerts, None)
+    journal.start()
+    return journal, Publisher(given_settings(plan, history=history), journal, alerts, dict, resources)
 
 
 class Slow(KeptInMemory):
@@ -229,11 +237,10 @@ def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left() -> No
     writer = Slow()
 
     async def scenario() -> None:
-        publisher = Publisher(Ledger(a_plan()), writer, SystemClock(), LAUNCH, 1_000)
-        publisher.start()
+        journal, publisher = a_publisher(writer, EVERY_SECOND)
         task = asyncio.create_task(publisher.run())
         await asyncio.to_thread(writer.began.wait)
-        publisher.observe(MESSAGING, Peers(7))
+        journal.observe(MESSAGING, Peers(7))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -265,25 +272,13 @@ def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_publica
     writer = FullAtFirst(failures=2)
 
     async def scenario() -> None:
-        publisher = Publisher(Ledger(a_plan()), writer, SystemClock(), LAUNCH, 3_600_000)
-        publisher.start()
+        journal, publisher = a_publisher(writer, History(write_every_s=3_600))
         task = asyncio.create_task(publisher.run())
         assert await asyncio.to_thread(writer.wrote.wait, 30)
-        publisher.observe(MESSAGING, Peers(7))
+        journal.observe(MESSAGING, Peers(7))
         task.cancel()  # and stores the last one
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(scenario())
     live, history = {"live", "live.gzip"}, {"history", "history.gzip"}
     assert writer.attempts == [live | history, live | history, live | history, live]
-
-
-@pytest.mark.clause("M12")
-def test_a_head_answered_before_the_clock_was_set_back_does_not_stop_time() -> None:
-    clock = SetClock()
-    publisher = Publisher(Ledger(a_plan()), KeptInMemory(), clock, LAUNCH, 1_000)
-    publisher.start()
-    clock.wall = NOON - 3_600_000
-    publisher.read_head(1, Reading(NOON, 100, NOON))
-    assert publisher.clock_was_set.is_set()
-    assert publisher.observe(MESSAGING, Peers(1)).observed_at == NOON - 3_600_000

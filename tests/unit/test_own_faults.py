@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 from lookout.config.settings import Settings
 from lookout.config.tables import Ping
 from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
-from lookout.monitor.metrics import Instruments
 from lookout.monitor.pinger import Pinger
 from lookout.protocols.client.failure import LACKING, OwnFault
 from lookout.protocols.client.session import Session
@@ -21,7 +20,7 @@ from lookout.protocols.source import Now
 from lookout.state.log import HeadRead
 from tests.builders import INDEXER, LAUNCH, MESSAGING, NOON, a_plan
 from tests.contract.protocols.upstreams import answering
-from tests.unit.running_monitor import Read, Record, lived
+from tests.unit.running_monitor import Kept, Read, Record, lived, some_resources
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
@@ -118,7 +117,8 @@ def test_it_is_logged_once_when_it_begins_and_once_when_it_is_over_and_counted_e
 @pytest.mark.clause("M17")
 def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     clock = SetClock()
-    instruments = Instruments(CollectorRegistry(), clock)
+    resources = some_resources(Kept(), clock)
+    instruments = resources.instruments
 
     def store() -> None:
         instruments.published(NOON, ())
@@ -126,9 +126,9 @@ def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
 
     async def scenario() -> None:
         store()
-        instruments.own_fault("descriptors")
+        instruments.count_own_fault("descriptors")
         async with answering(lambda _: (200, b"")) as (url, asked):
-            pinger = asyncio.create_task(Pinger(Settings(ping=Ping(url=url)), instruments).run())
+            pinger = asyncio.create_task(Pinger(Settings(ping=Ping(url=url)), resources).run())
             await asyncio.sleep(0.1)
             assert asked == []
             clock.elapsed += 2 * LAUNCH.recheck_ms

@@ -1,4 +1,4 @@
-"""What the publisher takes for a new head, and how far apart its publications are."""
+"""What the monitor takes for a new head, and how far apart its publications are."""
 
 import json
 from itertools import pairwise
@@ -6,21 +6,27 @@ from typing import cast
 
 import pytest
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
+from lookout.alerts.policy import NO_ALERTS
 from lookout.base.instants import parse_instant
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
+from lookout.core.model import Peers
 from lookout.documents.document import COMPRESSED, with_compressed
-from lookout.monitor.publisher import Publisher
+from lookout.monitor.alerts import Alerts
+from lookout.monitor.journal import Journal
+from lookout.monitor.metrics import Instruments
 from lookout.monitor.recorder import Recorder
+from lookout.monitor.timeline import Timeline
 from lookout.state.log import HeadRead
-from tests.builders import HOUR, LAUNCH, MINUTE, NOON, SECOND, a_plan
-from tests.unit.running_monitor import Kept, Record, lived
+from tests.builders import HOUR, LAUNCH, MESSAGING, NOON, SECOND, a_plan
+from tests.unit.running_monitor import Record, lived
 from tests.unit.server.fakes import SetClock
 
 
-class Publishing:
-    """A publisher that has just started."""
+class Starting:
+    """A journal that has just started."""
 
     def __init__(self, *known: Reading) -> None:
         self.clock, self.record = SetClock(), Record()
@@ -28,14 +34,14 @@ class Publishing:
         for reading in known:
             before.read_head(1, reading)
         recorder = cast("Recorder", self.record)
-        ledger = Ledger(a_plan(), before.state())
-        self.publisher = Publisher(ledger, Kept(), self.clock, LAUNCH, MINUTE, recorder=recorder)
-        self.publisher.start()
+        alerts = Alerts(NO_ALERTS, {}, self.clock, Instruments(CollectorRegistry(), self.clock))
+        self.journal = Journal(Ledger(a_plan(), before.state()), Timeline(self.clock), alerts, recorder)
+        self.journal.start()
 
     def heads_after(self, *answers: Reading) -> list[Reading]:
         """Those in the record, after the endpoints agreed on these."""
         for answer in answers:
-            self.publisher.read_head(1, answer)
+            self.journal.read_head(1, answer)
         return [event.reading for event in self.record if isinstance(event, HeadRead)]
 
 
@@ -57,29 +63,38 @@ LAST = Reading(NOON - 5 * SECOND, 100, NOON - 9 * SECOND)
 def test_an_agreement_is_a_new_head_if_its_answer_is_another_and_not_read_before(
     answer: Reading, *, is_new: bool
 ) -> None:
-    publishing = Publishing()
-    assert publishing.heads_after(LAST, answer) == ([LAST, answer] if is_new else [LAST])
-    assert publishing.publisher.heads(1).readings == ((LAST, answer) if is_new else (LAST,))
+    started = Starting()
+    assert started.heads_after(LAST, answer) == ([LAST, answer] if is_new else [LAST])
+    assert started.journal.ledger.heads(1).readings == ((LAST, answer) if is_new else (LAST,))
 
 
 @pytest.mark.clause("M8", "M7")
 @pytest.mark.parametrize("earlier_ms", [0, 1], ids=["the very answer", "one read before it"])
 def test_the_heads_of_an_earlier_run_keep_no_answer_out(earlier_ms: int) -> None:
     answer = replace(LAST, at=LAST.at - earlier_ms)
-    assert Publishing(LAST).heads_after(answer) == [answer]
+    assert Starting(LAST).heads_after(answer) == [answer]
 
 
 @pytest.mark.clause("M8", "M12")
 @pytest.mark.parametrize("by_ms", [HOUR, -HOUR], ids=["set forward", "set back"])
 @pytest.mark.parametrize("read_ms", [0, -SECOND], ids=["read just now", "read a second ago"])
 def test_an_agreement_by_which_a_clock_is_found_to_be_set_is_no_head(by_ms: int, read_ms: int) -> None:
-    publishing = Publishing()
-    publishing.clock.wall += by_ms
+    started = Starting()
+    started.clock.wall += by_ms
     now = NOON + by_ms
-    assert publishing.heads_after(Reading(now + read_ms, 100, now)) == []
-    publishing.publisher.clock_was_set.clear()  # everything is asked again
+    assert started.heads_after(Reading(now + read_ms, 100, now)) == []
+    started.journal.timeline.stepped.clear()  # everything is asked again
     answer = Reading(now, 101, now)
-    assert publishing.heads_after(answer) == [answer]
+    assert started.heads_after(answer) == [answer]
+
+
+@pytest.mark.clause("M12")
+def test_a_head_answered_before_the_clock_was_set_back_does_not_stop_time() -> None:
+    started = Starting()
+    started.clock.wall = NOON - HOUR
+    started.journal.read_head(1, Reading(NOON, 100, NOON))
+    assert started.journal.timeline.stepped.is_set()
+    assert started.journal.observe(MESSAGING, Peers(1)).observed_at == NOON - HOUR
 
 
 @pytest.mark.clause("M5")
@@ -98,16 +113,16 @@ def test_a_loop_that_wakes_a_little_late_shows_in_no_generated_at(heartbeat_s: i
 
 @pytest.mark.clause("M8")
 def test_the_very_answer_of_the_last_head_is_no_new_one_after_the_clock_went_back_a_little() -> None:
-    publishing = Publishing()
-    publishing.clock.wall += 10 * SECOND
-    publishing.clock.elapsed += 10 * SECOND
-    publishing.publisher.look_at_the_clock()
+    started = Starting()
+    started.clock.wall += 10 * SECOND
+    started.clock.elapsed += 10 * SECOND
+    started.journal.detect_clock_step()
     answer = Reading(NOON + 10 * SECOND, 100, NOON)
-    publishing.clock.wall -= 4 * SECOND
-    first = publishing.heads_after(answer)
-    publishing.clock.wall += 2 * SECOND
-    publishing.clock.elapsed += 2 * SECOND
-    assert publishing.heads_after(answer) == first
+    started.clock.wall -= 4 * SECOND
+    first = started.heads_after(answer)
+    started.clock.wall += 2 * SECOND
+    started.clock.elapsed += 2 * SECOND
+    assert started.heads_after(answer) == first
 
 
 @pytest.mark.clause("A15")

@@ -101,7 +101,7 @@ def test_two_that_want_one_file_never_write_into_each_others_lines(tmp_path: Pat
                 file.append(Stopped(NOON + n))
             if n % 7 == 0:
                 file.close()
-                file.begin_again()
+                file.mark_gap()
         file.close()
 
     writers = [threading.Thread(target=write, args=(range(n, 20_000, 2),)) for n in (0, 1)]

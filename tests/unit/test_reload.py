@@ -1,7 +1,6 @@
 """Another plan while the monitor runs: in the ledger, and for the tasks that ask and publish."""
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -18,15 +17,23 @@ from lookout.core.model import Blocks, Check, Observation, Peers, unobserved
 from lookout.core.plan import Plan
 from lookout.documents.document import DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import LogFile, Recorder
-from lookout.monitor.watcher import Watcher
 from lookout.replay.replay import read_log
 from lookout.state.log import Event, HeadRead, Started, Stopped
 from lookout.state.pieces import decode_state, encode_changes
-from tests.builders import INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tests.builders import HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.property.events import logs
-from tests.unit.running_monitor import FAILED, Asked, Read, going_on_with, lived
+from tests.unit.running_monitor import (
+    FAILED,
+    Asked,
+    FastClock,
+    Happening,
+    Read,
+    given_settings,
+    lived,
+    reloading,
+    setting,
+)
 
 POLYGON = Check("indexer", 137)
 
@@ -205,8 +212,8 @@ def test_who_is_not_touched_is_asked_at_the_very_same_instants() -> None:
     calm = untouched()
     lived(600, plan, *calm)
     sources, endpoints = untouched()
-    there = going_on_with(wide, [*sources, Asked(POLYGON)], [*endpoints, Read(137)])
-    back = going_on_with(plan, sources, endpoints)
+    there = reloading(wide, [*sources, Asked(POLYGON)], [*endpoints, Read(137)])
+    back = reloading(plan, sources, endpoints)
     # While they are being asked, while they wait, one right after the other, and before they were asked at all.
     at = [0.2, 0.2, 2.5, 2.5, 10, 31.6, 33.1, 50, 50.1, 200, 201, 333.3, 400, 400]
     lived(600, plan, sources, endpoints, *((s, back if n % 2 else there) for n, s in enumerate(at)))
@@ -219,7 +226,7 @@ def test_who_is_new_is_asked_at_once_and_who_left_never_again_and_both_documents
     old, new = Asked(PPOI), Asked(POLYGON, Blocks(95))
     wide, narrow = a_plan(MESSAGING, PPOI), a_plan(MESSAGING, POLYGON, chains=(137,))
     sources = [Asked(MESSAGING, Peers(1)), old]
-    writer = lived(100, wide, sources, [Read()], (40.0, going_on_with(narrow, [sources[0], new], [Read(137)])))
+    writer = lived(100, wide, sources, [Read()], (40.0, reloading(narrow, [sources[0], new], [Read(137)])))
     assert max(old.asked) < 40_000 < min(new.asked) < 45_000  # after its chain's head, or the wait for it
     at, documents = next(each for each in writer.written if each[0] >= 40_000)
     assert at <= 40_500
@@ -232,7 +239,7 @@ def test_who_is_new_is_asked_at_once_and_who_left_never_again_and_both_documents
 def test_a_source_that_is_replaced_while_it_is_asked_is_never_heard() -> None:
     old, new = Asked(MESSAGING, Peers(1)), Asked(MESSAGING, Peers(2))
     plan = a_plan()
-    writer = lived(20, plan, [old], [], (1.8, going_on_with(plan, [new], [])))
+    writer = lived(20, plan, [old], [], (1.8, reloading(plan, [new], [])))
     assert (old.asked, new.asked) == ([1_500], [3_300])
     assert not [1 for _, documents in writer.written if b'"peers":1' in documents["live"].body]
     assert b'"peers":2' in writer.written[-1][1]["live"].body
@@ -243,21 +250,21 @@ def test_another_greatest_age_of_heads_asks_the_endpoints_anew_and_nobody_else()
     plan = a_plan()
     source, endpoint = Asked(MESSAGING, Peers(1)), Read()
     older = replace(plan, limits=replace(LAUNCH, head_max_age_ms=90_000))
-    lived(60, plan, [source], [endpoint], (20.0, going_on_with(older, [source], [endpoint])))
+    lived(60, plan, [source], [endpoint], (20.0, reloading(older, [source], [endpoint])))
     assert [at for at in endpoint.asked if 20_000 <= at < 21_000] == [20_750]
     assert source.asked == [1_500, 34_000]
 
 
 @pytest.mark.clause("M12")
 def test_an_indexer_that_waits_for_its_first_head_while_the_clock_is_set_is_asked_all_the_same() -> None:
-    plan, source = a_plan(), Asked(INDEXER, Blocks(95))
-    lived(60, plan, [source], [Read()], (1.0, lambda _, watcher: watcher.wake()))
+    plan, source, clock = a_plan(), Asked(INDEXER, Blocks(95)), FastClock()
+    lived(60, plan, [source], [Read()], (0.9, setting(clock, HOUR)), clock=clock)
     assert source.asked
 
 
 def test_a_monitor_that_began_with_nobody_to_ask_asks_whom_it_is_given() -> None:
     plan, source = a_plan(), Asked(MESSAGING, Peers(1))
-    lived(60, plan, [], [], (10.0, going_on_with(plan, [source], [])))
+    lived(60, plan, [], [], (10.0, reloading(plan, [source], [])))
     assert source.asked == [11_500, 44_000]
 
 
@@ -265,8 +272,8 @@ def test_a_record_moves_to_another_file_and_both_can_be_replayed(tmp_path: Path)
     plan, source = a_plan(), Asked(MESSAGING, Peers(1))
     first, second = (Recorder(LogFile(tmp_path / name, 1_000_000)) for name in ("first", "second"))
 
-    def to(recorder: Recorder) -> Callable[[Publisher, Watcher], None]:
-        return lambda publisher, _: publisher.replan(plan, 60_000, recorder)
+    def to(recorder: Recorder) -> Happening:
+        return lambda monitor: monitor.apply_settings(given_settings(plan, [source]), recorder)
 
     lived(60, plan, [source], [], (0.5, to(first)), (10.0, to(second)), (20.0, to(second)))
     kinds = []

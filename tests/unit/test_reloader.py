@@ -15,14 +15,14 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from lookout.app.record import RecordTakenError
-from lookout.app.reloader import Reloaded, Reloader, compared
+from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminPort, AdminReply, Readiness
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
 from lookout.core.model import Check
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import rebuilt
+from lookout.monitor.monitor import rebuild_sources
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen, Sighting
@@ -44,7 +44,7 @@ SETTINGS = Settings(
 def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen() -> None:
     sighting = Sighting(1, Announcement("0zk1", "a", NOON, NOON, 1))
     built = sources_of(SETTINGS, Seen((sighting,), {1: NOON}))
-    assert rebuilt(built, SETTINGS, SETTINGS) == built
+    assert rebuild_sources(built, SETTINGS, SETTINGS) == built
     changed = replace(
         SETTINGS,
         chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=("http://d",))),
@@ -52,7 +52,7 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
         broadcasters=Broadcasters("http://other", (1,)),
         policy=Policy(recheck_s=60),
     )
-    again = rebuilt(built, SETTINGS, changed)
+    again = rebuild_sources(built, SETTINGS, changed)
     same = {source.name for source in again.sources if any(source is each for each in built.sources)}
     assert same == {"messaging", "ppoi", "indexer 1"}
     assert [endpoint in built.endpoints for endpoint in again.endpoints] == [True, True, False]
@@ -74,16 +74,16 @@ def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_t
     one, polygon = listening(built)
     assert seen_by(built.sources) == seen
     added = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 56, 137)))
-    again = rebuilt(built, SETTINGS, added)
+    again = rebuild_sources(built, SETTINGS, added)
     kept, new, also_kept = listening(again)
     assert (kept, also_kept) == (one, polygon)
     assert new.seen == NOTHING_SEEN
     fewer = replace(SETTINGS, broadcasters=Broadcasters("http://w", (137,)))
-    again = rebuilt(again, added, fewer)
+    again = rebuild_sources(again, added, fewer)
     assert listening(again) == [polygon]
     assert seen_by(again.sources) == Seen(seen.sightings[1:], {137: NOON})
     members = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 137), members={"1": ("0zk1",)}))
-    assert listening(rebuilt(built, SETTINGS, members))[1] is polygon
+    assert listening(rebuild_sources(built, SETTINGS, members))[1] is polygon
 
 
 @pytest.mark.clause("M7")
@@ -91,10 +91,10 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
     sightings = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
     relay = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 137), "relay"))
     built = sources_of(SETTINGS, Seen(sightings, {1: NOON, 137: NOON}))
-    relayed = rebuilt(built, SETTINGS, relay)
+    relayed = rebuild_sources(built, SETTINGS, relay)
     assert [source.checks for source in listening(relayed)] == [(Check("broadcasters", 1), Check("broadcasters", 137))]
-    assert rebuilt(relayed, relay, relay) == relayed
-    stored = rebuilt(relayed, relay, SETTINGS)
+    assert rebuild_sources(relayed, relay, relay) == relayed
+    stored = rebuild_sources(relayed, relay, SETTINGS)
     assert [source.name for source in listening(stored)] == ["broadcasters 1", "broadcasters 137"]
     assert seen_by(relayed.sources) == seen_by(stored.sources) == Seen(sightings)
 
@@ -178,7 +178,7 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
     ],
 )
 def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_server: bool, expected: Reloaded) -> None:
-    assert compared("f", SETTINGS, new, SETTINGS if with_server else None) == expected
+    assert compare_settings("f", SETTINGS, new, SETTINGS if with_server else None) == expected
 
 
 def a_file(folder: Path, recheck_s: int, more: str = "") -> Path:
@@ -191,9 +191,25 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 60))
 
 
-def test_a_monitor_is_told_of_a_good_file_and_of_no_other(tmp_path: Path) -> None:
-    told: list[Settings] = []
+class Applying:
+    """A monitor that keeps what is applied to it."""
+
+    def __init__(self, registry: CollectorRegistry, why_not: str = "") -> None:
+        self.applied: list[Settings] = []
+        self.instruments = Instruments(registry, SystemClock())
+        self._why_not = why_not
+
+    async def prepare(self, _new: Settings, /) -> None:
+        if self._why_not:
+            raise RecordTakenError(self._why_not)
+
+    def apply_settings(self, new: Settings, /) -> None:
+        self.applied.append(new)
+
+
+def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path) -> None:
     registry = CollectorRegistry()
+    monitor = Applying(registry)
 
     def count(outcome: str) -> float | None:
         return registry.get_sample_value("lookout_reloads_total", {"outcome": outcome})
@@ -201,14 +217,14 @@ def test_a_monitor_is_told_of_a_good_file_and_of_no_other(tmp_path: Path) -> Non
     async def scenario() -> None:
         path = a_file(tmp_path, 60, '[store]\nurl = "sqlite:other.db"')
         reloader = Reloader(path, Settings(), SystemClock())
-        with reloader.telling(told.append, reloader.settings, Instruments(registry, SystemClock())):
+        with reloader.attached(monitor):
             assert (count("applied"), count("refused")) == (0, 0)
             began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
             reloaded = await reloader.reload()
             assert reloaded == Reloaded(
                 str(path), "applied", changed=("policy.recheck_s",), needs_restart=("store.url",)
             )
-            assert told == [reloader.settings] == [Settings(policy=Policy(recheck_s=60))]
+            assert monitor.applied == [reloader.settings] == [Settings(policy=Policy(recheck_s=60))]
             path.write_text("[policy]\nrecheck = 3\njitter_s = -1\n")
             reloaded = await reloader.reload()
             assert (reloaded.outcome, len(reloaded.problems)) == ("refused", 2)
@@ -216,7 +232,7 @@ def test_a_monitor_is_told_of_a_good_file_and_of_no_other(tmp_path: Path) -> Non
             reloaded = await reloader.reload()
             what = "the stored history has buckets of 300 s; set it back, or begin another store with 60"
             assert reloaded.problems == (f"{path}: history.bucket_s: {what}",)
-            assert told == [reloader.settings]
+            assert monitor.applied == [reloader.settings]
             assert (count("applied"), count("refused")) == (1, 2)
             loaded_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
             assert began_at is not None
@@ -240,19 +256,15 @@ def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_warned_
 
 
 def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: Path) -> None:
-    applied: list[Settings] = []
-
-    async def prepare(new: Settings) -> None:
-        raise RecordTakenError(f"monitor.record: {new.monitor.record}: is taken")
+    monitor = Applying(CollectorRegistry(), "monitor.record: seen.jsonl: is taken")
 
     async def scenario() -> None:
         path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
         reloader = Reloader(path, Settings(), SystemClock())
-        instruments = Instruments(CollectorRegistry(), SystemClock())
-        with reloader.telling(applied.append, reloader.settings, instruments, prepare):
+        with reloader.attached(monitor):
             reloaded = await reloader.reload()
         refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
-        assert (reloaded, applied, reloader.settings) == (refused, [], Settings())
+        assert (reloaded, monitor.applied, reloader.settings) == (refused, [], Settings())
 
     run(scenario())
 
@@ -262,21 +274,6 @@ def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant
     path = a_file(tmp_path, 60)
     path.write_text("this is not read")
     assert Reloader(path, Settings(), SystemClock()).answer(meant).http_code == 409
-
-
-def test_a_monitor_that_stands_by_begins_with_the_file_as_it_was_read_last(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        began_with = Settings()
-        reloader = Reloader(a_file(tmp_path, 60), began_with, SystemClock())
-        assert (await reloader.reload()).outcome == "applied"
-        told: list[Settings] = []
-        instruments = Instruments(CollectorRegistry(), SystemClock())
-        for _ in range(2):
-            with reloader.telling(told.append, began_with, instruments):
-                began_with = reloader.settings
-        assert told == [Settings(policy=Policy(recheck_s=60))]  # and the second one needs not be told
-
-    run(scenario())
 
 
 def test_reloads_wait_for_one_another_and_each_is_answered(tmp_path: Path) -> None:

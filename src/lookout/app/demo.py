@@ -1,4 +1,4 @@
-"""The whole service on simulated upstreams, with a past that they have lived through already."""
+"""The whole service on simulated upstreams, and a store that holds their past."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,21 +32,21 @@ from lookout.store.sqlite.writer import open_writer
 
 _LOOK_EVERY_S: Final = 0.1
 _MINUTE_MS: Final = 60_000
-_RECENT_MS: Final = 75 * _MINUTE_MS  # lived through as it is; a chain's pace is that of the last hour
+_RECENT_MS: Final = 75 * _MINUTE_MS  # probed as often as ever; a chain's pace is that of the last hour
 _CALM_MS: Final = 30 * _MINUTE_MS  # what is well is asked so seldom in the time before
 
 
 class Demo(NamedTuple):
-    """What has been lived through. ``upstreams`` is where the world's upstreams are to be, as HOST:PORT."""
+    """A store with a past, and its world. ``upstreams`` is where the world's upstreams are to be, as HOST:PORT."""
 
     settings: Settings
     world: World
     upstreams: str
 
 
-def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> Demo:
+def build_demo_store(folder: Path, listen: str, seed: int, progress: Callable[[float], None]) -> Demo:
     """Write a configuration and a store to the folder, as if the monitor had run for a fortnight until now.
-    ``progress`` is told the part that is done, from 0 to 1."""
+    ``progress`` is called with the part that is done, from 0 to 1."""
     now = SystemClock().now()
     world = launch_world(seed, now)
     upstreams = f"127.0.0.1:{a_free_port()}"
@@ -57,7 +57,7 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
     plan, chance = settings.plan(), Random(seed)  # noqa: S311  the demo's luck
     listeners = Listeners(progress=lambda at: progress(1 - (now - at) / past_ms))
     long_ago = [Life(now - past_ms, now - _RECENT_MS)]
-    seldom = _asking_seldom(plan)
+    seldom = _plan_of_few_probes(plan)
     state = rehearse(seldom, world, long_ago, chance, listeners=listeners, calm_ms=_CALM_MS).state()
     ledger = rehearse(plan, world, [Life(now - _RECENT_MS, now)], chance, listeners=listeners, state=state)
     with closing(open_writer(folder / "lookout.db")) as writer:
@@ -67,9 +67,9 @@ def live_through_the_past(folder: Path, listen: str, seed: int, progress: Callab
     return Demo(settings, world, upstreams)
 
 
-def _asking_seldom(plan: Plan) -> Plan:
-    """The same, for a past in which what is well is hardly asked: to compute a fortnight of probes every 30 s takes a
-    minute. Rows and heads last until the next time, and in each bucket there are two publications."""
+def _plan_of_few_probes(plan: Plan) -> Plan:
+    """The same, for a past in which what is well is hardly probed: a fortnight of probes every 30 s takes a minute to
+    compute. Rows and heads last until the next time, and in each bucket there are two publications."""
     half_ms = plan.span.bucket_ms // 2
     limits = replace(
         plan.limits,
@@ -81,7 +81,7 @@ def _asking_seldom(plan: Plan) -> Plan:
     return replace(plan, limits=limits, span=replace(plan.span, hold_ms=half_ms))
 
 
-async def live_on(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
+async def run_demo(folder: Path, demo: Demo, ready: Callable[[], None]) -> None:
     """Run the service on the simulated upstreams until cancelled; ``ready`` is called once it answers."""
     settings = demo.settings
     async with serving(*host_and_port(demo.upstreams), demo.world, wall_clock):

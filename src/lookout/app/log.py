@@ -16,7 +16,7 @@ from lookout.config.tables import Log
 _STANDARD_ERROR: Final = 2
 _CUT_OFF: Final = re.compile(r"Killing worker-\d+ after it refused to gracefully stop")
 
-# For libraries that tell their troubles to the standard library's logging.
+# For libraries that log by the standard library.
 LIBRARIES: Final[dict[str, Any]] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -27,7 +27,7 @@ LIBRARIES: Final[dict[str, Any]] = {
 
 
 def configure_log(settings: Log) -> None:
-    """Lines on standard error: for people on a terminal, as JSON elsewhere, unless told otherwise."""
+    """Lines on standard error: for people on a terminal, as JSON elsewhere, unless the settings choose."""
     for_people = settings.format == "console" or (settings.format == "auto" and os.isatty(_STANDARD_ERROR))
     level = logging.getLevelNamesMapping()[settings.level.upper()]
     structlog.configure(

@@ -1,9 +1,7 @@
 """Builds a monitor out of settings."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
 from random import SystemRandom
 from typing import Final
@@ -20,7 +18,8 @@ from lookout.base.clock import SystemClock
 from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Apply, run_monitor
+from lookout.monitor.monitor import Monitor
+from lookout.monitor.resources import Resources
 from lookout.store.protocol import LostStoreError, Writer
 
 _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once more
@@ -28,20 +27,37 @@ _CLOSE_S: Final = 2.0  # how long the end waits for a store that hangs, once mor
 log = structlog.get_logger("monitor")
 
 
+class RecordedMonitor:
+    """A monitor together with the record that its settings choose."""
+
+    def __init__(self, monitor: Monitor, record: Record, instruments: Instruments) -> None:
+        self.instruments = instruments
+        self._monitor = monitor
+        self._record = record
+
+    async def prepare(self, new: Settings) -> None:
+        """RecordTakenError if another process records to the file that these settings name."""
+        await self._record.prepare(new.monitor)
+
+    def apply_settings(self, new: Settings) -> None:
+        with self._record.change(new.monitor) as recorder:
+            self._monitor.apply_settings(new, recorder)
+
+
 async def monitor(settings: Settings, folder: Path, reloader: Reloader | None = None) -> None:
     """Run the monitor, until cancelled; it stands by while another one has the store. Paths in the settings are
-    relative to ``folder``. With a reloader, whose settings these are, it goes by the settings in force. StoreError if
-    the store cannot be used at the start, AdminError if the admin port cannot, RecordTakenError if another process
-    records to the same file."""
+    relative to ``folder``. With a reloader, whose settings these are, it uses the settings in force. StoreError if the
+    store cannot be used at the start, AdminError if the admin port cannot, RecordTakenError if another process records
+    to the same file."""
     allow_many_connections()
     reloading = None if reloader is None else asyncio.create_task(reloader.run(), name="reload")
     has_stood_by = False
     try:
         while True:
             writer, has_stood_by = await writer_of(settings, folder, has_stood_by=has_stood_by)
-            now = settings if reloader is None else reloader.settings
+            in_force = settings if reloader is None else reloader.settings
             try:
-                await monitor_into(writer, now, folder, reloader, has_stood_by=has_stood_by)
+                await monitor_into(writer, in_force, folder, reloader, has_stood_by=has_stood_by)
             except LostStoreError as lost:
                 has_stood_by = True
                 log.warning("another monitor may have taken over; standing by", why=str(lost))
@@ -59,28 +75,23 @@ async def monitor_into(
     registry = process_registry()
     instruments = Instruments(registry, clock)
     record = Record(folder)
-
-    @contextmanager
-    def told(apply: Apply, reloader: Reloader) -> Iterator[None]:
-        def take(new: Settings) -> None:
-            with record.change(new.monitor) as recorder:
-                apply(new, recorder)
-
-        with reloader.telling(take, settings, instruments, lambda new: record.prepare(new.monitor)):
-            yield
-
-    offer = nullcontext if reloader is None else partial(told, reloader=reloader)
-    reload = None if reloader is None else reloader.answer
+    answer_reload = None if reloader is None else reloader.answer
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
-        with admin_port("monitor", settings.admin, folder, registry, instruments.readiness, reload):
+        with admin_port("monitor", settings.admin, folder, registry, instruments.readiness, answer_reload):
             if not has_stood_by:
                 await record.prepare(settings.monitor)
+            if reloader is not None:
+                settings = reloader.settings  # a reload may have come meanwhile
+            resources = Resources(writer, clock, SystemRandom(), instruments)
             with record.change(settings.monitor) as recorder:
-                await run_monitor(settings, writer, clock, SystemRandom(), recorder, instruments, offer)
+                monitor = Monitor(settings, writer.load(), resources, recorder)
+            recorded = RecordedMonitor(monitor, record, instruments)
+            with nullcontext() if reloader is None else reloader.attached(recorded):
+                await monitor.run()
     finally:
         try:
-            record.close()  # before the store: who takes that over records to the same file, it may be
+            record.close()  # before the store: the monitor that takes it over may record to the same file
         finally:
             await _close(writer)
 

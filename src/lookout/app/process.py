@@ -30,7 +30,7 @@ def hide_memory() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def hold_reloads_back() -> None:
+def block_sighup() -> None:
     """Let SIGHUP wait for ``run_until_stopped``: before that it would end the process, or come too early to matter."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
 

@@ -69,7 +69,7 @@ class Record:
         max_bytes = settings.record_max_mb * 1_000_000
         for known in (self.recorder, self._prepared):
             if known is not None and (known.path == path or known.real_path == real_path):
-                known.go_on(path, max_bytes)
+                known.apply_settings(path, max_bytes)
                 return known
         return Recorder(self._file_at(path, max_bytes))
 

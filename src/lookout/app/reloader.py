@@ -3,11 +3,11 @@
 import asyncio
 import concurrent.futures
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -31,8 +31,8 @@ ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under
 _WATCHED: Final = ("chains", "ppoi", "indexer", "hosted-indexer", "messaging", "broadcasters")
 # Any other table, also one that is yet to come, needs a restart.
 _APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "alerts", "ping"))
-_NOT_THE_MONITORS: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
-_NOBODYS: Final = frozenset(("edge",))
+_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
+_UNUSED: Final = frozenset(("edge",))
 
 log = structlog.get_logger("reload")
 
@@ -49,6 +49,17 @@ class Reloaded(Struct, frozen=True, rename="camel"):
     needs_restart: tuple[str, ...] = ()
 
 
+class ReloadableMonitor(Protocol):
+    """A monitor that runs."""
+
+    instruments: Instruments
+
+    async def prepare(self, new: Settings, /) -> None:
+        """RecordTakenError if it cannot use these settings."""
+
+    def apply_settings(self, new: Settings, /) -> None: ...
+
+
 class Reloader:
     """The settings in force, and the file that they come from."""
 
@@ -58,25 +69,23 @@ class Reloader:
         self._path = path
         self._clock = clock
         self._served: Settings | None = None  # what the server was started with, if there is one
-        self._asked = asyncio.Event()
+        self._requested = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
-        self._take: Callable[[Settings], None] | None = None  # None while there is no monitor to be told
-        self._prepare: Callable[[Settings], Awaitable[None]] | None = None
-        self._instruments: Instruments | None = None
+        self._monitor: ReloadableMonitor | None = None  # while one runs
 
     def for_server(self) -> ServerSettings:
         """For a server that is started now, and keeps them as long as it lives."""
         self._served = self.settings
         return self.settings.for_server()
 
-    def ask(self) -> None:
-        """Ask for a reload, on the event loop, without waiting for it."""
-        self._asked.set()
+    def request(self) -> None:
+        """Request a reload, on the event loop, without waiting for it."""
+        self._requested.set()
 
     def answer(self, meant: str | None = None) -> AdminReply:
-        """Reload, and tell what came of it, unless another file is meant, percent-encoded. For a thread beside the
-        event loop."""
+        """Reload, and answer with what came of it, unless another file is meant, percent-encoded. For a thread beside
+        the event loop."""
         if meant is not None and not _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self._path):
             another = f"the monitor has another configuration, {self._path}; nothing was read again"
             return _reply(HTTPStatus.CONFLICT, {"error": another})
@@ -92,34 +101,25 @@ class Reloader:
         return _reply(HTTPStatus.OK if applied else HTTPStatus.UNPROCESSABLE_ENTITY, reloaded)
 
     async def run(self) -> None:
-        """Reload whenever asked, until cancelled."""
+        """Reload whenever it is requested, until cancelled."""
         self._loop = asyncio.get_running_loop()
         while True:
-            await self._asked.wait()
-            self._asked.clear()
+            await self._requested.wait()
+            self._requested.clear()
             try:
                 await self.reload()
             except Exception:
                 log.exception("a reload died of a bug")
 
     @contextmanager
-    def telling(
-        self,
-        take: Callable[[Settings], None],
-        began_with: Settings,
-        instruments: Instruments,
-        prepare: Callable[[Settings], Awaitable[None]] | None = None,
-    ) -> Iterator[None]:
-        """Tell a monitor of new settings meanwhile. It began with these, which may not be in force any more. It may
-        ``prepare`` for new ones first, and refuse them by RecordTakenError."""
-        if self.settings is not began_with:
-            take(self.settings)
-        instruments.config_loaded(self.loaded_at)
-        self._take, self._instruments, self._prepare = take, instruments, prepare
+    def attached(self, monitor: ReloadableMonitor) -> Iterator[None]:
+        """Apply reloads to this monitor meanwhile; it has the settings in force."""
+        monitor.instruments.set_config_loaded(self.loaded_at)
+        self._monitor = monitor
         try:
             yield
         finally:
-            self._take = self._instruments = self._prepare = None
+            self._monitor = None
 
     async def reload(self) -> Reloaded:
         """Read the file, and apply it if nothing is wrong with it."""
@@ -128,15 +128,15 @@ class Reloader:
                 new = await self._read()
                 self._check_buckets(new)
                 self._check_that_something_is_watched(new)
-                await self._let_prepare(new)
+                await self._prepare_monitor(new)
             except ConfigError as error:
                 reloaded = Reloaded(str(self._path), "refused", tuple(error.problems))
                 for problem in reloaded.problems:
                     log.error("not reloaded; everything is as it was", problem=problem)
             else:
                 reloaded = self._apply(new)
-            if self._instruments is not None:
-                self._instruments.reloaded(reloaded.outcome)
+            if self._monitor is not None:
+                self._monitor.instruments.count_reload(reloaded.outcome)
             return reloaded
 
     async def _read(self) -> Settings:
@@ -160,10 +160,10 @@ class Reloader:
         if self.settings.sources_by_check() and not new.sources_by_check():
             raise ConfigError(self._path, ["names nothing to watch; restart the monitor if that is meant"])
 
-    async def _let_prepare(self, new: Settings) -> None:
+    async def _prepare_monitor(self, new: Settings) -> None:
         try:
-            if self._prepare is not None:
-                await self._prepare(new)
+            if self._monitor is not None:
+                await self._monitor.prepare(new)
         except RecordTakenError as taken:
             raise ConfigError(self._path, [str(taken)]) from None
 
@@ -172,14 +172,14 @@ class Reloader:
         in_force = replace(
             new, **{each.name: getattr(old, each.name) for each in fields(Settings) if each.encode_name not in _APPLIED}
         )
-        if self._take is not None:
-            self._take(in_force)
+        if self._monitor is not None:
+            self._monitor.apply_settings(in_force)
         self.settings, self.loaded_at = in_force, self._clock.now()
-        if self._instruments is not None:
-            self._instruments.config_loaded(self.loaded_at)
+        if self._monitor is not None:
+            self._monitor.instruments.set_config_loaded(self.loaded_at)
         if in_force.log != old.log:
             configure_log(in_force.log)
-        reloaded = compared(str(self._path), old, new, self._served)
+        reloaded = compare_settings(str(self._path), old, new, self._served)
         log.info("reloaded", added=reloaded.added, removed=reloaded.removed, changed=reloaded.changed)
         for key in reloaded.needs_restart:
             log.warning("not applied: needs a restart", key=key)
@@ -199,9 +199,9 @@ def _is_one_file(one: Path, other: Path) -> bool:
         return one == other
 
 
-def compared(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
+def compare_settings(config: str, old: Settings, new: Settings, served: Settings | None) -> Reloaded:
     """What a reload changes, and what only a restart would. ``served`` is what a server beside the monitor has."""
-    others = _NOT_THE_MONITORS if served is None else _NOBODYS
+    others = _UNUSED_BY_MONITOR if served is None else _UNUSED
     keys = [key for key in _changed_keys(old, new) if not others & {key, key.partition(".")[0]}]
     server_log = new.log if served is None else served.log
     checks, checks_before = new.sources_by_check(), old.sources_by_check()

@@ -74,13 +74,13 @@ def serve(
         log_dictconfig=LIBRARIES,
     )
     allowed = Allowed(port, _per_address(settings, connections), stalled_s, Crowds(workers))
-    server.on_startup(partial(_end_at, stopping, server.signal_handler_interrupt))
+    server.on_startup(partial(_handle_signals, stopping, server.signal_handler_interrupt))
     with admin_port("server", settings.admin, folder, registry, instruments.readiness):
         log.info("serving", address=written(host, port), workers=workers)
         loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts, allowed)
         try:
             server.serve(target_loader=loader, wrap_loader=False)
-        except RuntimeError as error:  # so Granian tells that somebody came between; any other is a bug
+        except RuntimeError as error:  # Granian's, if another process took the address meanwhile; any other is a bug
             why, _, _ = str(error).partition("\n")  # and below it a backtrace
             if "os error" not in why:
                 raise
@@ -88,8 +88,8 @@ def serve(
         log.info("stopped")
 
 
-def _end_at(stopping: Container[signal.Signals], end: Callable[..., None]) -> None:
-    """Granian would take a closed terminal for the wish to begin anew."""
+def _handle_signals(stopping: Container[signal.Signals], end: Callable[..., None]) -> None:
+    """Granian would restart when its terminal is closed."""
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, end if name in stopping else signal.SIG_IGN)
 

@@ -34,18 +34,18 @@ def listening(address: str) -> Iterator[tuple[str, int]]:
         yield bound_host, bound_port
 
 
-def free(address: str) -> tuple[str, int]:
+def bind_briefly(address: str) -> tuple[str, int]:
     """The numeric address and the port, after a look that nobody listens there: workers share their port, and would
     share it with another server's workers as well."""
     with listening(address) as bound:
         return bound
 
 
-def exclude_each_other(one: str, other: str) -> bool:
+def is_conflict(one: str, other: str) -> bool:
     """Whether it is we who could not listen on both, however they are written. Of an address that somebody else has
     nothing can be said."""
     try:
-        free(other)
+        bind_briefly(other)
         with listening(one):
             return not _is_free(other)
     except ListenError:
@@ -54,7 +54,7 @@ def exclude_each_other(one: str, other: str) -> bool:
 
 def _is_free(address: str) -> bool:
     try:
-        free(address)
+        bind_briefly(address)
     except ListenError:
         return False
     return True
@@ -63,7 +63,7 @@ def _is_free(address: str) -> bool:
 def check_free(key: str, address: str) -> tuple[str, int]:
     """The same for the address of a key, which the error names."""
     try:
-        return free(address)
+        return bind_briefly(address)
     except ListenError as error:
         raise ListenError(f"{key}: {error}") from None
 

@@ -1,4 +1,4 @@
-"""The commands: they read arguments, call one function and say what came of it."""
+"""The commands: they read arguments, call one function and print its result."""
 
 import os
 from difflib import get_close_matches

@@ -29,7 +29,7 @@ def backup(config: Path, out: Path) -> None:
             contents, size = back_up(settings, config.absolute().parent, out)
     except StoreError as error:
         fail(str(error))
-    click.echo(f"{out}: {_told(contents)}; {size:,} bytes")
+    click.echo(f"{out}: {_describe(contents)}; {size:,} bytes")
 
 
 @click.command(short_help="Make the store what a backup holds.")
@@ -48,10 +48,10 @@ def restore(config: Path, backup: Path, force: bool) -> None:
             contents = restore_from(settings, config.absolute().parent, backup, force=force)
     except StoreError as error:
         fail(str(error))
-    click.echo(f"restored {backup}: {_told(contents)}")
+    click.echo(f"restored {backup}: {_describe(contents)}")
 
 
-def _told(contents: Contents) -> str:
+def _describe(contents: Contents) -> str:
     rows, from_, to, generated_at = contents
     return f"{rows} rows, the history from {from_} to {to}, a report of {generated_at}"
 

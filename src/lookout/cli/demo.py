@@ -11,11 +11,11 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from lookout.app.demo import live_on, live_through_the_past
+from lookout.app.demo import build_demo_store, run_demo
 from lookout.app.log import configure_log
 from lookout.app.monitor_and_server import ServerEndedError
 from lookout.app.process import run_until_stopped
-from lookout.app.sockets import ListenError, free
+from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.admin_port import AdminError
 from lookout.base.host_port import written
 from lookout.cli.arguments import checked_listen, fail
@@ -41,7 +41,7 @@ def demo(listen: str, seed: int) -> None:
     First lives through a simulated past fortnight, then runs live. Nothing is kept when it ends.
     """
     try:
-        host, port = free(listen)
+        host, port = bind_briefly(listen)
     except ListenError as error:
         fail(f"--listen: {error}")
     if listen.endswith(":0"):
@@ -50,9 +50,9 @@ def demo(listen: str, seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="lookout-demo-") as name:
         folder = Path(name)
         with _shown_progress() as show:
-            lived = live_through_the_past(folder, listen, seed, show)
+            built = build_demo_store(folder, listen, seed, show)
         click.echo("starting the service", err=True)
-        settings = lived.settings
+        settings = built.settings
         configure_log(settings.log)
         live, history = paths(settings.protocol)
 
@@ -63,12 +63,12 @@ def demo(listen: str, seed: int) -> None:
   history       http://{listen}{history}
   API           http://{listen}/openapi.json
   metrics       http://{settings.admin.monitor}/metrics (monitor), http://{settings.admin.server}/metrics (server)
-  upstreams     http://{lived.upstreams}/control (make them fail: docs/simulation.md)
+  upstreams     http://{built.upstreams}/control (make them fail: docs/simulation.md)
 
   Ctrl-C ends it.""")
 
         try:
-            run_until_stopped(live_on(folder, lived, ready))
+            run_until_stopped(run_demo(folder, built, ready))
         except ServerEndedError as ended:
             raise SystemExit(ended.exit_code) from None
         except (AdminError, ListenError, StoreError, OSError) as error:

@@ -48,7 +48,7 @@ def _is_device(path: Path) -> bool:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """A failure is told with the name that the user gave."""
+    """A failure names the file as the user did."""
     try:
         yield
     except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle

@@ -39,9 +39,9 @@ def reload(config: Path) -> None:
     address = resolve(_settings_of(config).admin.monitor, config.parent)
     if address == "" or (address.endswith(":0") and not is_unix(address)):
         fail(f"{config}: admin.monitor: names no port to ask; send the monitor SIGHUP instead")
-    reloaded = _asked(address, config)
+    reloaded = _request_reload(address, config)
     if reloaded.outcome == "refused":
-        _not_reloaded(*reloaded.problems)
+        _fail(*reloaded.problems)
     _show(config, reloaded)
 
 
@@ -54,7 +54,7 @@ def _settings_of(config: Path) -> Settings:
         fail(*error.problems, *hint)
 
 
-def _asked(address: str, config: Path) -> Reloaded:
+def _request_reload(address: str, config: Path) -> Reloaded:
     connection = _connection(address)
     try:
         meant = {RELOAD_HEADER: "1", CONFIG_HEADER: quote(os.fsencode(config.absolute())), "Content-Length": "0"}
@@ -62,14 +62,14 @@ def _asked(address: str, config: Path) -> Reloaded:
         response = connection.getresponse()
         body = response.read()
     except TimeoutError:
-        _not_reloaded(f"the monitor at {address} did not answer within {_WAIT_S:g} s")
+        _fail(f"the monitor at {address} did not answer within {_WAIT_S:g} s")
     except (OSError, http.client.HTTPException) as error:
-        _not_reloaded(f"no monitor answers at {address}, which admin.monitor names: {_why(error)}")
+        _fail(f"no monitor answers at {address}, which admin.monitor names: {_why(error)}")
     finally:
         connection.close()
     if response.status not in (HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY):
-        _not_reloaded(f"what answers at {address} did not reload: {_understood(address, body, _Error).error}")
-    return _understood(address, body, Reloaded)
+        _fail(f"what answers at {address} did not reload: {_decode(address, body, _Error).error}")
+    return _decode(address, body, Reloaded)
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -90,11 +90,11 @@ def _connection(address: str) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(host, port, timeout=_WAIT_S)
 
 
-def _understood(address: str, body: bytes, kind: type[T]) -> T:
+def _decode(address: str, body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        _not_reloaded(f"what answers at {address} is no monitor")
+        _fail(f"what answers at {address} is no monitor")
 
 
 def _show(config: Path, reloaded: Reloaded) -> None:
@@ -104,15 +104,15 @@ def _show(config: Path, reloaded: Reloaded) -> None:
         "changed": reloaded.changed,
         "needs a restart": reloaded.needs_restart,
     }
-    told = [f"  {what}: {', '.join(names)}" for what, names in lines.items() if names]
-    click.echo("\n".join([f"reloaded {config}" + ("" if told else ": nothing changed"), *told]))
+    changes = [f"  {what}: {', '.join(names)}" for what, names in lines.items() if names]
+    click.echo("\n".join([f"reloaded {config}" + ("" if changes else ": nothing changed"), *changes]))
 
 
 def _why(error: Exception) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else "it is no HTTP"
 
 
-def _not_reloaded(*sentences: str) -> NoReturn:
+def _fail(*sentences: str) -> NoReturn:
     for sentence in sentences:
         click.echo(f"lookout: {sentence}", err=True)
     raise SystemExit(NOT_FINE)

@@ -1,11 +1,11 @@
-"""What the commands that monitor have in common: they go on until stopped, and reload when asked."""
+"""What the commands that monitor have in common: they run until stopped, and reload on request."""
 
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 from lookout.app.log import configure_log
-from lookout.app.process import hide_memory, hold_reloads_back, run_until_stopped
+from lookout.app.process import block_sighup, hide_memory, run_until_stopped
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloader, log_warnings
 from lookout.app.sockets import ListenError
@@ -20,13 +20,13 @@ from lookout.store.protocol import StoreError
 
 def run_reloadable(config: Path, work: Callable[[Settings, Path, Reloader], Coroutine[Any, Any, None]]) -> None:
     """Run the work on these settings, in their folder, until stopped; or the end of the command, with what is wrong."""
-    hold_reloads_back()
+    block_sighup()
     hide_memory()
     settings = settings_of(config, read_sending_config)
     configure_log(settings.log)
     log_warnings(settings)
     reloader = Reloader(config.absolute(), settings, SystemClock())
     try:
-        run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.ask)
+        run_until_stopped(work(settings, config.absolute().parent, reloader), reloader.request)
     except (AdminError, ListenError, RecordTakenError, StateError, StoreError) as error:
         fail(str(error))

@@ -1,7 +1,7 @@
 """``lookout replay``: a recorded log run through the policy."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -63,40 +63,51 @@ def replay(
         fail("nothing to do: give --live FILE, --history FILE or --compare FILE")
     if as_json and other is None:
         fail("--json is for --compare")
-    for output in (live, history):
-        for used in (log, config, other, live if output is history else None):
-            if output is not None and used is not None and _is_one_file(output, used):
-                fail(f"{output} would be overwritten: it is also {'--live' if used is live else 'read from'}")
+    _check_outputs((log, config, other), live, history)
     plan = settings_of(config).plan()
-    told, compared = Replay(plan), None if other is None else _comparable(plan, other)
-    warnings: list[str] = []
-    try:
-        with _opened(log) as lines:
-            run_log(read_log(lines, warnings), told, *(() if compared is None else (compared,)), until_at=until)
-    except OSError as error:
-        fail(f"{log}: {error.strerror}")
-    except LogError as error:
-        fail(f"{log}: {error}")
-    for file, of in ((config, told), (other, compared)):
-        if of is not None and of.skipped:
+    replayed, compared = Replay(plan), None if other is None else _comparable(plan, other)
+    warnings = _run(log, [each for each in (replayed, compared) if each is not None], until)
+    for file, each in ((config, replayed), (other, compared)):
+        if each is not None and each.skipped:
             warnings.append(
-                f"{of.skipped} lines skipped: {'the configuration' if compared is None else file} does not have their"
-                f" check or chain (the first: {of.first_skipped})"
+                f"{each.skipped} lines skipped: {'the configuration' if compared is None else file} does not have their"
+                f" check or chain (the first: {each.first_skipped})"
             )
     for warning in warnings:
         click.echo(f"lookout: warning: {log}: {warning}", err=True)
     documents: dict[Path, bytes] = {}
     if live is not None:
-        documents[live] = live_document(told.ledger.report()).body
+        documents[live] = live_document(replayed.ledger.report()).body
     if history is not None:
-        documents[history] = history_document(told.ledger.view()).body
+        documents[history] = history_document(replayed.ledger.view()).body
     write_all(documents)
     if compared is not None:
-        comparison = compare(told.ledger.view(), compared.ledger.view())
+        comparison = compare(replayed.ledger.view(), compared.ledger.view())
         if as_json:
             click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
         else:
             show(comparison, f"{config} → {other}", rich.console.Console())
+
+
+def _check_outputs(read: Iterable[Path | None], live: Path | None, history: Path | None) -> None:
+    """End the command if an output would overwrite what is read, or the other output."""
+    for output, others in ((live, read), (history, (*read, live))):
+        for used in others:
+            if output is not None and used is not None and _is_one_file(output, used):
+                fail(f"{output} would be overwritten: it is also {'--live' if used is live else 'read from'}")
+
+
+def _run(log: Path, replays: list[Replay], until_at: int | None) -> list[str]:
+    """Run the log through these; its warnings."""
+    warnings: list[str] = []
+    try:
+        with _opened(log) as lines:
+            run_log(read_log(lines, warnings), *replays, until_at=until_at)
+    except OSError as error:
+        fail(f"{log}: {error.strerror}")
+    except LogError as error:
+        fail(f"{log}: {error}")
+    return warnings
 
 
 def _comparable(plan: Plan, other: Path) -> Replay:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from lookout.app.process import run_until_stopped
-from lookout.app.sockets import ListenError, free
+from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.host_port import host_and_port, written
 from lookout.cli.arguments import checked_listen, fail
 from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
@@ -50,7 +50,7 @@ def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool)
             click.echo(f"to trust them, set SSL_CERT_FILE={folder / CERTIFICATE} for Lookout, or curl --cacert")
 
     try:
-        free(listen)
+        bind_briefly(listen)
         run_until_stopped(serve_forever(host, port, seed, front, ready))
     except ListenError as error:
         fail(f"--listen: {error}")

@@ -66,7 +66,7 @@ def watch(url: str, protocol: str, once: bool) -> None:
 
 
 def _raise_if_ended(following: "Future[None]") -> None:
-    """Nobody would be told of anything any more."""
+    """With its error: nothing new would be shown any more."""
     if following.done():
         following.result()
 

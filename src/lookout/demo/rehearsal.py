@@ -39,7 +39,7 @@ _PROGRESS_EVERY_MS: Final = 3_600_000
 
 Silence = Literal["hang", "fail"]
 IndexerService = Literal["indexer", "hosted-indexer"]
-_Ask = Callable[[int], tuple[Found, ...] | Silence]
+Ask = Callable[[int], tuple[Found, ...] | Silence]
 
 
 class World(Protocol):
@@ -79,14 +79,14 @@ class Life(NamedTuple):
 
 
 class Listeners(NamedTuple):
-    """Who is told what happens: every event, every publication, and about once a simulated hour the instant."""
+    """What is called with every event, with every publication, and about once a simulated hour with the instant."""
 
     event: Callable[[Event], None] = lambda _: None
     published: Callable[[Ledger], None] = lambda _: None
     progress: Callable[[int], None] = lambda _: None
 
 
-NOBODY: Final = Listeners()
+NO_LISTENERS: Final = Listeners()
 
 
 def rehearse(
@@ -95,7 +95,7 @@ def rehearse(
     lives: Iterable[Life],
     chance: Random,
     *,
-    listeners: Listeners = NOBODY,
+    listeners: Listeners = NO_LISTENERS,
     gather_ms: int = GATHER_MS,
     calm_ms: int = 0,
     state: State | None = None,
@@ -117,10 +117,10 @@ class _Source:
 
     __slots__ = ("ask", "chance", "checks", "failures")
 
-    def __init__(self, checks: tuple[Check, ...], ask: _Ask, chance: Random) -> None:
+    def __init__(self, checks: tuple[Check, ...], ask: Ask, chance: Random) -> None:
         self.checks = checks
         self.ask = ask
-        self.chance = chance  # of its own, so that what befalls one source moves no other's instants
+        self.chance = chance  # of its own, so that a fault of one source moves no other's instants
         self.failures = 0  # in a row
 
 
@@ -155,7 +155,7 @@ class _Run:
         self._calm_ms = calm_ms
         self._queue: list[tuple[int, int, Callable[[int], None]]] = []
         self._serial = count()
-        self._sources = [_Source(checks, ask, _own(chance)) for checks, ask in _sources(plan, world)]
+        self._sources = [_Source(checks, ask, _own(chance)) for checks, ask in simulated_sources(plan, world)]
         self._endpoints = [
             _Endpoint(chain_id, number, _own(chance))
             for chain_id in plan.chains
@@ -172,7 +172,7 @@ class _Run:
         self._unsettled: dict[int, list[Callable[[int], None]]] = {chain_id: [] for chain_id in plan.chains}
         """By chain that has no head yet: the probes of indexers that are to be judged when it has one."""
         self._awaiting: set[int] = set()  # chains of which it is known when an answer becomes too old
-        self._published_at = self._due_at = self._tell_at = life.begin_at
+        self._published_at = self._due_at = self._progress_at = life.begin_at
         self._stored = ledger.state()
 
     def live(self) -> State:
@@ -309,8 +309,8 @@ class _Run:
         if self._life.ending == "crash" and self._life.end_at <= self._due_at:  # this may have been the last one
             self._stored = self._ledger.state()
         self._listeners.published(self._ledger)
-        if at >= self._tell_at:
-            self._tell_at = at + _PROGRESS_EVERY_MS
+        if at >= self._progress_at:
+            self._progress_at = at + _PROGRESS_EVERY_MS
             self._listeners.progress(at)
 
     def _took_ms(self, chance: Random) -> int:
@@ -325,8 +325,9 @@ def _own(chance: Random) -> Random:
     return Random(chance.getrandbits(64))  # noqa: S311 - a rehearsal has to be repeatable
 
 
-def _sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, ...], _Ask]]:
-    """What is probed as one, for the plan's monitored checks: ppoi and broadcasters answer for all their chains."""
+def simulated_sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, ...], Ask]]:
+    """What is probed as one, for the plan's monitored checks, and how it answers at an instant: ppoi and broadcasters
+    answer for all their chains."""
     for service in SERVICES:
         checks = tuple(check for check in plan.checks() if check.service == service and check in plan.monitored)
         chain_ids = [check.chain_id for check in checks if check.chain_id is not None]

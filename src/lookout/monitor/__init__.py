@@ -1,1 +1,1 @@
-"""Watching, agreeing on heads, publishing, telling people, recording, measuring; and all that in rehearsal."""
+"""The monitor: watching, agreeing on heads, publishing, alerting, recording, measuring."""

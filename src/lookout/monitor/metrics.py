@@ -33,7 +33,7 @@ class _Publication(NamedTuple):
 
 
 class Instruments(Collector):
-    """The monitor's metrics in a registry. What is told happens on the event loop; scrapes come from other threads."""
+    """The monitor's metrics in a registry. It is called on the event loop; scrapes come from other threads."""
 
     def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
         self._clock = clock
@@ -110,22 +110,22 @@ class Instruments(Collector):
         """Whenever they are asked for."""
         self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
-    def probed(self, service: Service, took_ms: int, found: Mapping[Check, Found]) -> None:
+    def count_probe(self, service: Service, took_ms: int, found: Mapping[Check, Found]) -> None:
         self._probe_duration.labels(service).observe(took_ms / 1000)
         for check, what in found.items():
             self._probes.labels(check.service, outcome_of(what)).inc()
 
-    def head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None:
+    def count_head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None:
         for each in ("answered", "failed"):  # both are there from the first on, so that a rate sees the first failure
             self._head_reads.labels(str(chain_id), each).inc(1 if each == outcome else 0)
 
-    def began_late(self, by_ms: int) -> None:
+    def measure_delay(self, by_ms: int) -> None:
         self._delay.observe(max(0, by_ms) / 1000)
 
-    def died_of_a_bug(self) -> None:
+    def count_crash(self) -> None:
         self._bugs.inc()
 
-    def own_fault(self, lacking: Lacking) -> None:
+    def count_own_fault(self, lacking: Lacking) -> None:
         self._own_faults.labels(lacking).inc()
         self._own_fault_ms = self._clock.elapsed_ms()
 
@@ -161,14 +161,14 @@ class Instruments(Collector):
             self._sender_failures.labels(target)
         self._firing, self._waiting = firing, waiting
 
-    def pinged(self, outcome: PingOutcome) -> None:
+    def count_ping(self, outcome: PingOutcome) -> None:
         for each in get_args(PingOutcome):
             self._pings.labels(each).inc(1 if each == outcome else 0)
 
-    def reloaded(self, outcome: ReloadOutcome) -> None:
+    def count_reload(self, outcome: ReloadOutcome) -> None:
         self._reloads.labels(outcome).inc()
 
-    def config_loaded(self, at: int) -> None:
+    def set_config_loaded(self, at: int) -> None:
         """The settings in force were read then."""
         self._config_loaded_at = at
 

@@ -1,112 +1,143 @@
-"""The whole monitor: started, watched for jumps of the clock, and stopped."""
+"""The whole monitor: built once, run, and given other settings while it runs."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from random import Random
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
-from prometheus_client import CollectorRegistry
 
+from lookout.alerts.policy import AlertPolicy
 from lookout.base.clock import Clock
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain
-from lookout.core.ledger import Ledger
+from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
+from lookout.monitor.journal import Journal
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
+from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built, seen_by, sources_of
+from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
-from lookout.protocols.client.session import Session, open_session
-from lookout.protocols.source import Source
 from lookout.state.pieces import StateError, decode_state
-from lookout.store.protocol import LostStoreError, Writer
+from lookout.store.protocol import LostStoreError
 
 _LOOK_EVERY_S: Final = 0.5
 _SEEN: Final = "source/broadcasters"
 
-# Gives the monitor other settings while it runs, and what to record with. Their store and buckets have to be the same.
-Apply = Callable[[Settings, Recorder | None], None]
-
 log = structlog.get_logger("monitor")
 
 
-async def run_monitor(
-    settings: Settings,
-    writer: Writer,
-    clock: Clock,
-    chance: Random,
-    recorder: Recorder | None = None,
-    instruments: Instruments | None = None,
-    offer: Callable[[Apply], AbstractContextManager[object]] = nullcontext,
-) -> None:
-    """Probe, judge, publish and store until cancelled. StateError if what is stored cannot be read, LostStoreError if
-    the store is another monitor's now. ``offer`` is entered, for as long as the monitor runs, with what gives it other
-    settings."""
-    plan = settings.plan()
-    instruments = instruments or Instruments(CollectorRegistry(), clock)
-    stored = writer.load()
-    ledger = _resumed(plan, stored)
-    built = sources_of(settings, seen_in(stored))
-    alerts = Alerts(settings.alert_policy(), stored, clock, instruments)
-    publisher = Publisher(
-        ledger,
-        writer,
-        clock,
-        plan.limits,
-        _write_history_every_ms(settings),
-        _changed_pieces(lambda: built.sources),
-        recorder,
-        instruments,
-        alerts=alerts,
-    )
-    pinger = Pinger(settings, instruments)
-    instruments.count_tasks_of(asyncio.get_running_loop())
-    async with open_session(settings.policy.probe_timeout_s) as session:
-        watcher = Watcher(built.sources, built.endpoints, publisher, session, clock, plan.limits, chance, instruments)
+class Parts(NamedTuple):
+    """What a monitor is built of; a simulated world gives parts that report what happens, or have a bug planted."""
 
-        def apply(new: Settings, recorder: Recorder | None) -> None:
-            nonlocal settings, built
-            before, settings, built = settings, new, rebuilt(built, settings, new)
-            now = Session(session.http, new.policy.probe_timeout_s)
-            go_by(new, before, built, publisher, watcher, alerts, now, recorder)
-            pinger.change(new)
-
-        async def heed() -> None:
-            with offer(apply):
-                await asyncio.Event().wait()
-
-        log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=bool(stored))
-        await run_together(publisher, watcher, pinger.run, heed)
+    ledger: Callable[[Plan, State | None], Ledger] = Ledger
+    timeline: Callable[[Clock], Timeline] = Timeline
+    journal: type[Journal] = Journal
+    publisher: type[Publisher] = Publisher
+    watcher: type[Watcher] = Watcher
+    alerts: Callable[[AlertPolicy, Mapping[str, bytes], Clock, Instruments], Alerts] = Alerts
 
 
-def go_by(
-    new: Settings,
-    old: Settings,
-    built: Built,
-    publisher: Publisher,
-    watcher: Watcher,
-    alerts: Alerts,
-    session: Session,
-    recorder: Recorder | None,
-) -> None:
-    """Let a monitor that runs go on by other settings, asking what was built of them."""
-    plan = new.plan()
-    publisher.replan(plan, _write_history_every_ms(new), recorder)
-    watcher.replan(built.sources, built.endpoints, session, plan.limits)
-    if new.alert_policy() != old.alert_policy():
-        alerts.apply_policy(new.alert_policy())
+REAL_PARTS: Final = Parts()
 
 
-def rebuilt(built: Built, old: Settings, new: Settings, build: Callable[[Settings, Seen], Built] = sources_of) -> Built:
-    """What other settings name. A source whose own settings are as they were is the very same, and so are the endpoints
-    of such a chain. Broadcasters that were seen stay seen; who listens elsewhere now asks for all of them anew."""
+class Monitor:
+    """Probes, judges, publishes and stores. It continues from what is stored, runs once, and may be given other
+    settings meanwhile."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        stored: Mapping[str, bytes],
+        resources: Resources,
+        recorder: Recorder | None = None,
+        parts: Parts = REAL_PARTS,
+    ) -> None:
+        """StateError if what is stored cannot be read."""
+        plan, clock = settings.plan(), resources.clock
+        self._settings = settings
+        self._resources = resources
+        ledger = _resumed(plan, stored, parts.ledger)
+        self._built = resources.build_sources(settings, seen_in(stored))
+        self._alerts = parts.alerts(settings.alert_policy(), stored, clock, resources.instruments)
+        self._journal = parts.journal(ledger, parts.timeline(clock), self._alerts, recorder)
+        self._publisher = parts.publisher(
+            settings, self._journal, self._alerts, _changed_pieces(self._seen_by_sources), resources
+        )
+        self._watcher = parts.watcher(self._built, self._journal, plan.limits, resources)
+        self._pinger = Pinger(settings, resources)
+
+    async def run(self) -> None:
+        """Until cancelled. LostStoreError if the store is another monitor's now."""
+        plan, published_at = self._settings.plan(), self._journal.ledger.published_at
+        log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
+        self._resources.instruments.count_tasks_of(asyncio.get_running_loop())
+        self._journal.start()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                others = (
+                    tasks.create_task(self._watcher.run(), name="watch"),
+                    tasks.create_task(self._watch_clock(), name="clock"),
+                    tasks.create_task(self._pinger.run(), name="ping"),
+                )
+                publishing = tasks.create_task(self._publish(others), name="publish")
+        finally:
+            self._journal.stop()
+            log.info("stopped")
+        if lost := publishing.result():
+            raise lost
+
+    def apply_settings(self, new: Settings, recorder: Recorder | None) -> None:
+        """Continue with other settings, and record with this recorder. Store and buckets have to be the same."""
+        old, self._settings, plan = self._settings, new, new.plan()
+        self._built = rebuild_sources(self._built, old, new, self._resources.build_sources)
+        self._journal.replan(plan, recorder)
+        self._publisher.apply_settings(new)
+        self._watcher.replan(self._built, plan.limits)
+        self._pinger.apply_settings(new)
+        if new.alert_policy() != old.alert_policy():
+            self._alerts.apply_policy(new.alert_policy())
+
+    async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
+        """Until the store is lost, which ends the others. It is no failure of the group: one that fails forgets whether
+        it was cancelled meanwhile."""
+        try:
+            await self._publisher.run()
+        except LostStoreError as lost:
+            for other in others:
+                other.cancel()
+            return lost
+        return None
+
+    async def _watch_clock(self) -> None:
+        """After the clock was set, ask everything again (M12)."""
+        stepped = self._journal.timeline.stepped
+        while True:
+            try:
+                async with asyncio.timeout(_LOOK_EVERY_S):
+                    await stepped.wait()
+            except TimeoutError:
+                self._journal.detect_clock_step()
+            if stepped.is_set():
+                stepped.clear()
+                self._watcher.wake()
+
+    def _seen_by_sources(self) -> Seen:
+        return self._resources.seen_by(self._built.sources)
+
+
+def rebuild_sources(
+    built: Built, old: Settings, new: Settings, build: Callable[[Settings, Seen], Built] = sources_of
+) -> Built:
+    """The sources of other settings. A source whose own settings are as they were is the very same, and so are the
+    endpoints of such a chain. Broadcasters that were seen stay seen; a source that listens elsewhere now asks for all
+    of them again."""
     before, was, asked = (
         {source.checks: source for source in built.sources},
         old.sources_by_check(),
@@ -131,78 +162,29 @@ def _endpoints(chain: Chain) -> tuple[int, str, tuple[str, ...]]:
     return chain.id, chain.name, chain.rpc
 
 
-def _write_history_every_ms(settings: Settings) -> int:
-    return round(settings.history.write_every_s * 1000)
-
-
-async def run_together(
-    publisher: Publisher, watcher: Watcher, *beside: Callable[[], Coroutine[None, None, None]]
-) -> None:
-    """Watch and publish, and do what is to be done beside, until cancelled. LostStoreError if the store is another
-    monitor's now."""
-    publisher.start()
-    lost: list[LostStoreError] = []
-
-    async def publish() -> None:
-        """Not by failing: a group that fails forgets whether it was asked to end meanwhile."""
-        try:
-            await publisher.run()
-        except LostStoreError as error:
-            lost.append(error)
-            for other in others:
-                other.cancel()
-
+def _resumed(plan: Plan, stored: Mapping[str, bytes], ledger: Callable[[Plan, State | None], Ledger]) -> Ledger:
     try:
-        async with asyncio.TaskGroup() as tasks:
-            others = [
-                tasks.create_task(watcher.run(), name="watch"),
-                tasks.create_task(_watch_the_clock(publisher, watcher), name="clock"),
-                *(tasks.create_task(each()) for each in beside),
-            ]
-            tasks.create_task(publish(), name="publish")
-    finally:
-        publisher.stop()
-        log.info("stopped")
-    if lost:
-        raise lost[0]
-
-
-async def _watch_the_clock(publisher: Publisher, watcher: Watcher) -> None:
-    """After the clock was set, ask everything anew (M12)."""
-    while True:
-        try:
-            async with asyncio.timeout(_LOOK_EVERY_S):
-                await publisher.clock_was_set.wait()
-        except TimeoutError:
-            publisher.look_at_the_clock()
-        if publisher.clock_was_set.is_set():
-            publisher.clock_was_set.clear()
-            watcher.wake()
-
-
-def _resumed(plan: Plan, stored: dict[str, bytes]) -> Ledger:
-    try:
-        return Ledger(plan, decode_state(stored))
+        return ledger(plan, decode_state(stored))
     except StateError as error:
         raise StateError(f"the store is damaged: {error}; restore a backup, or begin a new store") from None
     except ValueError as error:
         raise StateError(f"{error}; set history.bucket_s back, or choose another file in store.url") from None
 
 
-def seen_in(stored: dict[str, bytes]) -> Seen:
+def seen_in(stored: Mapping[str, bytes]) -> Seen:
     try:
         return msgspec.json.decode(stored[_SEEN], type=Seen) if _SEEN in stored else NOTHING_SEEN
     except (ValueError, RecursionError) as error:
         raise StateError(f"the stored piece {_SEEN} cannot be read: {error}") from None
 
 
-def _changed_pieces(sources: Callable[[], Sequence[Source]]) -> Callable[[], dict[str, bytes]]:
+def _changed_pieces(seen: Callable[[], Seen]) -> Callable[[], dict[str, bytes]]:
     """What the sources have to remember (M7), whenever it is not what it was the last time."""
     last = b""
 
     def changed() -> dict[str, bytes]:
         nonlocal last
-        before, last = last, msgspec.json.encode(seen_by(sources()))
+        before, last = last, msgspec.json.encode(seen())
         return {} if last == before else {_SEEN: last}
 
     return changed

@@ -1,7 +1,7 @@
 """Says regularly that the monitor lives, so that somebody notices when it does not: a dead-man's switch.
 
-Only who stores publications says so. A standby does not, nor does one whose store fails, nor one that cannot ask
-anybody for want of something of its own: its rows age, and it could send no other message either (M17).
+Only a monitor that stores publications says so. A standby does not, nor does one whose store fails, nor one that cannot
+ask anybody because it lacks something of its own: its rows age, and it could send no other message either (M17).
 """
 
 import asyncio
@@ -12,10 +12,10 @@ import structlog
 
 from lookout.config.settings import Settings
 from lookout.config.tables import Ping
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.resources import Resources
 from lookout.monitor.watcher import EXHAUSTED_RECHECKS
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
-from lookout.protocols.client.session import Request, Session, fetch, open_session
+from lookout.protocols.client.session import Request, Session, fetch
 
 TIMEOUT_S: Final = 10.0
 _LOOK_EVERY_S: Final = 1.0
@@ -26,37 +26,37 @@ log = structlog.get_logger("ping")
 class Pinger:
     """Asks an address at an interval while publications are being stored."""
 
-    def __init__(self, settings: Settings, instruments: Instruments) -> None:
+    def __init__(self, settings: Settings, resources: Resources) -> None:
         self._settings = settings
-        self._instruments = instruments
+        self._instruments = resources.instruments
+        self._open_session = resources.open_session
         self._changed = asyncio.Event()
         self._failing = False
 
-    def change(self, settings: Settings) -> None:
-        """Go by these settings from now on."""
+    def apply_settings(self, settings: Settings) -> None:
         if (settings.ping, settings.policy) != (self._settings.ping, self._settings.policy):
             self._changed.set()
         self._settings = settings
 
     async def run(self) -> None:
         """Ping, until cancelled."""
-        async with open_session(TIMEOUT_S) as session:
+        async with self._open_session(TIMEOUT_S) as session:
             while True:
                 began_s = asyncio.get_running_loop().time()
                 wait_s = await self._ping_if_alive(session)
                 with suppress(TimeoutError):
-                    passed_s = asyncio.get_running_loop().time() - began_s
-                    async with asyncio.timeout(max(0, wait_s - passed_s)):  # wait_for might swallow the end
+                    # wait_for might swallow the end
+                    async with asyncio.timeout_at(None if wait_s is None else began_s + wait_s):
                         await self._changed.wait()
                 self._changed.clear()
 
-    async def _ping_if_alive(self, session: Session) -> float:
-        """How long to wait from the beginning of this to the next."""
-        ping = self._settings.ping
-        policy = self._settings.policy
+    async def _ping_if_alive(self, session: Session) -> float | None:
+        """How long to wait from the beginning of this to the next; None for as long as the settings are these."""
+        ping, policy = self._settings.ping, self._settings.policy
+        if not ping.url:
+            return None
         alive = self._instruments.readiness(2 * policy.heartbeat_s)
-        exhausted = self._instruments.is_exhausted(EXHAUSTED_RECHECKS * policy.recheck_s)
-        if not ping.url or not alive.ready or exhausted:
+        if not alive.ready or self._instruments.is_exhausted(EXHAUSTED_RECHECKS * policy.recheck_s):
             return _LOOK_EVERY_S
         await self._ping(session, ping)
         return ping.every_s
@@ -66,20 +66,20 @@ class Pinger:
             await fetch(session, Request("GET", ping.url))
         except ProbeFailed as failure:
             if not _is_fine(failure):
-                self._instruments.pinged("failed")
+                self._instruments.count_ping("failed")
                 if not self._failing:
                     log.error("the ping fails; trying again at its interval", error=str(failure))
                 self._failing = True
                 return
         except OwnFault as fault:
-            self._instruments.pinged("failed")
-            self._instruments.own_fault(fault.lacking)
+            self._instruments.count_ping("failed")
+            self._instruments.count_own_fault(fault.lacking)
             return
         except Exception:  # a bug is no reason to end the monitor
-            self._instruments.pinged("failed")
+            self._instruments.count_ping("failed")
             log.exception("the ping died of a bug; trying again at its interval")
             return
-        self._instruments.pinged("answered")
+        self._instruments.count_ping("answered")
         if self._failing:
             log.info("the ping works again")
         self._failing = False

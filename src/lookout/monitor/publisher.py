@@ -1,144 +1,63 @@
-"""From what was observed to what is stored: the ledger, its publications, and the thread that writes them."""
+"""From the ledger to what is stored: publications, and the thread that writes them."""
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
 from typing import Final
 
 import structlog
-from prometheus_client import CollectorRegistry
 
-from lookout.alerts.policy import NO_ALERTS
-from lookout.base.clock import Clock
-from lookout.base.threads import Caller, DaemonThread
-from lookout.core.heads import Heads, Reading
-from lookout.core.ledger import Ledger
-from lookout.core.model import Check, Found, Observation, Row
-from lookout.core.plan import Limits, Plan
+from lookout.base.threads import Caller
+from lookout.config.settings import Settings
+from lookout.core.plan import Limits
 from lookout.documents.document import Document, PlainName, with_compressed
 from lookout.documents.reports import RowCache, history_document, live_document
 from lookout.monitor.alerts import Alerts
-from lookout.monitor.metrics import Instruments
-from lookout.monitor.recorder import Recorder
-from lookout.state.log import Event, HeadRead, Started, Stopped
+from lookout.monitor.journal import Journal
+from lookout.monitor.resources import Resources
 from lookout.state.pieces import Pieces, encode_changes, merge, sealed
 from lookout.state.seal import Seal
-from lookout.store.protocol import LostStoreError, StoreError, Writer
+from lookout.store.protocol import LostStoreError, StoreError
 
 GATHER_MS: Final = 500  # at most two publications a second (M5)
-STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
 LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
 _NO_PIECES: Final = Pieces({}, (), whole=False)
-_store_thread = partial(DaemonThread, "store")
 
 log = structlog.get_logger("monitor")
 
 
 class Publisher:
-    """Owns the ledger. All that it is told happens on the event loop; only the writing has a thread of its own."""
+    """Publishes the ledger: gathered, when something changed, and as often as the heartbeat demands. It runs on the
+    event loop; only the writing has a thread of its own."""
 
     def __init__(
         self,
-        ledger: Ledger,
-        writer: Writer,
-        clock: Clock,
-        limits: Limits,
-        write_history_every_ms: int,
-        sources_pieces: Callable[[], dict[str, bytes]] = dict,
-        recorder: Recorder | None = None,
-        instruments: Instruments | None = None,
-        open_thread: Callable[[], AbstractContextManager[Caller]] = _store_thread,
-        alerts: Alerts | None = None,
+        settings: Settings,
+        journal: Journal,
+        alerts: Alerts,
+        sources_pieces: Callable[[], dict[str, bytes]],
+        resources: Resources,
     ) -> None:
-        """The store is written to by what ``open_thread`` gives."""
-        self._ledger = ledger
-        self._writer = writer
-        self._clock = clock
-        self._heartbeat_ms = _heartbeat_ms(limits)
-        self._write_history_every_ms = write_history_every_ms
+        self._ledger = journal.ledger
+        self._journal = journal
+        self._changed = journal.changed
+        self._alerts = alerts
         self._sources_pieces = sources_pieces
-        self._recorder = recorder
-        self._instruments = instruments or Instruments(CollectorRegistry(), clock)
-        self._open_thread = open_thread
-        self._alerts = alerts or Alerts(NO_ALERTS, {}, clock, self._instruments)
-        self._alert_pieces: dict[str, bytes] = {}  # as they were given to the store: the first write replaces all
-        self._changed = asyncio.Event()
+        self._writer = resources.writer
+        self._open_thread = resources.open_store_thread
+        self._clock = resources.clock
+        self._instruments = resources.instruments
+        self._alert_pieces: dict[str, bytes] = {}
         self._unwritten = _NO_PIECES
         self._seal = Seal()
         self._row_cache = RowCache()
-        self._last_at = self._wall_at = self._elapsed_ms = 0
-        self.clock_was_set = asyncio.Event()
-        self._history_due_ms = clock.elapsed_ms()
         self._failing = False
+        self.apply_settings(settings)
 
-    def start(self) -> None:
-        """The monitor begins to run."""
-        self._wall_at, self._elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
-        at, last_at = self._wall_at, self._ledger.published_at
-        if last_at is not None and at < last_at <= at + STEP_MS:
-            at = last_at  # the clock of the monitor before may have been a little ahead: generatedAt never goes back
-        self._start(at, None)
-
-    def look_at_the_clock(self) -> None:
-        """Notice a wall clock that was set: that is a stop and a start (M12), and ``clock_was_set`` tells of it."""
-        now, elapsed_ms = self._clock.now(), self._clock.elapsed_ms()
-        expected_at = self._wall_at + elapsed_ms - self._elapsed_ms
-        self._wall_at, self._elapsed_ms = now, elapsed_ms
-        if abs(now - expected_at) > STEP_MS:
-            log.warning("the clock was set", by_s=(now - expected_at) / 1000)
-            self._start(now, expected_at)
-            self.clock_was_set.set()
-
-    def stop(self) -> None:
-        self._record(Stopped(self._instant()))
-
-    def replan(self, plan: Plan, write_history_every_ms: int, recorder: Recorder | None) -> None:
-        """Go on under another plan, of which both documents tell with the next publication; and record with this one,
-        as far as it is another."""
-        self._ledger.replan(plan)
-        self._heartbeat_ms = _heartbeat_ms(plan.limits)
-        self._write_history_every_ms = write_history_every_ms
+    def apply_settings(self, settings: Settings) -> None:
+        """Both documents have the new plan from the next publication on."""
+        self._heartbeat_ms = _heartbeat_ms(settings.plan().limits)
+        self._write_history_every_ms = round(settings.history.write_every_s * 1000)
         self._history_due_ms = self._clock.elapsed_ms()
-        self._changed.set()
-        if recorder is not self._recorder:
-            self._record(Stopped(self._instant()))
-            self._recorder = recorder
-            self._record(Started(self._instant()))
-
-    def observe(self, check: Check, found: Found) -> Row:
-        """A probe completed just now."""
-        before = self._ledger.row(check)
-        seen = Observation(check, self._instant(), found)
-        row = self._ledger.observe(seen)
-        self._changed.set()
-        self._record(seen)
-        if row.status != before.status:
-            log.info("status", check=row.check.name, status=row.status, reason=row.reason, was=before.status)
-        return row
-
-    def heads(self, chain_id: int) -> Heads:
-        """A chain's heads of the last hour."""
-        return self._ledger.heads(chain_id)
-
-    def hear_endpoint(self) -> None:
-        """An endpoint answered, whatever comes of it: the monitor is not blind (M13)."""
-        self._ledger.hear(self._clock.now())
-
-    def read_head(self, chain_id: int, answer: Reading) -> None:
-        """A chain's endpoints agree on this answer. It is no new head if it is the last one, or was read before it
-        (M8). A head changes no row, and so asks for no publication."""
-        at = self._instant()
-        if self.clock_was_set.is_set():
-            # A clock set forward makes every answer too old but this one, which might be the one that lies. All are
-            # about to be asked again.
-            return
-        # Not before it was read, as the log has it: a clock that is slowed down may go back by less than a step.
-        at = self._last_at = max(at, answer.at)
-        last = self._ledger.heads(chain_id).newest_of_run
-        if last is None or (answer != last and answer.at >= last.at):
-            self._ledger.read_head(chain_id, answer)
-            self._record(HeadRead(at, chain_id, answer))
 
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
@@ -179,7 +98,7 @@ class Publisher:
 
     async def _publish(self, thread: Caller) -> None:
         self._changed.clear()
-        at = self._instant()
+        at = self._journal.now()
         self._ledger.publish(at)
         self._instruments.published(at, self._ledger.rows)
         self._alerts.advance(at, self._ledger.rows)
@@ -220,23 +139,6 @@ class Publisher:
         self._alert_pieces = now
         put = {name: piece for name, piece in now.items() if whole or before.get(name) != piece}
         return Pieces(put, tuple(name for name in before if name not in now), whole=False)
-
-    def _instant(self) -> int:
-        """Now, and never before the instant last used: a clock that is slowed down a little must not unorder events."""
-        self.look_at_the_clock()
-        self._last_at = max(self._last_at, self._wall_at)
-        return self._last_at
-
-    def _start(self, at: int, last_at: int | None) -> None:
-        self._last_at = at
-        self._ledger.start(at, last_at)
-        self._alerts.restart()
-        self._changed.set()
-        self._record(Started(at))
-
-    def _record(self, event: Event) -> None:
-        if self._recorder is not None:
-            self._recorder.record(event)
 
 
 def _heartbeat_ms(limits: Limits) -> int:

@@ -30,12 +30,12 @@ class _Noted(NamedTuple):
 
 
 class Recorder:
-    """Records every event, by a thread of its own: a disk that hangs, or is full, holds nobody up. What it could not
-    take is a gap, after which the log begins again with a start."""
+    """Records every event, by a thread of its own: a disk that hangs, or is full, blocks nobody. What it could not
+    take is a gap, after which the log starts again."""
 
     def __init__(self, file: "LogFile") -> None:
         self.path = file.path
-        self.real_path = os.path.realpath(file.path)  # found now: later a disk that hangs would hold the asker up
+        self.real_path = os.path.realpath(file.path)  # resolved now: later a disk that hangs would block the caller
         self.is_taken: Future[bool] = Future()  # by another process, when the file was first opened
         self._file = file
         self._waiting: Queue[_Noted | None] = Queue(_MOST_WAITING)
@@ -53,7 +53,7 @@ class Recorder:
         else:
             self._is_whole = True
 
-    def go_on(self, path: Path, max_bytes: int) -> None:
+    def apply_settings(self, path: Path, max_bytes: int) -> None:
         """The same file may have another path from now on. Begin another one when it is larger than that."""
         self.path = self._file.path = path
         self.real_path = os.path.realpath(path)
@@ -64,19 +64,19 @@ class Recorder:
         try:
             self._waiting.put_nowait(None)
         except Full:
-            self._leave_out()
+            self._discard_waiting()
 
     def close(self) -> None:
         """Wait for what was recorded to be written, but not for a disk that hangs."""
         try:
             self._waiting.put(None, timeout=_CLOSE_S)
         except Full:
-            self._leave_out()
+            self._discard_waiting()
         self._thread.join(_CLOSE_S)
         if self._thread.is_alive():
             log.error("the end of the record was not written: the disk hangs", waited_s=_CLOSE_S)
 
-    def _leave_out(self) -> None:
+    def _discard_waiting(self) -> None:
         """Make room for the end, should the disk come back."""
         try:
             while True:
@@ -89,7 +89,7 @@ class Recorder:
         is_failing = False
         while (noted := self._waiting.get()) is not None:
             if noted.is_after_a_gap:
-                self._file.begin_again()
+                self._file.mark_gap()
             try:
                 self._file.append(noted.event)
             except OSError as error:
@@ -124,19 +124,19 @@ class LogFile:
     def append(self, event: Event) -> None:
         """OSError if it cannot be written; the next event tries again, and begins with a start of its own."""
         try:
-            file = self._at_path()
+            file = self._current_file()
             if file.tell() > self.max_bytes:
-                file = self._begin_anew(file)
+                file = self._rotate(file)
             if not self._is_whole and not isinstance(event, Started):
                 _write(file, format_event(Started(event.at)))
             _write(file, format_event(event))
         except OSError:
-            self.begin_again()
+            self.mark_gap()
             self.close()
             raise
         self._is_whole = True
 
-    def begin_again(self) -> None:
+    def mark_gap(self) -> None:
         """Something was lost: what comes next begins with a start."""
         self._is_whole = False
 
@@ -145,19 +145,19 @@ class LogFile:
         if file is not None:
             file.close()
 
-    def _at_path(self) -> FileIO:
+    def _current_file(self) -> FileIO:
         """Our file while it is at the path. Otherwise it was moved away, and what is at the path now may be another
         process's."""
         if self._file is not None and not _is_at(self.path, self._file):
             self.close()
-            self.begin_again()
+            self.mark_gap()
         self._file = self._file or self._open()
         return self._file
 
     def _open(self) -> FileIO:
-        file = self._locked()
+        file = self._open_locked()
         try:
-            if not _is_ours(file):
+            if not _may_be_log(file):
                 raise FileExistsError(EEXIST, "is no observation log; choose another file in monitor.record")
             size = file.seek(0, os.SEEK_END)
             whole = _end_of_last_line(file, size)
@@ -169,7 +169,7 @@ class LogFile:
             raise
         return file
 
-    def _locked(self) -> FileIO:
+    def _open_locked(self) -> FileIO:
         """The file, locked until it is closed. Two that append to one log would leave one that nobody can replay."""
         while True:
             file = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600), "r+")
@@ -182,14 +182,14 @@ class LogFile:
                 raise BlockingIOError(EWOULDBLOCK, "another process records to it") from None
             if _is_at(self.path, file):
                 return file
-            file.close()  # the one who had the lock has just renamed it
+            file.close()  # the process that had the lock has just renamed it
 
-    def _begin_anew(self, full: FileIO) -> FileIO:
+    def _rotate(self, full: FileIO) -> FileIO:
         """Rename a file that is full. Its lock is held until the next file is locked as well."""
         self._file = None
         with closing(full):
             self.path.replace(self.path.with_name(self.path.name + ".1"))
-            self.begin_again()
+            self.mark_gap()
             self._file = self._open()
         return self._file
 
@@ -201,8 +201,8 @@ def _is_at(path: Path, file: FileIO) -> bool:
         return False
 
 
-def _is_ours(file: FileIO) -> bool:
-    """Whether a file begins as a log does, or is empty: whoever names another one by mistake is to lose nothing."""
+def _may_be_log(file: FileIO) -> bool:
+    """Whether a file begins as a log does, or is empty: a file that is named by mistake loses nothing."""
     if not S_ISREG(os.fstat(file.fileno()).st_mode):
         return True
     line, newline, _ = file.read(_LONGEST_LINE).partition(b"\n")

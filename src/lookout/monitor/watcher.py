@@ -1,22 +1,21 @@
 """Asking every source and endpoint, each on its own, for as long as the monitor runs (M1, M2, M6, M11, M12, M17)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
-from random import Random
 from typing import Final, NoReturn
 
 import structlog
-from prometheus_client import CollectorRegistry
 
-from lookout.base.clock import Clock
 from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
 from lookout.core.model import Blocks
 from lookout.core.plan import Limits
-from lookout.monitor.metrics import Instruments
-from lookout.monitor.publisher import Publisher
+from lookout.monitor.followed_chain import FollowedChain
+from lookout.monitor.journal import Journal
+from lookout.monitor.resources import Resources
+from lookout.monitor.sources import Built
 from lookout.protocols.client.exhaustion import own_fault
 from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session
@@ -30,178 +29,141 @@ log = structlog.get_logger("monitor")
 class Watcher:
     """A task for each source and endpoint: none waits for another."""
 
-    def __init__(
-        self,
-        sources: Iterable[Source],
-        endpoints: Iterable[Endpoint],
-        publisher: Publisher,
-        session: Session,
-        clock: Clock,
-        limits: Limits,
-        chance: Random,
-        instruments: Instruments | None = None,
-    ) -> None:
-        self._sources = tuple(sources)
-        self._publisher = publisher
-        self._session = session
-        self._clock = clock
+    def __init__(self, built: Built, journal: Journal, limits: Limits, resources: Resources) -> None:
+        self._built = built
+        self._journal = journal
         self._limits = limits
-        self._chance = chance
-        self._instruments = instruments or Instruments(CollectorRegistry(), clock)
-        self._endpoints = _by_chain(endpoints)
-        self._chains: dict[int, _Chain] = {}
+        self._resources = resources
+        # While it runs; all of it changes together when the clock was set or other settings are applied.
+        self._session: Session
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of the source or endpoint
+        self._chains: dict[int, FollowedChain] = {}
         self._woken = asyncio.Event()
-        self._group: asyncio.TaskGroup | None = None  # while it runs
-        self._exhausted = False  # for want of something of the monitor's own (M17)
-        self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of whom they ask
+        self._exhausted = False  # the monitor lacks something of its own (M17)
 
     async def run(self) -> None:
         """Ask, until cancelled."""
+        session = self._resources.open_session(self._limits.probe_timeout_ms / 1000)
         try:
-            async with asyncio.TaskGroup() as self._group:
-                self._begin(self._endpoints)
-                self._ask_those_unasked()
-                await asyncio.Event().wait()  # there may be nobody to ask yet
+            async with session as self._session, asyncio.TaskGroup() as self._group:
+                try:
+                    self._begin(_by_chain(self._built))
+                    self._start_missing_tasks()
+                    await asyncio.Event().wait()  # there may be nobody to ask yet
+                finally:
+                    self._group = None  # a task that is started while the others end would not be cancelled
         finally:
-            self._group = None
             self._tasks.clear()
-            self._drop(*self._chains)
+            self._end(*self._chains)
 
     def wake(self) -> None:
         """Ask everything again at once, spread over the jitter: the clock was set (M12)."""
         for chain in self._chains.values():
-            chain.settled.set()  # a position that waits is of before: its indexer is asked again
-        self._drop(*self._chains)
-        self._begin(self._endpoints)
+            chain.has_head.set()  # a position that waits is of before: its indexer is asked again
+        self._end(*self._chains)
+        self._begin(_by_chain(self._built))
         self._woken.set()
         self._woken = asyncio.Event()
 
-    def replan(
-        self, sources: Iterable[Source], endpoints: Iterable[Endpoint], session: Session, limits: Limits
-    ) -> None:
-        """Go on with these. A source that was there before is not touched: it is asked when it would have been. So are
-        a chain's endpoints, if all of them were; a chain that has others begins anew, since they agree together."""
-        followed = _by_chain(endpoints)
+    def replan(self, built: Built, limits: Limits) -> None:
+        """Continue with these. A source that was there before is not touched: it is asked when it would have been. So
+        are a chain's endpoints, if all of them were there; a chain that has others starts from scratch, since they
+        agree together."""
+        before, followed = _by_chain(self._built), _by_chain(built)
         same_age = limits.head_max_age_ms == self._limits.head_max_age_ms
-        anew = [
-            chain_id for chain_id, each in followed.items() if not same_age or each != self._endpoints.get(chain_id)
-        ]
-        for chain_id in {*anew, *self._endpoints.keys() - followed.keys()}:
-            self._leave(*self._endpoints.get(chain_id, ()))
-        self._drop(*self._endpoints.keys() - followed.keys())
-        before, self._sources = self._sources, tuple(sources)
-        now = {id(source) for source in self._sources}
-        self._leave(*(source for source in before if id(source) not in now))
-        self._endpoints, self._session, self._limits = followed, session, limits
+        untouched = {each for each in before if same_age and before[each] == followed.get(each)}
+        kept = {id(each) for each in built.sources} | {id(each) for chain in untouched for each in before[chain]}
+        asked: tuple[Source | Endpoint, ...] = (*self._built.sources, *self._built.endpoints)
+        self._cancel_tasks(*(each for each in asked if id(each) not in kept))
+        self._end(*before.keys() - followed.keys())
+        self._built, self._limits = built, limits
         if self._group is not None:
-            self._begin(anew)
-            self._ask_those_unasked()
+            self._session = Session(self._session.http, limits.probe_timeout_ms / 1000)
+            self._begin({each: endpoints for each, endpoints in followed.items() if each not in untouched})
+            self._start_missing_tasks()
 
-    def _ask_those_unasked(self) -> None:
-        for source in self._sources:
-            self._ask(source, partial(self._watch, source), f"watch {source.name}")
-        for endpoints in self._endpoints.values():
+    def _start_missing_tasks(self) -> None:
+        for source in self._built.sources:
+            self._start_task(source, partial(self._watch, source), f"watch {source.name}")
+        for endpoints in _by_chain(self._built).values():
             for number, endpoint in enumerate(endpoints):
-                self._ask(endpoint, partial(self._follow, endpoint, number), f"follow {endpoint.name}")
+                self._start_task(endpoint, partial(self._follow, endpoint, number), f"follow {endpoint.name}")
 
-    def _ask(self, whom: Source | Endpoint, ask: Callable[[], Coroutine[None, None, NoReturn]], name: str) -> None:
-        if self._group is not None and id(whom) not in self._tasks:
-            self._tasks[id(whom)] = self._group.create_task(ask(), name=name)
+    def _start_task(
+        self, asked: Source | Endpoint, ask: Callable[[], Coroutine[None, None, NoReturn]], name: str
+    ) -> None:
+        if self._group is not None and id(asked) not in self._tasks:
+            self._tasks[id(asked)] = self._group.create_task(ask(), name=name)
 
-    def _leave(self, *left: Source | Endpoint) -> None:
-        for whom in left:
-            if task := self._tasks.pop(id(whom), None):
+    def _cancel_tasks(self, *removed: Source | Endpoint) -> None:
+        for asked in removed:
+            if task := self._tasks.pop(id(asked), None):
                 task.cancel()
 
-    def _begin(self, chain_ids: Iterable[int]) -> None:
+    def _begin(self, chains: Mapping[int, list[Endpoint]]) -> None:
         """Let the endpoints of these chains agree from scratch. Positions wait for the first head of a chain alone: one
         whose endpoints are others now has its last head."""
-        limits, loop = self._limits, asyncio.get_running_loop()
-        for chain_id in chain_ids:
+        for chain_id, endpoints in chains.items():
             before = self._chains.get(chain_id)
-            settled = asyncio.Event() if before is None else before.settled
-            self._drop(chain_id)
-            chain = _Chain(Agreement(len(self._endpoints[chain_id]), limits.head_max_age_ms), settled)
+            has_head = asyncio.Event() if before is None else before.has_head
+            self._end(chain_id)
+            agreement = Agreement(len(endpoints), self._limits.head_max_age_ms)
+            chain = FollowedChain(chain_id, agreement, has_head, self._journal, self._resources.clock)
+            chain.wait_for_all(self._limits.probe_timeout_ms)
             self._chains[chain_id] = chain
-            loop.call_later(limits.probe_timeout_ms / 1000, self._end_wait, chain_id, chain)
 
-    def _end_wait(self, chain_id: int, chain: "_Chain") -> None:
-        if self._chains.get(chain_id) is chain:
-            chain.agreement.end_wait()
-            self._agree(chain_id)
-        chain.settled.set()
-
-    def _drop(self, *chain_ids: int) -> None:
+    def _end(self, *chain_ids: int) -> None:
         for chain_id in chain_ids:
-            chain = self._chains.pop(chain_id, None)
-            if chain is not None and chain.next_change is not None:
-                chain.next_change.cancel()
-
-    def _agree(self, chain_id: int) -> None:
-        """See what a chain's endpoints agree on now, and again when one of their answers becomes too old (M8)."""
-        chain, now = self._chains[chain_id], self._clock.now()
-        answer = chain.agreement.agreed(now, self._publisher.heads(chain_id))
-        if answer is not None:
-            self._publisher.read_head(chain_id, answer)
-            if not self._publisher.clock_was_set.is_set():  # or all are about to agree again
-                chain.settled.set()
-        if chain.next_change is not None:
-            chain.next_change.cancel()
-        next_at = chain.agreement.next_change_at(now)
-        if next_at is not None:
-            chain.next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self._agree, chain_id)
+            if chain := self._chains.pop(chain_id, None):
+                chain.end()
 
     async def _watch(self, source: Source) -> NoReturn:
-        failures = 0
-
-        async def probe() -> int:
-            nonlocal failures
-            woken, began_ms = self._woken, self._clock.elapsed_ms()
-            found = await observe(source, self._session, self._clock.now)
-            self._instruments.probed(source.checks[0].service, self._clock.elapsed_ms() - began_ms, found)
-            for check, what in found.items():
-                if isinstance(what, Blocks) and check.chain_id in self._chains:
-                    # After a start a position waits for a head, but no longer than a probe lasts (M12).
-                    if not woken.is_set():
-                        await self._chains[check.chain_id].settled.wait()
-                    if woken.is_set():
-                        return 0  # it is of before the clock was set
-            rows = [self._publisher.observe(check, what) for check, what in found.items()]
-            failures = failures + 1 if all(row.reason == "unreachable" for row in rows) else 0
-            return wait_ms(failures, self._chance.random(), self._limits)
-
         while True:
-            await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 1000)
-            await self._keep_asking(source.name, probe)
-            failures = 0
+            await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 1000)
+            await self._keep_asking(source.name, partial(self._probe, _Watched(source)))
+
+    async def _probe(self, watched: "_Watched") -> int:
+        """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""
+        source, clock, woken = watched.source, self._resources.clock, self._woken
+        began_ms = clock.elapsed_ms()
+        found = await observe(source, self._session, clock.now)
+        self._resources.instruments.count_probe(source.checks[0].service, clock.elapsed_ms() - began_ms, found)
+        for check, what in found.items():
+            if isinstance(what, Blocks) and check.chain_id in self._chains:
+                # After a start a position waits for a head, but no longer than a probe lasts (M12).
+                if not woken.is_set():
+                    await self._chains[check.chain_id].has_head.wait()
+                if woken.is_set():
+                    return 0  # it is of before the clock was set
+        rows = [self._journal.observe(check, what) for check, what in found.items()]
+        watched.failures = watched.failures + 1 if all(row.reason == "unreachable" for row in rows) else 0
+        return wait_ms(watched.failures, self._resources.chance.random(), self._limits)
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
-        chain_id = endpoint.chain_id
-
-        async def read() -> int:
-            chain = self._chains[chain_id]
-            try:
-                answer = await endpoint.read(self._session, self._clock.now)
-            except ProbeFailed as failure:
-                log.debug("endpoint failed", endpoint=endpoint.name, reason=failure.reason)
-                chain.agreement.failed(number, is_wrong_chain=isinstance(failure, WrongChainFailed))
-                is_answer = False
-            else:
-                is_answer = chain.agreement.answered(number, answer)
-                self._publisher.hear_endpoint()
-            self._instruments.head_read(chain_id, "answered" if is_answer else "failed")
-            if chain is self._chains.get(chain_id):  # and the clock was not set meanwhile
-                self._agree(chain_id)
-            return int((self._limits.recheck_ms + self._chance.random() * self._limits.jitter_ms) / 2)
-
         while True:
-            await asyncio.sleep(self._chance.random() * self._limits.jitter_ms / 2000)
-            await self._keep_asking(endpoint.name, read)
+            await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 2000)
+            await self._keep_asking(endpoint.name, partial(self._read, endpoint, number))
+
+    async def _read(self, endpoint: Endpoint, number: int) -> int:
+        """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
+        chain = self._chains[endpoint.chain_id]
+        try:
+            answer = await endpoint.read(self._session, self._resources.clock.now)
+        except ProbeFailed as failure:
+            log.debug("endpoint failed", endpoint=endpoint.name, reason=failure.reason)
+            chain.failed(number, is_wrong_chain=isinstance(failure, WrongChainFailed))
+            is_answer = False
+        else:
+            is_answer = chain.answered(number, answer)
+        self._resources.instruments.count_head_read(endpoint.chain_id, "answered" if is_answer else "failed")
+        chain.agree()
+        return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
 
     async def _keep_asking(self, name: str, ask: Callable[[], Awaitable[int]]) -> None:
-        """Ask again and again, after as long as each answer says, until everything is to be asked anew. A bug in one
-        source is told with its traceback and takes nobody else with it (M11). A fault of our own is no observation:
-        nothing is judged by it, and nothing that was found before is lost (M17)."""
+        """Ask again and again, after as long as ``ask`` returns, until the clock was set. A bug in one source is logged
+        with its traceback and stops no other (M11). A fault of our own is no observation: nothing is judged by it, and
+        nothing that was found before is lost (M17)."""
         woken = self._woken
         while not woken.is_set():
             try:
@@ -211,41 +173,41 @@ class Watcher:
                 if fault := own_fault(error):
                     self._note_own_fault(fault)
                 else:
-                    self._instruments.died_of_a_bug()
+                    self._resources.instruments.count_crash()
                     log.exception("a probe died of a bug", source=name)
                 next_ms = self._limits.recheck_ms
-            due_ms = self._clock.elapsed_ms() + next_ms
+            due_ms = self._resources.clock.elapsed_ms() + next_ms
             try:
                 async with asyncio.timeout(next_ms / 1000):
                     await woken.wait()
             except TimeoutError:
-                self._instruments.began_late(self._clock.elapsed_ms() - due_ms)
+                self._resources.instruments.measure_delay(self._resources.clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
         """Logged once for all that cannot be asked, and counted for each."""
         if not self._exhausted:
             log.error("the monitor cannot ask; rows age until it can", error=str(fault), lacking=fault.lacking)
         self._exhausted = True
-        self._instruments.own_fault(fault.lacking)
+        self._resources.instruments.count_own_fault(fault.lacking)
 
     def _note_end_of_own_faults(self) -> None:
         """Over once everybody was asked again without one: some may be asked on connections that are open already."""
-        if self._exhausted and not self._instruments.is_exhausted(EXHAUSTED_RECHECKS * self._limits.recheck_ms / 1000):
+        within_s = EXHAUSTED_RECHECKS * self._limits.recheck_ms / 1000
+        if self._exhausted and not self._resources.instruments.is_exhausted(within_s):
             log.info("the monitor can ask again")
             self._exhausted = False
 
 
 @dataclass(slots=True)
-class _Chain:
-    """What is under way of a chain's heads."""
+class _Watched:
+    """A source, and how often it failed in a row."""
 
-    agreement: Agreement
-    settled: asyncio.Event  # there is a head to compare with, or none came in time
-    next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
+    source: Source
+    failures: int = 0
 
 
-def _by_chain(endpoints: Iterable[Endpoint]) -> dict[int, list[Endpoint]]:
+def _by_chain(built: Built) -> dict[int, list[Endpoint]]:
     by_chain: dict[int, list[Endpoint]] = {}
-    for endpoint in endpoints:
+    for endpoint in built.endpoints:
         by_chain.setdefault(endpoint.chain_id, []).append(endpoint)
     return by_chain

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from random import Random
 from typing import Any
 
 import msgspec
@@ -13,8 +12,7 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
-from lookout.monitor.publisher import Publisher
-from lookout.monitor.watcher import Watcher
+from lookout.monitor.monitor import Monitor, Parts
 from lookout.protocols.broadcasters.sightings import Seen
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, MAX_PAGES, MOST_BYTES_A_CHAIN, broadcasters_sources
 from lookout.protocols.client.session import open_session
@@ -25,6 +23,7 @@ from tests.contract.protocols.announcers import a_message, a_page
 from tests.contract.protocols.listener import ONE, POLYGON, probes
 from tests.contract.protocols.upstreams import Asked, Reply, answering
 from tests.contract.protocols.waku_store import Store, query_of
+from tests.unit.running_monitor import given_settings, some_resources
 from tests.unit.test_monitor import KeptInMemory
 from tests.wait import until_async
 
@@ -84,12 +83,10 @@ def test_who_answers_is_judged_when_the_newest_page_is_there_and_not_after_the_o
 def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> None:
     clock = SystemClock()
     checks = Check("broadcasters", 1), Check("broadcasters", 137)
-    plan = a_plan(*checks, chains=(1, 137), limits=replace(LAUNCH, jitter_ms=1))
+    plan = a_plan(*checks, chains=(1, 137), limits=replace(LAUNCH, jitter_ms=1, probe_timeout_ms=HOUR))
 
     async def scenario() -> None:
         ledger = Ledger(plan)
-        publisher = Publisher(ledger, KeptInMemory(), clock, plan.limits, 1_000)
-        publisher.start()
         store = Store([a_message(1, chain_id=chain_id, sent_at=clock.now()) for chain_id in (1, 137)])
 
         def hang(asked: Asked) -> float:
@@ -98,15 +95,15 @@ def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> None:
         def statuses() -> dict[Check, str]:
             return {row.check: row.status for row in ledger.rows if row.check in checks}
 
-        async with answering(store, after_s=hang) as (url, asked), open_session(3_600) as session:
-            sources = broadcasters_sources(Broadcasters(url, (1, 137)))
-            watcher = Watcher(sources, [], publisher, session, clock, plan.limits, Random(1))
-            tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(publisher.run())]
+        async with answering(store, after_s=hang) as (url, asked):
+            settings = given_settings(plan, broadcasters_sources(Broadcasters(url, (1, 137))))
+            resources = some_resources(KeptInMemory(), clock)
+            monitor = Monitor(settings, {}, resources, parts=Parts(ledger=lambda _plan, _state: ledger))
+            task = asyncio.create_task(monitor.run())
             wanted = dict(zip(checks, ("current", "unknown"), strict=True))
             await until_async(lambda: len(asked) == 2 and statuses() == wanted, "the row of chain 1", 30)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(scenario())
 

@@ -1,20 +1,26 @@
 """The real monitor, on virtual time: everything of it but sockets and threads."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
+import msgspec
+
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts, Sending
-from lookout.monitor.monitor import go_by, rebuilt, run_together
+from lookout.monitor.journal import Journal
+from lookout.monitor.monitor import Monitor, seen_in
+from lookout.monitor.monitor import Parts as MonitorParts
 from lookout.monitor.publisher import Publisher
-from lookout.monitor.sources import Built
+from lookout.monitor.resources import Resources
+from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
+from lookout.protocols.broadcasters.sightings import Seen
 from lookout.protocols.client.session import Session
+from lookout.protocols.source import Source
 from lookout.server.poller import Poller
-from lookout.state.pieces import decode_state
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.alert_texts import Noting, Told, VirtualThread
 from tests.simulation.worlds.clock import VirtualClock
@@ -29,14 +35,15 @@ from tests.simulation.worlds.upstreams import upstreams_of
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 _CLOSE_S: Final = 2.0
 _RESTART_S: Final = 3.0
-_WRITE_HISTORY_EVERY_MS: Final = 60_000
-_NO_SESSION: Final = cast("Session", None)  # these sources need none
+_NO_SESSION: Final = Session(cast("Any", None), 0)  # these sources need none
 SIGHTINGS: Final = "source/broadcasters"
 
 
 class Parts(NamedTuple):
     """What a world is built of: the real things, unless a test plants something else."""
 
+    timeline: type[Timeline] = Timeline
+    journal: type[Journal] = Journal
     publisher: type[Publisher] = Publisher
     ledger: type[Told] = Told
     watcher: type[Watcher] = Watcher
@@ -45,7 +52,7 @@ class Parts(NamedTuple):
     poller: type[Poller] = Poller
 
 
-class Monitor:
+class Machine:
     """One machine, and the monitor that is started on it again whenever it ended."""
 
     def __init__(self, scene: Scene, store: Store, number: int, parts: Parts) -> None:
@@ -134,52 +141,53 @@ class Monitor:
                 await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
 
     async def _monitor_into(self, writer: Writer, life: Life) -> None:
-        scene, parts = self._scene, self._parts
+        scene = self._scene
+        reloading = None
         try:
             if life.reload.is_set():  # while it stood by
                 life.reload.clear()
-                life.go_by(configured(scene))
+                life.apply_settings(configured(scene))
             stored = writer.load()
-            plan = life.plan
             life.publication = self._store.loaded()
-            life.memory = {} if life.publication is None else _kept(life.publication.memory, plan)
+            life.memory = {} if life.publication is None else _kept(life.publication.memory, life.plan)
             scene.waiting = messages_in(stored)
             scene.tell(Resumed(life, stored))
-            ledger = parts.ledger(plan, decode_state(stored), scene, life)
-            instruments = Noting(scene, life)
-            sending = Sending(partial(open_sender, scene, life), partial(sending_thread, scene, life))
-            alerts = parts.alerts(life.alert_policy, stored, life.clock, instruments, sending)
-            publisher = parts.publisher(
-                ledger,
-                parts.writer(writer),
-                life.clock,
-                plan.limits,
-                _WRITE_HISTORY_EVERY_MS,
-                _sightings(life, stored),
-                None,
-                instruments,
-                lambda: nullcontext(VirtualThread(scene, life)),
-                alerts,
-            )
-            built = upstreams_of(scene, life, plan)
-            chance = scene.chance(f"watcher {life.serial}")
-            watcher = parts.watcher(*built, publisher, _NO_SESSION, life.clock, plan.limits, chance, instruments)
-            heed = partial(self._heed, life, built, publisher, watcher, alerts)
-            await run_together(publisher, watcher, heed)
+            monitor = self._a_monitor(writer, life, stored)
+            reloading = asyncio.create_task(self._accept_reloads(life, monitor))
+            await monitor.run()
         finally:
+            if reloading is not None:
+                reloading.cancel()
             await self._close(writer, life)
 
-    async def _heed(self, life: Life, built: Built, publisher: Publisher, watcher: Watcher, alerts: Alerts) -> None:
-        """Go by other settings whenever there are."""
+    def _a_monitor(self, writer: Writer, life: Life, stored: Mapping[str, bytes]) -> Monitor:
+        """The real one, of which a world sees through its ledger, its instruments, its senders and its threads."""
+        scene, parts = self._scene, self._parts
+        sending = Sending(partial(open_sender, scene, life), partial(sending_thread, scene, life))
+        alerts = partial(parts.alerts, sending=sending)
+        resources = Resources(
+            parts.writer(writer),
+            life.clock,
+            scene.chance(f"watcher {life.serial}"),
+            Noting(scene, life),
+            build_sources=lambda settings, _: upstreams_of(scene, life, settings.plan()),
+            seen_by=_Sightings(life, stored),
+            open_session=lambda _: nullcontext(_NO_SESSION),
+            open_store_thread=lambda: nullcontext(VirtualThread(scene, life)),
+        )
+        ledger = partial(parts.ledger, scene=scene, life=life)
+        real_parts = MonitorParts(ledger, parts.timeline, parts.journal, parts.publisher, parts.watcher, alerts)
+        return Monitor(life.settings, stored, resources, parts=real_parts)
+
+    async def _accept_reloads(self, life: Life, monitor: Monitor) -> None:
         scene = self._scene
         while True:
             await life.reload.wait()
             life.reload.clear()
-            old, before = life.settings, life.plan
-            life.go_by(configured(scene))
+            before = life.plan
+            life.apply_settings(configured(scene))
             life.memory = _kept(life.memory, life.plan)
-            built = rebuilt(built, old, life.settings, lambda new, _: upstreams_of(scene, life, new.plan()))
-            go_by(life.settings, old, built, publisher, watcher, alerts, _NO_SESSION, None)
+            monitor.apply_settings(life.settings, None)
             scene.note(f"{life.name} goes by other settings")
             scene.tell(Reloaded(life, before))
 
@@ -196,17 +204,16 @@ def _kept(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
     return {what: remembered for what, remembered in memory.items() if what in watched}
 
 
-def _sightings(life: Life, stored: Mapping[str, bytes]) -> Callable[[], dict[str, bytes]]:
-    """What a source has to remember: here, how often it was asked to, told at every third time."""
-    life.sightings = stored.get(SIGHTINGS, b"")
-    times = begun = int(life.sightings or 0)
+class _Sightings:
+    """What a source has to remember: here, how often it was asked to, divided by three."""
 
-    def changed() -> dict[str, bytes]:
-        nonlocal times
-        first, times = times == begun, times + 1
-        if times % 3 and not first:  # what a start does not tell again is forgotten
-            return {}
-        life.sightings = b"%d" % times
-        return {SIGHTINGS: life.sightings}
+    def __init__(self, life: Life, stored: Mapping[str, bytes]) -> None:
+        self._life = life
+        self._times = 3 * seen_in(stored).asked_at.get(0, 0)
+        life.sightings = stored.get(SIGHTINGS, b"")
 
-    return changed
+    def __call__(self, _sources: Iterable[Source]) -> Seen:
+        self._times += 1
+        seen = Seen((), {0: self._times // 3})
+        self._life.sightings = msgspec.json.encode(seen)
+        return seen

@@ -86,7 +86,7 @@ class Life:
         self.number = number
         self.clock = clock
         self.serial = serial
-        self.go_by(settings)
+        self.apply_settings(settings)
         self.reload = asyncio.Event()  # is set when it is to look at its settings anew
         self.is_new = True  # until its first publication, also the first after its clock was set
         self.began_ms: int | None = None  # or when its clock was set last: everything was asked anew then
@@ -99,7 +99,7 @@ class Life:
         self.writing_since_ms: int | None = None
         self.wrote_ms = 0  # when the last write ended
 
-    def go_by(self, settings: Settings) -> None:
+    def apply_settings(self, settings: Settings) -> None:
         """The settings in force, and what follows from them."""
         self.settings, self.plan, self.alert_policy = settings, settings.plan(), settings.alert_policy()
 

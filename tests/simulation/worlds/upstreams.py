@@ -1,15 +1,14 @@
 """Sources and endpoints that answer from the simulated world, late, wrongly or never."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Final
 
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Check, Found, Indexes, Members, MissingList, Nothing, Peers
+from lookout.core.model import Blocks, Check, Found, Members, Peers
 from lookout.core.plan import Plan
-from lookout.demo.sim.world import NOTHING_INDEXED, Silence
+from lookout.demo.rehearsal import Ask, simulated_sources
 from lookout.demo.sim.world import World as Sim
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
@@ -20,11 +19,9 @@ from tests.simulation.worlds.scene import Answered, Asked, HeadAnswered, Life, S
 TIMEOUT_S: Final = 10.0  # what a session allows (M3)
 NOT_WATCHED: Final = Check("indexer", 999)
 
-_Ask = Callable[[int], Mapping[Check, Found] | Silence]
-
 
 class SimSource:
-    def __init__(self, scene: Scene, life: Life, name: str, checks: tuple[Check, ...], ask: _Ask) -> None:
+    def __init__(self, scene: Scene, life: Life, name: str, checks: tuple[Check, ...], ask: Ask) -> None:
         self.name = name
         self.checks = checks
         self._scene = scene
@@ -49,7 +46,7 @@ class SimSource:
         if answer == "fail":
             self._ended({}, failed=True)
             raise ProbeFailed("refused")
-        found = dict(answer)
+        found = dict(zip(self.checks, answer, strict=True))
         if scene.active("few", self.name) and len(found) > 1:
             found.pop(next(iter(found)))
         if scene.active("many", self.name):
@@ -107,48 +104,10 @@ def sources_in(scene: Scene, plan: Plan) -> dict[str, tuple[Check, ...]]:
     return {name: checks for name, checks, _ in _asked(plan, scene.sim)}
 
 
-def _asked(plan: Plan, sim: Sim) -> Iterator[tuple[str, tuple[Check, ...], _Ask]]:
-    monitored = [check for check in plan.checks() if check in plan.monitored]
-    for service, ask in (("messaging", _messaging), ("ppoi", _ppoi), ("broadcasters", _broadcasters)):
-        checks = tuple(check for check in monitored if check.service == service)
-        if checks:
-            yield service, checks, partial(ask, sim, checks)
-    for check in monitored:
-        if check.service.endswith("indexer"):
-            yield f"{check.service}/{check.chain_id}", (check,), partial(_indexer, sim, check)
-
-
-def _messaging(sim: Sim, checks: tuple[Check, ...], at: int) -> Mapping[Check, Found] | Silence:
-    peers = sim.messaging(at)
-    return peers if isinstance(peers, str) else {checks[0]: Peers(peers)}
-
-
-def _ppoi(sim: Sim, checks: tuple[Check, ...], at: int) -> Mapping[Check, Found] | Silence:
-    networks = sim.ppoi(at)
-    if isinstance(networks, str):
-        return networks
-    return {check: _indexes(networks.get(check.chain_id or 0, "nothing")) for check in checks}
-
-
-def _indexes(network: tuple[int, int] | str) -> Found:
-    if isinstance(network, str):
-        return Nothing() if network == "nothing" else MissingList()
-    return Indexes(*network)
-
-
-def _broadcasters(sim: Sim, checks: tuple[Check, ...], at: int) -> Mapping[Check, Found] | Silence:
-    members = sim.broadcasters(at)
-    if isinstance(members, str):
-        return members
-    return {check: Members(*members.get(check.chain_id or 0, (0, 0))) for check in checks}
-
-
-def _indexer(sim: Sim, check: Check, at: int) -> Mapping[Check, Found] | Silence:
-    service: str = check.service
-    position = sim.indexer("indexer" if service == "indexer" else "hosted-indexer", check.chain_id or 0, at)
-    if isinstance(position, str):
-        return position
-    return {check: Nothing() if position == NOTHING_INDEXED else Blocks(position)}
+def _asked(plan: Plan, sim: Sim) -> Iterator[tuple[str, tuple[Check, ...], Ask]]:
+    for checks, ask in simulated_sources(plan, sim):
+        service, chain_id = checks[0]
+        yield f"{service}/{chain_id}" if service.endswith("indexer") else service, checks, ask
 
 
 def _is_failure(found: Found) -> bool:

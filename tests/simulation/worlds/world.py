@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.simulation.silence import silently
 from tests.simulation.worlds.loop import Process, VirtualLoop
-from tests.simulation.worlds.monitors import Monitor, Parts
+from tests.simulation.worlds.monitors import Machine, Parts
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.scene import Broken, ClockSet, Concluded, Scene
 from tests.simulation.worlds.script import Fault, Script
@@ -36,7 +36,7 @@ def live(script: Script, parts: Parts, rules: Callable[[], Sequence[Rule]]) -> L
         loop = VirtualLoop()  # type: ignore[abstract]  # asyncio asks for a few of a loop's methods only
         scene = Scene(script, loop, rules())
         store: Store = ModelStore(scene) if script.store == "model" else SqliteStore(scene, Path(folder))
-        monitors = [Monitor(scene, store, number, parts) for number in range(script.monitors)]
+        monitors = [Machine(scene, store, number, parts) for number in range(script.monitors)]
         servers = [Server(scene, store, number, parts) for number in range(script.servers)]
         readers = Process("readers")
         scene.processes.append(readers)
@@ -64,7 +64,7 @@ def live(script: Script, parts: Parts, rules: Callable[[], Sequence[Rule]]) -> L
         return lived
 
 
-def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Monitor], servers: Sequence[Server]) -> None:
+def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Machine], servers: Sequence[Server]) -> None:
     """What happens at an instant. Faults that merely last are looked up by whom they befall."""
     at_s, end_s = fault.at_ms / 1000, (fault.at_ms + fault.lasts_ms) / 1000
     loop = scene.loop
@@ -99,7 +99,7 @@ def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Monit
             pass
 
 
-def _stop(scene: Scene, monitor: Monitor, lasts_ms: int) -> None:
+def _stop(scene: Scene, monitor: Machine, lasts_ms: int) -> None:
     """The supervisor starts it anew when it is gone, which it has to be soon (what is being sent has
     5 s, the last write another 5, the end 2)."""
     process = monitor.stop()
@@ -112,7 +112,7 @@ def _stop(scene: Scene, monitor: Monitor, lasts_ms: int) -> None:
     scene.loop.call_later(max(lasts_ms, 12_500) / 1000, start)
 
 
-def _set_clock(scene: Scene, monitor: Monitor, fault: Fault) -> None:
+def _set_clock(scene: Scene, monitor: Machine, fault: Fault) -> None:
     monitor.clock.step(fault.size)
     scene.note(f"the clock of monitor {fault.of} is set by {fault.size} ms")
     if fault.size < 0:
@@ -120,7 +120,7 @@ def _set_clock(scene: Scene, monitor: Monitor, fault: Fault) -> None:
     scene.tell(ClockSet(monitor.life, int(fault.of), fault.size))
 
 
-def _end(scene: Scene, loop: VirtualLoop, monitors: Sequence[Monitor], servers: Sequence[Server]) -> None:
+def _end(scene: Scene, loop: VirtualLoop, monitors: Sequence[Machine], servers: Sequence[Server]) -> None:
     """Nobody watches any more; what is under way comes to its end."""
     scene.over = True
     loop.error = None

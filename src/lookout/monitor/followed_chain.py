@@ -1,0 +1,62 @@
+"""A chain whose endpoints are being asked: what they agree on, and when that is looked at (M8)."""
+
+import asyncio
+
+from lookout.base.clock import Clock
+from lookout.core.agreement import Agreement
+from lookout.core.heads import Reading
+from lookout.monitor.journal import Journal
+
+
+class FollowedChain:
+    """From a start of the chain to the next: what an endpoint answers after its ``end`` takes no part any more."""
+
+    def __init__(
+        self, chain_id: int, agreement: Agreement, has_head: asyncio.Event, journal: Journal, clock: Clock
+    ) -> None:
+        self.has_head = has_head  # to compare with; it is set too if none came in time
+        self._chain_id = chain_id
+        self._agreement = agreement
+        self._journal = journal
+        self._clock = clock
+        self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
+        self._is_over = False
+
+    def wait_for_all(self, at_most_ms: int) -> None:
+        """Wait so long for endpoints that are silent; then the others agree without them."""
+        asyncio.get_running_loop().call_later(at_most_ms / 1000, self._end_wait)
+
+    def answered(self, number: int, answer: Reading) -> bool:
+        """Whether it is an answer that takes part."""
+        self._journal.ledger.hear(self._clock.now())  # whatever it says: the monitor is not blind (M13)
+        return self._agreement.answered(number, answer)
+
+    def failed(self, number: int, *, is_wrong_chain: bool) -> None:
+        self._agreement.failed(number, is_wrong_chain=is_wrong_chain)
+
+    def agree(self) -> None:
+        """Read the head that the endpoints agree on now, and again when one of their answers becomes too old."""
+        if self._is_over:
+            return
+        now = self._clock.now()
+        answer = self._agreement.agreed(now, self._journal.ledger.heads(self._chain_id))
+        if answer is not None:
+            self._journal.read_head(self._chain_id, answer)
+            if not self._journal.timeline.stepped.is_set():  # or all are about to agree again
+                self.has_head.set()
+        if self._next_change is not None:
+            self._next_change.cancel()
+        next_at = self._agreement.next_change_at(now)
+        if next_at is not None:
+            self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self.agree)
+
+    def end(self) -> None:
+        self._is_over = True
+        if self._next_change is not None:
+            self._next_change.cancel()
+
+    def _end_wait(self) -> None:
+        if not self._is_over:
+            self._agreement.end_wait()
+            self.agree()
+        self.has_head.set()

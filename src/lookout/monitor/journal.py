@@ -1,0 +1,90 @@
+"""Where all that happens is entered first: into the ledger, and into the observation log."""
+
+import asyncio
+
+import structlog
+
+from lookout.core.heads import Reading
+from lookout.core.ledger import Ledger
+from lookout.core.model import Check, Found, Observation, Row
+from lookout.core.plan import Plan
+from lookout.monitor.alerts import Alerts
+from lookout.monitor.recorder import Recorder
+from lookout.monitor.timeline import Timeline
+from lookout.state.log import Event, HeadRead, Started, Stopped
+
+log = structlog.get_logger("monitor")
+
+
+class Journal:
+    """Gives events their instants, lets the ledger judge them, and records them. A clock that was set is a stop and a
+    start (M12): every method that needs the time looks for that first."""
+
+    def __init__(self, ledger: Ledger, timeline: Timeline, alerts: Alerts, recorder: Recorder | None) -> None:
+        self.ledger = ledger
+        self.timeline = timeline
+        self.changed = asyncio.Event()  # there is something to publish
+        self._alerts = alerts
+        self._recorder = recorder
+
+    def start(self) -> None:
+        """The monitor begins to run."""
+        self._start(self.timeline.start(self.ledger.published_at), None)
+
+    def stop(self) -> None:
+        self._record(Stopped(self.now()))
+
+    def now(self) -> int:
+        """The instant of what happens now, after a start if the clock was set."""
+        self.detect_clock_step()
+        return self.timeline.now()
+
+    def detect_clock_step(self) -> None:
+        if step := self.timeline.detect_step():
+            log.warning("the clock was set", by_s=(step.at - step.expected_at) / 1000)
+            self._start(step.at, step.expected_at)
+
+    def replan(self, plan: Plan, recorder: Recorder | None) -> None:
+        """Continue under another plan, and record with this recorder, which may be the same."""
+        self.ledger.replan(plan)
+        self.changed.set()
+        if recorder is not self._recorder:
+            self._record(Stopped(self.now()))
+            self._recorder = recorder
+            self._record(Started(self.now()))
+
+    def observe(self, check: Check, found: Found) -> Row:
+        """A probe completed just now."""
+        before = self.ledger.row(check)
+        seen = Observation(check, self.now(), found)
+        row = self.ledger.observe(seen)
+        self.changed.set()
+        self._record(seen)
+        if row.status != before.status:
+            log.info("status", check=row.check.name, status=row.status, reason=row.reason, was=before.status)
+        return row
+
+    def read_head(self, chain_id: int, answer: Reading) -> None:
+        """A chain's endpoints agree on this answer. It is no new head if it is the last one, or was read before it
+        (M8). A head changes no row, and so needs no publication."""
+        self.detect_clock_step()
+        if self.timeline.stepped.is_set():
+            # A clock set forward makes every answer too old but this one, which might be the one that lies. All are
+            # about to be asked again.
+            return
+        # Not before it was read, as the log has it: a clock that is slowed down may go back by less than a step.
+        at = self.timeline.now(not_before=answer.at)
+        last = self.ledger.heads(chain_id).newest_of_run
+        if last is None or (answer != last and answer.at >= last.at):
+            self.ledger.read_head(chain_id, answer)
+            self._record(HeadRead(at, chain_id, answer))
+
+    def _start(self, at: int, last_at: int | None) -> None:
+        self.ledger.start(at, last_at)
+        self._alerts.restart()
+        self.changed.set()
+        self._record(Started(at))
+
+    def _record(self, event: Event) -> None:
+        if self._recorder is not None:
+            self._recorder.record(event)
