@@ -109,18 +109,18 @@ UNKNOWN: Final = {"name": "rich", "skip_reason": "Dependency not found on PyPI a
         ),
         pytest.param(
             [CLICK | {"vulns": [FLAW]}, UNKNOWN],
-            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, mended in 9.0"]),
+            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, fixed in 9.0"]),
             id="a vulnerability",
         ),
         pytest.param(
             [CLICK | {"vulns": [FLAW | {"fix_versions": []}]}],
-            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, not mended yet"]),
-            id="one that nobody has mended",
+            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, not fixed yet"]),
+            id="one without a fix",
         ),
         pytest.param(
             [CLICK, UNKNOWN],
-            Verdict(NOT_KNOWN, ["audit: PyPI told nothing of 1 of 2 packages, rich among them"]),
-            id="a package that PyPI told nothing of is not fine",
+            Verdict(NOT_KNOWN, ["audit: PyPI does not know 1 of 2 packages, for example rich"]),
+            id="a package that PyPI does not know is not fine",
         ),
     ],
 )
