@@ -10,13 +10,14 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
+from lookout.alerts.policy import AlertPolicy
 from lookout.app.backup import back_up, restore
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Status
 from lookout.documents.reports import documents_of
-from lookout.monitor.alerts import Alerts, Telling
+from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.state.pieces import Pieces, decode_state, encode_changes, sealed
 from lookout.state.seal import Seal
@@ -27,7 +28,7 @@ from tests.integration.planted import a_fresh_ledger
 from tests.unit.server.fakes import SetClock
 
 RULE: Final = Rule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, ("ops",))
-TELLING: Final = Telling(Rules((RULE,), 0, MINUTE), {"ops": "address"}, HOUR)
+POLICY: Final = AlertPolicy(Rules((RULE,), 0, MINUTE), {"ops": "address"}, HOUR)
 ENDED: Final = "Lookout: messaging recovered"
 RESTORED: Final = "Lookout: restored from a backup"
 
@@ -42,14 +43,14 @@ class Monitor:
             with closing(open_writer(self._file)) as writer:
                 stored = writer.load()
         self._known = set(stored)
-        self._alerts = Alerts(TELLING, stored, SetClock(), Instruments(CollectorRegistry(), SetClock()))
-        self._alerts.start()
+        self._alerts = Alerts(POLICY, stored, SetClock(), Instruments(CollectorRegistry(), SetClock()))
+        self._alerts.restart()
 
     def publish(self, at: int, *statuses: Status) -> list[str]:
         """Publish these statuses, a second apart; the messages that this makes."""
         for n, status in enumerate(statuses):
-            self._alerts.published(at + n * SECOND, [a_row(status)])
-        pieces = self._alerts.pieces(whole=True).put
+            self._alerts.advance(at + n * SECOND, [a_row(status)])
+        pieces = self._alerts.pieces()
         new = sorted(name for name in pieces if name.startswith("alerts/") and name not in self._known)
         self._known.update(new)
         self._write(at + len(statuses) * SECOND)
@@ -57,7 +58,7 @@ class Monitor:
 
     def _write(self, at: int) -> None:
         ledger = a_fresh_ledger(at)
-        put = encode_changes(ledger.changes()).put | self._alerts.pieces(whole=True).put
+        put = encode_changes(ledger.changes()).put | self._alerts.pieces()
         with closing(open_writer(self._file)) as writer:
             documents = documents_of(ledger)
             writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))

@@ -16,8 +16,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
+from lookout.config.alerts import Alerts
 from lookout.config.settings import Settings
-from lookout.config.tables import Alerts, Chain, Ping, Policy
+from lookout.config.tables import Chain, Ping, Policy
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Apply, run_monitor

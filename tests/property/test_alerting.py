@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lookout.core.episodes import AlertState, Rule, Rules, started, tell
+from lookout.core.episodes import AlertState, Rule, Rules, advance, restart
 from lookout.core.model import Check, Row, Status
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 
@@ -92,8 +92,8 @@ def lived(course: Sequence[Publication], rules: Rules, stored_after: frozenset[i
     state, heard = AlertState(), []
     for n, publication in enumerate(course):
         if publication.follows_a_start:
-            state = started(state)
-        state, news = tell(state, publication.at, rows(publication), rules)
+            state = restart(state)
+        state, news = advance(state, publication.at, rows(publication), rules)
         for each in news:
             heard += [Told(n, each.kind, to, each.check, each.since_at, each.seen_ms) for to in each.targets]
         if n in stored_after:

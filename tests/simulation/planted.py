@@ -1,12 +1,12 @@
 """Small bugs, planted where a world is put together, to see that its rules find them."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from lookout.alerts.sender import Way
+from lookout.alerts.outbox import Attempt
+from lookout.alerts.policy import AlertPolicy
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller
 from lookout.core.heads import Reading
@@ -16,14 +16,15 @@ from lookout.core.model import Failed, Observation, Row
 from lookout.core.plan import Limits, Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
-from lookout.monitor.alerts import Alerts, Telling
+from lookout.monitor.alerts import Alerts, Sending
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source
-from lookout.server.mirror import Forms, Mirror
+from lookout.server.mirror import Event, Forms, Mirror, Read, ReadFailed
+from lookout.server.poller import Poller
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, StoreError, Writer
 from tests.simulation.worlds.alert_texts import Told
@@ -115,28 +116,24 @@ class AsksAllAnew(Watcher):
 class CountsItsAbsence(Alerts):
     """Time that nobody saw pass makes an alert."""
 
-    def start(self) -> None: ...
+    def restart(self) -> None: ...
 
 
 class KeepsWhoLeft(Alerts):
     """Episodes of checks and rules that left go on in silence."""
 
-    def change(self, telling: Telling) -> None:
+    def apply_policy(self, policy: AlertPolicy) -> None:
         checks = frozenset(episode.check for episode in self._state.episodes)
-        rules = tuple(replace(rule, checks=rule.checks | checks) for rule in telling.rules.rules)
-        super().change(replace(telling, rules=replace(telling.rules, rules=rules)))
+        rules = tuple(replace(rule, checks=rule.checks | checks) for rule in policy.rules.rules)
+        super().apply_policy(replace(policy, rules=replace(policy.rules, rules=rules)))
 
 
 class TriesOnce(Alerts):
     """A message that is not accepted is given up."""
 
-    async def _is_accepted(
-        self, thread: Caller, name: str, number: int, wait_s: float, ask: Callable[[], None]
-    ) -> bool:
-        accepted = await super()._is_accepted(thread, name, number, wait_s, ask)
-        if not accepted:
-            self._outbox.pop(number, None)
-        return accepted
+    def _refuse(self, attempt: Attempt) -> None:
+        super()._refuse(attempt)
+        self._outbox.messages.pop(attempt.number, None)
 
 
 class WaitsTooLong(Alerts):
@@ -144,58 +141,56 @@ class WaitsTooLong(Alerts):
 
     def __init__(
         self,
-        telling: Telling,
+        policy: AlertPolicy,
         stored: Mapping[str, bytes],
         clock: Clock,
         instruments: Instruments,
-        open_way: Callable[[str], Way],
-        open_thread: Callable[[str], AbstractContextManager[Caller]],
+        sending: Sending,
     ) -> None:
-        super().__init__(telling, stored, clock, instruments, open_way, 900, open_thread)
+        super().__init__(policy, stored, clock, instruments, sending._replace(first_wait_s=900))
 
 
 class ForgetsWhatWasAccepted(Alerts):
     """What is accepted while the monitor ends is not stored as such."""
 
-    def _accepted(self, number: int, target: str, ask: Callable[[], None]) -> None:
+    def _accept(self, attempt: Attempt) -> None:
         task = asyncio.current_task()
-        is_the_end = task is not None and task.cancelling() > 0
-        super()._accepted(number, target, (lambda: None) if is_the_end else ask)
+        if task is not None and task.cancelling() > 0:
+            self._request_publication = lambda: None
+        super()._accept(attempt)
 
 
 class SendsAgain(Alerts):
     """What was accepted stays where it is."""
 
-    def _accepted(self, number: int, target: str, ask: Callable[[], None]) -> None:
-        message = self._outbox.get(number)
-        super()._accepted(number, target, ask)
-        if message is not None and number % 3 == 0:
-            self._outbox[number] = message
+    def _accept(self, attempt: Attempt) -> None:
+        was_there = attempt.number in self._outbox.messages
+        super()._accept(attempt)
+        if was_there and attempt.number % 3 == 0:
+            self._outbox.messages[attempt.number] = attempt.queued
 
 
 class SendsAtOnce(Alerts):
     """A message is sent before the publication that made it is stored."""
 
-    def published(self, at: int, rows: Iterable[Row]) -> None:
-        super().published(at, rows)
-        self._sendable = frozenset(self._outbox)
-        self._stored_again.set()
-        self._stored_again = asyncio.Event()
+    def advance(self, at: int, rows: Iterable[Row]) -> None:
+        super().advance(at, rows)
+        self.mark_stored(self._clock.elapsed_ms())
 
 
 class SendsWithoutTheStore(Alerts):
     """A monitor that has not had the store for long sends all the same."""
 
-    def _is_ours(self) -> bool:
-        return self._stored_ms is not None
+    def mark_stored(self, began_ms: int) -> None:
+        super().mark_stored(began_ms + 86_400_000)
 
 
 class NewestFirst(Alerts):
     """The last message is the first to be sent."""
 
-    def stored(self, began_ms: int) -> None:
-        self._outbox = dict(sorted(self._outbox.items(), reverse=True))
-        super().stored(began_ms)
+    def mark_stored(self, began_ms: int) -> None:
+        self._outbox.messages = dict(sorted(self._outbox.messages.items(), reverse=True))
+        super().mark_stored(began_ms)
 
 
 class ForgetsFailures(Told):
@@ -244,31 +239,39 @@ class RewritesBuckets(Told):
         return view
 
 
-class DropsOnError(Mirror):
+class DropsOnError(Poller):
     """A report that cannot be read is no report."""
 
-    def _document(self, name: PlainName) -> tuple[Document | None, str | None]:
-        document, error = super()._document(name)
-        if error is not None and name == "live":
-            self._live = None
-        return document, error
+    def _apply(self, event: Event) -> Mirror:
+        after = super()._apply(event)
+        if isinstance(event, ReadFailed) and event.name == "live":
+            after = self.state = after._replace(live=None)
+            self.resources = self._build_table()
+        return after
 
 
-class ServesDamage(Mirror):
+class ServesDamage(Poller):
     """Whatever the store gives is served."""
 
-    def _document(self, name: PlainName) -> tuple[Document | None, str | None]:
+    def _read(self, name: PlainName) -> Read | ReadFailed:
+        at_ms = self._clock.elapsed_ms()
         try:
-            return self._reader.read(name), None
+            document = self._reader.read(name)
         except StoreError as error:
-            return None, str(error)
+            return ReadFailed(at_ms, name, str(error))
+        return Read(at_ms, name, None if document is None else Forms(document))
 
 
-class KeepsHistoryForEver(Mirror):
+class KeepsHistoryForEver(Poller):
     """A history that cannot be read is served for ever."""
 
-    def _take(self, live: Forms | None, history: Forms | None) -> None:
-        super()._take(live, history or self._history)
+    def _apply(self, event: Event) -> Mirror:
+        kept = self.state.history
+        after = super()._apply(event)
+        if after.history is None and kept is not None:
+            after = self.state = after._replace(history=kept)
+            self.resources = self._build_table()
+        return after
 
 
 class Loses:

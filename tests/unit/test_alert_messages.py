@@ -11,14 +11,17 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from lookout.alerts.messages import Words
-from lookout.alerts.sender import NotAcceptedError, Way
+from lookout.alerts.messages import Message
+from lookout.alerts.outbox import FRESH_MS, MOST_WAITING
+from lookout.alerts.policy import AlertPolicy
+from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.threads import Caller, DaemonThread
 from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Status
-from lookout.monitor.alerts import FRESH_MS, MOST_WAITING, Alerts, Telling, marked_as_restored
+from lookout.monitor.alerts import Alerts, Sending
 from lookout.monitor.metrics import Instruments
-from lookout.state.pieces import Pieces, StateError
+from lookout.state.alerts import mark_restored
+from lookout.state.pieces import StateError
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
@@ -31,17 +34,17 @@ WITHIN_S = 20
 until = partial(until_async, what="what is to be told", within_s=WITHIN_S)
 
 
-def a_telling(targets: dict[str, str] | None = None, group_ms: int = 0, give_up_ms: int = HOUR) -> Telling:
+def a_policy(targets: dict[str, str] | None = None, group_ms: int = 0, give_up_ms: int = HOUR) -> AlertPolicy:
     targets = TARGETS if targets is None else targets
     rule = Rule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, tuple(targets))
-    return Telling(Rules((rule,), group_ms, MINUTE), targets, give_up_ms)
+    return AlertPolicy(Rules((rule,), group_ms, MINUTE), targets, give_up_ms)
 
 
 class Night:
     """Alerts with a store, receivers by their addresses, and publications a second apart."""
 
     def __init__(
-        self, telling: Telling | None = None, stored: dict[str, bytes] | None = None, first_wait_s: float = 0.01
+        self, policy: AlertPolicy | None = None, stored: dict[str, bytes] | None = None, first_wait_s: float = 0.01
     ) -> None:
         self.registry = CollectorRegistry()
         self.clock = SetClock()
@@ -58,13 +61,12 @@ class Night:
         self.asked = 0
         self.at = NOON
         instruments = Instruments(self.registry, self.clock)
-        self.alerts = Alerts(
-            telling or a_telling(), self.store, self.clock, instruments, self.way, first_wait_s, self.thread
-        )
-        self.alerts.start()
+        sending = Sending(self.open_sender, self.thread, first_wait_s)
+        self.alerts = Alerts(policy or a_policy(), self.store, self.clock, instruments, sending)
+        self.alerts.restart()
 
-    def way(self, address: str) -> Way:
-        def send(words: Words, /) -> None:
+    def open_sender(self, address: str) -> Sender:
+        def send(message: Message, /) -> None:
             if self.buggy:
                 raise ZeroDivisionError
             self.begun.set()
@@ -72,11 +74,11 @@ class Night:
                 self.held[address].wait(WITHIN_S)
                 if self.buggy:
                     raise ZeroDivisionError
-            self.tried.append(words.title)
-            if not self.refusing.isdisjoint((address, words.title)):
+            self.tried.append(message.title)
+            if not self.refusing.isdisjoint((address, message.title)):
                 raise NotAcceptedError
-            self.over.append(words.is_over)
-            self.sent.append((address, words.title))
+            self.over.append(message.is_over)
+            self.sent.append((address, message.title))
 
         return send
 
@@ -88,16 +90,12 @@ class Night:
         with DaemonThread(name) as real:
             yield Counting(self, real)
 
-    def publish(self, status: Status, *, is_stored: bool = True, whole: bool = False) -> Pieces:
+    def publish(self, status: Status, *, is_stored: bool = True) -> None:
         self.at += SECOND
-        self.alerts.published(self.at, [a_row(status)])
-        pieces = self.alerts.pieces(whole=whole)
+        self.alerts.advance(self.at, [a_row(status)])
         if is_stored:
-            self.store.update(pieces.put)
-            for name in pieces.delete:
-                self.store.pop(name, None)
-            self.alerts.stored(self.clock.elapsed)
-        return pieces
+            self.store = self.alerts.pieces()
+            self.alerts.mark_stored(self.clock.elapsed)
 
     def ask(self) -> None:
         self.asked += 1
@@ -146,7 +144,7 @@ def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publi
             night.publish("unavailable", is_stored=False)
             await all_have_decided()
             assert night.handed == 0
-            night.publish("unavailable", whole=True)
+            night.publish("unavailable")
             assert len(night.messages()) == 2
             await until(lambda: len(night.sent) == 2)
             await until(lambda: night.asked == 2)
@@ -177,7 +175,7 @@ def test_who_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None
         async with second.alerts.sending(second.ask):
             await all_have_decided()
             assert second.handed == 0  # before it has written, the store may not be its own
-            second.publish("unavailable", whole=True)
+            second.publish("unavailable")
             await until(lambda: second.sent == [(TARGETS["chat"], BEGAN)])
             second.publish("current")
             await until(lambda: len(second.sent) == 3)
@@ -186,29 +184,14 @@ def test_who_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None
     played(scenario)
 
 
-def test_who_may_have_been_taken_over_from_does_not_send_before_it_has_stored_again() -> None:
-    async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}))
-        night.publish("unavailable")
-        night.clock.elapsed += FRESH_MS  # frozen, say
-        async with night.alerts.sending(night.ask):
-            await until(lambda: night.asked > 0)
-            await all_have_decided()
-            assert night.handed == 0
-            night.publish("unavailable")
-            await until(lambda: len(night.sent) == 1)
-
-    played(scenario)
-
-
 def test_a_process_frozen_just_before_it_sends_does_not() -> None:
     async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}))
+        night = Night(a_policy({"ops": "a"}))
         night.publish("unavailable")
         frozen = threading.Event()
 
         def look() -> int:
-            if threading.current_thread().name == "tell ops" and not frozen.is_set():
+            if threading.current_thread().name == "alert ops" and not frozen.is_set():
                 night.clock.elapsed += FRESH_MS
                 frozen.set()
             return night.clock.elapsed
@@ -224,7 +207,7 @@ def test_a_process_frozen_just_before_it_sends_does_not() -> None:
 
 
 def test_of_too_many_messages_the_oldest_go() -> None:
-    night = Night(a_telling({"ops": "a"}))
+    night = Night(a_policy({"ops": "a"}))
     for n in range(MOST_WAITING + 7):
         night.publish("unavailable" if n % 2 == 0 else "current")
     assert len(night.messages()) == MOST_WAITING
@@ -234,10 +217,10 @@ def test_of_too_many_messages_the_oldest_go() -> None:
 
 
 def test_a_message_is_given_up_after_its_time_and_not_by_a_clock_that_was_set() -> None:
-    night = Night(a_telling({"ops": "a"}, give_up_ms=2 * SECOND))
+    night = Night(a_policy({"ops": "a"}, give_up_ms=2 * SECOND))
     night.publish("unavailable")
     night.at += HOUR
-    night.alerts.start()
+    night.alerts.restart()
     night.publish("unavailable")
     night.publish("unavailable")
     assert len(night.messages()) == 1
@@ -267,7 +250,7 @@ def test_a_target_that_hangs_hangs_alone() -> None:
 
 def test_the_end_waits_for_what_is_being_sent() -> None:
     async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}))
+        night = Night(a_policy({"ops": "a"}))
         night.held = {"a": threading.Event()}
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
@@ -282,7 +265,7 @@ def test_the_end_waits_for_what_is_being_sent() -> None:
 
 def test_the_end_does_not_wait_long_for_a_target_that_hangs() -> None:
     async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}))
+        night = Night(a_policy({"ops": "a"}))
         night.held = {"a": threading.Event()}
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
@@ -295,7 +278,7 @@ def test_the_end_does_not_wait_long_for_a_target_that_hangs() -> None:
 
 def test_a_bug_in_what_is_being_sent_does_not_keep_the_end_from_coming() -> None:
     async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}))
+        night = Night(a_policy({"ops": "a"}))
         night.held = {"a": threading.Event()}
 
         def break_off() -> None:
@@ -313,86 +296,32 @@ def test_a_bug_in_what_is_being_sent_does_not_keep_the_end_from_coming() -> None
     played(scenario)
 
 
-def test_a_message_is_tried_again_until_it_is_accepted() -> None:
+def test_a_message_is_tried_again_after_each_rest_until_it_is_accepted() -> None:
     async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}))
+        night = Night(a_policy({"ops": "a"}))
         night.refusing = {"a"}
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
-            await until(lambda: retried(night, "ops") >= 3)
-            night.publish("current")
+            for times in (1, 2, 3):
+                await until(lambda times=times: retried(night, "ops") == times)
+                night.clock.elapsed += SECOND
             night.refusing = set()
-            await until(lambda: len(night.sent) == 2)
-        assert [title for _, title in night.sent] == [BEGAN, ENDED]
-
-    played(scenario)
-
-
-def test_a_message_that_is_refused_does_not_keep_newer_ones_from_being_sent() -> None:
-    async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}))
-        night.refusing = {BEGAN}
-        async with night.alerts.sending(night.ask):
-            night.publish("unavailable")
-            await until(lambda: retried(night, "ops") >= 1)
-            night.publish("current")
-            await until(lambda: night.sent == [("a", ENDED)])
-            night.publish("unavailable")  # refused as well, so that two are in the way
-            await until(lambda: retried(night, "ops") >= 8)
-            night.publish("current")
-            await until(lambda: night.sent == [("a", ENDED)] * 2)
-            night.refusing = set()
-            await until(lambda: len(night.sent) == 4)
-
-    played(scenario)
-
-
-def a_night_with_four_refused() -> Night:
-    night = Night(a_telling({"ops": "a"}), first_wait_s=HOUR)
-    night.refusing = {"a"}
-    for n in range(4):
-        night.publish("unavailable" if n % 2 == 0 else "current")
-    return night
-
-
-def test_messages_that_are_refused_are_tried_in_turn_two_before_each_wait() -> None:
-    async def scenario() -> None:
-        night = a_night_with_four_refused()
-        async with night.alerts.sending(night.ask):
-            for rounds in range(1, 6):
-                await until(lambda n=rounds: retried(night, "ops") == 2 * n)
-                night.alerts.change(a_telling({"ops": "a"}))  # which ends the wait
-            await until(lambda: retried(night, "ops") == 12)
-            # The oldest each time, with the second, the third and the fourth in turn.
-            assert night.tried[:12] == [BEGAN, ENDED, BEGAN, BEGAN, BEGAN, ENDED] * 2
-
-    played(scenario)
-
-
-def test_after_a_target_was_down_its_messages_come_in_order() -> None:
-    async def scenario() -> None:
-        night = a_night_with_four_refused()
-        async with night.alerts.sending(night.ask):
-            await until(lambda: retried(night, "ops") == 2)
-            night.refusing = set()
-            night.alerts.change(a_telling({"ops": "a"}))
-            await until(lambda: len(night.sent) == 4)
-        assert [title for _, title in night.sent] == [BEGAN, ENDED] * 2
+            await until(lambda: night.sent == [("a", BEGAN)])
 
     played(scenario)
 
 
 def test_whether_all_is_over_goes_with_the_message_also_through_the_store() -> None:
     async def scenario() -> None:
-        first = Night(a_telling({"ops": "a"}))
+        first = Night(a_policy({"ops": "a"}))
         first.publish("unavailable")
         first.publish("current")
         stored = {name: piece.replace(b',"is_over":false', b"") for name, piece in first.store.items()}  # as it was
         assert stored != first.store
-        second = Night(a_telling({"ops": "a"}), stored)
+        second = Night(a_policy({"ops": "a"}), stored)
         second.at = first.at
         async with second.alerts.sending(second.ask):
-            second.publish("current", whole=True)
+            second.publish("current")
             await until(lambda: len(second.sent) == 2)
         assert second.over == [False, True]
 
@@ -401,7 +330,7 @@ def test_whether_all_is_over_goes_with_the_message_also_through_the_store() -> N
 
 def test_a_bug_while_sending_is_told_and_the_message_tried_again() -> None:
     async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}))
+        night = Night(a_policy({"ops": "a"}))
         night.buggy = True
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
@@ -414,13 +343,13 @@ def test_a_bug_while_sending_is_told_and_the_message_tried_again() -> None:
 def test_a_sender_that_finds_no_thread_is_reported_once_and_started_again_while_the_others_go_on() -> None:
     async def scenario() -> None:
         night = Night()
-        night.threadless = {"tell chat": 3}
+        night.threadless = {"alert chat": 3}
         with capture_logs() as said:
             async with night.alerts.sending(night.ask):
                 night.publish("unavailable")
                 await until(lambda: (TARGETS["ops"], BEGAN) in night.sent)
                 await until(lambda: (TARGETS["chat"], BEGAN) in night.sent)
-        assert night.threadless == {"tell chat": 0}
+        assert night.threadless == {"alert chat": 0}
         assert night.metric("lookout_alert_sender_failures_total", target="chat") == 3
         assert night.metric("lookout_alert_sender_failures_total", target="ops") == 0
         about = [line for line in said if line.get("target") == "chat" and "sender" in line["event"]]
@@ -431,25 +360,28 @@ def test_a_sender_that_finds_no_thread_is_reported_once_and_started_again_while_
 
 def test_a_sender_without_a_thread_is_not_started_again_before_a_wait() -> None:
     async def scenario() -> None:
-        night = Night(a_telling({"ops": "a"}), first_wait_s=HOUR)
-        night.threadless = {"tell ops": 3}
+        night = Night(a_policy({"ops": "a"}), first_wait_s=HOUR)
+        night.threadless = {"alert ops": 3}
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
             await all_have_decided()
-            assert night.threadless == {"tell ops": 2}
+            assert night.threadless == {"alert ops": 2}
             assert night.metric("lookout_alert_sender_failures_total", target="ops") == 1
         assert len(night.messages()) == 1
 
     played(scenario)
 
 
-def test_a_quiet_night_stores_nothing_and_a_whole_write_keeps_all() -> None:
+def test_a_quiet_night_stores_nothing_and_a_bad_one_the_time_that_was_seen_and_the_messages() -> None:
     night = Night()
     for _ in range(3):
-        assert night.publish("current") == Pieces({}, (), whole=False)
+        night.publish("current")
+        assert night.store == {}
     night.publish("unavailable")
-    assert set(night.publish("unavailable", whole=True).put) == {"alerts", "alerts/0", "alerts/1"}
-    assert set(night.publish("unavailable").put) == {"alerts"}  # the time that was seen
+    before = night.store
+    night.publish("unavailable")
+    assert set(night.store) == {"alerts", "alerts/0", "alerts/1"}
+    assert [name for name in night.store if night.store[name] != before[name]] == ["alerts"]
 
 
 def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
@@ -459,10 +391,10 @@ def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
         async with night.alerts.sending(night.ask):
             night.publish("unavailable")
             await until(lambda: retried(night, "ops") == retried(night, "chat") == 1)
-            night.alerts.change(a_telling({"ops": "another address"}))
+            night.alerts.apply_policy(a_policy({"ops": "another address"}))
             await until(lambda: night.sent == [("another address", BEGAN)])
             assert night.metric("lookout_alert_messages_total", target="chat", outcome="dropped") == 1
-            night.alerts.change(a_telling({"ops": "another address", "new": "b"}))
+            night.alerts.apply_policy(a_policy({"ops": "another address", "new": "b"}))
             night.publish("current")
             await until(lambda: night.sent[1:] == [("another address", ENDED)])
             night.publish("unavailable")
@@ -474,7 +406,7 @@ def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
 
 def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_was_sent_since() -> None:
     async def scenario() -> None:
-        stored = marked_as_restored({}, NOON - HOUR)
+        stored = mark_restored({}, NOON - HOUR)
         unstored = Night(stored=dict(stored))
         unstored.publish("current", is_stored=False)  # and ended: the next one finds the mark again
         night = Night(stored=stored)
@@ -485,7 +417,7 @@ def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_wa
         assert night.over == [True, True]
         again = Night(stored=night.store)
         async with again.alerts.sending(again.ask):
-            again.publish("current", whole=True)
+            again.publish("current")
             await all_have_decided()
         assert again.handed == 0
 
@@ -493,7 +425,7 @@ def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_wa
 
 
 def test_a_restored_backup_without_targets_leaves_no_mark() -> None:
-    night = Night(a_telling({}), marked_as_restored({}, NOON - HOUR))
+    night = Night(a_policy({}), mark_restored({}, NOON - HOUR))
     night.publish("current")
     assert night.store == {}
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from apprise.plugins import jira, opsgenie, pagerduty
 
-from lookout.alerts.messages import Words, sample
-from lookout.alerts.sender import recipients, way_to
+from lookout.alerts.messages import Message, write_sample
+from lookout.alerts.sender import count_recipients, open_sender
 from lookout.config.file import ConfigError, read_sending_config
 
-OUTAGE = Words("Lookout: messaging is unavailable", "Unavailable:\n- messaging")
-RECOVERY = Words("Lookout: messaging recovered", "Recovered:\n- messaging", is_over=True)
+OUTAGE = Message("Lookout: messaging is unavailable", "Unavailable:\n- messaging")
+RECOVERY = Message("Lookout: messaging recovered", "Recovered:\n- messaging", is_over=True)
 
 
 @contextmanager
@@ -61,18 +61,20 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize(
-    ("words", "severity"), [(OUTAGE, "critical"), (RECOVERY, "info"), (sample(), "critical")], ids=lambda each: each[0]
+    ("message", "severity"),
+    [(OUTAGE, "critical"), (RECOVERY, "info"), (write_sample(), "critical")],
+    ids=lambda each: each[0],
 )
-def test_a_pager_is_told_how_bad_it_is(words: Words, severity: str, posted: list[dict[str, Any]]) -> None:
-    way_to("pagerduty://key@lookout")(words)
+def test_a_pager_is_told_how_bad_it_is(message: Message, severity: str, posted: list[dict[str, Any]]) -> None:
+    open_sender("pagerduty://key@lookout")(message)
     (event,) = posted
     assert (event["event_action"], event["payload"]["severity"]) == ("trigger", severity)
-    assert words.title in event["payload"]["summary"]
+    assert message.title in event["payload"]["summary"]
 
 
 def test_a_pager_whose_address_says_so_is_told_that_it_is_over(posted: list[dict[str, Any]]) -> None:
-    for words in (OUTAGE, RECOVERY):
-        way_to("pagerduty://key@lookout?action=map&dedup=lookout")(words)
+    for message in (OUTAGE, RECOVERY):
+        open_sender("pagerduty://key@lookout?action=map&dedup=lookout")(message)
     assert [(event["event_action"], event["dedup_key"]) for event in posted] == [
         ("trigger", "lookout"),
         ("resolve", "lookout"),
@@ -83,13 +85,13 @@ def test_a_pager_whose_address_says_so_is_told_that_it_is_over(posted: list[dict
 def test_what_is_bad_is_an_alert_and_a_recovery_only_if_the_address_says_so(
     address: str, posted: list[dict[str, Any]]
 ) -> None:
-    for words in (OUTAGE, RECOVERY, sample()):
-        way_to(address)(words)
+    for message in (OUTAGE, RECOVERY, write_sample()):
+        open_sender(address)(message)
     assert [(alert["message"], alert["details"]["type"]) for alert in posted] == [
         (OUTAGE.title, "failure"),
-        (sample().title, "failure"),
+        (write_sample().title, "failure"),
     ]
-    way_to(f"{address}?action=new")(RECOVERY)
+    open_sender(f"{address}?action=new")(RECOVERY)
     assert (posted[2]["message"], posted[2]["details"]["type"]) == (RECOVERY.title, "success")
 
 
@@ -106,7 +108,7 @@ def test_what_is_bad_is_an_alert_and_a_recovery_only_if_the_address_says_so(
     ],
 )
 def test_an_address_reaches_so_many(address: str, count: int) -> None:
-    assert recipients(address) == count
+    assert count_recipients(address) == count
 
 
 WITH_ALERTS = "[messaging]\nurl = 'http://h'\n[alerts.targets]\nops = 'carrier-pigeon://h'\n[[alerts.rules]]\n"

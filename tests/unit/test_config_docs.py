@@ -13,9 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lookout.base.setting_types import Duration, DurationOrZero, Natural, Positive
+from lookout.config.alerts import AlertRule, Alerts
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.config.tables import AlertRule, Alerts
 from lookout.core.model import Check
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -104,8 +104,9 @@ def test_a_documented_key_has_its_default_and_its_range(table: str, name: str, d
         assert allowed == ALLOWED[plain]
     elif (bounds := bounds_of(key.kind)) is not None and allowed not in ("chain", DIVIDES_A_DAY):
         assert allowed.endswith("{} to {}".format(*bounds))
-    if typing.get_origin(key.kind) is Literal:
-        assert allowed == ", ".join(f'`"{choice}"`' for choice in typing.get_args(key.kind))
+    for choices in (key.kind, *typing.get_args(key.kind)):  # of the value, or of each of its items
+        if typing.get_origin(choices) is Literal:
+            assert allowed == ", ".join(f'`"{choice}"`' for choice in typing.get_args(choices))
 
 
 @pytest.mark.clause("M10")

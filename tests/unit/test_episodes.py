@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.alerts.messages import MOST_LISTED, duration, message, sample
-from lookout.config.tables import AlertRule
-from lookout.core.episodes import AlertState, News, NewsKind, Rule, Rules, started, tell
+from lookout.alerts.messages import MOST_LISTED, format_duration, write_message, write_sample
+from lookout.config.alerts import AlertRule
+from lookout.core.episodes import AlertState, News, NewsKind, Rule, Rules, advance, restart
 from lookout.core.model import Check, Reason, Status
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
 
@@ -34,8 +34,8 @@ def told(
     heard: list[tuple[int, NewsKind]] = []
     for n, letter in enumerate(script.replace("!", "")):
         if "!" in script and script.split("!")[0] == script.replace("!", "")[:n]:
-            state = started(state)
-        state, news = tell(state, begin_at + n * STEP, [a_row(LETTERS[letter])], rules)
+            state = restart(state)
+        state, news = advance(state, begin_at + n * STEP, [a_row(LETTERS[letter])], rules)
         heard += [(n, each.kind) for each in news]
     return heard, state
 
@@ -70,27 +70,27 @@ def test_an_episode_is_told_as_it_was_seen(script: str, expected: list[tuple[int
 
 
 def test_a_publication_lasts_at_most_as_long_as_it_does_in_the_history() -> None:
-    state, _ = tell(AlertState(), NOON, [a_row("unavailable")], RULES)
-    state, news = tell(state, NOON + HOUR, [a_row("unavailable")], RULES)
+    state, _ = advance(AlertState(), NOON, [a_row("unavailable")], RULES)
+    state, news = advance(state, NOON + HOUR, [a_row("unavailable")], RULES)
     assert news == ()
     assert state.episodes[0].seen_ms == MINUTE
 
 
 @pytest.mark.parametrize("by_ms", [-HOUR, HOUR])
 def test_a_clock_that_is_set_makes_nothing_longer(by_ms: int) -> None:
-    state, _ = tell(AlertState(), NOON, [a_row("unavailable")], RULES)
-    state, news = tell(started(state), NOON + by_ms, [a_row("unavailable")], RULES)
+    state, _ = advance(AlertState(), NOON, [a_row("unavailable")], RULES)
+    state, news = advance(restart(state), NOON + by_ms, [a_row("unavailable")], RULES)
     assert news == ()
     assert (state.episodes[0].seen_ms, state.episodes[0].since_at) == (0, NOON)
-    before, _ = tell(state, NOON + by_ms - SECOND, [a_row("unavailable")], RULES)  # back by less than is noticed
+    before, _ = advance(state, NOON + by_ms - SECOND, [a_row("unavailable")], RULES)  # back by less than is noticed
     assert before.episodes[0].seen_ms == 0
 
 
 def test_a_row_past_its_time_is_not_seen() -> None:
     rules = replace(RULES, rules=(replace(RULE, for_ms=0),))
     expired = a_row("unavailable", expires_at=NOON)
-    assert tell(AlertState(), NOON, [expired], rules)[1] == ()
-    assert tell(AlertState(), NOON - 1, [expired], rules)[1] != ()
+    assert advance(AlertState(), NOON, [expired], rules)[1] == ()
+    assert advance(AlertState(), NOON - 1, [expired], rules)[1] != ()
 
 
 def test_a_rule_may_count_unknown() -> None:
@@ -102,7 +102,7 @@ def test_reminders_come_after_twice_the_time_each_up_to_a_day() -> None:
     rules = replace(RULES, rules=(replace(RULE, for_ms=0, remind_ms=4 * HOUR),), hold_ms=HOUR)
     state, hours = AlertState(), []
     for hour in range(120):
-        state, news = tell(state, NOON + hour * HOUR, [a_row("unavailable")], rules)
+        state, news = advance(state, NOON + hour * HOUR, [a_row("unavailable")], rules)
         hours += [hour for _ in news]
     assert hours == [0, 4, 12, 28, 52, 76, 100]
     assert state.episodes[0].reminders == 6
@@ -112,7 +112,7 @@ def test_a_reminder_that_comes_more_rarely_than_daily_stays_as_rare() -> None:
     rules = replace(RULES, rules=(replace(RULE, for_ms=0, remind_ms=2 * DAY),), hold_ms=DAY)
     state, days = AlertState(), []
     for day in range(7):
-        state, news = tell(state, NOON + day * DAY, [a_row("unavailable")], rules)
+        state, news = advance(state, NOON + day * DAY, [a_row("unavailable")], rules)
         days += [day for _ in news]
     assert days == [0, 2, 4, 6]
 
@@ -123,13 +123,13 @@ def test_a_reminder_waits_until_it_is_seen() -> None:
     assert told("uuuuu???????uuu", rules)[0] == [(4, "began"), (13, "goes-on")]
 
 
-def test_what_comes_within_the_time_of_gathering_is_told_together() -> None:
+def test_what_comes_within_the_time_of_gathering_is_reported_together() -> None:
     rules = replace(RULES, group_ms=MINUTE)
-    state, _ = tell(AlertState(), NOON, [a_row("unavailable"), a_row("current", check=INDEXER)], rules)
+    state, _ = advance(AlertState(), NOON, [a_row("unavailable"), a_row("current", check=INDEXER)], rules)
     heard = []
     for n in range(1, 9):
         rows = [a_row("unavailable"), a_row("unavailable" if n < 8 else "current", check=INDEXER)]
-        state, news = tell(state, NOON + n * STEP, rows, rules)
+        state, news = advance(state, NOON + n * STEP, rows, rules)
         heard += [(n, [(each.kind, each.check.service) for each in news])] if news else []
     # Messaging at 4, and the indexer at 5, are waited for until 6; the indexer's end at 8 begins to wait anew.
     assert heard == [(6, [("began", "messaging"), ("began", "indexer")])]
@@ -139,36 +139,36 @@ def test_what_comes_within_the_time_of_gathering_is_told_together() -> None:
 def test_a_check_that_is_not_watched_any_more_is_told_if_it_had_been_told() -> None:
     _, state = told("uuuuu")
     nobody = replace(RULES, rules=(replace(RULE, checks=frozenset((INDEXER,))),))
-    after, news = tell(state, NOON + HOUR, [a_row("unmonitored")], nobody)
+    after, news = advance(state, NOON + HOUR, [a_row("unmonitored")], nobody)
     assert [(each.kind, each.check, each.status, each.targets) for each in news] == [
         ("left", MESSAGING, "unavailable", ("ops",))
     ]
     assert after.episodes == ()
     _, pending = told("uu")
-    assert tell(pending, NOON + HOUR, [], nobody) == (AlertState(NOON + HOUR, 90 * SECOND), ())
+    assert advance(pending, NOON + HOUR, [], nobody) == (AlertState(NOON + HOUR, 90 * SECOND), ())
 
 
 def test_a_rule_that_changed_goes_on_with_its_episodes_and_one_that_is_gone_has_them_told() -> None:
     _, state = told("uuuuu")
     changed = replace(RULES, rules=(replace(RULE, for_ms=HOUR, targets=("ops", "chat")),))
-    assert tell(state, NOON + HOUR, [a_row("unavailable")], changed)[1] == ()
-    (end,) = tell(state, NOON + HOUR, [a_row("current")], changed)[1]
+    assert advance(state, NOON + HOUR, [a_row("unavailable")], changed)[1] == ()
+    (end,) = advance(state, NOON + HOUR, [a_row("current")], changed)[1]
     assert end.targets == ("ops",)  # who was told that it began
-    (left,) = tell(state, NOON + HOUR, [a_row("unavailable")], replace(RULES, rules=()))[1]
+    (left,) = advance(state, NOON + HOUR, [a_row("unavailable")], replace(RULES, rules=()))[1]
     assert (left.kind, left.targets) == ("left", ("ops",))
 
 
 def test_a_reminder_goes_to_those_whom_the_rule_names_now() -> None:
     _, state = told("uuuuu")
     changed = replace(RULES, rules=(replace(RULE, remind_ms=SECOND, targets=("chat",)),))
-    state, (reminder,) = tell(state, NOON + HOUR, [a_row("unavailable")], changed)
+    state, (reminder,) = advance(state, NOON + HOUR, [a_row("unavailable")], changed)
     assert (reminder.kind, reminder.targets) == ("goes-on", ("chat",))
-    assert tell(state, NOON + HOUR, [a_row("current")], changed)[1][0].targets == ("chat",)
+    assert advance(state, NOON + HOUR, [a_row("current")], changed)[1][0].targets == ("chat",)
 
 
 def test_news_say_which_rule_they_are_of() -> None:
     later = replace(RULE, key="later", targets=("pager",))
-    _, news = tell(
+    _, news = advance(
         AlertState(), NOON, [a_row("unavailable")], Rules((replace(RULE, for_ms=0), replace(later, for_ms=0)), 0, 0)
     )
     assert [(each.rule, each.targets) for each in news] == [("r", ("ops",)), ("later", ("pager",))]
@@ -261,7 +261,7 @@ RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOU
     ],
 )
 def test_a_title_says_how_many_and_what(news: list[News], title: str) -> None:
-    assert message(news).title == f"Lookout: {title}"
+    assert write_message(news).title == f"Lookout: {title}"
 
 
 @pytest.mark.clause("C12")
@@ -272,7 +272,7 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
         some_news("began", Check("ppoi", 1)),
         RECOVERED,
     ]
-    assert message([*news, some_news("left", Check("ppoi", 137))]).body == (
+    assert write_message([*news, some_news("left", Check("ppoi", 137))]).body == (
         "Unavailable:\n"
         "- ppoi on 1: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
         "- indexer on 1: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
@@ -296,7 +296,7 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
 def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
     over = [some_news("ended", Check("indexer", n + 1), "current", "synced") for n in range(3)]
     began = [some_news("began", Check("ppoi", n + 1)) for n in range(count - 3)]
-    words = message([*began, *over])
+    words = write_message([*began, *over])
     assert words.title == f"Lookout: {count - 3} checks are unavailable, 3 recovered"
     assert words.body.count("\n- ") == MOST_LISTED
     assert ("Recovered:\n" in words.body) == (count - 3 < MOST_LISTED)
@@ -316,7 +316,7 @@ def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
     ],
 )
 def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is_over: bool) -> None:
-    assert message(news).is_over == is_over
+    assert write_message(news).is_over == is_over
 
 
 @pytest.mark.parametrize(
@@ -331,15 +331,16 @@ def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is
     ],
 )
 def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None:
-    assert duration(lasted_ms) == text
+    assert format_duration(lasted_ms) == text
 
 
 def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:
     assert (
-        "since 2026-11-05T12:00:00Z, 3 min\n" in message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)]).body
+        "since 2026-11-05T12:00:00Z, 3 min\n"
+        in write_message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)]).body
     )
 
 
 def test_a_sample_says_that_nothing_is_to_be_done() -> None:
-    assert "nothing is to be done" in sample().body
-    assert not sample().is_over  # or it would not ring
+    assert "nothing is to be done" in write_sample().body
+    assert not write_sample().is_over  # or it would not ring

@@ -1,1 +1,1 @@
-"""Messages to people: their words, and the way out."""
+"""Messages to people: their texts, the outbox they wait in, and Apprise, which sends them."""

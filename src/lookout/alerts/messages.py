@@ -1,18 +1,18 @@
-"""News as a message: a short title, the checks in the report's order, and what the words in it mean."""
+"""News as a message: a short title, the checks in the report's order, and what the statuses and reasons mean."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from lookout.base.instants import format_second
-from lookout.core.episodes import News
+from lookout.core.episodes import BAD_STATUSES, News
 from lookout.core.model import SERVICES, Check
 from lookout_reader.words import NOTES, reason_text, status_text
 
 MOST_LISTED: Final = 20
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _OVER: Final = ("ended", "left")
-_BAD: Final = ("unavailable", "degraded", "catching-up", "unknown")
-# What one and what several of them do, in the order in which they are told.
+_BAD: Final = (*reversed(BAD_STATUSES), "unknown")
+# What one check and what several do, in the order of a message.
 _HEADINGS: Final = {
     **{status: (f"is {status}", f"are {status}") for status in _BAD},
     **{f"still {status}": (f"is still {status}", f"are still {status}") for status in _BAD},
@@ -22,31 +22,33 @@ _HEADINGS: Final = {
 }
 
 
-class Words(NamedTuple):
-    """A message as it is sent: plain text. It is over if nothing in it is bad any more."""
+class Message(NamedTuple):
+    """What is sent: plain text. It is over if nothing in it is bad any more."""
 
     title: str
     body: str
     is_over: bool = False
 
 
-def message(news: Iterable[News]) -> Words:
-    """What is to be told to one target, in one message."""
-    ordered = sorted(_once(news), key=lambda each: (_order(each.check), each.since_at))
-    by_heading = {heading: [each for each in ordered if _heading(each) == heading] for heading in _HEADINGS}
+def write_message(news: Iterable[News]) -> Message:
+    """All news for one target in one message."""
+    ordered = sorted(_without_repeats(news), key=lambda each: (_report_order(each.check), each.since_at))
+    by_heading = {heading: [each for each in ordered if _choose_heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
-    body = "\n".join((*_listed(sections), "", *_explained(ordered)))
-    return Words(f"Lookout: {_title(sections)}", body, all(each.kind in _OVER for each in ordered))
+    body = "\n".join((*_list_checks(sections), "", *_explain(ordered)))
+    return Message(f"Lookout: {_write_title(sections)}", body, all(each.kind in _OVER for each in ordered))
 
 
-def sample() -> Words:
-    """A message that tells nothing but that messages arrive; it rings as a bad one does."""
-    return Words("Lookout: a test", "This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done.")
+def write_sample() -> Message:
+    """A message that says only that messages arrive; it rings as a bad one does."""
+    return Message(
+        "Lookout: a test", "This is a test of Lookout's alerts. Nothing is wrong, and nothing is to be done."
+    )
 
 
-def restored(at: int) -> Words:
-    """That the monitor goes on from a backup, and does not know which alerts it sent since. It ends them: what is still
-    bad begins again."""
+def write_restored(at: int) -> Message:
+    """The monitor goes on from a backup, and does not know which alerts it sent since. This message ends them: what is
+    still bad begins again."""
     body = (
         f"The monitor goes on from a backup of {format_second(at)}, and does not know what it reported after that.",
         "What is still bad is reported again. Other alerts from after that time are over, or cannot be seen now;",
@@ -54,10 +56,10 @@ def restored(at: int) -> Words:
         "",
         NOTES[0].text,
     )
-    return Words("Lookout: restored from a backup", "\n".join(body), is_over=True)
+    return Message("Lookout: restored from a backup", "\n".join(body), is_over=True)
 
 
-def duration(lasted_ms: int) -> str:
+def format_duration(lasted_ms: int) -> str:
     """In its two largest units: ``2 h 5 min``."""
     left = lasted_ms // 1000
     parts: list[tuple[int, str]] = []
@@ -68,11 +70,11 @@ def duration(lasted_ms: int) -> str:
     return " ".join(f"{count} {name}" for count, name in parts[:2] if count) or "0 s"
 
 
-def _once(news: Iterable[News]) -> Iterator[News]:
-    """What began and ended within one message is told by its end. Two rules may then tell the same of a check."""
-    told = tuple(news)
-    over = {_episode(each) for each in told if each.kind in _OVER}
-    left = (each for each in told if each.kind in _OVER or _episode(each) not in over)
+def _without_repeats(news: Iterable[News]) -> Iterator[News]:
+    """Of what began and ended within one message only the end. Two rules may then say the same of a check."""
+    everything = tuple(news)
+    over = {_episode(each) for each in everything if each.kind in _OVER}
+    left = (each for each in everything if each.kind in _OVER or _episode(each) not in over)
     yield from {(each.kind, each.check, each.since_at): each for each in left}.values()
 
 
@@ -80,12 +82,12 @@ def _episode(news: News) -> tuple[str, Check, int]:
     return news.rule, news.check, news.since_at
 
 
-def _order(check: Check) -> tuple[int, int]:
-    """The report's (R12)."""
+def _report_order(check: Check) -> tuple[int, int]:
+    """R12."""
     return SERVICES.index(check.service), check.chain_id or 0
 
 
-def _heading(news: News) -> str:
+def _choose_heading(news: News) -> str:
     match news.kind:
         case "began":
             return news.status
@@ -97,58 +99,58 @@ def _heading(news: News) -> str:
             return "no longer watched"
 
 
-def _title(sections: dict[str, list[News]]) -> str:
+def _write_title(sections: dict[str, list[News]]) -> str:
     checks = {heading: list(dict.fromkeys(each.check for each in news)) for heading, news in sections.items()}
     (heading, first), *others = checks.items()
     if not others and len(first) == 1:
-        return f"{_named(first[0])} {_HEADINGS[heading][0]}"
+        return f"{_name(first[0])} {_HEADINGS[heading][0]}"
     noun = "check" if len(first) == 1 else "checks"
-    parts = [f"{len(first)} {noun} {_does(heading, len(first))}"]
-    parts += [f"{len(these)} {_does(heading, len(these))}" for heading, these in others]
+    parts = [f"{len(first)} {noun} {_verb(heading, len(first))}"]
+    parts += [f"{len(these)} {_verb(heading, len(these))}" for heading, these in others]
     return ", ".join(parts)
 
 
-def _does(heading: str, count: int) -> str:
+def _verb(heading: str, count: int) -> str:
     one, several = _HEADINGS[heading]
     return one if count == 1 else several
 
 
-def _listed(sections: dict[str, list[News]]) -> Iterator[str]:
+def _list_checks(sections: dict[str, list[News]]) -> Iterator[str]:
     room = MOST_LISTED
     for heading, news in sections.items():
         if room > 0:
             yield f"{heading[0].upper()}{heading[1:]}:"
-            yield from (f"- {_line(each)}" for each in news[:room])
+            yield from (f"- {_write_line(each)}" for each in news[:room])
         room -= len(news)
     if room < 0:
         yield f"and {-room} more"
 
 
-def _line(news: News) -> str:
+def _write_line(news: News) -> str:
     since = f"since {format_second(news.since_at)}"
     match news.kind:
         case "began" | "goes-on":
-            return f"{_named(news.check)}: {news.reason}, {since}, {_lasted(news)}"
+            return f"{_name(news.check)}: {news.reason}, {since}, {_format_lasted(news)}"
         case "ended":
             at = format_second(news.at)
-            return f"{_named(news.check)}: {news.status} at {at}, was {news.was} {since}, {_lasted(news)}"
+            return f"{_name(news.check)}: {news.status} at {at}, was {news.was} {since}, {_format_lasted(news)}"
         case "left":
-            return f"{_named(news.check)}: was {news.was} {since}; whether it recovered is not known"
+            return f"{_name(news.check)}: was {news.was} {since}; whether it recovered is not known"
 
 
-def _lasted(news: News) -> str:
+def _format_lasted(news: News) -> str:
     """From the first to the last, and how much of it was seen, where the two differ."""
-    whole, seen = duration(max(news.at - news.since_at, news.seen_ms)), duration(news.seen_ms)
+    whole, seen = format_duration(max(news.at - news.since_at, news.seen_ms)), format_duration(news.seen_ms)
     return whole if whole == seen else f"{whole}, of which {seen} were watched"
 
 
-def _named(check: Check) -> str:
+def _name(check: Check) -> str:
     return check.service if check.chain_id is None else f"{check.service} on {check.chain_id}"
 
 
-def _explained(news: Sequence[News]) -> Iterator[str]:
+def _explain(news: Sequence[News]) -> Iterator[str]:
     """The public words for what occurs, and what the whole does not say (C12)."""
-    told = [each for each in news if each.kind != "left"]
-    yield from (f"{status}: {status_text(status)}" for status in dict.fromkeys(each.status for each in told))
-    yield from (f"{reason}: {reason_text(reason)}" for reason in dict.fromkeys(each.reason for each in told))
+    known = [each for each in news if each.kind != "left"]
+    yield from (f"{status}: {status_text(status)}" for status in dict.fromkeys(each.status for each in known))
+    yield from (f"{reason}: {reason_text(reason)}" for reason in dict.fromkeys(each.reason for each in known))
     yield NOTES[0].text

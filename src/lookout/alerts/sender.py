@@ -1,13 +1,13 @@
-"""The way out: Apprise, which knows how to reach a hundred kinds of services.
+"""Sends messages with Apprise, which can reach a hundred kinds of services.
 
-It is loaded by who sends or checks an address, and by nobody else. It logs addresses, and so is not let.
+It is loaded only to send, or to check an address. It would log addresses, and so its log is off.
 """
 
 import logging
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Protocol
 
-from lookout.alerts.messages import Words
+from lookout.alerts.messages import Message
 
 if TYPE_CHECKING:
     import apprise
@@ -16,13 +16,13 @@ _TIMEOUT_S: Final = 10.0  # to connect, and for each part of an answer
 
 
 class NotAcceptedError(Exception):
-    """The target did not take the message; why is not told, since it may hold the address."""
+    """The target did not take the message; the reason is left out, since it may hold the address."""
 
 
-class Way(Protocol):
-    """To one target; slow."""
+class Sender(Protocol):
+    """Sends to one target; slow."""
 
-    def __call__(self, words: Words, /) -> None:
+    def __call__(self, message: Message, /) -> None:
         """Send. NotAcceptedError if it was not accepted."""
 
 
@@ -30,35 +30,35 @@ def is_installed() -> bool:
     return find_spec("apprise") is not None
 
 
-def recipients(address: str) -> int:
-    """To how many Apprise would send; 0 if it does not understand the address."""
+def count_recipients(address: str) -> int:
+    """How many Apprise would send to; 0 if it does not understand the address."""
     addresses = address.partition("?")[0].count("://")
     if addresses > 1:
         return addresses
-    target = _target(address)
+    target = _parse_address(address)
     return 0 if target is None else max(1, len(target))
 
 
-def way_to(address: str) -> Way:
-    """How to send to an address that is understood."""
+def open_sender(address: str) -> Sender:
+    """A sender to an address that Apprise understands."""
     import apprise
 
-    target = _target(address)
+    target = _parse_address(address)
     if target is None:
         raise ValueError("not an address that Apprise understands")
     out = apprise.Apprise()
     out.add(target)
 
-    def send(words: Words, /) -> None:
+    def send(message: Message, /) -> None:
         # Some services drop what is neither good nor bad, and a pager does not ring for it.
-        kind = apprise.NotifyType.SUCCESS if words.is_over else apprise.NotifyType.FAILURE
-        if not out.notify(words.body, words.title, kind, body_format=apprise.NotifyFormat.TEXT):
+        kind = apprise.NotifyType.SUCCESS if message.is_over else apprise.NotifyType.FAILURE
+        if not out.notify(message.body, message.title, kind, body_format=apprise.NotifyFormat.TEXT):
             raise NotAcceptedError
 
     return send
 
 
-def _target(address: str) -> "apprise.NotifyBase | None":
+def _parse_address(address: str) -> "apprise.NotifyBase | None":
     import apprise
     import urllib3
 

@@ -7,8 +7,8 @@ from lookout.app.stores import reader_of, sqlite_path
 from lookout.base.instants import format_instant
 from lookout.config.settings import Settings
 from lookout.documents.document import assembled_at
-from lookout.monitor.alerts import alert_pieces, decoded_alerts, marked_as_restored
 from lookout.monitor.monitor import seen_in
+from lookout.state.alerts import decode_alerts, mark_restored, select_alerts
 from lookout.state.pieces import Pieces, StateError, decode_state, sealed
 from lookout.state.seal import Seal
 from lookout.store.backup import Contents, contents_of, read_file, write_file
@@ -52,13 +52,13 @@ def _with_later_alerts(snapshot: Snapshot, writer: Writer, settings: Settings) -
     alerts."""
     backed_up, stored = snapshot.pieces, _usable(writer)
     if stored is not None and _published_at(stored) >= _published_at(backed_up):
-        others = {name: piece for name, piece in backed_up.items() if name not in alert_pieces(backed_up)}
-        return others | alert_pieces(stored)
+        others = {name: piece for name, piece in backed_up.items() if name not in select_alerts(backed_up)}
+        return others | select_alerts(stored)
     return _marked(backed_up, settings)  # an earlier version, or one that alerted nobody, did not
 
 
 def _marked(pieces: dict[str, bytes], settings: Settings) -> dict[str, bytes]:
-    return marked_as_restored(pieces, _published_at(pieces)) if settings.alerts.targets else pieces
+    return mark_restored(pieces, _published_at(pieces)) if settings.alerts.targets else pieces
 
 
 def _sealed(pieces: dict[str, bytes]) -> Pieces:
@@ -69,7 +69,7 @@ def _usable(writer: Writer) -> dict[str, bytes] | None:
     """What is stored, unless it is damaged: then it is about to be replaced for that."""
     try:
         stored = writer.load()
-        decoded_alerts(stored)
+        decode_alerts(stored)
         return None if decode_state(stored) is None else stored
     except (StateError, StoreError):
         return None
@@ -85,7 +85,7 @@ def _checked(snapshot: Snapshot, name: object) -> Contents:
     contents = contents_of(snapshot, name)
     try:
         seen_in(snapshot.pieces)
-        decoded_alerts(snapshot.pieces)
+        decode_alerts(snapshot.pieces)
     except StateError as error:
         raise StoreError(f"{name}: is damaged: {error}") from None
     return contents

@@ -1,4 +1,4 @@
-"""``lookout alerts``: what concerns the messages to people."""
+"""``lookout alerts``: messages to people."""
 
 import time
 from pathlib import Path
@@ -7,8 +7,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from lookout.alerts.messages import sample
-from lookout.alerts.sender import NotAcceptedError, way_to
+from lookout.alerts.messages import write_sample
+from lookout.alerts.sender import NotAcceptedError, open_sender
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_sending_config
 
@@ -29,16 +29,16 @@ def test(config: Path, target: str | None) -> None:
     if target is not None and target not in targets:
         fail(f"--target: no target in [alerts.targets] has this name; there is {', '.join(targets)}")
     chosen = targets if target is None else {target: targets[target]}
-    accepted = [_accepts(name, address) for name, address in chosen.items()]
+    accepted = [_send_sample(name, address) for name, address in chosen.items()]
     if not all(accepted):
         raise SystemExit(NOT_FINE)
 
 
-def _accepts(name: str, address: str) -> bool:
+def _send_sample(name: str, address: str) -> bool:
     began_s = time.monotonic()
     with Console(stderr=True).status(Text(f"sending to {name}")):
         try:
-            way_to(address)(sample())
+            open_sender(address)(write_sample())
         except NotAcceptedError:
             outcome, hint = "not accepted", "; apprise -v -b test ADDRESS tells why"
         else:

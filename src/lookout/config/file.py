@@ -15,11 +15,11 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from lookout.alerts.sender import is_installed, recipients
+from lookout.alerts.sender import count_recipients, is_installed
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
 from lookout.base.setting_types import Rule, Table
+from lookout.config.alerts import is_target_name
 from lookout.config.settings import ServerSettings, Settings
-from lookout.config.tables import is_target_name
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
@@ -131,7 +131,7 @@ def _check_targets(settings: Settings) -> Iterator[Problem]:
     for name, address in settings.alerts.targets.items():
         if not is_target_name(name):
             continue
-        reached = recipients(address)
+        reached = count_recipients(address)
         if reached == 0:
             yield Problem(f"alerts.targets.{name}", "Apprise does not understand this address")
         elif reached > 1:  # of which one may accept what another does not, and get it again and again

@@ -1,18 +1,18 @@
 """A whole configuration as one frozen value, and what its tables can get wrong together."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct, field
 
+from lookout.alerts.policy import AlertPolicy
 from lookout.base.problem import Problem, run_checks
 from lookout.base.setting_types import Table, chain_ids
+from lookout.config.alerts import Alerts
 from lookout.config.tables import (
     Admin,
-    AlertRule,
-    Alerts,
     Chain,
     Edge,
     History,
@@ -24,13 +24,12 @@ from lookout.config.tables import (
     Store,
     in_ms,
 )
-from lookout.core.episodes import Rule, Rules
-from lookout.core.model import Check, Status
+from lookout.core.episodes import Rules
+from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi, SourceSettings
 
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
-_SEVERITY: Final[tuple[Status, ...]] = ("catching-up", "degraded", "unavailable")
 
 
 class ServerSettings(Struct, frozen=True):
@@ -108,21 +107,13 @@ class Settings(Table, frozen=True):
         asked |= {Check("indexer", indexer.chain): indexer for indexer in self.indexer}
         return asked | {Check("hosted-indexer", indexer.chain): indexer for indexer in self.hosted_indexer}
 
-    def alert_rules(self) -> Rules:
-        """The alert rules as the core needs them."""
-        plan = self.plan()
-        rules = tuple(
-            Rule(
-                rule.key(),
-                frozenset(check for check in plan.monitored if rule.matches(check)),
-                frozenset(_SEVERITY[_SEVERITY.index(rule.from_) :]) | ({"unknown"} if rule.unknown else set()),
-                in_ms(rule.for_s),
-                in_ms(rule.remind_s),
-                rule.targets or tuple(self.alerts.targets),
-            )
-            for rule in self.alerts.rules
+    def alert_policy(self) -> AlertPolicy:
+        """The tables of alerts as the monitor needs them."""
+        plan, alerts = self.plan(), self.alerts
+        rules = tuple(rule.build(plan.monitored, alerts.targets) for rule in alerts.rules)
+        return AlertPolicy(
+            Rules(rules, in_ms(alerts.group_s), plan.span.hold_ms), alerts.targets, in_ms(alerts.give_up_s)
         )
-        return Rules(rules, in_ms(self.alerts.group_s), plan.span.hold_ms)
 
     def warnings(self) -> Iterator[Problem]:
         """What is allowed, and may still not be what is wanted."""
@@ -183,7 +174,7 @@ class Settings(Table, frozen=True):
         monitored = frozenset(self.sources_by_check())
         known = {chain.id for chain in self.chains}
         for number, rule in enumerate(self.alerts.rules):
-            found = run_checks([_unmatched(rule, monitored, known)])
+            found = run_checks([rule.check_matches(monitored, known)])
             yield from (each.below(f"alerts.rules[{number}]") for each in found)
 
 
@@ -191,25 +182,6 @@ def _same_endpoints(key: str, chain: Chain) -> Iterator[Problem]:
     for second, first in chain.same_endpoints():
         what = f"is the same endpoint as {key}[{first}]; name another one, or leave it out"
         yield Problem(f"{key}[{second}]", what)
-
-
-def _unmatched(rule: AlertRule, monitored: frozenset[Check], known: Set[int]) -> Iterator[Problem]:
-    """Who names a service or a chain expects to hear of it."""
-    matched = [check for check in monitored if rule.matches(check)]
-    if not matched:
-        yield Problem("", "matches no monitored check; widen its services and chains, or configure a source for them")
-        return
-    for service in dict.fromkeys(rule.services):
-        if all(check.service != service for check in matched):
-            if service == "messaging" and rule.chains:
-                what = "messaging has no chain, and so does not match; give it a rule without chains"
-            else:
-                what = f"{service} matches no monitored check; take it out, or configure its source"
-            yield Problem("services", what)
-    for chain_id in dict.fromkeys(rule.chains):
-        if chain_id in known and all(check.chain_id != chain_id for check in matched):
-            what = f"{chain_id} matches no monitored check; take it out, or configure a source for it"
-            yield Problem("chains", what)
 
 
 def _repeated(values: Iterable[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""When somebody is to be told: publications in, news out.
+"""When to send a message: publications in, news out.
 
 An episode is one check that one rule finds bad. It begins with the first publication in which it is, and ends with the
 first in which the check is known to be better: what is not seen has not recovered. How long it has lasted is the time
@@ -6,16 +6,18 @@ that was seen to pass, so that neither the monitor's absence nor a clock that wa
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from lookout.base.instants import END_AT
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status
 
-_KNOWN: Final = frozenset[Status](("current", "catching-up", "degraded", "unavailable"))
+BadStatus = Literal["catching-up", "degraded", "unavailable"]
+BAD_STATUSES: Final[tuple[BadStatus, ...]] = get_args(BadStatus)  # the mildest first
+_KNOWN: Final = frozenset[Status](("current", *BAD_STATUSES))
 
 # What is stored is held to this when it is read: no damaged disk makes an instant that cannot be written.
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
@@ -24,7 +26,7 @@ NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
 class Rule(Struct, frozen=True):
-    """These checks in one of these statuses for so long are told to these targets; reminders come ever more rarely."""
+    """These checks, in one of these statuses for this long, are reported to these targets; reminders become rarer."""
 
     key: str  # by which its episodes are found again
     checks: frozenset[Check]
@@ -43,7 +45,8 @@ class Rules(Struct, frozen=True):
 
 
 class Episode(Struct, frozen=True):
-    """One check that one rule found bad, and finds so still unless it does not see it."""
+    """One check that one rule found bad, and still does unless it does not see it. The names that are stored are older
+    than those here."""
 
     rule: str
     check: Check
@@ -52,13 +55,13 @@ class Episode(Struct, frozen=True):
     reason: Reason
     is_seen: bool = True  # by the last publication: only then the time until the next one counts
     seen_ms: Lasted = 0
-    told_to: tuple[str, ...] = ()
-    told_ms: Lasted = 0  # how much had been seen when it was told last
+    reported_to: tuple[str, ...] = field(default=(), name="told_to")
+    reported_ms: Lasted = field(default=0, name="told_ms")  # how much had been seen at the last report
     reminders: Lasted = 0
 
 
 class News(Struct, frozen=True):
-    """What there is to tell about one check. ``left`` is an episode that nobody watches any more."""
+    """What there is to report about one check. ``left``: it is not configured any more, or its rule is not."""
 
     kind: NewsKind
     check: Check
@@ -82,13 +85,13 @@ class AlertState(Struct, frozen=True):
     gathered_since_ms: Lasted = 0  # on that clock
 
 
-def started(state: AlertState) -> AlertState:
-    """The monitor begins to run, or its clock was set: what passed since the last publication was not seen."""
+def restart(state: AlertState) -> AlertState:
+    """The monitor starts, or its clock was set: what passed since the last publication was not seen."""
     return replace(state, published_at=None)
 
 
-def tell(state: AlertState, at: int, rows: Iterable[Row], rules: Rules) -> tuple[AlertState, tuple[News, ...]]:
-    """A publication was made: the new state, and the news that are to be told now, together."""
+def advance(state: AlertState, at: int, rows: Iterable[Row], rules: Rules) -> tuple[AlertState, tuple[News, ...]]:
+    """A publication was made: the new state, and the news that are to be sent now, together."""
     passed_ms = 0 if state.published_at is None else min(max(0, at - state.published_at), rules.hold_ms)
     before = {(episode.rule, episode.check): episode for episode in state.episodes}
     published = tuple(rows)
@@ -98,11 +101,11 @@ def tell(state: AlertState, at: int, rows: Iterable[Row], rules: Rules) -> tuple
         for row in published:
             if row.check in rule.checks:
                 episode = before.pop((rule.key, row.check), None)
-                now, told = _follow(_grown(episode, passed_ms), _as_seen(row, at), rule, at)
+                now, new = _follow(_add_time(episode, passed_ms), _expire(row, at), rule, at)
                 episodes += [] if now is None else [now]
-                news += [] if told is None else [told]
-    news += [_news("left", each, each.status, each.reason, at, each.told_to) for each in before.values()]
-    gathered = (*state.gathered, *(each for each in news if each.targets))  # an untold episode leaves untold
+                news += [] if new is None else [new]
+    news += [_make_news("left", each, each.status, each.reason, at) for each in before.values()]
+    gathered = (*state.gathered, *(each for each in news if each.targets))  # no end without a reported beginning
     clock_ms = state.clock_ms + passed_ms
     since_ms = state.gathered_since_ms if state.gathered else clock_ms
     if clock_ms - since_ms < rules.group_ms:
@@ -115,42 +118,42 @@ def _follow(episode: Episode | None, row: Row, rule: Rule, at: int) -> tuple[Epi
     if row.status in rule.statuses:
         if episode is None:
             episode = Episode(rule.key, row.check, at, row.status, row.reason)
-        return _tell_if_due(replace(episode, status=row.status, reason=row.reason, is_seen=True), rule, at)
+        return _report_if_due(replace(episode, status=row.status, reason=row.reason, is_seen=True), rule, at)
     if episode is None:
         return None, None
     if row.status not in _KNOWN:
         return replace(episode, is_seen=False), None
-    return None, _news("ended", episode, row.status, row.reason, at, episode.told_to)
+    return None, _make_news("ended", episode, row.status, row.reason, at)
 
 
-def _tell_if_due(episode: Episode, rule: Rule, at: int) -> tuple[Episode, News | None]:
+def _report_if_due(episode: Episode, rule: Rule, at: int) -> tuple[Episode, News | None]:
     seen_ms = episode.seen_ms
-    if not episode.told_to:
+    if not episode.reported_to:
         kind: NewsKind = "began"
         is_due, reminders = seen_ms >= rule.for_ms, 0
     else:
         kind = "goes-on"
         wait_ms = max(rule.remind_ms, min(rule.remind_ms << min(episode.reminders, 40), DAY_MS))
-        is_due, reminders = 0 < wait_ms <= seen_ms - episode.told_ms, episode.reminders + 1
+        is_due, reminders = 0 < wait_ms <= seen_ms - episode.reported_ms, episode.reminders + 1
     if not is_due:
         return episode, None
-    told = replace(episode, told_to=rule.targets, told_ms=seen_ms, reminders=reminders)
-    return told, _news(kind, told, told.status, told.reason, at, rule.targets)
+    reported = replace(episode, reported_to=rule.targets, reported_ms=seen_ms, reminders=reminders)
+    return reported, _make_news(kind, reported, reported.status, reported.reason, at)
 
 
-def _grown(episode: Episode | None, passed_ms: int) -> Episode | None:
-    """With the time since the last publication, for which the status that it had lasted."""
+def _add_time(episode: Episode | None, passed_ms: int) -> Episode | None:
+    """Add the time since the last publication, for which the status that it had lasted."""
     if episode is None or not episode.is_seen:
         return episode
     return replace(episode, seen_ms=episode.seen_ms + passed_ms)
 
 
-def _as_seen(row: Row, at: int) -> Row:
+def _expire(row: Row, at: int) -> Row:
     """A row past its time says nothing any more (H17)."""
     if row.expires_at is None or row.expires_at > at:
         return row
     return replace(row, status="unknown", reason="no-observation")
 
 
-def _news(kind: NewsKind, of: Episode, status: Status, reason: Reason, at: int, targets: tuple[str, ...]) -> News:
-    return News(kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, targets, of.rule)
+def _make_news(kind: NewsKind, of: Episode, status: Status, reason: Reason, at: int) -> News:
+    return News(kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, of.reported_to, of.rule)

@@ -1,63 +1,42 @@
-"""Tells people: what the rules find in publications becomes messages, which wait in the store until they are sent.
+"""Alerts people: what the rules find in publications becomes messages, which wait in the store until they are sent.
 
 A message is sent once the publication that made it is stored, and leaves the store with the next one after it was
-accepted. Whoever is killed, or taken over from, in between has lost none.
+accepted. A monitor that is killed, or taken over from, in between loses none.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from typing import Final, Literal, NoReturn
+from functools import partial
+from typing import Final, Literal, NamedTuple, NoReturn
 
-import msgspec
 import structlog
-from msgspec import Struct
-from msgspec.structs import replace
 
-from lookout.alerts.messages import Words, message, restored
-from lookout.alerts.sender import NotAcceptedError, Way, way_to
+from lookout.alerts.messages import Message, write_message, write_restored
+from lookout.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
+from lookout.alerts.policy import AlertPolicy
+from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller, DaemonThread
-from lookout.core.episodes import AlertState, Instant, Lasted, Rules, started, tell
+from lookout.core.episodes import advance, restart
 from lookout.core.model import Row
 from lookout.monitor.metrics import Instruments
-from lookout.state.pieces import Pieces, StateError
+from lookout.state.alerts import StoredAlerts, decode_alerts, encode_alerts
 
-MOST_WAITING: Final = 100  # messages to one target
-# PostgreSQL lets another monitor in when this one was silent for 5 s: what was stored a moment ago is still ours.
-FRESH_MS: Final = 4_000
 LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
-FIRST_WAIT_S: Final = 5.0  # after a message was not accepted
-_LONGEST_WAIT_S: Final = 300.0
-_STATE: Final = "alerts"
-_MESSAGE: Final = "alerts/"
 
 log = structlog.get_logger("alerts")
 
 
-class Telling(Struct, frozen=True):
-    """Who is told what: the rules, the targets' addresses by their names, and for how long a message is tried."""
+class Sending(NamedTuple):
+    """How messages are sent, and how long a target rests first."""
 
-    rules: Rules
-    targets: dict[str, str]
-    give_up_ms: int
-
-
-NOBODY: Final = Telling(Rules((), 0, 0), {}, 0)
+    open_sender: Callable[[str], Sender] = open_sender
+    open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread
+    first_wait_s: float = FIRST_WAIT_MS / 1000
 
 
-class _Message(Struct, frozen=True):
-    target: str
-    title: str
-    body: str
-    made_ms: Lasted  # on the state's clock: only time that was seen makes it old
-    is_over: bool = False
-
-
-class _Kept(Struct, frozen=True, omit_defaults=True):
-    state: AlertState
-    next_id: Lasted
-    restored_at: Instant | None = None  # of the backup that this is, until the targets know
+_REAL_SENDING: Final = Sending()
 
 
 class _StaleError(Exception):
@@ -65,267 +44,186 @@ class _StaleError(Exception):
 
 
 class Alerts:
-    """The episodes, and the messages that are not sent yet. All that it is told happens on the event loop; each target
-    has a thread of its own to send."""
+    """The episodes and the outbox, and a task with its thread for each target. All calls are made on the event loop."""
 
     def __init__(
         self,
-        telling: Telling,
+        policy: AlertPolicy,
         stored: Mapping[str, bytes],
         clock: Clock,
         instruments: Instruments,
-        open_way: Callable[[str], Way] = way_to,
-        first_wait_s: float = FIRST_WAIT_S,
-        open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread,
+        sending: Sending = _REAL_SENDING,
     ) -> None:
-        """Go on with what is stored, each target's sending being done by what ``open_thread`` gives. StateError if what
-        is stored cannot be read."""
-        kept, self._outbox = decoded_alerts(stored)
-        self._state, self._next_id, self._restored_at = kept.state, kept.next_id, kept.restored_at
-        self._put = alert_pieces(stored)
+        """Go on with what is stored. StateError if it cannot be read."""
+        kept = decode_alerts(stored)
+        self._policy = policy
+        self._state = kept.state
+        self._outbox = Outbox(kept.messages, kept.next_number, round(sending.first_wait_s * 1000))
         self._clock = clock
         self._instruments = instruments
-        self._storing: frozenset[int] = frozenset()
-        self._sendable: frozenset[int] = frozenset()
-        self._stored_ms: int | None = None
-        self._stored_again = asyncio.Event()
-        self._ask: Callable[[], None] | None = None  # for a publication; None while nothing is sent
-        self._senders: dict[str, asyncio.Task[None]] = {}
-        self._open_way = open_way
-        self._first_wait_s = first_wait_s
-        self._open_thread = open_thread
-        self._changed = asyncio.Event()
-        self._telling = NOBODY
-        self.change(telling)
+        self._sending = sending
+        self._request_publication: Callable[[], None] = lambda: None
+        self._tasks: dict[str, asyncio.Task[None]] | None = None  # by target; None while nothing is sent
+        self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
+        self.apply_policy(policy)
+        if kept.restored_at is not None:
+            for target in policy.targets:
+                self._put(target, write_restored(kept.restored_at))
 
-    def change(self, telling: Telling) -> None:
-        """Go by these rules and targets from the next publication on. Episodes are found again by their rules' keys,
-        and messages by the names of their targets."""
-        self._telling = telling
-        self._changed.set()
-        self._changed = asyncio.Event()
-        for name in [name for name in self._senders if name not in telling.targets]:
-            self._senders.pop(name).cancel()
-        for number, waiting in list(self._outbox.items()):
-            if waiting.target not in telling.targets:
-                self._drop(number, "dropped", "its target is not configured any more")
-        self._start_senders()
-        self._show()
+    def apply_policy(self, policy: AlertPolicy) -> None:
+        """Use these rules and targets from the next publication on. Episodes are found again by their rules' keys, and
+        messages by the names of their targets."""
+        self._policy = policy
+        removed = self._outbox.keep_targets(policy.targets)
+        self._report_removed(removed, "dropped", "its target is not configured any more")
+        if self._tasks is not None:
+            for target in self._tasks.keys() - policy.targets.keys():
+                self._tasks.pop(target).cancel()
+            self._start_tasks(self._tasks)
+        self._wake_tasks()
+        self._set_gauges()
 
-    def start(self) -> None:
-        """The monitor begins to run, or its clock was set."""
-        self._state = started(self._state)
+    def restart(self) -> None:
+        """The monitor starts, or its clock was set."""
+        self._state = restart(self._state)
 
-    def published(self, at: int, rows: Iterable[Row]) -> None:
-        """A publication was made, and is about to be stored."""
-        self._state, news = tell(self._state, at, rows, self._telling.rules)
-        for target in self._telling.targets:
-            if self._restored_at is not None:
-                self._put_out(target, restored(self._restored_at))
+    def advance(self, at: int, rows: Iterable[Row]) -> None:
+        """A publication was made, and is about to be stored with ``pieces()``."""
+        self._state, news = advance(self._state, at, rows, self._policy.rules)
+        for target in self._policy.targets:
             if mine := [each for each in news if target in each.targets]:
-                self._put_out(target, message(mine))
-        self._restored_at = None
-        for number, waiting in list(self._outbox.items()):
-            if self._state.clock_ms - waiting.made_ms >= self._telling.give_up_ms:
-                self._drop(number, "given-up", "it was not accepted in time")
-        self._show()
+                self._put(target, write_message(mine))
+        removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
+        self._report_removed(removed, "given-up", "it was not accepted in time")
+        self._outbox.mark_storing()
+        self._set_gauges()
 
-    def pieces(self, *, whole: bool) -> Pieces:
-        """What of this is to be stored with the publication; if ``whole``, all of it."""
-        now = self._encoded()
-        put = {name: piece for name, piece in now.items() if whole or self._put.get(name) != piece}
-        delete = tuple(name for name in self._put if name not in now)
-        self._put = now
-        self._storing = frozenset(self._outbox)
-        return Pieces(put, delete, whole=False)
+    def pieces(self) -> dict[str, bytes]:
+        """All that is to be in the store."""
+        return encode_alerts(StoredAlerts(self._state, self._outbox.next_number, self._outbox.messages))
 
-    def stored(self, began_ms: int) -> None:
-        """The publication is stored: it was ours to write when that began."""
-        self._stored_ms = began_ms
-        self._sendable = self._storing
-        self._stored_again.set()
-        self._stored_again = asyncio.Event()
+    def mark_stored(self, began_ms: int) -> None:
+        """The publication is stored: the store was ours when that began."""
+        self._outbox.mark_stored(began_ms)
+        self._wake_tasks()
 
     @asynccontextmanager
-    async def sending(self, ask: Callable[[], None]) -> AsyncIterator[None]:
-        """Send meanwhile; ``ask`` asks for a publication. At the end, wait a little for what is being sent."""
-        self._ask = ask
-        self._start_senders()
+    async def sending(self, request_publication: Callable[[], None]) -> AsyncIterator[None]:
+        """Send meanwhile. At the end, wait a little for what is being sent."""
+        self._request_publication = request_publication
+        self._tasks = {}
+        self._start_tasks(self._tasks)
         try:
             yield
         finally:
-            self._ask = None
-            for sender in self._senders.values():
-                sender.cancel()
-            await asyncio.gather(*self._senders.values(), return_exceptions=True)
-            self._senders.clear()
+            tasks, self._tasks = self._tasks.values(), None
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _start_senders(self) -> None:
-        if self._ask is not None:
-            for name in [name for name in self._telling.targets if name not in self._senders]:
-                self._senders[name] = asyncio.create_task(self._keep_sending(name, self._ask), name=f"tell {name}")
+    def _start_tasks(self, tasks: dict[str, asyncio.Task[None]]) -> None:
+        for target in self._policy.targets:
+            if target not in tasks:
+                tasks[target] = asyncio.create_task(self._keep_sending(target), name=f"alert {target}")
 
-    async def _keep_sending(self, name: str, ask: Callable[[], None]) -> None:
-        """Send to a target until cancelled. A sender that dies, of a bug or for want of a thread, is started again: its
-        messages wait in the store meanwhile."""
+    async def _keep_sending(self, target: str) -> None:
+        """Send to a target until cancelled. If that fails, by a bug or because there is no thread, it is started again:
+        the messages wait in the store meanwhile."""
         is_failing = False
+        wait_s = self._sending.first_wait_s
         while True:
             try:
-                with self._open_thread(f"tell {name}") as thread:
+                with self._sending.open_thread(f"alert {target}") as thread:
                     if is_failing:
-                        log.info("the sender runs again", target=name)
+                        log.info("the sender runs again", target=target)
                     is_failing = False
-                    await self._send_to(thread, name, ask)
+                    await self._send_to(target, thread)
             except Exception:
-                self._instruments.alert_sender_failed(name)
+                self._instruments.count_sender_failure(target)
                 if not is_failing:
-                    log.exception("the sender failed; starting it again", target=name, every_s=self._first_wait_s)
+                    log.exception("the sender failed; starting it again", target=target, every_s=wait_s)
                 is_failing = True
-            await asyncio.sleep(self._first_wait_s)
+            await asyncio.sleep(wait_s)
 
-    async def _send_to(self, thread: Caller, name: str, ask: Callable[[], None]) -> NoReturn:
-        """Send what there is for a target, until cancelled: the oldest first. If that is not accepted it may be the
-        message and not the target, so another one is tried, in turn, before the target is left alone for a while."""
-        wait_s, turn, changed = self._first_wait_s, 0, self._changed
-        refused: list[int] = []  # since the last wait
+    async def _send_to(self, target: str, thread: Caller) -> NoReturn:
         while True:
-            number = await self._next_for(name, ask, refused, turn)
-            if number is None:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(wait_s):
-                        await changed.wait()  # a new address is tried at once
-                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-                refused.clear()
+            changed, now_ms = self._changed, self._clock.elapsed_ms()
+            step = self._outbox.next(target, now_ms)
+            if isinstance(step, Attempt):
+                await self._try(step, thread)
                 continue
-            changed = changed if refused else self._changed
-            with suppress(_StaleError):
-                is_accepted = await self._is_accepted(thread, name, number, wait_s, ask)
-                turn = number if refused else turn
-                if is_accepted:
-                    wait_s = self._first_wait_s
-                else:
-                    refused.append(number)
+            if step.needs_publication:
+                self._request_publication()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if step.until_ms is None else (step.until_ms - now_ms) / 1000):
+                    await changed.wait()
 
-    async def _next_for(self, name: str, ask: Callable[[], None], refused: list[int], turn: int) -> int | None:
-        """The message to try next, once it is stored and the store is known to be ours: the oldest, or, if that was
-        refused, the next one in turn. None if enough were refused."""
-        while True:
-            stored_again = self._stored_again
-            waiting = [each for each in self._outbox if self._outbox[each].target == name and each in self._sendable]
-            left = [number for number in waiting if number not in refused]
-            if len(refused) > 1 or (refused and not left):
-                return None
-            if left and self._is_ours():
-                return next((number for number in left if refused and number > turn), left[0])
-            if left:
-                ask()
-            await stored_again.wait()
-
-    async def _is_accepted(
-        self, thread: Caller, name: str, number: int, wait_s: float, ask: Callable[[], None]
-    ) -> bool:
+    async def _try(self, attempt: Attempt, thread: Caller) -> None:
+        policy, (number, queued, wait_ms) = self._policy, attempt
+        about = {"target": queued.target, "message": number, "wait_s": wait_ms / 1000}
+        call = asyncio.ensure_future(thread.call(partial(self._send, policy.targets[queued.target], queued.message)))
         try:
-            await self._attempt(thread, self._telling.targets[name], number, ask)
-        except _StaleError:
-            raise
-        except NotAcceptedError:
-            log.warning("a message was not accepted; trying again", target=name, message=number, wait_s=wait_s)
-        except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
-            log.exception("sending died of a bug; trying again", target=name, message=number, wait_s=wait_s)
-        else:
-            return True
-        self._instruments.alert_message(name, "retried")
-        return False
-
-    async def _attempt(self, thread: Caller, address: str, number: int, ask: Callable[[], None]) -> None:
-        waiting = self._outbox[number]
-
-        def send() -> None:
-            if not self._is_ours():  # the process may have been frozen since it was looked at
-                raise _StaleError
-            self._open_way(address)(Words(waiting.title, waiting.body, waiting.is_over))
-
-        attempt = asyncio.ensure_future(thread.call(send))
-        try:
-            await asyncio.shield(attempt)
+            await asyncio.shield(call)
         except asyncio.CancelledError:
-            try:
-                await asyncio.wait_for(attempt, LAST_SEND_S)
-            except (TimeoutError, NotAcceptedError, _StaleError):
-                pass
-            except Exception:  # a bug is not to take the place of the end that was asked for
-                log.exception("sending died of a bug at the end", target=waiting.target, message=number)
-            else:
-                self._accepted(number, waiting.target, ask)
+            await self._wait_for_last(call, attempt)
             raise
-        self._accepted(number, waiting.target, ask)
+        except _StaleError:
+            return
+        except NotAcceptedError:
+            log.warning("a message was not accepted; trying again", **about)
+        except Exception:  # a bug, of ours or of Apprise: the other messages are to be sent all the same
+            log.exception("sending died of a bug; trying again", **about)
+        else:
+            self._accept(attempt)
+            return
+        self._instruments.count_alert_message(queued.target, "retried")
+        if policy is self._policy:  # otherwise its address may be another one now, which is tried at once
+            self._refuse(attempt)
 
-    def _accepted(self, number: int, target: str, ask: Callable[[], None]) -> None:
-        self._outbox.pop(number, None)  # it may have been given up meanwhile
-        ask()  # also at the end: what is not stored would be sent again by who comes after
-        self._instruments.alert_message(target, "sent")
-        log.info("a message was sent", target=target, message=number)
-        self._show()
+    def _send(self, address: str, message: Message) -> None:
+        """In the target's thread."""
+        if not self._outbox.owns_store(
+            self._clock.elapsed_ms()
+        ):  # the process may have been frozen since the last look
+            raise _StaleError
+        self._sending.open_sender(address)(message)
 
-    def _put_out(self, target: str, words: Words) -> None:
-        title, body, is_over = words
-        self._outbox[self._next_id] = _Message(target, title, body, self._state.clock_ms, is_over)
-        self._next_id += 1
-        self._keep_few(target)
-
-    def _is_ours(self) -> bool:
-        return self._stored_ms is not None and self._clock.elapsed_ms() - self._stored_ms < FRESH_MS
-
-    def _keep_few(self, target: str) -> None:
-        waiting = [number for number, each in self._outbox.items() if each.target == target]
-        for number in waiting[:-MOST_WAITING]:
-            self._drop(number, "dropped", f"more than {MOST_WAITING} are waiting")
-
-    def _drop(self, number: int, outcome: Literal["given-up", "dropped"], why: str) -> None:
-        dropped = self._outbox.pop(number)
-        self._instruments.alert_message(dropped.target, outcome)
-        log.error("a message was given up", target=dropped.target, message=number, title=dropped.title, why=why)
-
-    def _encoded(self) -> dict[str, bytes]:
-        state = self._state
-        if not (state.episodes or state.gathered or self._outbox):
-            state = AlertState()  # nothing is under way that the time matters to: a quiet night writes nothing
-        if state == AlertState() and self._next_id == 0:
-            return {}
-        return {
-            _STATE: msgspec.json.encode(_Kept(state, self._next_id)),
-            **{f"{_MESSAGE}{number}": msgspec.json.encode(waiting) for number, waiting in self._outbox.items()},
-        }
-
-    def _show(self) -> None:
-        firing = sum(bool(episode.told_to) for episode in self._state.episodes)
-        waiting = dict.fromkeys(self._telling.targets, 0)
-        for each in self._outbox.values():
-            waiting[each.target] += 1
-        self._instruments.alerts_stand(firing, waiting)
-
-
-def alert_pieces(stored: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Those of the stored pieces in which the episodes and the messages are."""
-    return {name: piece for name, piece in stored.items() if name == _STATE or name.startswith(_MESSAGE)}
-
-
-def marked_as_restored(stored: Mapping[str, bytes], at: int) -> dict[str, bytes]:
-    """The pieces of a backup of this instant, in which the monitor finds that it was restored: it does not know which
-    alerts were sent since then, and says so."""
-    kept, _ = decoded_alerts(stored)
-    return {**stored, _STATE: msgspec.json.encode(replace(kept, restored_at=at))}
-
-
-def decoded_alerts(stored: Mapping[str, bytes]) -> tuple[_Kept, dict[int, _Message]]:
-    """The episodes and the messages among the stored pieces. StateError if they cannot be read."""
-    kept, outbox = _Kept(AlertState(), 0), {}
-    for name, piece in stored.items():
+    async def _wait_for_last(self, call: asyncio.Future[None], attempt: Attempt) -> None:
         try:
-            if name == _STATE:
-                kept = msgspec.json.decode(piece, type=_Kept)
-            elif name.startswith(_MESSAGE):
-                outbox[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=_Message)
-        except (ValueError, RecursionError) as error:
-            raise StateError(f"the stored piece {name} cannot be read: {error}") from None
-    return kept, dict(sorted(outbox.items()))
+            await asyncio.wait_for(call, LAST_SEND_S)
+        except (TimeoutError, NotAcceptedError, _StaleError):
+            pass
+        except Exception:  # a bug must not replace the cancellation
+            log.exception("sending died of a bug at the end", target=attempt.queued.target, message=attempt.number)
+        else:
+            self._accept(attempt)
+
+    def _accept(self, attempt: Attempt) -> None:
+        self._outbox.accept(attempt, self._clock.elapsed_ms())
+        self._request_publication()  # also at the end: the next monitor would send again what is still stored
+        self._instruments.count_alert_message(attempt.queued.target, "sent")
+        log.info("a message was sent", target=attempt.queued.target, message=attempt.number)
+        self._set_gauges()
+
+    def _refuse(self, attempt: Attempt) -> None:
+        self._outbox.refuse(attempt, self._clock.elapsed_ms())
+
+    def _put(self, target: str, message: Message) -> None:
+        removed = self._outbox.put(Queued(target, message.title, message.body, self._state.clock_ms, message.is_over))
+        self._report_removed(removed, "dropped", f"more than {MOST_WAITING} are waiting")
+
+    def _report_removed(self, removed: Mapping[int, Queued], outcome: Literal["given-up", "dropped"], why: str) -> None:
+        for number, queued in removed.items():
+            self._instruments.count_alert_message(queued.target, outcome)
+            log.error("a message was given up", target=queued.target, message=number, title=queued.title, why=why)
+
+    def _wake_tasks(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _set_gauges(self) -> None:
+        firing = sum(bool(episode.reported_to) for episode in self._state.episodes)
+        waiting = dict.fromkeys(self._policy.targets, 0)
+        for queued in self._outbox.messages.values():
+            waiting[queued.target] += 1
+        self._instruments.set_alert_gauges(firing, waiting)

@@ -147,14 +147,14 @@ class Instruments(Collector):
         self._write_duration.observe(took_ms / 1000)
         self._store_errors.inc()
 
-    def alert_message(self, target: str, outcome: MessageOutcome) -> None:
+    def count_alert_message(self, target: str, outcome: MessageOutcome) -> None:
         self._alert_messages.labels(target, outcome).inc()
 
-    def alert_sender_failed(self, target: str) -> None:
+    def count_sender_failure(self, target: str) -> None:
         self._sender_failures.labels(target).inc()
 
-    def alerts_stand(self, firing: int, waiting: Mapping[str, int]) -> None:
-        """So many episodes were told and go on, and so many messages wait for each target."""
+    def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None:
+        """How many episodes were reported and go on, and how many messages wait for each target."""
         for target in waiting.keys() - self._waiting.keys():
             for outcome in get_args(MessageOutcome):  # all are there from the first on
                 self._alert_messages.labels(target, outcome)

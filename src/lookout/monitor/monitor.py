@@ -15,7 +15,7 @@ from lookout.config.settings import Settings
 from lookout.config.tables import Chain
 from lookout.core.ledger import Ledger
 from lookout.core.plan import Plan
-from lookout.monitor.alerts import Alerts, Telling
+from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import Publisher
@@ -54,7 +54,7 @@ async def run_monitor(
     stored = writer.load()
     ledger = _resumed(plan, stored)
     built = sources_of(settings, seen_in(stored))
-    alerts = Alerts(telling(settings), stored, clock, instruments)
+    alerts = Alerts(settings.alert_policy(), stored, clock, instruments)
     publisher = Publisher(
         ledger,
         writer,
@@ -100,8 +100,8 @@ def go_by(
     plan = new.plan()
     publisher.replan(plan, _write_history_every_ms(new), recorder)
     watcher.replan(built.sources, built.endpoints, session, plan.limits)
-    if telling(new) != telling(old):
-        alerts.change(telling(new))
+    if new.alert_policy() != old.alert_policy():
+        alerts.apply_policy(new.alert_policy())
 
 
 def rebuilt(built: Built, old: Settings, new: Settings, build: Callable[[Settings, Seen], Built] = sources_of) -> Built:
@@ -133,11 +133,6 @@ def _endpoints(chain: Chain) -> tuple[int, str, tuple[str, ...]]:
 
 def _write_history_every_ms(settings: Settings) -> int:
     return round(settings.history.write_every_s * 1000)
-
-
-def telling(settings: Settings) -> Telling:
-    """Who is told what."""
-    return Telling(settings.alert_rules(), settings.alerts.targets, round(settings.alerts.give_up_s * 1000))
 
 
 async def run_together(

@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 from prometheus_client import CollectorRegistry
 
+from lookout.alerts.policy import NO_ALERTS
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller, DaemonThread
 from lookout.core.heads import Heads, Reading
@@ -17,7 +18,7 @@ from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Limits, Plan
 from lookout.documents.document import Document, PlainName, with_compressed
 from lookout.documents.reports import RowCache, history_document, live_document
-from lookout.monitor.alerts import NOBODY, Alerts
+from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.recorder import Recorder
 from lookout.state.log import Event, HeadRead, Started, Stopped
@@ -60,7 +61,8 @@ class Publisher:
         self._recorder = recorder
         self._instruments = instruments or Instruments(CollectorRegistry(), clock)
         self._open_thread = open_thread
-        self._alerts = alerts or Alerts(NOBODY, {}, clock, self._instruments)
+        self._alerts = alerts or Alerts(NO_ALERTS, {}, clock, self._instruments)
+        self._alert_pieces: dict[str, bytes] = {}  # as they were given to the store: the first write replaces all
         self._changed = asyncio.Event()
         self._unwritten = _NO_PIECES
         self._seal = Seal()
@@ -180,7 +182,7 @@ class Publisher:
         at = self._instant()
         self._ledger.publish(at)
         self._instruments.published(at, self._ledger.rows)
-        self._alerts.published(at, self._ledger.rows)
+        self._alerts.advance(at, self._ledger.rows)
         documents: dict[PlainName, Document] = {"live": live_document(self._ledger.report(), self._row_cache.live_row)}
         with_history = self._clock.elapsed_ms() >= self._history_due_ms
         if with_history:
@@ -188,7 +190,7 @@ class Publisher:
             self._history_due_ms = self._clock.elapsed_ms() + self._write_history_every_ms
         changes = encode_changes(self._ledger.changes())
         pieces = merge(self._unwritten, Pieces(changes.put | self._sources_pieces(), changes.delete, changes.whole))
-        pieces = sealed(merge(pieces, self._alerts.pieces(whole=changes.whole)), self._seal)
+        pieces = sealed(merge(pieces, self._changed_alerts(whole=changes.whole)), self._seal)
         self._unwritten = pieces
         began_ms = self._clock.elapsed_ms()
         try:
@@ -207,11 +209,17 @@ class Publisher:
             self._failing = True
             return
         self._instruments.stored(self._clock.elapsed_ms() - began_ms)
-        self._alerts.stored(began_ms)
+        self._alerts.mark_stored(began_ms)
         if self._failing:
             log.info("stored again")
         self._failing = False
         self._unwritten = _NO_PIECES
+
+    def _changed_alerts(self, *, whole: bool) -> Pieces:
+        before, now = self._alert_pieces, self._alerts.pieces()
+        self._alert_pieces = now
+        put = {name: piece for name, piece in now.items() if whole or before.get(name) != piece}
+        return Pieces(put, tuple(name for name in before if name not in now), whole=False)
 
     def _instant(self) -> int:
         """Now, and never before the instant last used: a clock that is slowed down a little must not unorder events."""
@@ -222,7 +230,7 @@ class Publisher:
     def _start(self, at: int, last_at: int | None) -> None:
         self._last_at = at
         self._ledger.start(at, last_at)
-        self._alerts.start()
+        self._alerts.restart()
         self._changed.set()
         self._record(Started(at))
 

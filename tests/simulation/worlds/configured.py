@@ -4,8 +4,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from lookout.config.alerts import AlertRule, Alerts
 from lookout.config.settings import Settings
-from lookout.config.tables import AlertRule, Alerts, Chain, Policy
+from lookout.config.tables import Chain, Policy
 from lookout.demo.sim.layout import Layout
 from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
 from tests.simulation.worlds.scene import Scene

@@ -7,20 +7,20 @@ from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
 from lookout.core.plan import Plan
-from lookout.monitor.alerts import Alerts
+from lookout.monitor.alerts import Alerts, Sending
 from lookout.monitor.monitor import go_by, rebuilt, run_together
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.sources import Built
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session
-from lookout.server.mirror import Mirror
+from lookout.server.poller import Poller
 from lookout.state.pieces import decode_state
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.alert_texts import Noting, Told, VirtualThread
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.configured import configured
 from tests.simulation.worlds.loop import Process
-from tests.simulation.worlds.people import sending_thread, way_to
+from tests.simulation.worlds.people import open_sender, sending_thread
 from tests.simulation.worlds.scene import Ended, Life, Reloaded, Resumed, Scene
 from tests.simulation.worlds.script import ORIGIN_AT
 from tests.simulation.worlds.stores import Store, messages_in
@@ -42,7 +42,7 @@ class Parts(NamedTuple):
     watcher: type[Watcher] = Watcher
     alerts: type[Alerts] = Alerts
     writer: Callable[[Writer], Writer] = lambda writer: writer
-    mirror: type[Mirror] = Mirror
+    poller: type[Poller] = Poller
 
 
 class Monitor:
@@ -147,15 +147,8 @@ class Monitor:
             scene.tell(Resumed(life, stored))
             ledger = parts.ledger(plan, decode_state(stored), scene, life)
             instruments = Noting(scene, life)
-            way = partial(way_to, scene, life)
-            alerts = parts.alerts(
-                life.telling,
-                stored,
-                life.clock,
-                instruments,
-                way,
-                open_thread=partial(sending_thread, scene, life),
-            )
+            sending = Sending(partial(open_sender, scene, life), partial(sending_thread, scene, life))
+            alerts = parts.alerts(life.alert_policy, stored, life.clock, instruments, sending)
             publisher = parts.publisher(
                 ledger,
                 parts.writer(writer),

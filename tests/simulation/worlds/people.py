@@ -4,19 +4,19 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lookout.alerts.messages import Words
-from lookout.alerts.sender import NotAcceptedError, Way
+from lookout.alerts.messages import Message as Sent
+from lookout.alerts.sender import NotAcceptedError, Sender
 from tests.simulation.worlds.scene import Heard, Life, Message, Scene, Tried
 
 
-def way_to(scene: Scene, life: Life, target: str) -> Way:
+def open_sender(scene: Scene, life: Life, target: str) -> Sender:
     """To one target, which does with a message what the script says."""
 
-    def send(words: Words, /) -> None:
-        life.sent = message = Message(target, words.title, words.body)
+    def send(sent: Sent, /) -> None:
+        life.sent = message = Message(target, sent.title, sent.body)
         fails = scene.active("send-fails", target)
         answers = not scene.active("send-unanswered", target)
-        scene.note(f"{life.name} tells {target} {words.title}: {'no' if fails else 'yes'}{'' if answers else '?'}")
+        scene.note(f"{life.name} tells {target} {sent.title}: {'no' if fails else 'yes'}{'' if answers else '?'}")
         scene.tell(Tried(life, message, accepted=not fails, answers=answers))
         if fails and fails.size:
             raise RuntimeError("a bug")
@@ -29,7 +29,7 @@ def way_to(scene: Scene, life: Life, target: str) -> Way:
 @contextmanager
 def sending_thread(scene: Scene, life: Life, name: str) -> "Iterator[SendingThread]":
     """What sends to a target; RuntimeError while the system gives it no thread."""
-    if scene.active("no-thread", name.removeprefix("tell ")):
+    if scene.active("no-thread", name.removeprefix("alert ")):
         scene.note(f"{life.name} finds no thread to {name}")
         raise RuntimeError("can't start new thread")
     yield SendingThread(scene, life, name)
@@ -41,8 +41,8 @@ class SendingThread:
     def __init__(self, scene: Scene, life: Life, name: str) -> None:
         self._scene = scene
         self._life = life
-        self._target = name.removeprefix("tell ")
-        self._chance = scene.chance(f"{name} {life.serial}")
+        self._target = name.removeprefix("alert ")
+        self._chance = scene.chance(f"tell {self._target} {life.serial}")  # its old name: seeds keep their worlds
 
     async def call(self, work: Callable[[], None], /) -> None:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()

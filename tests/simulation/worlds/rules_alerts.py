@@ -40,14 +40,14 @@ class _AboutMessages(Rule):
     def may_be_given_up(self, life: s.Life, message: s.Message) -> bool:
         publication = life.publication
         clock_ms = 0 if publication is None else publication.due.clock_ms
-        return clock_ms - self._made_ms[message][0] >= life.telling.give_up_ms
+        return clock_ms - self._made_ms[message][0] >= life.alert_policy.give_up_ms
 
     def may_be_dropped(self, life: s.Life, target: str, made_ms: int = -1) -> bool:
         """Whether the target has been gone since then."""
         return self._gone_ms.get((life.serial, target), -2) >= made_ms
 
     def _look_who_is_gone(self, life: s.Life) -> None:
-        gone = (target for target in TARGETS if target not in life.telling.targets)
+        gone = (target for target in TARGETS if target not in life.alert_policy.targets)
         self._gone_ms.update(dict.fromkeys(((life.serial, target) for target in gone), self.scene.ms))
 
 
@@ -95,7 +95,7 @@ class TellsWhatIsDue(_AboutMessages):
         """It was given up, or its target left, before it could be stored."""
         lasted_ms = event.publication.due.clock_ms - made.due.clock_ms
         gone_ms = self._gone_ms.get((event.life.serial, target), -1)
-        return lasted_ms >= event.life.telling.give_up_ms or made.ms < gone_ms < event.publication.ms
+        return lasted_ms >= event.life.alert_policy.give_up_ms or made.ms < gone_ms < event.publication.ms
 
     def _excuse(self, event: s.Written, target: str, lines: Lines, made: s.Publication, instead: str = "") -> None:
         """Its target may have left in the very instant."""
@@ -133,11 +133,11 @@ class NoneIsLost(_AboutMessages):
         for message in event.went:
             accepted = message in self._accepted[life.serial]
             age_ms = clock_ms - self._made_ms[message][0]
-            if not accepted and age_ms < life.telling.give_up_ms and not self.may_be_dropped(life, message.target):
+            if not accepted and age_ms < life.alert_policy.give_up_ms and not self.may_be_dropped(life, message.target):
                 self.broken(f"{message} is gone after {age_ms} ms, though it was not accepted")
         for message in self.scene.waiting.values():
             age_ms = clock_ms - self._made_ms[message][1]
-            if age_ms >= life.telling.give_up_ms:
+            if age_ms >= life.alert_policy.give_up_ms:
                 self.broken(f"{message} is still there after {age_ms} ms")
 
     def stored(self, event: s.Stored) -> None:
@@ -253,7 +253,12 @@ class InOrder(_AboutMessages):
 
     def __init__(self) -> None:
         super().__init__()
+        self._resumed: s.Life | None = None  # the last one: the messages that wait are its own
         self._done: set[tuple[int, s.Message]] = set()  # accepted, as a monitor knows, or refused at least once
+
+    def resumed(self, event: s.Resumed) -> None:
+        super().resumed(event)
+        self._resumed = event.life
 
     def heard(self, event: s.Heard) -> None:
         if event.message is not None:
@@ -261,6 +266,8 @@ class InOrder(_AboutMessages):
 
     def tried(self, event: s.Tried) -> None:
         life, target = event.life, event.message.target
+        if life is not self._resumed:
+            return  # it was overtaken and does not know it yet: what waits in the store is another monitor's
         if event.message not in self.scene.waiting.values() or self.may_be_dropped(life, target):
             return  # it was given up while it was being sent
         for _, message in sorted(self.scene.waiting.items()):

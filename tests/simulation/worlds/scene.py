@@ -17,7 +17,6 @@ from lookout.core.plan import Plan
 from lookout.demo.sim.episodes import Episode
 from lookout.demo.sim.world import World as Sim
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.monitor import telling
 from lookout_reader.poller import Update
 from tests.simulation.worlds.clock import VirtualClock
 from tests.simulation.worlds.due_alerts import NOTHING_DUE, Due, due_with
@@ -65,8 +64,8 @@ class Publication:
             None if before is None or life.is_new else before.at,
             at,
             rows,
-            life.telling.rules,
-            tuple(life.telling.targets),
+            life.alert_policy.rules,
+            tuple(life.alert_policy.targets),
         )
 
 
@@ -102,7 +101,7 @@ class Life:
 
     def go_by(self, settings: Settings) -> None:
         """The settings in force, and what follows from them."""
-        self.settings, self.plan, self.telling = settings, settings.plan(), telling(settings)
+        self.settings, self.plan, self.alert_policy = settings, settings.plan(), settings.alert_policy()
 
 
 class Scene:

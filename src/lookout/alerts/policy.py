@@ -1,0 +1,18 @@
+"""What the monitor needs to know to alert people."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from lookout.core.episodes import Rules
+
+
+class AlertPolicy(Struct, frozen=True):
+    """The rules, the targets' addresses by their names, and for how long a message is tried."""
+
+    rules: Rules
+    targets: dict[str, str]
+    give_up_ms: int
+
+
+NO_ALERTS: Final = AlertPolicy(Rules((), 0, 0), {}, 0)

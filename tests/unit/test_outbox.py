@@ -1,0 +1,176 @@
+"""The outbox: which message to try next, and when, without a clock and without tasks."""
+
+import pytest
+
+from lookout.alerts.outbox import FRESH_MS, MOST_WAITING, Attempt, Outbox, Queued
+
+# What happens, one word each. ``put``: a message to ops, numbered from 0; ``put-chat``: one to chat. ``store``: a
+# publication is stored. ``accept`` and ``refuse``: what is to be tried is tried. ``apply``: the same targets are
+# configured again. ``4s``: time passes, without a publication; ``rest``: a target's rest passes, with one.
+WAIT_MS = 5_000
+
+
+class Play:
+    """An outbox, and what was tried with ops: the numbers of the messages."""
+
+    def __init__(self) -> None:
+        self.outbox = Outbox({}, 0, WAIT_MS)
+        self.now_ms = 1_000
+        self.tried: list[int] = []
+
+    def do(self, word: str) -> None:
+        match word:
+            case "put" | "put-chat":
+                self.outbox.put(Queued("chat" if word == "put-chat" else "ops", "title", "body", self.now_ms))
+                self.outbox.mark_storing()
+            case "store":
+                self.outbox.mark_stored(self.now_ms)
+            case "accept" | "refuse":
+                attempt = self.outbox.next("ops", self.now_ms)
+                assert isinstance(attempt, Attempt), attempt
+                self.tried.append(attempt.number)
+                (self.outbox.accept if word == "accept" else self.outbox.refuse)(attempt, self.now_ms)
+            case "apply":
+                assert self.outbox.keep_targets(("ops", "chat")) == {}
+            case "rest":
+                wait = self.outbox.next("ops", self.now_ms)
+                assert not isinstance(wait, Attempt)
+                assert wait.until_ms is not None
+                self.now_ms = wait.until_ms
+                self.outbox.mark_stored(self.now_ms)
+            case _:
+                self.now_ms += int(word.removesuffix("s")) * 1_000
+
+    def step(self) -> int | str:
+        """What there is to do now: the number of a message, or how long to wait."""
+        step = self.outbox.next("ops", self.now_ms)
+        if isinstance(step, Attempt):
+            return step.number
+        if step.until_ms is not None:
+            return f"rests {(step.until_ms - self.now_ms) // 1_000} s"
+        return "needs a publication" if step.needs_publication else "nothing"
+
+
+def play(script: str) -> Play:
+    played = Play()
+    for word in script.split():
+        played.do(word)
+    return played
+
+
+@pytest.mark.parametrize(
+    ("script", "step"),
+    [
+        pytest.param("", "nothing", id="an empty outbox has nothing to try"),
+        pytest.param("store", "nothing", id="nor has one after a publication"),
+        pytest.param("put", "nothing", id="a message that is not stored is not tried"),
+        pytest.param("put store", 0, id="a message that is stored is tried"),
+        pytest.param("put store put", 0, id="a message that was made since then is not tried"),
+        pytest.param("put store put accept", "nothing", id="not even if it is the only one left"),
+        pytest.param("put-chat store", "nothing", id="a message to another target is not tried"),
+        pytest.param("put store 3s", 0, id="3 seconds after a publication the store is still ours"),
+        pytest.param("put store 4s", "needs a publication", id="after 4 seconds only a publication can show that"),
+        pytest.param("put store 4s store", 0, id="after that publication the message is tried"),
+        pytest.param("put 4s", "nothing", id="a message that is not stored needs no other publication"),
+        pytest.param("put put store accept", 1, id="after an accepted message comes the next one"),
+        pytest.param("put store accept", "nothing", id="an accepted message is not tried again"),
+        pytest.param("put store refuse", "rests 5 s", id="after a refusal the target rests if no other message waits"),
+        pytest.param("put store refuse put store", "rests 5 s", id="a new message does not end the rest"),
+        pytest.param("put store refuse 4s", "rests 1 s", id="no publication is needed while the target rests"),
+        pytest.param("put store refuse 5s", "needs a publication", id="after the rest the store may not be ours"),
+        pytest.param("put store refuse rest", 0, id="after the rest a refused message is tried again"),
+        pytest.param("put store refuse rest refuse", "rests 10 s", id="the second rest is twice as long"),
+        pytest.param("put store" + " refuse rest" * 9 + " refuse", "rests 300 s", id="the longest rest is 5 minutes"),
+        pytest.param(
+            "put store refuse rest refuse rest accept put store refuse",
+            "rests 5 s",
+            id="an accepted message makes the next rest short again",
+        ),
+        pytest.param("put put store refuse", 1, id="after a refusal another message is tried before the rest"),
+        pytest.param("put put store refuse refuse", "rests 5 s", id="after two refusals the target rests"),
+        pytest.param("put put store refuse accept", "rests 5 s", id="it rests if only the refused message is left"),
+        pytest.param("put put put store refuse accept", 2, id="while others are accepted more of them are tried"),
+        pytest.param("put store refuse apply", 0, id="new settings end a rest: the address may be another one"),
+        pytest.param("put put store refuse apply", 0, id="new settings make a refused message the first again"),
+        pytest.param("put store refuse apply refuse", "rests 10 s", id="new settings do not make the next rest short"),
+        pytest.param("put-chat put store refuse", "rests 5 s", id="another target's messages are no others to try"),
+    ],
+)
+def test_the_next_step_is_what_the_past_says(script: str, step: int | str) -> None:
+    assert play(script).step() == step
+
+
+@pytest.mark.parametrize(
+    ("script", "tried"),
+    [
+        pytest.param("put put put store accept accept accept", [0, 1, 2], id="messages are tried in order"),
+        pytest.param(
+            "put put put put store" + " refuse refuse rest" * 6,
+            [0, 1, 0, 2, 0, 3] * 2,
+            id="of refused messages the oldest is tried each time, and the others in turn",
+        ),
+        pytest.param(
+            "put put put store refuse refuse rest accept accept accept",
+            [0, 1, 0, 1, 2],
+            id="after a target was down its messages come in order",
+        ),
+        pytest.param(
+            "put store refuse put put store rest refuse accept accept rest accept",
+            [0, 0, 1, 2, 0],
+            id="a message that is refused does not hold up the others",
+        ),
+    ],
+)
+def test_messages_are_tried_in_this_order(script: str, tried: list[int]) -> None:
+    assert play(script).tried == tried
+
+
+def test_targets_rest_alone() -> None:
+    played = play("put put-chat store refuse")
+    assert played.step() == "rests 5 s"
+    assert isinstance(played.outbox.next("chat", played.now_ms), Attempt)
+
+
+def test_asking_for_the_next_step_changes_nothing() -> None:
+    played = play("put put store refuse")
+    assert [played.step() for _ in range(3)] == [1, 1, 1]
+
+
+def test_before_the_first_publication_the_store_is_not_known_to_be_ours() -> None:
+    stored = {7: Queued("ops", "title", "body", 0)}
+    outbox = Outbox(stored, 8)
+    assert not outbox.owns_store(0)
+    outbox.mark_storing()
+    outbox.mark_stored(0)
+    assert outbox.owns_store(FRESH_MS - 1)
+    assert outbox.next("ops", 0) == Attempt(7, stored[7], 5_000)
+
+
+def test_of_too_many_messages_to_one_target_the_oldest_are_dropped() -> None:
+    played = play("put-chat" + " put" * MOST_WAITING)
+    dropped = played.outbox.put(Queued("ops", "one more", "body", 0))
+    assert (list(dropped), played.outbox.next_number) == ([1], MOST_WAITING + 2)
+    assert len(played.outbox.messages) == MOST_WAITING + 1
+
+
+def test_a_message_is_given_up_by_its_age() -> None:
+    played = play("put 1s put 1s put")
+    assert list(played.outbox.give_up(2_000)) == [0, 1]
+    assert list(played.outbox.messages) == [2]
+
+
+def test_messages_to_a_target_that_left_are_removed_and_it_starts_from_scratch_when_it_returns() -> None:
+    played = play("put-chat put store refuse rest refuse")
+    assert list(played.outbox.keep_targets(("chat",))) == [1]
+    for word in ("put", "store", "refuse"):
+        played.do(word)
+    assert played.step() == "rests 5 s"
+
+
+def test_an_attempt_may_end_after_its_message_was_given_up() -> None:
+    played = play("put store")
+    attempt = played.outbox.next("ops", played.now_ms)
+    assert isinstance(attempt, Attempt)
+    played.outbox.give_up(played.now_ms)
+    played.outbox.accept(attempt, played.now_ms)
+    assert played.step() == "nothing"
