@@ -26,7 +26,7 @@ setup: .venv/installed ## the command, as .venv/bin/lookout
 run: .venv/installed ## the whole service on simulated upstreams; ARGS= passes options, e.g. --listen 127.0.0.1:9000
 	@$(BIN)/lookout demo $(ARGS)
 
-test: .venv/installed-dev .venv/packages ## all tests but those marked long; ARGS= passes options to pytest
+test: .venv/installed-dev .venv/packages ## all tests except those marked long; ARGS= passes options to pytest
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: .venv/installed-dev .venv/packages ## format, lint, types, import rules, clauses, the core's coverage, then all tests
@@ -54,20 +54,20 @@ schemas: .venv/installed ## write docs/schemas/ and docs/openapi.json from the c
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS="serve decode --json" names some, writes JSON
 	$(BIN)/python -m bench $(ARGS)
 
-campaign: .venv/installed-dev .venv/packages ## everything that can go wrong, for long; ARGS= names parts, ARGS=--help lists them with their minutes
+campaign: .venv/installed-dev .venv/packages ## the long tests, for about an hour; ARGS= names parts, ARGS=--help lists them with their minutes
 	@$(BIN)/python -m tests.campaign $(ARGS)
 
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
 	@$(BIN)/python -m tools.edge $(ARGS)
 
-mutants: .venv-mutants/installed ## change the rules in every small way and see that a test notices; tens of minutes
+mutants: .venv-mutants/installed ## change the rules in every small way and check that a test fails; tens of minutes
 	.venv-mutants/bin/mutmut run $(ARGS)
 	.venv-mutants/bin/mutmut results
 
 audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known vulnerability; needs the internet
 	@.venv-audit/bin/python -m tools.audit
 
-pins: .venv-audit/installed ## compile requirements/*.in anew, for every platform
+pins: .venv-audit/installed ## compile requirements/*.in again, for every platform
 	for set in run build alerts source dev mutants audit; do .venv-audit/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements/$$set.in -o requirements/$$set.txt || exit 1; done
 

@@ -35,24 +35,24 @@ def packages_in(found: str, said: str) -> list[Package]:
 
 
 def judge(packages: Iterable[Package]) -> Verdict:
-    """To pip-audit, a package that PyPI told nothing of is as good as one without a vulnerability; not so here."""
+    """To pip-audit, a package that PyPI does not know is as good as one without a vulnerability; not so here."""
     once = list({(package["name"], package.get("version")): package for package in packages}.values())
     unknown = sorted(package["name"] for package in once if "skip_reason" in package)
     flaws = [
-        f"{package['name']} {package['version']}: {flaw['id']}, {_mended(flaw['fix_versions'])}"
+        f"{package['name']} {package['version']}: {flaw['id']}, {_fix_of(flaw['fix_versions'])}"
         for package in once
         for flaw in package.get("vulns", [])
     ]
     if flaws:
         return Verdict(VULNERABLE, flaws)
     if unknown:
-        told = f"audit: PyPI told nothing of {len(unknown)} of {len(once)} packages, {unknown[0]} among them"
+        told = f"audit: PyPI does not know {len(unknown)} of {len(once)} packages, for example {unknown[0]}"
         return Verdict(NOT_KNOWN, [told])
     return Verdict(FINE, [f"{len(once)} packages, and no vulnerability of them is known"])
 
 
-def _mended(versions: list[str]) -> str:
-    return f"mended in {', '.join(versions)}" if versions else "not mended yet"
+def _fix_of(versions: list[str]) -> str:
+    return f"fixed in {', '.join(versions)}" if versions else "not fixed yet"
 
 
 def _asked(pins: Path) -> list[Package]:

@@ -205,7 +205,7 @@ def test_a_store_that_a_monitor_writes_to_is_not_restored_into(kind: str, server
     url = "sqlite:lookout.db" if kind == "sqlite" else server.url(server.a_database())
     settings = a_store(other, url)
     with closing(sqlite.open_writer(other / "lookout.db") if kind == "sqlite" else postgres.open_writer(url)) as writer:
-        with pytest.raises(StoreError, match=r"another monitor is writing to it; stop it, and restore then$"):
+        with pytest.raises(StoreError, match=r"another monitor is writing to it; stop it first$"):
             restore(settings, other, folder / "lookout.db", force=True)
         assert writer.load() == {}
 
@@ -367,9 +367,9 @@ def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(harm: Any, 
 @pytest.mark.parametrize(
     ("out", "why"),
     [
-        ("lookout.db", "is there already; choose another name"),
-        ("there.db", "is there already; choose another name"),
-        ("a-link.db", "is there already; choose another name"),
+        ("lookout.db", "already exists; choose another name"),
+        ("there.db", "already exists; choose another name"),
+        ("a-link.db", "already exists; choose another name"),
         ("no/such/folder.db", r"no/such/folder\.db: there is no folder .*no/such; make it first"),
         (".", "is a folder; name a file in it"),
     ],

@@ -303,7 +303,7 @@ def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> No
                     return f"{base}{LIVE}" in said.read_text() and await answer(http, base + LIVE) is not None
 
                 await until_async(answers, "it answers, and says where", within_s=150)  # alone, a few seconds
-                past = "".join(f"living through a simulated fortnight: {done} %\n" for done in range(0, 101, 20))
+                past = "".join(f"simulating the last 14 days: {done} %\n" for done in range(0, 101, 20))
                 assert said.read_bytes().decode().startswith(f"{past}starting the service\n\n  status page   {base}/\n")
                 live, history = await answer(http, base + LIVE), await answer(http, base + HISTORY)
                 assert len(live["checks"]) == len(history["rows"]) == ROWS

@@ -42,7 +42,7 @@ def test_what_init_writes_says_what_to_fill_in_and_is_fine_once_it_is(tmp_path: 
     path = tmp_path / "lookout.toml"
     done = lookout(tmp_path, "init")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == 'lookout.toml: put your addresses in the place of each "FILL IN"\n'
+    assert done.stdout == 'lookout.toml: replace each "FILL IN" with your own address\n'
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     checked = lookout(tmp_path, "check-config", "-c", "lookout.toml")
     assert checked.returncode == 2
@@ -89,7 +89,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
     path.chmod(0o644)
     done = lookout(tmp_path, "init", "mine.toml")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lookout: mine.toml: is there already; choose another name, or replace it with --force\n"
+    assert done.stderr == "lookout: mine.toml: already exists; choose another name, or replace it with --force\n"
     assert path.read_text() == "precious"
     assert lookout(tmp_path, "init", "--force", "mine.toml").returncode == 0
     assert path.read_text() == init.beginning()

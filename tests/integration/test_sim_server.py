@@ -52,7 +52,7 @@ def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> None:
         pytest.param(b'{"target":"*","fault":"fire"}', "fault is 'fire'; there are refuse, hang", id="unknown fault"),
         pytest.param(b'{"target":"*","fault":[]}', "fault is []; there are", id="a fault that is no text"),
         pytest.param(
-            b'{"target":"waku","fault":"halt"}', "halt cannot befall waku; it can have refuse", id="misplaced"
+            b'{"target":"waku","fault":"halt"}', "halt does not apply to waku; what does: refuse", id="misplaced"
         ),
         pytest.param(b'{"target":"*","fault":"hang","by":5}', "by: hang takes no parameter", id="parameter of another"),
         pytest.param(b'{"target":"*","fault":"lag","code":5}', "code: lag takes by", id="a wrong parameter"),

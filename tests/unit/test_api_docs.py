@@ -86,9 +86,6 @@ def test_the_paths_are_there_and_the_operators_own_ones_as_conveniences() -> Non
     assert set(re.findall(r"`(/.+?)`", conveniences)) == set(description("protocol")["paths"]) - set(paths("protocol"))
 
 
-def test_every_link_leads_to_a_file_and_every_clause_is_one() -> None:
-    links = re.findall(r"\]\((.+?)\)", PAGE)
-    assert links
-    assert all((DOCS / link).is_file() for link in links)
+def test_every_clause_that_the_page_names_is_one() -> None:
     clauses = set((DOCS.parent / "clauses.txt").read_text(encoding="utf-8").split())
     assert set(re.findall(r"\b[MRSHAECV]\d+\b", PAGE)) <= clauses

@@ -13,6 +13,7 @@ from tools.audit import FINE, NOT_KNOWN, VULNERABLE, NothingFoundError, Verdict,
 ROOT: Final = Path(__file__).parent.parent.parent
 PAGE: Final = ROOT / "docs" / "security.md"
 NODE: Final = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+ATTACK: Final = re.compile(r"^\| (\d+\.\d+) \|", flags=re.MULTILINE)
 HASH: Final = re.compile(r"--hash=sha256:[0-9a-f]{64}\b")
 INSTALLING: Final = re.compile(r"\$\(PIP\)|\bpip3? (?:\S+ )*?(?:install|wheel)\b|\buv pip (?:install|sync)\b|\bnpm i")
 # From this very folder, and bringing nothing along.
@@ -29,11 +30,15 @@ def test_a_test_that_the_page_names_is_there(file: str, test: str) -> None:
     assert test in functions
 
 
-def test_the_page_names_a_test_for_every_threat_and_nothing_that_only_looks_like_one() -> None:
+def test_the_page_names_a_test_for_every_attack_and_nothing_that_only_looks_like_one() -> None:
     text = PAGE.read_text()
     assert text.count("test_") == sum(node.count("test_") for node in map("::".join, named_tests()))
-    threats = re.split(r"^## ", text.partition("\n# ")[2] or text, flags=re.MULTILINE)[1:]
-    without = [threat.splitlines()[0] for threat in threats if not NODE.search(threat)]
+    threats, _, proofs = text.partition("\n## The tests\n")
+    attacks = [ATTACK.findall(threat) for threat in re.split(r"^## \d+\. ", threats, flags=re.MULTILINE)[1:]]
+    assert attacks == [[f"{n}.{i}" for i in range(1, len(each) + 1)] for n, each in enumerate(attacks, 1) if each]
+    proven = [number for row in filter(NODE.search, proofs.splitlines()) for number in ATTACK.findall(row)]
+    assert proven == [number for each in attacks for number in each]
+    without = re.findall(r"^## ([^\d].*)", threats, flags=re.MULTILINE)
     assert without == ["What is worth guarding", "For those who run it"]
 
 
@@ -104,18 +109,18 @@ UNKNOWN: Final = {"name": "rich", "skip_reason": "Dependency not found on PyPI a
         ),
         pytest.param(
             [CLICK | {"vulns": [FLAW]}, UNKNOWN],
-            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, mended in 9.0"]),
+            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, fixed in 9.0"]),
             id="a vulnerability",
         ),
         pytest.param(
             [CLICK | {"vulns": [FLAW | {"fix_versions": []}]}],
-            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, not mended yet"]),
-            id="one that nobody has mended",
+            Verdict(VULNERABLE, ["click 8.5.1: PYSEC-1, not fixed yet"]),
+            id="one without a fix",
         ),
         pytest.param(
             [CLICK, UNKNOWN],
-            Verdict(NOT_KNOWN, ["audit: PyPI told nothing of 1 of 2 packages, rich among them"]),
-            id="a package that PyPI told nothing of is not fine",
+            Verdict(NOT_KNOWN, ["audit: PyPI does not know 1 of 2 packages, for example rich"]),
+            id="a package that PyPI does not know is not fine",
         ),
     ],
 )

@@ -36,7 +36,7 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     try:
         writer = _open_writer(settings, folder)
     except StoreBusyError as error:
-        raise StoreError(f"{error}; stop it, and restore then") from None
+        raise StoreError(f"{error}; stop it first") from None
     try:
         if not force:
             _check_empty(writer, settings, folder, contents)

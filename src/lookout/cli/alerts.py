@@ -13,14 +13,14 @@ from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_sending_config
 
 
-@click.group(short_help="Try the messages to people.")
+@click.group(short_help="Try the alert messages.")
 def alerts() -> None:
-    """What concerns the messages to people."""
+    """Try the alert messages."""
 
 
 @alerts.command(short_help="Send a sample to each target now.")
 @config_option
-@click.option("--target", metavar="NAME", help="Only this one of [alerts.targets].")
+@click.option("--target", metavar="NAME", help="Send only to this target of [alerts.targets].")
 def test(config: Path, target: str | None) -> None:
     """Send a sample to each target now, and say whether it was accepted; exit code 1 if any was not."""
     targets = settings_of(config, read_sending_config).alerts.targets

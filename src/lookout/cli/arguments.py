@@ -42,7 +42,7 @@ protocol_option = click.option(
     show_default=True,
     metavar="NAME",
     callback=_checked_protocol,
-    help="The path's segment.",
+    help="The segment of the path.",
 )
 
 

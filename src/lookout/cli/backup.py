@@ -32,14 +32,14 @@ def backup(config: Path, out: Path) -> None:
     click.echo(f"{out}: {_describe(contents)}; {size:,} bytes")
 
 
-@click.command(short_help="Make the store what a backup holds.")
+@click.command(short_help="Replace the store with a backup.")
 @config_option
 @click.option("--force", is_flag=True, help="Replace what is stored.")
 @click.argument("backup", metavar="IN", type=click.Path(path_type=Path))
 def restore(config: Path, backup: Path, force: bool) -> None:
-    """Make the store what the backup IN holds, all of it or nothing.
+    """Replace the content of the store with the backup IN, completely or not at all.
 
-    No monitor may be writing to the store. Servers may be running: they go on with what was restored.
+    No monitor may be writing to the store. Servers may be running: they then serve what was restored.
     """
     settings = settings_of(config)
     _end_cleanly()

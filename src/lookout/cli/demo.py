@@ -22,7 +22,7 @@ from lookout.cli.arguments import checked_listen, fail
 from lookout.documents.routes import paths
 from lookout.store.protocol import StoreError
 
-_PAST: Final = "living through a simulated fortnight"
+_PAST: Final = "simulating the last 14 days"
 
 
 @click.command(short_help="Show the whole service on a simulated world.")
@@ -34,11 +34,11 @@ _PAST: Final = "living through a simulated fortnight"
     callback=checked_listen,
     help="Where to serve.",
 )
-@click.option("--seed", default=7, show_default=True, help="What goes wrong: always the same for the same number.")
+@click.option("--seed", default=7, show_default=True, help="Which things fail: always the same for the same number.")
 def demo(listen: str, seed: int) -> None:
-    """Show the whole service on a simulated world in which things now and then go wrong.
+    """Show the whole service on a simulated world in which things fail from time to time.
 
-    First lives through a simulated past fortnight, then runs live. Nothing is kept when it ends.
+    First simulates the last 14 days, then runs live. Nothing is kept when it ends.
     """
     try:
         host, port = bind_briefly(listen)
@@ -72,7 +72,7 @@ def demo(listen: str, seed: int) -> None:
         except ServerEndedError as ended:
             raise SystemExit(ended.exit_code) from None
         except (AdminError, ListenError, StoreError, OSError) as error:
-            fail(f"the demo cannot go on: {error}")
+            fail(f"the demo cannot continue: {error}")
 
 
 def _end(*_: object) -> NoReturn:

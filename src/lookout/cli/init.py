@@ -12,10 +12,10 @@ from lookout.cli.arguments import fail
 
 FILL_IN: Final = "FILL IN"
 _ABOUT: Final = f"""\
-# A configuration to begin with: one chain and every service. Put your own addresses in the place of each "{FILL_IN}",
-# or take out the table of a service that you do not watch; `lookout check-config -c FILE` says what is left to do.
+# A configuration to start from: one chain and every service. Replace each "{FILL_IN}" with your own address, or remove
+# the table of a service that you do not watch; `lookout check-config -c FILE` says what is left to do.
 #
-# A key that is commented out stands at its default. docs/configuration.md has all that may be written.
+# A key that is commented out has its default. docs/configuration.md explains every key.
 # Keep secrets out of this file: ${{NAME}} in a value is the environment variable NAME.
 """
 _LIST_OF_TABLES: Final = re.compile(r"^\[\[[a-z.-]+\]\]", re.MULTILINE)
@@ -28,13 +28,13 @@ _NOT_OF_ONE_CHAIN: Final = re.compile(
 _CHAINS: Final = re.compile(r"^chains = \[.*\]", re.MULTILINE)
 
 
-@click.command(short_help="Write a configuration to begin with.")
+@click.command(short_help="Write a configuration to start from.")
 @click.argument("path", type=click.Path(allow_dash=True, path_type=Path), default="lookout.toml")
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def init(path: Path, force: bool) -> None:
-    """Write a configuration to begin with, with every table, to PATH (lookout.toml unless given; - is standard output).
+    """Write a configuration to start from, with every table, to PATH (default: lookout.toml; - is standard output).
 
-    The file is for its owner alone.
+    Only its owner can read the file.
     """
     text = beginning()
     if str(path) == "-":
@@ -47,10 +47,10 @@ def init(path: Path, force: bool) -> None:
     try:
         _write(path, text, replace=force)
     except FileExistsError:
-        fail(f"{path}: is there already; choose another name, or replace it with --force")
+        fail(f"{path}: already exists; choose another name, or replace it with --force")
     except OSError as error:
         fail(f"{path}: {error.strerror}")
-    click.echo(f'{path}: put your addresses in the place of each "{FILL_IN}"')
+    click.echo(f'{path}: replace each "{FILL_IN}" with your own address')
 
 
 def beginning() -> str:

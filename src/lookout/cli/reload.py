@@ -29,10 +29,10 @@ class _Error(Struct, frozen=True):
     error: str
 
 
-@click.command(short_help="Tell the running monitor to read its configuration again.")
+@click.command(short_help="Make the running monitor read its configuration again.")
 @config_option
 def reload(config: Path) -> None:
-    """Tell the running monitor to read its configuration again, without a gap, and show what that changed.
+    """Make the running monitor read its configuration again, without a gap, and show what changed.
 
     The file is checked first, and has to name the monitor's admin port. Exit code 1 if the monitor did not reload it.
     """
@@ -94,7 +94,7 @@ def _decode(address: str, body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        _fail(f"what answers at {address} is no monitor")
+        _fail(f"what answers at {address} is not a monitor")
 
 
 def _show(config: Path, reloaded: Reloaded) -> None:

@@ -34,7 +34,7 @@ class _Instant(click.ParamType[int]):
 @click.command(short_help="Run a recorded observation log through the policy.")
 @click.argument("log", type=click.Path(allow_dash=True, path_type=Path))
 @config_option
-@click.option("--until", type=_Instant(), help="Stop at this instant (UTC); without it, at the log's end.")
+@click.option("--until", type=_Instant(), help="Stop at this instant (UTC); default: the end of the log.")
 @click.option("--live", type=click.Path(path_type=Path), help="Write the live report here.")
 @click.option("--history", type=click.Path(path_type=Path), help="Write the history here.")
 @click.option(
@@ -44,7 +44,7 @@ class _Instant(click.ParamType[int]):
     type=click.Path(path_type=Path),
     help="Show which buckets and uptimes this configuration would have changed.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Show the comparison as JSON, every bucket of it.")
+@click.option("--json", "as_json", is_flag=True, help="Show the whole comparison as JSON.")
 def replay(
     log: Path,
     config: Path,
@@ -56,8 +56,8 @@ def replay(
 ) -> None:
     """Run a recorded observation LOG through the policy and write the documents it leads to.
 
-    The thresholds are those of the configuration, so that a log recorded under some can be tried under others:
-    --compare tells what those would have changed. LOG may be - for standard input.
+    The thresholds are those of the configuration, so you can try a log with others than it was recorded with; --compare
+    shows what they would have changed. LOG may be - for standard input.
     """
     if live is None and history is None and other is None:
         fail("nothing to do: give --live FILE, --history FILE or --compare FILE")

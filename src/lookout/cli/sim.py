@@ -22,19 +22,19 @@ from lookout.demo.sim.server import serve_forever
     callback=checked_listen,
     help="Where to listen.",
 )
-@click.option("--seed", type=int, help="Let things go wrong now and then, always the same for the same number.")
+@click.option("--seed", type=int, help="Let things fail from time to time, always the same for the same number.")
 @click.option(
     "--tls",
     "folder",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help=f"Speak https with {CERTIFICATE} and {KEY} of this folder, which are made if neither is there.",
+    help=f"Use https with {CERTIFICATE} and {KEY} of this folder; if both are missing, they are created.",
 )
 @click.option("--gzip", "compresses", is_flag=True, help="Compress answers for clients that accept it.")
 def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool) -> None:
     """Run all upstreams of a small simulated world, in their real protocols, with faults on demand.
 
-    Without --seed nothing goes wrong until POST /control says so; GET /control lists the faults.
+    Without --seed nothing fails until you set a fault with POST /control; GET /control lists the faults.
     """
     host, port = host_and_port(listen)
     try:

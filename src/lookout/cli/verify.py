@@ -15,7 +15,7 @@ from lookout.verify.verdict import find_doubts, verify_visit
 from lookout.verify.visit import VisitOptions, visit
 
 
-@click.command(short_help="Hold a deployment against the contract, clause by clause.")
+@click.command(short_help="Compare a deployment with the contract, clause by clause.")
 @click.argument("url")
 @protocol_option
 @click.option("--json", "wants_json", is_flag=True, help="Print the findings as JSON.")
@@ -35,10 +35,10 @@ from lookout.verify.visit import VisitOptions, visit
     default=0,
     show_default=True,
     metavar="SECONDS",
-    help="Watch so much longer whether both documents move on: 40 tells of the live report, 80 of the history too.",
+    help="Watch so much longer whether both documents change: 40 is enough for the live report, 80 for the history.",
 )
 @click.option(
-    "--rate-limit", is_flag=True, help="Try the rate limit too: up to 245 requests more, and a minute of refusals."
+    "--rate-limit", is_flag=True, help="Also try the rate limit: up to 245 more requests, then a minute of refusals."
 )
 @click.option(
     "--strict",
@@ -49,11 +49,11 @@ from lookout.verify.visit import VisitOptions, visit
 def verify(
     url: str, protocol: str, wants_json: bool, timeout_s: float, wait_s: float, rate_limit: bool, strict: bool
 ) -> None:
-    """Hold the deployment at URL (http://host:port) against the contract, clause by clause.
+    """Compare the deployment at URL (http://host:port) with the contract, clause by clause.
 
-    Each clause passes, fails, or could not be told, with the reason. At most 40 requests are made on a path. If the two
-    documents have other rows, both are asked for again for up to 80 seconds, or 4 minutes behind a cache. Exit code 1
-    if a clause failed.
+    Each clause passes, fails, or could not be checked, with the reason. At most 40 requests are made on a path. If the
+    two documents have different rows, both are requested again for up to 80 seconds, or 4 minutes behind a cache. Exit
+    code 1 if a clause failed.
     """
     try:
         base = parse_base_url(url)

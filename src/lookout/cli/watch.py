@@ -27,8 +27,8 @@ _NO_LIMIT = 10_000  # columns: a file or a pipe has any number
 def watch(url: str, protocol: str, once: bool) -> None:
     """Show the rows of the deployment at URL (http://host:port) as they are now, with their last day, until Ctrl-C.
 
-    It asks as seldom as readers should, and lets rows go stale by this machine's clock. Where the output is no
-    terminal, it shows them once.
+    It asks no more often than readers should, and rows expire by this machine's clock. If the output is not a terminal,
+    it shows them once.
     """
     try:
         address = str(parse_base_url(url))

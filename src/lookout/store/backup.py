@@ -132,7 +132,7 @@ def _checked_version(copy: sqlite3.Connection, path: Path) -> int:
 
 
 def _not_ours(path: Path) -> StoreError:
-    return StoreError(f"{path}: is neither a backup nor a store of Lookout's")
+    return StoreError(f"{path}: is neither a backup nor a store of Lookout")
 
 
 def _as_file(snapshot: Snapshot) -> bytes:
@@ -150,7 +150,7 @@ def _refuse_existing(path: Path) -> None:
     if path.is_dir():
         raise StoreError(f"{path}: is a folder; name a file in it")
     if path.is_symlink() or path.exists():
-        raise StoreError(f"{path}: is there already; choose another name, or remove it")
+        raise StoreError(f"{path}: already exists; choose another name, or remove it")
 
 
 def _keep_the_name(folder: Path) -> None:

@@ -46,7 +46,7 @@ ROTTEN = {
         UPDATE pg_attribute SET (atttypid, attcollation) = ('text'::regtype, 100)
         WHERE attrelid = 'lookout.pieces'::regclass AND attname = 'name';
         """,
-        "is damaged (a text in it is none); restore it from a backup",
+        "is damaged (a text in it cannot be decoded); restore it from a backup",
     ),
 }
 

@@ -195,7 +195,7 @@ def test_a_name_that_is_no_text_any_more_is_damage(path: Path, writer: Writer) -
     writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE pieces SET name = CAST(x'ff' AS TEXT)")
-    with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (a text in it is none){REMEDY}")):
+    with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (a text in it cannot be decoded){REMEDY}")):
         writer.load()
 
 

@@ -154,7 +154,7 @@ def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict
             raise ValueError(f"{episode.subject!r} is not in this world; there are {', '.join(of_subject)}")
         kinds = [fault.kind for fault in faults_of(episode.subject)]
         if episode.kind not in kinds:
-            raise ValueError(f"{episode.kind!r} cannot befall {episode.subject}, only {', '.join(kinds)}")
+            raise ValueError(f"{episode.kind!r} does not apply to {episode.subject}, only {', '.join(kinds)}")
         if not origin_at <= episode.begin_at < episode.end_at:
             raise ValueError(
                 f"{episode.kind} of {episode.subject} from {episode.begin_at} to {episode.end_at}"

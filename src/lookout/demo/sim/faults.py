@@ -216,7 +216,7 @@ def parse_order(document: object, subjects: Subjects) -> Order:
     way = WAYS[name]
     if covered.isdisjoint(way.befalls):
         possible = [name for name, way in WAYS.items() if not covered.isdisjoint(way.befalls)]
-        raise OrderError(f"{name} cannot befall {target}; it can have {', '.join(possible)}")
+        raise OrderError(f"{name} does not apply to {target}; what does: {', '.join(possible)}")
     return Order(target, Fault(name, _size(name, way.parameter, further)))
 
 

@@ -92,7 +92,7 @@ class Address(NamedTuple):
             away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | ReadOnlySqlTransaction)
             raise (StoreUnreachableError if away else StoreError)(f"{self}: {text}") from None
         except UnicodeDecodeError as error:
-            raise damaged(self, "a text in it is none") from error
+            raise damaged(self, "a text in it cannot be decoded") from error
 
 
 def damaged(address: Address, why: str) -> StoreError:

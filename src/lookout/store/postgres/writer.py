@@ -159,7 +159,7 @@ class PostgresWriter:
 
     def _check(self, session: Session) -> None:
         if session.info.server_version < _OLDEST_SERVER:
-            raise StoreError(f"{self._address}: the server is too old; PostgreSQL 14 is the first that will do")
+            raise StoreError(f"{self._address}: the server is too old; PostgreSQL 14 or later is needed")
         if goes_through_a_pooler(session):
             raise StoreError(
                 f"{self._address}: a connection pooler answers, but the monitor needs a session of its own; "
@@ -203,7 +203,7 @@ class PostgresWriter:
         try:
             migrate(session, self._address)
         except _MADE_MEANWHILE:
-            raise StoreBusyError(f"{self._address}: another monitor is making it") from None
+            raise StoreBusyError(f"{self._address}: another monitor is creating it") from None
 
     def _take_over(self, session: Session) -> None:
         """Raise the epoch, if nothing was written since this writer did."""

@@ -117,7 +117,7 @@ def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
 def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
-        raise StoreError(f"{path}: this file system does not bear write-ahead logging")
+        raise StoreError(f"{path}: this file system does not support write-ahead logging")
     # SQLite 3.40 leaves a lock behind when it switches, as for a backup, which has no log: reading lets go of it.
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     connection.execute(f"PRAGMA journal_size_limit = {LARGEST_WAL_BYTES}")
@@ -220,10 +220,10 @@ def told(path: Path, remedy: str = "") -> Iterator[None]:
             raise KeyboardInterrupt from None
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF  # misuse has none; the rest is detail
         if str(error).startswith(_NO_TEXT):
-            raise StoreError(f"{path}: is damaged (a text in it is none){remedy}") from error
+            raise StoreError(f"{path}: is damaged (a text in it cannot be decoded){remedy}") from error
         raise StoreError(f"{path}: is damaged ({error}){remedy}" if code in _DAMAGE else f"{path}: {error}") from error
     except UnicodeDecodeError as error:  # what SQLite says of a damaged schema
-        raise StoreError(f"{path}: is damaged (even what is wrong with it is no text){remedy}") from error
+        raise StoreError(f"{path}: is damaged (its error message cannot be decoded){remedy}") from error
     except (RuntimeError, ValueError) as error:  # links in a circle, a NUL, or a name that is none
         raise StoreError(f"{path}: {error}") from error
     except OSError as error:
