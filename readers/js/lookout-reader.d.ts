@@ -1,27 +1,17 @@
 /** Instants are milliseconds since 1970, as `Date.now()` gives them. */
 export type Instant = number;
 
-export type EffectiveStatus =
-  | "unavailable"
-  | "degraded"
-  | "catching-up"
-  | "stale"
-  | "unknown"
-  | "current"
-  | "unmonitored";
+// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
+/** What a row can come to. */
+export type EffectiveStatus = "unavailable" | "degraded" | "catching-up" | "stale" | "unknown" | "current" | "unmonitored";
+/** Those of an incident. */
+export type TroubleStatus = "unavailable" | "degraded" | "catching-up";
+export type BucketCharacter = "c" | "k" | "d" | "u" | "?" | "." | "-";
+export type NoteId = "one-view" | "not-a-signal" | "history" | "partial" | "peers" | "wallet-sync" | "proofs" | "others";
+// ---- Until here
 
 export type BucketStatus = Exclude<EffectiveStatus, "stale">;
-export type BucketCharacter = "c" | "k" | "d" | "u" | "?" | "." | "-";
 export type Window = "24h" | "7d" | "14d";
-export type NoteId =
-  | "one-view"
-  | "not-a-signal"
-  | "history"
-  | "partial"
-  | "peers"
-  | "wallet-sync"
-  | "proofs"
-  | "others";
 
 export declare const SCHEMA_VERSION: 1;
 /** The services of today; more may appear. */
@@ -36,7 +26,9 @@ export declare const TEST_NETWORK: 11155111;
 export declare const WINDOWS: Readonly<Record<Window, number>>;
 /** From worst to best; unmonitored is neither. */
 export declare const EFFECTIVE_STATUSES: readonly EffectiveStatus[];
-/** What people are to be told beside the data (C12). */
+/** Those that are a reading of the service, from worst to best: what uptime counts. */
+export declare const KNOWN_STATUSES: readonly EffectiveStatus[];
+/** What to show people beside the data (C12). */
 export declare const NOTES: readonly Note[];
 
 /** A document that cannot be read, and why. */
@@ -173,7 +165,7 @@ export declare function coverageOf(history: History, row: HistoryRow | Unreadabl
 export interface Incident {
   readonly beginsAt: Instant;
   readonly endsAt: Instant | null;
-  readonly worst: "catching-up" | "degraded" | "unavailable";
+  readonly worst: TroubleStatus;
   readonly buckets: number;
   /** Whether the bucket before was current; otherwise it may have begun earlier. */
   readonly beginSeen: boolean;
@@ -216,6 +208,35 @@ export interface RollUpOptions {
 
 /** One status for each service and for all; healthy only if all that is monitored is current (C11). */
 export declare function rollUp(report: LiveReport | Unreadable | null | undefined, options: RollUpOptions): RollUp;
+
+/** `text` is about the `checks`, which are the worst; `others` counts the rest, from worst to best. */
+export interface Headline {
+  readonly text: string;
+  /** What to show beside it: of what is current and in doubt, unknown. */
+  readonly status: EffectiveStatus;
+  readonly healthy: boolean;
+  readonly checks: readonly CheckSummary[];
+  readonly others: Readonly<Partial<Record<EffectiveStatus, number>>>;
+  /** The mainnets summed up. */
+  readonly chains: readonly number[];
+  /** Those of `chains` that are not in the report. */
+  readonly withoutRows: readonly number[];
+  /** The mainnets of which nothing is expected. */
+  readonly unwatched: readonly number[];
+}
+
+export interface HeadlineOptions {
+  readonly now: Instant;
+  /** How long ago the report first arrived, as an update says. */
+  readonly receivedAgoMs?: number | null;
+  /** The chains that had rows before, or have some in the history: what is missing of them is unknown. */
+  readonly seenChains?: Iterable<number | null>;
+  /** Whether something is wrong with the report: then nothing is said to be current now. */
+  readonly inDoubt?: boolean;
+}
+
+/** The mainnets in one sentence, which says no more than the rows do (C11). */
+export declare function headlineOf(report: LiveReport, options: HeadlineOptions): Headline;
 
 export interface Note {
   readonly id: NoteId;

@@ -14,7 +14,8 @@ from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_
 from lookout_reader.history import History
 from lookout_reader.instants import instant_now
 from lookout_reader.report import LiveReport
-from lookout_reader.status import EffectiveStatus, effective_status
+from lookout_reader.status import effective_status
+from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
 from lookout_reader.version import __version__
 

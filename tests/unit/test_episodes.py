@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.alerts.messages import MOST_LISTED, duration, message, sample
+from lookout.alerts.messages import MOST_LISTED, message, sample
+from lookout.base.durations import format_duration
 from lookout.config.tables import AlertRule
 from lookout.core.episodes import AlertState, News, NewsKind, Rule, Rules, started, tell
 from lookout.core.model import Check, Reason, Status
@@ -331,7 +332,7 @@ def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is
     ],
 )
 def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None:
-    assert duration(lasted_ms) == text
+    assert format_duration(lasted_ms) == text
 
 
 def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:

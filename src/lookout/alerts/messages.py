@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
 from lookout.core.episodes import News
 from lookout.core.model import SERVICES, Check
+from lookout_reader.statuses import TROUBLE_STATUSES
 from lookout_reader.words import NOTES, reason_text, status_text
 
 MOST_LISTED: Final = 20
-_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _OVER: Final = ("ended", "left")
-_BAD: Final = ("unavailable", "degraded", "catching-up", "unknown")
+_BAD: Final = (*TROUBLE_STATUSES, "unknown")
 # What one and what several of them do, in the order in which they are told.
-_HEADINGS: Final = {
+_HEADINGS: Final[dict[str, tuple[str, str]]] = {
     **{status: (f"is {status}", f"are {status}") for status in _BAD},
     **{f"still {status}": (f"is still {status}", f"are still {status}") for status in _BAD},
     "improved": ("improved", "improved"),
@@ -55,17 +56,6 @@ def restored(at: int) -> Words:
         NOTES[0].text,
     )
     return Words("Lookout: restored from a backup", "\n".join(body), is_over=True)
-
-
-def duration(lasted_ms: int) -> str:
-    """In its two largest units: ``2 h 5 min``."""
-    left = lasted_ms // 1000
-    parts: list[tuple[int, str]] = []
-    for unit_s, name in _UNITS:
-        count, left = divmod(left, unit_s)
-        if count or parts:
-            parts.append((count, name))
-    return " ".join(f"{count} {name}" for count, name in parts[:2] if count) or "0 s"
 
 
 def _once(news: Iterable[News]) -> Iterator[News]:
@@ -138,7 +128,7 @@ def _line(news: News) -> str:
 
 def _lasted(news: News) -> str:
     """From the first to the last, and how much of it was seen, where the two differ."""
-    whole, seen = duration(max(news.at - news.since_at, news.seen_ms)), duration(news.seen_ms)
+    whole, seen = format_duration(max(news.at - news.since_at, news.seen_ms)), format_duration(news.seen_ms)
     return whole if whole == seen else f"{whole}, of which {seen} were watched"
 
 

@@ -25,12 +25,12 @@ from lookout.config.tables import (
     in_ms,
 )
 from lookout.core.episodes import Rule, Rules
-from lookout.core.model import Check, Status
+from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi, SourceSettings
+from lookout_reader.statuses import TROUBLE_STATUSES
 
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
-_SEVERITY: Final[tuple[Status, ...]] = ("catching-up", "degraded", "unavailable")
 
 
 class ServerSettings(Struct, frozen=True):
@@ -115,7 +115,8 @@ class Settings(Table, frozen=True):
             Rule(
                 rule.key(),
                 frozenset(check for check in plan.monitored if rule.matches(check)),
-                frozenset(_SEVERITY[_SEVERITY.index(rule.from_) :]) | ({"unknown"} if rule.unknown else set()),
+                frozenset(TROUBLE_STATUSES[: TROUBLE_STATUSES.index(rule.from_) + 1])
+                | ({"unknown"} if rule.unknown else set()),
                 in_ms(rule.for_s),
                 in_ms(rule.remind_s),
                 rule.targets or tuple(self.alerts.targets),

@@ -29,6 +29,7 @@ from lookout.base.setting_types import (
 from lookout.core.heads import Pace
 from lookout.core.model import Check, Service
 from lookout.core.plan import Limits, Span
+from lookout_reader.statuses import TroubleStatus
 
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -188,7 +189,7 @@ class AlertRule(Table, frozen=True):
     name: str = ""
     services: tuple[Service, ...] = ()
     chains: tuple[Positive, ...] = ()
-    from_: Literal["catching-up", "degraded", "unavailable"] = field(default="unavailable", name="from")
+    from_: TroubleStatus = field(default="unavailable", name="from")
     unknown: bool = False
     for_s: DurationOrZero = 300
     remind_s: DurationOrZero = 3600

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from lookout.base.instants import END_AT
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status
+from lookout_reader.statuses import KNOWN_STATUSES
 
-_KNOWN: Final = frozenset[Status](("current", "catching-up", "degraded", "unavailable"))
+_KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 
 # What is stored is held to this when it is read: no damaged disk makes an instant that cannot be written.
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
