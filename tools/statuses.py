@@ -1,12 +1,21 @@
 """Writes the statuses and words of the Python reader into the JavaScript reader, between two marks."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from lookout_reader.statuses import BY_WORD, CHARACTERS, EFFECTIVE_STATUSES, NO_DATA, TROUBLE_STATUSES
+from lookout_reader.statuses import (
+    BY_WORD,
+    CHARACTERS,
+    EFFECTIVE_STATUSES,
+    KNOWN_CHARACTERS,
+    NO_DATA,
+    TROUBLE_CHARACTERS,
+    TROUBLE_STATUSES,
+)
 from lookout_reader.words import NOTES, REASON_TEXTS
 
 READER: Final = Path(__file__).parent.parent / "readers" / "js"
@@ -29,17 +38,17 @@ def _replace(path: Path, part: str) -> str:
 
 
 def _script() -> str:
-    statuses = (BY_WORD[word] for word in EFFECTIVE_STATUSES)
+    statuses = (
+        f"{{ word: {_js(word)}, character: {_js(status.character)}, text: {_js(status.sentence)} }}"
+        for word, status in ((word, BY_WORD[word]) for word in EFFECTIVE_STATUSES)
+    )
     return f"""\
 const STATUSES = [
-{
-        _lines(
-            f"{{ word: {_js(status.word)}, character: {_js(status.character)}, kind: {_js(status.kind)},"
-            f" text: {_js(status.sentence)} }}"
-            for status in statuses
-        )
-    }
+{_lines(statuses)}
 ];
+const KNOWN_CHARACTERS = {_js(KNOWN_CHARACTERS)};
+const TROUBLE = /[{_escape(TROUBLE_CHARACTERS)}]+/g;
+const UNKNOWN_CHARACTER = /[^{_escape("".join(CHARACTERS.values()))}]/gu; // with u, a character is one however encoded
 
 const REASON_TEXTS = Object.freeze({{
 {_lines(f"{_js(reason)}: {_js(text)}" for reason, text in REASON_TEXTS.items())}
@@ -71,6 +80,11 @@ def _lines(entries: Iterable[str], indent: int = 2) -> str:
 
 def _union(words: Iterable[str]) -> str:
     return " | ".join(map(_js, words))
+
+
+def _escape(characters: str) -> str:
+    """As a class of a regular expression has them."""
+    return re.sub(r"[\\\]\[^/-]", r"\\\g<0>", characters)
 
 
 def _js(value: object) -> str:

@@ -21,14 +21,17 @@ export const WINDOWS = Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_20
 
 // ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
 const STATUSES = [
-  { word: "unavailable", character: "u", kind: "trouble", text: "It did not answer usefully several times in a row." },
-  { word: "degraded", character: "d", kind: "trouble", text: "It answers, but with serious trouble. Do not rely on it where time matters." },
-  { word: "catching-up", character: "k", kind: "trouble", text: "It answers, but is behind. Expect old data; this is not an outage." },
-  { word: "stale", character: null, kind: "unknown", text: "There is no recent reading: what was seen is too old to tell." },
-  { word: "unknown", character: "?", kind: "unknown", text: "There is too little to judge by: it may or may not work." },
-  { word: "current", character: "c", kind: "well", text: "It answers and is up to date." },
-  { word: "unmonitored", character: ".", kind: "unwatched", text: "Nobody watches this here. That is not a failure." },
+  { word: "unavailable", character: "u", text: "It did not answer usefully several times in a row." },
+  { word: "degraded", character: "d", text: "It answers, but with serious trouble. Do not rely on it where time matters." },
+  { word: "catching-up", character: "k", text: "It answers, but is behind. Expect old data; this is not an outage." },
+  { word: "stale", character: null, text: "There is no recent reading: what was seen is too old to tell." },
+  { word: "unknown", character: "?", text: "There is too little to judge by: it may or may not work." },
+  { word: "current", character: "c", text: "It answers and is up to date." },
+  { word: "unmonitored", character: ".", text: "Nobody watches this here. That is not a failure." },
 ];
+const KNOWN_CHARACTERS = "udkc";
+const TROUBLE = /[udk]+/g;
+const UNKNOWN_CHARACTER = /[^ckdu?.]/gu; // with u, a character is one however encoded
 
 const REASON_TEXTS = Object.freeze({
   "synced": "It has come as far as it should.",
@@ -58,8 +61,11 @@ export const NOTES = Object.freeze(
 
 /** What a row can come to, from worst to best; unmonitored is neither (see rollUp). */
 export const EFFECTIVE_STATUSES = Object.freeze(STATUSES.map(({ word }) => word));
+const CHARACTERS = Object.fromEntries(STATUSES.map(({ word, character }) => [word, character]));
+const NO_DATA = "-";
+const BUCKET_STATUSES = { ...Object.fromEntries(STATUSES.map(({ word, character }) => [character, word])), [NO_DATA]: null };
 /** Those that are a reading of the service, from worst to best: what uptime counts. */
-export const KNOWN_STATUSES = Object.freeze(wordsOfKind("well", "trouble"));
+export const KNOWN_STATUSES = Object.freeze(EFFECTIVE_STATUSES.filter((status) => KNOWN_CHARACTERS.includes(CHARACTERS[status])));
 
 const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
@@ -295,26 +301,6 @@ export function effectiveStatus(row, now, receivedAgoMs = 0) {
 
 // ---- History
 
-const NO_DATA = "-";
-const CHARACTERS = Object.fromEntries(STATUSES.filter(({ character }) => character !== null).map(({ word, character }) => [word, character]));
-const BUCKET_STATUSES = { ...Object.fromEntries(Object.entries(CHARACTERS).map(([word, character]) => [character, word])), [NO_DATA]: null };
-const KNOWN_CHARACTERS = charactersOfKind("well", "trouble");
-const TROUBLE = new RegExp(`${oneOf(charactersOfKind("trouble"))}+`, "g");
-const UNKNOWN_CHARACTER = new RegExp(oneOf(Object.values(CHARACTERS).join(""), "^"), "gu"); // with u, a character is one however it is encoded
-
-function wordsOfKind(...kinds) {
-  return STATUSES.filter(({ kind }) => kinds.includes(kind)).map(({ word }) => word);
-}
-
-function charactersOfKind(...kinds) {
-  return wordsOfKind(...kinds).map((word) => CHARACTERS[word]).join("");
-}
-
-/** The class of these characters in a regular expression. */
-function oneOf(characters, not = "") {
-  return `[${not}${characters.replace(/[\\\]^-]/g, "\\$&")}]`;
-}
-
 /** When the bucket at `index` began. */
 export function bucketBeginsAt(history, index) {
   return history.from + index * history.bucketSeconds * 1000;
@@ -408,14 +394,8 @@ function worstOf(statuses) {
 // ---- Headline
 
 /**
- * The mainnets in one sentence at `now`, which says no more than the rows do (C11). `seenChains` had rows before, or have
- * some in the history: what is missing of them is unknown. A mainnet that never had any is not watched here; if none ever
- * had, nothing is known of all. `inDoubt` is a report about which something is wrong: then nothing is said to be current
- * now.
- *
- * `text` is about the `checks`, which are the worst; `others` counts the rest, from worst to best. `status` is what to show
- * beside it: of what is current and in doubt, unknown. Of the `chains` summed up those `withoutRows` are not in the report;
- * `unwatched` are mainnets of which nothing is expected.
+ * The mainnets in one sentence, which says no more than the rows do (C11). What is missing of `seenChains`, which had rows
+ * before, is unknown; a mainnet that never had any is not watched. Nothing of a report that is `inDoubt` is current now.
  */
 export function headlineOf(report, { now, receivedAgoMs = 0, seenChains = [], inDoubt = false }) {
   const rows = rowsByCheck(report);

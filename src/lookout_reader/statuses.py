@@ -19,10 +19,10 @@ Indicator = Literal["none", "minor", "major", "critical"]
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Colours on a light or a dark page: of text and shapes, of bars, and of a card; None is the page's own."""
+    """Colours on a light or a dark page: of text and shapes, of bars if it is another, of cards if they have one."""
 
     text: str
-    bar: str
+    bar: str | None
     tint: str | None
 
 
@@ -71,7 +71,7 @@ class StatusEntry:
         return self.word.replace("-", " ")
 
 
-GREY: Final = (Palette("6d737c", "6d737c", "f1f1ef"), Palette("959ca6", "959ca6", "1e2126"))
+GREY: Final = (Palette("6d737c", None, "f1f1ef"), Palette("959ca6", None, "1e2126"))
 
 # In the order of the documentation: the readings from best to worst, then what is none. Severities leave room for more.
 # All colours are chosen together: for contrast (WCAG AA), white on them included, and to stay apart for colour-blind
@@ -101,8 +101,8 @@ STATUSES: Final = (
         "It answers, but is behind. Expect old data; this is not an outage.",
         "answered, but was behind",
         Look(
-            Palette("0b68a8", "0b68a8", "edf5fb"),
-            Palette("63b6f5", "63b6f5", "15232f"),
+            Palette("0b68a8", None, "edf5fb"),
+            Palette("63b6f5", None, "15232f"),
             '<path d="M8 .8 15.2 8 8 15.2.8 8z"/>',
             ("◆", ">"),
             "yellow",
@@ -133,8 +133,8 @@ STATUSES: Final = (
         "It did not answer usefully several times in a row.",
         "did not answer usefully several times in a row",
         Look(
-            Palette("b9310a", "b9310a", "fdeee9"),
-            Palette("ff8a66", "ff8a66", "301b15"),
+            Palette("b9310a", None, "fdeee9"),
+            Palette("ff8a66", None, "301b15"),
             '<path d="M3.8 1.2 8 5.4l4.2-4.2 2.6 2.6L10.6 8l4.2 4.2-2.6 2.6L8 10.6l-4.2 4.2-2.6-2.6L5.4 8 1.2 3.8z"/>',
             ("✖", "x"),
             "red",

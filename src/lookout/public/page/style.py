@@ -26,8 +26,9 @@ def status_rules() -> str:
     ]
     for rank, status in enumerate(known):
         height_px = mild_px + rank * (worst_px - mild_px) // len(trouble)
-        rules.append(f".sample.{status.word} {{ height: {height_px}px; background: var(--{status.word}-bar); }}")
-        rules.append(f".bar.{status.word} {{ fill: var(--{status.word}-bar); }}")
+        colour = f"var(--{status.word}{'' if status.look.light.bar is None else '-bar'})"
+        rules.append(f".sample.{status.word} {{ height: {height_px}px; background: {colour}; }}")
+        rules.append(f".bar.{status.word} {{ fill: {colour}; }}")
     return "\n".join(rules) + "\n"
 
 
