@@ -54,7 +54,7 @@ export interface Metrics {
   readonly peers?: number;
 }
 
-/** One row as it was published. What it is worth now, `effectiveStatus` tells. */
+/** One row as it was published. What it is worth now, `effectiveStatus` says. */
 export interface Row {
   readonly readable: true;
   readonly service: string;
@@ -107,7 +107,7 @@ export declare function parseHttpDate(value: unknown): Instant | null;
 
 /**
  * What a row is worth at `now` (C1 to C4); one that is unreadable or not there is unknown. `receivedAgoMs` is how long ago
- * its report first arrived, as an update tells: a row is at least that old, whatever the clock says.
+ * its report first arrived, as an update says: a row is at least that old, whatever the clock says.
  */
 export declare function effectiveStatus(
   row: Row | UnreadableRow | null | undefined,
@@ -200,7 +200,7 @@ export interface RollUp {
 
 export interface RollUpOptions {
   readonly now: Instant;
-  /** How long ago the report first arrived, as an update tells. */
+  /** How long ago the report first arrived, as an update says. */
   readonly receivedAgoMs?: number | null;
   readonly chains?: readonly number[];
   readonly services?: readonly string[];
@@ -342,13 +342,13 @@ export interface PollOptions {
   readonly baseUrl: string;
   /** The segment of the path that the operator chose. */
   readonly protocol: string;
-  /** Seconds between two requests of the live report, at least 15; false to leave it out. 30 unless told. */
+  /** Seconds between two requests of the live report, at least 15; false to leave it out. 30 by default. */
   readonly live?: number | false;
-  /** Seconds between two requests of the history, at least 60; false to leave it out. 120 unless told. */
+  /** Seconds between two requests of the history, at least 60; false to leave it out. 120 by default. */
   readonly history?: number | false;
   /** Called after every answer, and whenever the passing of time changes what a row is worth. */
   readonly onUpdate?: (update: Update) => void;
-  /** Seconds until a request is given up, from 1 to 60. 10 unless told. */
+  /** Seconds until a request is given up, from 1 to 60. 10 by default. */
   readonly timeoutS?: number;
   /** Who is asking; sent by servers only, since a page may not (C10). */
   readonly userAgent?: string;
@@ -359,9 +359,9 @@ export interface PollOptions {
   readonly random?: () => number;
   readonly setTimeout?: (callback: () => void, ms: number) => unknown;
   readonly clearTimeout?: (timer: any) => void;
-  /** While it is hidden, nothing is asked. The page's own unless told. */
+  /** While it is hidden, nothing is asked. The page's own by default. */
   readonly document?: Visibility;
-  /** When it is online again, what has failed is asked for at once, but no faster than the floors (C10). The page's own unless told. */
+  /** When it is online again, what has failed is asked for at once, but no faster than the floors (C10). The page's own by default. */
   readonly window?: Connectivity;
 }
 
@@ -370,7 +370,7 @@ export interface Polling {
   latest(): Update;
   /** `receivedAgoMs` as of now, for a page that redraws by itself. */
   receivedAgoMs(): number | null;
-  /** Ends it: the request under way is given up, and nothing is told any more. */
+  /** Ends it: the request under way is given up, and nothing is reported any more. */
   stop(): void;
 }
 

@@ -250,7 +250,7 @@ function share(value) {
   return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
 }
 
-/** Of two rows of the same check nobody can tell which one is right: neither is read. */
+/** Of two rows of the same check nobody knows which one is right: neither is read. */
 function withoutTwins(rows) {
   const seen = new Map();
   for (const row of rows) if (isIdentified(row)) seen.set(checkKey(row), (seen.get(checkKey(row)) ?? 0) + 1);
@@ -506,7 +506,7 @@ function sendable(etag) {
 function isSame(held, document, etag) {
   if (held.document === null) return false;
   if (etag !== null && etag === held.etag) return true;
-  // Without a date and an ETag nothing tells them apart.
+  // Without a date and an ETag nothing says that they differ.
   const { generatedAt } = document;
   return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag === null && held.etag === null));
 }
@@ -565,7 +565,7 @@ export function poll(options) {
   const stopping = new AbortController();
   let ahead = null;
   let receivedAt = null; // of the report that is held, by the clock that is never set
-  let told = "";
+  let reported = "";
   let timer = null;
   let wake = () => {};
 
@@ -589,8 +589,8 @@ export function poll(options) {
     return (update.report?.rows ?? []).map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
   }
 
-  function tell(update) {
-    told = worth(update);
+  function publish(update) {
+    reported = worth(update);
     try {
       settings.onUpdate(update);
     } catch (error) {
@@ -601,9 +601,9 @@ export function poll(options) {
     }
   }
 
-  function tellWhatChanged() {
+  function publishChanges() {
     const update = latest();
-    if (worth(update) !== told) tell(update);
+    if (worth(update) !== reported) publish(update);
   }
 
   async function ask(kind) {
@@ -619,23 +619,23 @@ export function poll(options) {
       if (feeds.live.arrivals > feed.arrivals) receivedAt = answeredAt;
       ahead = clockAheadMs(answer, settings.now()) ?? ahead;
     }
-    tell(latest());
+    publish(latest());
   }
 
   function isHidden() {
     return settings.document?.visibilityState === "hidden";
   }
 
-  /** Every second, whether or not a request is under way: what time has changed is told, and what is due is asked. */
+  /** Every second, whether or not a request is under way: what time has changed is published, and what is due is asked. */
   function tick() {
     settings.clearTimeout(timer);
     timer = isHidden() ? null : settings.setTimeout(tick, TICK_S * 1000);
-    tellWhatChanged();
+    publishChanges();
     wake();
   }
 
   async function run() {
-    await null; // nothing is told before poll has returned
+    await null; // nothing is published before poll has returned
     if (!stopping.signal.aborted) tick();
     while (!stopping.signal.aborted) {
       const kind = Object.keys(feeds).find((name) => dueAt[name] <= settings.monotonic());
@@ -696,7 +696,7 @@ function urlOf({ baseUrl, protocol }, kind) {
   return `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/${KINDS[kind].path}`;
 }
 
-/** An answer, or `{problem}`: a script cannot tell a 429 without CORS headers from a network that is down. */
+/** An answer, or `{problem}`: to a script a 429 without CORS headers is like a network that is down. */
 async function request(url, etag, settings, stopped) {
   const aborting = new AbortController();
   const abort = () => aborting.abort();
@@ -711,7 +711,7 @@ async function request(url, etag, settings, stopped) {
     const headers = { Accept: "application/json" };
     if (etag !== null) headers["If-None-Match"] = etag;
     if (isServer()) headers["User-Agent"] = settings.userAgent;
-    // A copy that the browser kept would tell an old Date, and an old report.
+    // A copy that the browser kept would have an old Date, and be an old report.
     const caching = isServer() ? {} : { cache: "no-cache" };
     const response = await settings.fetch(url, {
       headers,

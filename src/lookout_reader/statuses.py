@@ -28,7 +28,7 @@ class Palette:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Shape and colour: neither has to be told from the others by itself. A badge has the colour of a light page.
+    """Shape and colour: no status is known by its colour alone. A badge has the colour of a light page.
 
     ``svg`` is drawn into a square of 16 by 16; ``shapes`` are a terminal's, the second one of ASCII.
     """

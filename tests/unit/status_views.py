@@ -15,7 +15,7 @@ from lookout.documents.reports import live_document, schemas
 from lookout.public.feeds.files import make
 from lookout.public.feeds.picture import Names
 from lookout.public.page import html
-from lookout.public.terminal import View, screen
+from lookout.public.terminal import View, draw_screen
 from lookout_reader import LiveReport, Update, parse_report
 from lookout_reader.statuses import EFFECTIVE_STATUSES
 from tests.builders import INDEXER, NOON, SECOND
@@ -29,7 +29,7 @@ def views(status: Status) -> dict[str, object]:
     report = parse_report(live)
     assert isinstance(report, LiveReport)
     terminal = Console(file=StringIO(), width=120)
-    terminal.print(screen(Update(NOON, report, None, None, None, None, 0), NOON, "here", View(120, None, False)))
+    terminal.print(draw_screen(Update(NOON, report, None, None, None, None, 0), NOON, "here", View(120, None, False)))
     assert isinstance(terminal.file, StringIO)
     return {
         "characters": CHARACTERS,

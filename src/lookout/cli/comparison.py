@@ -34,7 +34,7 @@ def show(comparison: Comparison, title: str, console: Console) -> None:
     console.print(table)
     stretches = [(row, stretch) for row in comparison.rows for stretch in row.stretches]
     for row, stretch in stretches[:_SHOWN_STRETCHES]:
-        console.print(f"{_name(row)}: {_told(stretch)}", highlight=False)
+        console.print(f"{_name(row)}: {_describe(stretch)}", highlight=False)
     if len(stretches) > _SHOWN_STRETCHES:
         console.print(f"and {len(stretches) - _SHOWN_STRETCHES} more; --json lists them all")
     console.print(
@@ -55,11 +55,11 @@ def _figure(figure: Figure) -> str:
     return was if figure.was == figure.would_be else f"{was} → {would_be}"
 
 
-def _told(stretch: Stretch) -> str:
+def _describe(stretch: Stretch) -> str:
     buckets = f"{stretch.buckets} bucket{'s' if stretch.buckets > 1 else ''}"
     return f"{stretch.since}, {buckets}: {_WORDS[stretch.was]} → {_WORDS[stretch.would_be]}"
 
 
 def _changes(counted: Iterable[tuple[str, int]]) -> str:
-    told = [f"{number:,} from {_WORDS[pair[0]]} to {_WORDS[pair[1]]}" for pair, number in counted]
-    return f": {', '.join(told)}" if told else ""
+    changes = [f"{number:,} from {_WORDS[pair[0]]} to {_WORDS[pair[1]]}" for pair, number in counted]
+    return f": {', '.join(changes)}" if changes else ""

@@ -14,6 +14,7 @@ from lookout.base.durations import format_duration
 from lookout.base.text import shorten
 from lookout_reader import (
     NOTES,
+    Headline,
     History,
     HistoryRow,
     LiveReport,
@@ -76,7 +77,7 @@ class _Shown(NamedTuple):
     effective: EffectiveStatus
 
 
-def screen(update: Update, now: int, address: str, view: View, waited_ms: float = 0) -> RenderableType:
+def draw_screen(update: Update, now: int, address: str, view: View, waited_ms: float = 0) -> RenderableType:
     """Everything, as it is worth at this instant, ``waited_ms`` after the update."""
     received_ago_ms = (update.received_ago_ms or 0) + waited_ms
     head = [Text(address, style="bold"), *_head_lines(update, now, received_ago_ms, view)]
@@ -110,7 +111,10 @@ def _head_lines(update: Update, now: int, received_ago_ms: float, view: View) ->
             troubles.append(age)
         if report.unreadable_rows:
             troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
-        lines += _overall(report, update.history, now, received_ago_ms, view, in_doubt=bool(troubles))
+        history = update.history
+        seen_chains = () if history is None else {chain_id for _, chain_id in rows_by_check(history)}
+        headline = headline_of(report, now, received_ago_ms, seen_chains=seen_chains, in_doubt=bool(troubles))
+        lines += _headline_lines(headline, view)
         if age is None and report.generated_at is not None:
             age_ms = _age_ms(report.generated_at, now, received_ago_ms)
             lines.append(Text(f"Report of {_span(max(0, age_ms))} ago.", style="bright_black"))
@@ -123,12 +127,8 @@ def _describe_problem(document: str, problem: str) -> str:
     return f"The {document} cannot be read: {_plain(problem, 200)}."
 
 
-def _overall(
-    report: LiveReport, history: History | None, now: int, received_ago_ms: float, view: View, *, in_doubt: bool
-) -> list[Text]:
+def _headline_lines(headline: Headline, view: View) -> list[Text]:
     """The head line, in the words of the page's, and what it is about."""
-    seen_chains = () if history is None else {chain_id for _, chain_id in rows_by_check(history)}
-    headline = headline_of(report, now, received_ago_ms, seen_chains=seen_chains, in_doubt=in_doubt)
     unwatched = _chains("not watched: ", headline.unwatched)
     if headline.checks[0].effective in ("current", "unmonitored"):
         about = [_chains("", headline.chains), unwatched]

@@ -31,7 +31,7 @@ class _Entry(NamedTuple):
     text: str
 
 
-def feed(picture: Picture, names: Names) -> bytes:
+def encode_feed(picture: Picture, names: Names) -> bytes:
     entries = sorted(_entries(picture, names), key=lambda entry: (entry.updated_at, entry.id), reverse=True)
     # A feed that has no entry has had none since its history began.
     since_at = picture.generated_at if picture.past is None else picture.past.from_at

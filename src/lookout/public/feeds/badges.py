@@ -63,11 +63,11 @@ class Shield(msgspec.Struct, frozen=True, rename="camel"):
     cache_seconds: int
 
 
-def shield(label: str, status: EffectiveStatus, max_age_s: int) -> bytes:
+def encode_shield(label: str, status: EffectiveStatus, max_age_s: int) -> bytes:
     return msgspec.json.encode(Shield(1, _short(label), MESSAGES[status], COLOURS[status], max_age_s))
 
 
-def badge(label: str, status: EffectiveStatus, title: str) -> bytes:
+def draw_badge(label: str, status: EffectiveStatus, title: str) -> bytes:
     """An SVG picture that needs nothing else; ``title`` is what it says in full."""
     label, message = _short(label), MESSAGES[status]
     left, right = _width(label), _width(message)

@@ -3,9 +3,9 @@
 from typing import Final, NamedTuple
 
 from lookout.public.feeds import atom
-from lookout.public.feeds.badges import badge, shield
+from lookout.public.feeds.badges import draw_badge, encode_shield
 from lookout.public.feeds.picture import EffectiveRow, Names, Picture, take_picture
-from lookout.public.feeds.summary import status_report, summary
+from lookout.public.feeds.summary import encode_status, encode_summary
 from lookout.public.feeds.words import NOT_OFFICIAL, instant_text
 from lookout_reader.rollup import roll_up
 from lookout_reader.statuses import EffectiveStatus
@@ -78,9 +78,9 @@ def _documents(picture: Picture | None, names: Names) -> dict[str, File | None]:
     if picture is None:
         return dict.fromkeys((FEED, SUMMARY, STATUS))
     return {
-        FEED: File(atom.MEDIA_TYPE, atom.feed(picture, names)),
-        SUMMARY: File(JSON, summary(picture, names)),
-        STATUS: File(JSON, status_report(picture, names)),
+        FEED: File(atom.MEDIA_TYPE, atom.encode_feed(picture, names)),
+        SUMMARY: File(JSON, encode_summary(picture, names)),
+        STATUS: File(JSON, encode_status(picture, names)),
     }
 
 
@@ -96,6 +96,6 @@ def _stem(row: EffectiveRow) -> str:
 def _badges(stem: str, label: str, status: EffectiveStatus, seen: str, max_age_s: int) -> dict[str, File]:
     title = f"{label}: {status}, {seen}. {status_text(status)} {NOT_OFFICIAL}"
     return {
-        f"{stem}.svg": File(SVG, badge(label, status, title)),
-        f"{stem}.json": File(JSON, shield(label, status, max_age_s)),
+        f"{stem}.svg": File(SVG, draw_badge(label, status, title)),
+        f"{stem}.json": File(JSON, encode_shield(label, status, max_age_s)),
     }

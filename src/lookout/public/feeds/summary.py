@@ -93,11 +93,11 @@ class Summary(Struct, frozen=True):
     scheduled_maintenances: Never = []
 
 
-def status_report(picture: Picture, names: Names) -> bytes:
+def encode_status(picture: Picture, names: Names) -> bytes:
     return msgspec.json.encode(StatusReport(_page(picture, names), _status(picture)))
 
 
-def summary(picture: Picture, names: Names) -> bytes:
+def encode_summary(picture: Picture, names: Names) -> bytes:
     components = dict(_components(picture, names))
     incidents = list(_incidents(picture, names, components))
     page, status = _page(picture, names), _status(picture)
