@@ -16,7 +16,7 @@ from lookout_reader.instants import instant_now
 from lookout_reader.report import LiveReport
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import EffectiveStatus
-from lookout_reader.urllib_fetch import fetch_with_urllib, start_thread
+from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
 from lookout_reader.version import __version__
 
 Fetch = Callable[[str, Mapping[str, str]], Answer | NoAnswer]
@@ -91,7 +91,7 @@ def poll_async(
 def _poll(turns: "_Turns", fetch: Fetch, stop: Event, sleep: Callable[[float], object]) -> Iterator[Update]:
     while not stop.is_set():
         if (turn := turns.next_turn()) is not None:
-            asked = start_thread(fetch, turn.url, turn.headers)
+            asked = in_a_thread(fetch, turn.url, turn.headers)
             while not wait([asked], _TICK_S).done:
                 if stop.is_set():
                     return
@@ -135,7 +135,7 @@ async def _ask(fetch: AsyncFetch, turn: "_Turn") -> Answer | NoAnswer:
 
 
 async def _fetch_in_a_thread(url: str, headers: Mapping[str, str]) -> Answer | NoAnswer:
-    return await asyncio.wrap_future(start_thread(fetch_with_urllib, url, headers))
+    return await asyncio.wrap_future(in_a_thread(fetch_with_urllib, url, headers))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,14 @@ def fetch_with_urllib(url: str, headers: Mapping[str, str], timeout_s: float = 1
     """One request, which takes so long at most however slowly it is answered, and whatever is slow about it."""
     connections = _Connections()
     request = urllib.request.Request(url, headers=dict(headers))  # noqa: S310 - poll takes http and https only
-    asked = start_thread(_ask, request, timeout_s, connections)
+    asked = in_a_thread(_ask, request, timeout_s, connections)
     if wait([asked], timeout_s).done:
         return asked.result()
     connections.break_off()  # so that the thread ends too
     return NoAnswer("no answer in time")
 
 
-def start_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+def in_a_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
     """What a call comes to, from a thread of its own that keeps no program from ending."""
     future = Future[T]()
     future.set_running_or_notify_cancel()

@@ -14,7 +14,7 @@ from lookout.cli.arguments import NOT_FINE, fail, protocol_option
 from lookout.public.terminal import View, draw_screen
 from lookout.verify.exchange import AddressError, parse_address
 from lookout_reader import Update, instant_now, poll
-from lookout_reader.urllib_fetch import start_thread
+from lookout_reader.urllib_fetch import in_a_thread
 
 _REDRAW_S = 1.0
 _NO_LIMIT = 10_000  # columns: a file or a pipe has any number
@@ -49,7 +49,7 @@ def watch(url: str, protocol: str, once: bool) -> None:
         return draw_screen(update, instant_now(), address, view, (time.monotonic() - at_s) * 1000)
 
     console = Console(width=None if sys.stdout.isatty() else _NO_LIMIT)
-    following = start_thread(follow)
+    following = in_a_thread(follow)
     following.add_done_callback(lambda _: first.set())
     if once or not sys.stdout.isatty():
         first.wait()
