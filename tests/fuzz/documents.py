@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from lookout.base.clock import SystemClock
 from lookout.documents.document import Document, DocumentName, etag
-from lookout.documents.reports import documents_of
+from lookout.documents.reports import history_document, live_document
 from lookout.documents.routes import paths
-from lookout.server.mirror import Mirror
+from lookout.server.poller import Poller, Site
 from lookout.server.responder import respond
 from lookout.state.pieces import Pieces
 from lookout.store.sqlite.writer import SqliteReader, open_writer
@@ -49,35 +49,35 @@ def judged(folder: Path, case: bytes) -> Verdict:
         left.unlink()
     path.write_bytes(good_store())
     with closing(SqliteReader(path)) as reader, closing(SqliteReader(path)) as late:
-        mirror = _mirror(reader)
+        poller = _poller(reader)
         try:
-            mirror.look()
+            poller.look()
             if "flips" in rows:
-                return _judged_flips(mirror, path, rows["flips"])
+                return _judged_flips(poller, path, rows["flips"])
             _put(path, stored)
-            mirror.look()
-            started = _mirror(late)
+            poller.look()
+            started = _poller(late)
             started.look()
-            problem = _problem(mirror, started, stored, good, mirror.store_errors > 0 and started.store_errors > 0)
+            problem = _problem(poller, started, stored, good, poller.store_errors > 0 and started.store_errors > 0)
             _put(path, {name: (each.body, each.etag, each.generated_at) for name, each in good.items()})
-            mirror.look()
+            poller.look()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
             return Verdict("died", f"a look at the store died of {type(error).__name__}: {str(error)[:100]}")
-        if not problem and (_body(mirror, _LIVE), _body(mirror, _HISTORY)) != (good["live"].body, good["history"].body):
+        if not problem and (_body(poller, _LIVE), _body(poller, _HISTORY)) != (good["live"].body, good["history"].body):
             problem = "the good documents were not taken over again"
-        return Verdict(f"{started.generated_at is None} {mirror.store_errors} {sorted(stored)}", problem)
+        return Verdict(f"{started.generated_at is None} {poller.store_errors} {sorted(stored)}", problem)
 
 
 def _problem(
-    mirror: Mirror,
-    started: Mirror,
+    poller: Poller,
+    started: Poller,
     stored: dict[str, tuple[Any, ...]],
     good: Mapping[DocumentName, Document],
     has_told: bool,
 ) -> str:
     for name, path in zip(good, (_LIVE, _HISTORY), strict=True):
         damaged = name in stored and not is_good(*stored[name])
-        served, late = respond(mirror.resources, "GET", path, None), respond(started.resources, "GET", path, None)
+        served, late = respond(poller.resources, "GET", path, None), respond(started.resources, "GET", path, None)
         if damaged and (served.http_code, served.body) != (200, good[name].body):
             return f"a damaged {name} document replaced the last good one by {served.http_code} {served.body[:60]!r}"
         if damaged and late.http_code != 503:
@@ -116,7 +116,7 @@ def _put(path: Path, rows: dict[str, tuple[Any, ...]]) -> None:
 @cache
 def _good_documents() -> dict[DocumentName, Document]:
     ledger = a_ledger()
-    return documents_of(ledger)
+    return {"live": live_document(ledger.report()), "history": history_document(ledger.view())}
 
 
 @cache
@@ -132,18 +132,18 @@ def good_store() -> bytes:
         return path.read_bytes()
 
 
-def _judged_flips(mirror: Mirror, path: Path, flips: list[int]) -> Verdict:
+def _judged_flips(poller: Poller, path: Path, flips: list[int]) -> Verdict:
     """Bits of the file itself, by number: a server serves what it had, and one that starts now has that or none."""
     damaged = bytearray(good_store())
     for bit in flips:
         damaged[bit // 8 % len(damaged)] ^= 1 << bit % 8
     path.unlink()
     path.write_bytes(damaged)
-    mirror.look()
+    poller.look()
     with closing(SqliteReader(path)) as reader:
-        started = _mirror(reader)
+        started = _poller(reader)
         started.look()
-        found = [_body(server, each) for server in (mirror, started) for each in (_LIVE, _HISTORY)]
+        found = [_body(server, each) for server in (poller, started) for each in (_LIVE, _HISTORY)]
         codes = [respond(started.resources, "GET", each, None).http_code for each in (_LIVE, _HISTORY)]
     good = _good_documents()
     if found[:2] != [good["live"].body, good["history"].body]:
@@ -154,12 +154,12 @@ def _judged_flips(mirror: Mirror, path: Path, flips: list[int]) -> Verdict:
     return Verdict(f"flips {codes}")
 
 
-def _mirror(reader: SqliteReader) -> Mirror:
-    return Mirror(reader, SystemClock(), "protocol", _FIVE_MINUTES, {})
+def _poller(reader: SqliteReader) -> Poller:
+    return Poller(reader, SystemClock(), _FIVE_MINUTES, Site(paths("protocol")))
 
 
-def _body(mirror: Mirror, path: str) -> bytes:
-    return respond(mirror.resources, "GET", path, None).body
+def _body(poller: Poller, path: str) -> bytes:
+    return respond(poller.resources, "GET", path, None).body
 
 
 def _seeds() -> list[bytes]:

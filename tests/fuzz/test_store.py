@@ -10,7 +10,7 @@ from lookout.base.clock import SystemClock
 from lookout.core.ledger import Ledger
 from lookout.documents.reports import documents_of, history_document, live_document
 from lookout.documents.routes import paths
-from lookout.server.mirror import Mirror
+from lookout.server.poller import Poller, Site
 from lookout.server.responder import respond
 from lookout.state.pieces import Pieces
 from lookout.store.postgres.reader import PostgresReader
@@ -125,19 +125,19 @@ def test_documents_that_were_damaged_in_postgresql_leave_the_last_good_ones_serv
     written(postgres, database)
     live, history = paths("protocol")
     with closing(PostgresReader(postgres.url(database))) as reader:
-        mirror = Mirror(reader, SystemClock(), "protocol", 20_000, {})
-        mirror.look()
-        before = [respond(mirror.resources, "GET", path, None) for path in (live, history)]
+        poller = Poller(reader, SystemClock(), 20_000, Site(paths("protocol")))
+        poller.look()
+        before = [respond(poller.resources, "GET", path, None) for path in (live, history)]
         assert [reply.http_code for reply in before] == [200, 200]
         for statement in damage.split("; "):
             postgres.ask(database, statement)
-        until(_looking(mirror, lambda: mirror.store_errors > 0), "it is told")
-        assert [respond(mirror.resources, "GET", path, None) for path in (live, history)] == before
+        until(_looking(poller, lambda: poller.store_errors > 0), "it is told")
+        assert [respond(poller.resources, "GET", path, None) for path in (live, history)] == before
 
 
-def _looking(mirror: Mirror, holds: Callable[[], bool]) -> Callable[[], bool]:
+def _looking(poller: Poller, holds: Callable[[], bool]) -> Callable[[], bool]:
     def look() -> bool:
-        mirror.look()
+        poller.look()
         return holds()
 
     return look

@@ -11,14 +11,14 @@ import pytest
 from lookout.base.instants import format_instant, parse_instant, parse_second
 from lookout.documents.document import compress, etag
 from lookout.server.responder import respond
-from lookout.verify.documents import unpacked
-from lookout.verify.verdict import doubts, judged
-from lookout.verify.visit import MOST_PER_PATH, Wishes
+from lookout.verify.documents import unpack_gzip
+from lookout.verify.verdict import find_doubts, verify_visit
+from lookout.verify.visit import MOST_PER_PATH, VisitOptions
 from tests.integration.broken_documents import BROKEN_DOCUMENTS, later, row, top
 from tests.integration.broken_replies import BROKEN_GZIP, BROKEN_REPLIES, behind, dated, plain
 from tests.integration.planted import Asked, Break, Edit, Json, Sent, a_deployment, documents, ledger, resources
 from tests.integration.served import HISTORY, LIVE, a_server, publish
-from tests.integration.visits import UNTOLD, clauses, found, visited
+from tests.integration.visits import INCONCLUSIVE, clauses, found, visited
 
 INSTANTS: Final = ("observedAt", "lastSuccessAt", "expiresAt")
 
@@ -34,14 +34,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_finds_no_failure_in_the_real_server_and_says_what_it_could_not_tell(served: str) -> None:
     findings = found(served)
     assert [finding for finding in findings if finding.verdict == "fail"] == []
-    assert clauses(findings, "could not tell") == UNTOLD
+    assert clauses(findings, "could not tell") == INCONCLUSIVE
     assert len({finding.clause for finding in findings}) == len(findings) == 92
 
 
 def test_tries_the_rate_limit_of_the_real_server_when_told_to(tmp_path: Path) -> None:
     publish(tmp_path, ledger())
     with a_server(tmp_path, rate_limit_per_minute=120) as server:
-        findings = found(server.base, Wishes(timeout_s=20, rate_limit=True))
+        findings = found(server.base, VisitOptions(timeout_s=20, rate_limit=True))
         again = found(server.base)
     (limit,) = (finding for finding in findings if finding.clause == "E2")
     assert limit.verdict == "pass"
@@ -51,7 +51,7 @@ def test_tries_the_rate_limit_of_the_real_server_when_told_to(tmp_path: Path) ->
 
 
 def test_finds_that_there_is_no_rate_limit(served: str) -> None:
-    findings = found(served, Wishes(timeout_s=20, rate_limit=True))
+    findings = found(served, VisitOptions(timeout_s=20, rate_limit=True))
     assert clauses(findings, "fail") == {"E2"}
 
 
@@ -131,7 +131,7 @@ def a_tag(number: int) -> str:
     [
         pytest.param(lambda _: a_tag(1), id="one for everything"),
         pytest.param(lambda body: a_tag(body.startswith(b"{")), id="one for each coding of both documents"),
-        pytest.param(lambda body: etag(unpacked(body, 10**7) or body), id="one for all codings of a document"),
+        pytest.param(lambda body: etag(unpack_gzip(body, 10**7) or body), id="one for all codings of a document"),
     ],
 )
 def test_finds_bodies_that_share_an_etag(tag: Callable[[bytes], str]) -> None:
@@ -142,7 +142,7 @@ def test_finds_bodies_that_share_an_etag(tag: Callable[[bytes], str]) -> None:
 
 def an_old_tag(body: bytes) -> str:
     """Of a plain document, it is that of its first publication."""
-    return etag(body) if unpacked(body, 10**7) else a_tag(b'"checks"' in body)
+    return etag(body) if unpack_gzip(body, 10**7) else a_tag(b'"checks"' in body)
 
 
 def test_finds_an_etag_that_stays_while_the_body_changes() -> None:
@@ -178,10 +178,10 @@ def test_a_report_of_the_future(breaks: Break | None, verdict: str) -> None:
     real = resources(*documents(ahead))
     with a_deployment(lambda _: real, breaks) as deployment:
         seen = visited(deployment.base)
-    findings = judged(seen)
+    findings = verify_visit(seen)
     assert clauses(findings, "fail") == ({"M5"} if verdict == "fail" else set())
     assert {finding.verdict for finding in findings if finding.clause == "M5"} == {verdict}
-    assert "M5" in {finding.clause for finding in doubts(seen, findings)} or verdict == "fail"
+    assert "M5" in {finding.clause for finding in find_doubts(seen, findings)} or verdict == "fail"
 
 
 def at_moment(number: int, *, live_rows: int | None = None, history_rows: int | None = None) -> tuple[bytes, bytes]:
@@ -216,7 +216,7 @@ def test_looks_again_until_both_documents_can_be_compared(
     slept: list[float] = []
     before, after = (resources(*at_moment(number, **rows)) for number, rows in enumerate((first, then or {})))
     with a_deployment(lambda _: after if then is not None and sum(slept) >= 60 else before) as deployment:
-        findings = judged(visited(deployment.base, sleep=slept.append))
+        findings = verify_visit(visited(deployment.base, sleep=slept.append))
         assert max(deployment.counts.values()) <= MOST_PER_PATH
     assert {finding.verdict for finding in findings if finding.clause == "H2"} == {verdict}
     assert clauses(findings, "fail") <= {"H2"}
@@ -242,7 +242,7 @@ def test_a_document_that_changes_meanwhile_is_no_failure() -> None:
     with a_deployment(lambda number: both[number // 7 % 2]) as deployment:
         findings = found(deployment.base)
     assert clauses(findings, "fail") == set()
-    assert clauses(findings, "could not tell") == UNTOLD - {"H16"}
+    assert clauses(findings, "could not tell") == INCONCLUSIVE - {"H16"}
 
 
 def test_finds_that_generated_at_is_the_instant_of_serving() -> None:
@@ -266,7 +266,7 @@ def test_watches_both_documents_move() -> None:
     each = [resources(*moved_on(number)) for number in range(120)]
     began = time.monotonic()
     with a_deployment(lambda _: each[min(119, int(time.monotonic() - began))]) as deployment:
-        findings = found(deployment.base, Wishes(timeout_s=20, wait_s=2.2))
+        findings = found(deployment.base, VisitOptions(timeout_s=20, wait_s=2.2))
         assert max(deployment.counts.values()) <= MOST_PER_PATH
     assert clauses(findings, "fail") == set()
     assert {"M5", "H14", "H16"} <= clauses(findings, "pass")
@@ -275,7 +275,7 @@ def test_watches_both_documents_move() -> None:
 def test_makes_at_most_40_requests_on_a_path_even_if_the_document_always_changes() -> None:
     numbers = count()
     with a_deployment(lambda _: resources(*moved_on(next(numbers)))) as deployment:
-        found(deployment.base, Wishes(timeout_s=20, wait_s=0.5))
+        found(deployment.base, VisitOptions(timeout_s=20, wait_s=0.5))
     assert max(deployment.counts.values()) <= MOST_PER_PATH == 40
     assert set(deployment.counts) == {
         *(LIVE, HISTORY, f"{LIVE}/", f"{LIVE}/no-such-thing"),
@@ -310,7 +310,7 @@ def test_what_a_cache_may_have_answered_itself_is_no_failure() -> None:
     with a_deployment(lambda _: real, a_cdn) as deployment:
         findings = found(deployment.base)
     assert [finding for finding in findings if finding.verdict == "fail"] == []
-    assert clauses(findings, "could not tell") == UNTOLD | {"A2", "A4", "A7", "A8", "A15"}
+    assert clauses(findings, "could not tell") == INCONCLUSIVE | {"A2", "A4", "A7", "A8", "A15"}
 
 
 def an_nginx_cache(asked: Asked, sent: Sent) -> None:
@@ -337,7 +337,7 @@ def test_what_an_nginx_with_a_cache_does_is_no_failure() -> None:
     with a_deployment(lambda _: real, an_nginx_cache) as deployment:
         findings = found(deployment.base)
     assert [finding for finding in findings if finding.verdict == "fail"] == []
-    assert clauses(findings, "could not tell") == UNTOLD | {"A5", "A15"}
+    assert clauses(findings, "could not tell") == INCONCLUSIVE | {"A5", "A15"}
 
 
 def a_compressing_proxy(asked: Asked, sent: Sent) -> None:
@@ -351,7 +351,7 @@ def test_a_proxy_that_compresses_and_weakens_etags_is_no_failure() -> None:
     with a_deployment(lambda _: real, a_compressing_proxy) as deployment:
         findings = found(deployment.base)
     assert [finding for finding in findings if finding.verdict == "fail"] == []
-    assert clauses(findings, "could not tell") == UNTOLD | {"A4"}
+    assert clauses(findings, "could not tell") == INCONCLUSIVE | {"A4"}
 
 
 def test_finds_a_cache_that_keeps_its_copies_too_long() -> None:

@@ -18,13 +18,13 @@ from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, N
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
 from lookout.state.log import HeadRead, Started
-from lookout.verify.verdict import doubts, judged
+from lookout.verify.verdict import find_doubts, verify_visit
 from tests.builders import MINUTE, SECOND, a_plan
 from tests.integration.broken_documents import later, sets, top
 from tests.integration.broken_replies import behind, dated
 from tests.integration.planted import Break, Edit, Json, a_deployment, a_fresh_ledger, resources
 from tests.integration.served import a_free_port, a_server, publish
-from tests.integration.visits import UNTOLD, clauses, command, found, visited
+from tests.integration.visits import INCONCLUSIVE, clauses, command, found, visited
 from tests.wait import until
 
 CHAINS: Final = (1, 42161, 137, 56, 11155111)
@@ -79,9 +79,9 @@ def test_what_is_honestly_published_has_no_finding_and_no_doubt(name: str) -> No
     real = resources(live_document(ledger.report()).body, history_document(ledger.view()).body)
     with a_deployment(lambda _: real, dated) as deployment:
         seen = visited(deployment.base)
-    findings = judged(seen)
+    findings = verify_visit(seen)
     assert [finding for finding in findings if finding.verdict == "fail"] == []
-    assert doubts(seen, findings) == []
+    assert find_doubts(seen, findings) == []
 
 
 def minutes_ago(live: Json, history: Json) -> None:
@@ -114,9 +114,9 @@ def test_what_a_healthy_deployment_shows_and_this_one_does_not_is_a_doubt(name: 
     real = resources(*documents_of(a_fresh_ledger(now()), edit))
     with a_deployment(lambda _: real, breaks) as deployment:
         seen = visited(deployment.base, sleep=lambda _: None)
-    findings = judged(seen)
+    findings = verify_visit(seen)
     assert clauses(findings, "fail") == set()
-    assert {finding.clause for finding in doubts(seen, findings)} == doubted
+    assert {finding.clause for finding in find_doubts(seen, findings)} == doubted
 
 
 def documents_of(ledger: Ledger, edit: Edit | None) -> tuple[bytes, bytes]:
@@ -223,7 +223,7 @@ def test_finds_no_failure_behind(name: str, served: str, tmp_path: Path) -> None
         first, second = found(base), found(base)  # the second meets what a cache has kept
     for findings in (first, second):
         assert [finding for finding in findings if finding.verdict == "fail"] == []
-        assert clauses(findings, "could not tell") <= UNTOLD | front.hides
+        assert clauses(findings, "could not tell") <= INCONCLUSIVE | front.hides
 
 
 @contextmanager

@@ -5,28 +5,28 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from lookout.base.base_url import parse_base_url
 from lookout.base.clock import SystemClock
-from lookout.verify.exchange import parse_address
 from lookout.verify.findings import Finding
-from lookout.verify.verdict import judged
-from lookout.verify.visit import Visit, Wishes, visit
+from lookout.verify.verdict import verify_visit
+from lookout.verify.visit import Visit, VisitOptions, visit
 from tests.commands import LOOKOUT
 
 # What one visit of a healthy bare server cannot show.
-_UNTOLD = """
+_CLAUSES = """
     M1 M2 M3 M4 M5 M6 M7 M8 M9 M10 M11 M12 M13 M14 M16 M17 R14 S1 S2 S4 S5 S6 S8 S9 S15 S16 S17 S18 S19
     H6 H7 H8 H13 H14 H15 H16 H17 A11 A12 A13 A16 E2 E3 E4 E5 E6
 """
-UNTOLD: Final = set(_UNTOLD.split())
+INCONCLUSIVE: Final = set(_CLAUSES.split())
 
 
-def found(base: str, wishes: Wishes | None = None) -> list[Finding]:
-    return judged(visited(base, wishes))
+def found(base: str, options: VisitOptions | None = None) -> list[Finding]:
+    return verify_visit(visited(base, options))
 
 
-def visited(base: str, wishes: Wishes | None = None, sleep: Callable[[float], None] = time.sleep) -> Visit:
+def visited(base: str, options: VisitOptions | None = None, sleep: Callable[[float], None] = time.sleep) -> Visit:
     """Patient, unless said otherwise: the machine may be slow."""
-    return visit(parse_address(base), wishes or Wishes(timeout_s=20, within_s=60), SystemClock(), sleep)
+    return visit(parse_base_url(base), options or VisitOptions(timeout_s=20, within_s=60), SystemClock(), sleep)
 
 
 def clauses(findings: list[Finding], verdict: str) -> set[str]:

@@ -23,7 +23,8 @@ from lookout.monitor.recorder import Recorder
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Source
-from lookout.server.mirror import Forms, Mirror
+from lookout.server.mirror import Event, Forms, Mirror, Read, ReadFailed
+from lookout.server.poller import Poller
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, StoreError, Writer
 from tests.simulation.worlds.alert_texts import Told
@@ -244,31 +245,39 @@ class RewritesBuckets(Told):
         return view
 
 
-class DropsOnError(Mirror):
+class DropsOnError(Poller):
     """A report that cannot be read is no report."""
 
-    def _document(self, name: PlainName) -> tuple[Document | None, str | None]:
-        document, error = super()._document(name)
-        if error is not None and name == "live":
-            self._live = None
-        return document, error
+    def _apply(self, event: Event) -> Mirror:
+        after = super()._apply(event)
+        if isinstance(event, ReadFailed) and event.name == "live":
+            after = self.state = after._replace(live=None)
+            self.resources = self._build_table()
+        return after
 
 
-class ServesDamage(Mirror):
+class ServesDamage(Poller):
     """Whatever the store gives is served."""
 
-    def _document(self, name: PlainName) -> tuple[Document | None, str | None]:
+    def _read(self, name: PlainName) -> Read | ReadFailed:
+        at_ms = self._clock.elapsed_ms()
         try:
-            return self._reader.read(name), None
+            document = self._reader.read(name)
         except StoreError as error:
-            return None, str(error)
+            return ReadFailed(at_ms, name, str(error))
+        return Read(at_ms, name, None if document is None else Forms(document))
 
 
-class KeepsHistoryForEver(Mirror):
+class KeepsHistoryForEver(Poller):
     """A history that cannot be read is served for ever."""
 
-    def _take(self, live: Forms | None, history: Forms | None) -> None:
-        super()._take(live, history or self._history)
+    def _apply(self, event: Event) -> Mirror:
+        kept = self.state.history
+        after = super()._apply(event)
+        if after.history is None and kept is not None:
+            after = self.state = after._replace(history=kept)
+            self.resources = self._build_table()
+        return after
 
 
 class Loses:

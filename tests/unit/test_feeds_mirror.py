@@ -6,26 +6,25 @@ from typing import Any
 import pytest
 
 from lookout.public.feeds.files import make
-from lookout.server.mirror import Mirror
-from lookout.server.replies import Passing, Reply, passing
+from lookout.server.replies import Reply, TimedReplies, make_timed_replies
 from lookout.server.responder import respond
-from tests.builders import HOUR, MINUTE, NOON, SECOND
+from tests.builders import HOUR, NOON, SECOND
 from tests.unit.feeds import NAMES, a_check, a_history, a_report, all_current
-from tests.unit.server.fakes import FakeReader, SetClock
+from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 TICK = 250
 
 
 class Followed:
-    """A mirror that looks at a fake store and at the time at each step of a clock."""
+    """A poller that looks at a fake store and at the time at each step of a clock."""
 
     def __init__(self) -> None:
         self.clock, self.store, self.made = SetClock(), FakeReader(), 0
-        self.mirror = Mirror(self.store, self.clock, "protocol", 5 * MINUTE, {}, feeds=self._make)
+        self.poller = a_poller(self.store, self.clock, feeds=self._make)
 
-    def _make(self, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> Passing:
+    def _make(self, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
         self.made += 1
-        return passing(make(NAMES, live, history, now, received_ago_ms))
+        return make_timed_replies(make(NAMES, live, history, now, received_ago_ms))
 
     def publish(self, live: bytes, history: bytes | None = None) -> None:
         self.store.put("live", live)
@@ -36,15 +35,15 @@ class Followed:
     def tick(self, *, wall: bool = True) -> None:
         self.clock.elapsed += TICK
         self.clock.wall += TICK if wall else 0
-        self.mirror.look()
-        self.mirror.look_at_the_time()
+        self.poller.look()
+        self.poller.check_time()
 
     def pass_by(self, duration_ms: int) -> None:
         for _ in range(duration_ms // TICK):
             self.tick()
 
     def ask(self, path: str) -> Reply:
-        return respond(self.mirror.resources, "GET", path, None)
+        return respond(self.poller.resources, "GET", path, None)
 
     def json(self, path: str) -> Any:
         return json.loads(self.ask(path).body)
@@ -75,7 +74,7 @@ def test_before_the_first_report_nothing_is_known_and_nothing_is_kept() -> None:
 def test_the_first_report_is_there_as_soon_as_it_was_looked_at() -> None:
     followed = Followed()
     followed.store.put("live", a_report(*all_current()))
-    followed.mirror.look()
+    followed.poller.look()
     assert followed.message() == "current"
 
 
@@ -135,7 +134,7 @@ def test_they_are_made_when_something_is_published_or_ends_and_not_each_time_or_
 def test_a_badge_of_a_row_is_made_once_and_none_of_a_row_that_is_not_there() -> None:
     followed = Followed()
     followed.publish(a_report(*all_current()))
-    resources = followed.mirror.resources
+    resources = followed.poller.resources
     known = len(resources)
     assert resources["/badge/ppoi/1.svg"] is resources["/badge/ppoi/1.svg"]
     for path in (
@@ -186,22 +185,22 @@ def test_what_cannot_be_made_is_gone_and_keeps_no_document_back() -> None:
     store, clock = FakeReader(), SetClock()
     calls = []
 
-    def feeds(live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> Passing:
+    def feeds(live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
         calls.append(now)
         if live == b"live 2":
             raise RuntimeError("a bug")
-        return passing(make(NAMES, live, history, now, received_ago_ms))
+        return make_timed_replies(make(NAMES, live, history, now, received_ago_ms))
 
-    mirror = Mirror(store, clock, "protocol", 5 * MINUTE, {}, feeds=feeds)
+    poller = a_poller(store, clock, feeds=feeds)
     store.put("live", a_report(*all_current()))
-    mirror.look()
-    assert "/badge.svg" in mirror.resources
+    poller.look()
+    assert "/badge.svg" in poller.resources
     store.put("live", b"live 2")
-    mirror.look()
+    poller.look()
     with pytest.raises(RuntimeError, match="a bug"):
-        mirror.look_at_the_time()
-    assert respond(mirror.resources, "GET", mirror.paths[0], None).body == b"live 2"
-    assert "/badge.svg" not in mirror.resources
+        poller.check_time()
+    assert respond(poller.resources, "GET", poller.site.paths[0], None).body == b"live 2"
+    assert "/badge.svg" not in poller.resources
     tried = len(calls)
-    mirror.look_at_the_time()  # once is enough
+    poller.check_time()  # once is enough
     assert len(calls) == tried

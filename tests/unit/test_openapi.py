@@ -18,7 +18,7 @@ from lookout.documents.routes import paths
 from lookout.public.feeds.files import make
 from lookout.server.examples import feeds_example, history_example, live_example
 from lookout.server.openapi import description
-from lookout.server.own_routes import site
+from lookout.server.own_routes import build_schema_routes
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
@@ -29,15 +29,15 @@ from lookout.server.replies import (
     Reply,
     Table,
     endpoint,
-    passing,
+    make_timed_replies,
     too_many_requests,
 )
 from lookout.server.responder import respond
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 LIVE, HISTORY = paths("protocol")
-OWN: Final = site("protocol")
-FEEDS: Final = passing(feeds_example())
+OWN: Final = build_schema_routes("protocol")
+FEEDS: Final = make_timed_replies(feeds_example())
 STORED: Final = with_compressed({"live": live_example(), "history": history_example()})
 LOADED: Final = Table(
     {
@@ -50,7 +50,7 @@ LOADED: Final = Table(
 )
 EMPTY: Final = {
     **OWN,
-    **passing(make(feeds_example().names, None, None, 0, 0)).ready,
+    **make_timed_replies(make(feeds_example().names, None, None, 0, 0)).ready,
     LIVE: NO_LIVE,
     HISTORY: NO_HISTORY,
 }

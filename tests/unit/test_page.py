@@ -11,11 +11,10 @@ from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
-from lookout.server.mirror import Mirror
-from lookout.server.own_routes import status_page
+from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, SECOND
-from tests.unit.server.fakes import FakeReader, SetClock
+from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 LIVE, HISTORY = "/api/v1/protocol/liveness", "/api/v1/protocol/liveness/history"
 PAGE = Path(html.__file__).parent
@@ -176,16 +175,16 @@ def test_the_page_is_made_once_for_each_report_and_never_for_a_request() -> None
 
     def page(live: bytes | None) -> Resource:
         made.append(live)
-        return status_page(live or b"none")
+        return build_status_page(live or b"none")
 
-    mirror = Mirror(store, clock, "protocol", 300_000, {}, page)
-    assert mirror.resources["/"].plain.found.body == b"none"
+    poller = a_poller(store, clock, page=page)
+    assert poller.resources["/"].plain.found.body == b"none"
     store.put("live", b"live 1")
     for _ in range(3):
         clock.elapsed += 250
-        mirror.look()
+        poller.look()
     store.put("history", b"history 1")
     clock.elapsed += 250
-    mirror.look()
-    assert mirror.resources["/"].plain.found.body == b"live 1"
+    poller.look()
+    assert poller.resources["/"].plain.found.body == b"live 1"
     assert made == [None, b"live 1"]

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compared
-from lookout.base.admin_port import AdminPort, Readiness, Reply
+from lookout.base.admin_port import AdminPort, AdminReply, Readiness
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
@@ -303,9 +303,9 @@ def always(_max_age_s: float | None) -> Readiness:
 def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() -> None:
     reloads = []
 
-    def reload(_meant: str | None) -> Reply:
+    def reload(_meant: str | None) -> AdminReply:
         reloads.append(threading.current_thread().name)
-        return Reply(422, "application/json", b"{}")
+        return AdminReply(422, "application/json", b"{}")
 
     def ask(port: AdminPort, method: str, path: str, **headers: str) -> tuple[int, Any]:
         connection = http.client.HTTPConnection(port.address, timeout=30)

@@ -17,7 +17,7 @@ from msgspec.structs import fields, replace
 
 from lookout.app.log import configure_log
 from lookout.app.record import RecordTakenError
-from lookout.base.admin_port import Reply
+from lookout.base.admin_port import AdminReply
 from lookout.base.clock import Clock
 from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
@@ -74,7 +74,7 @@ class Reloader:
         """Ask for a reload, on the event loop, without waiting for it."""
         self._asked.set()
 
-    def answer(self, meant: str | None = None) -> Reply:
+    def answer(self, meant: str | None = None) -> AdminReply:
         """Reload, and tell what came of it, unless another file is meant, percent-encoded. For a thread beside the
         event loop."""
         if meant is not None and not _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self._path):
@@ -256,5 +256,5 @@ def _differences(old: Chain, new: Chain) -> list[str]:
     ]
 
 
-def _reply(http_code: HTTPStatus, document: Any) -> Reply:
-    return Reply(http_code, "application/json", msgspec.json.encode(document))
+def _reply(http_code: HTTPStatus, document: Any) -> AdminReply:
+    return AdminReply(http_code, "application/json", msgspec.json.encode(document))

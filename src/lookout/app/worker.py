@@ -19,9 +19,9 @@ from lookout.server.follower import Follower
 from lookout.server.front import Front
 from lookout.server.guard import Allowed, Guard
 from lookout.server.limiter import Limiter
-from lookout.server.mirror import Mirror
-from lookout.server.own_routes import assets, site, status_page
-from lookout.server.replies import passing
+from lookout.server.own_routes import build_asset_routes, build_schema_routes, build_status_page
+from lookout.server.poller import Poller, Site
+from lookout.server.replies import make_timed_replies
 from lookout.server.rsgi import RsgiApplication
 
 
@@ -59,13 +59,15 @@ def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, co
     clock = SystemClock()
     live_path, history_path = paths(settings.protocol)
     names = Names(settings.protocol, settings.chains)
-    mirror = Mirror(
+    poller = Poller(
         reader_of(settings.store_url, folder, settings.store_key),
         clock,
-        settings.protocol,
         round(settings.server.history_unreadable_s * 1000),
-        site(settings.protocol) | assets(html.assets()),
-        lambda live: status_page(html.render(live, live_path, history_path, names.chains)),
-        lambda *seen: passing(make(names, *seen)),
+        Site(
+            (live_path, history_path),
+            build_schema_routes(settings.protocol) | build_asset_routes(html.assets()),
+            lambda live: build_status_page(html.render(live, live_path, history_path, names.chains)),
+            lambda *seen: make_timed_replies(make(names, *seen)),
+        ),
     )
-    return Front(mirror, Callers(settings.server.trusted_proxies), limiter, counts, clock)
+    return Front(poller, Callers(settings.server.trusted_proxies), limiter, counts, clock)

@@ -56,15 +56,15 @@ class Readiness(NamedTuple):
 AskReadiness = Callable[[float | None], Readiness]
 
 
-class Reply(NamedTuple):
+class AdminReply(NamedTuple):
     http_code: int
     content_type: str
     body: bytes
 
 
-Answer = Callable[[str, str], Reply]  # to a path and a query
+Answer = Callable[[str, str], AdminReply]  # to a path and a query
 # Reads the configuration again, if it is the one that is named, or none is; called from a thread of its own.
-Reload = Callable[[str | None], Reply]
+Reload = Callable[[str | None], AdminReply]
 
 
 def process_registry() -> CollectorRegistry:
@@ -76,10 +76,10 @@ def process_registry() -> CollectorRegistry:
     return registry
 
 
-def reply_to(path: str, query: str, registry: CollectorRegistry, readiness: AskReadiness) -> Reply:
+def answer_request(path: str, query: str, registry: CollectorRegistry, readiness: AskReadiness) -> AdminReply:
     match path:
         case "/metrics":
-            return Reply(HTTPStatus.OK, _METRICS, generate_latest(registry))
+            return AdminReply(HTTPStatus.OK, _METRICS, generate_latest(registry))
         case "/healthz":
             return _json(HTTPStatus.OK, {"status": "ok"})
         case "/readyz":
@@ -88,7 +88,7 @@ def reply_to(path: str, query: str, registry: CollectorRegistry, readiness: AskR
             return _error(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
 
 
-def _readyz(query: str, readiness: AskReadiness) -> Reply:
+def _readyz(query: str, readiness: AskReadiness) -> AdminReply:
     try:
         max_age_s = _max_age_s(query)
     except ValueError as error:
@@ -110,12 +110,12 @@ def _max_age_s(query: str) -> float | None:
             raise ValueError("maxAge: has to be one positive number of seconds")
 
 
-def _error(http_code: HTTPStatus, what: str) -> Reply:
+def _error(http_code: HTTPStatus, what: str) -> AdminReply:
     return _json(http_code, {"error": what})
 
 
-def _json(http_code: HTTPStatus, document: dict[str, Any]) -> Reply:
-    return Reply(http_code, _JSON, msgspec.json.encode(document))
+def _json(http_code: HTTPStatus, document: dict[str, Any]) -> AdminReply:
+    return AdminReply(http_code, _JSON, msgspec.json.encode(document))
 
 
 class AdminPort:
@@ -133,7 +133,7 @@ class AdminPort:
         self._wanted = address
         self._reload = reload
         self._hosts = frozenset(host.lower() for host in hosts)
-        self._answer: Answer = lambda path, query: reply_to(path, query, registry, readiness)
+        self._answer: Answer = lambda path, query: answer_request(path, query, registry, readiness)
         self._server: _Server | None = None
         self._thread: Thread | None = None
 
@@ -207,7 +207,7 @@ class _Server(ThreadingHTTPServer):
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
-        self.hurry(request)
+        self.start_deadline(request)
         try:
             super().process_request(request, client_address)
         except (RuntimeError, MemoryError):  # the system gives no thread
@@ -221,14 +221,14 @@ class _Server(ThreadingHTTPServer):
             self._forget(request)
 
     def _forget(self, request: socket.socket) -> None:
-        self.take_time(request)
+        self.cancel_deadline(request)
         self._free.release()
 
-    def hurry(self, request: socket.socket) -> None:
+    def start_deadline(self, request: socket.socket) -> None:
         """The other side has so long from now on, however busy it looks."""
         self._close_at[request] = time.monotonic() + _PATIENCE_S
 
-    def take_time(self, request: socket.socket) -> None:
+    def cancel_deadline(self, request: socket.socket) -> None:
         """It is for us now to answer."""
         self._close_at.pop(request, None)
 
@@ -254,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Whether it is one to be answered."""
         if not super().parse_request():
             return False
-        self.server.take_time(self.connection)
+        self.server.cancel_deadline(self.connection)
         hosts = self.server.hosts
         if hosts is None or all(_may_be_asked_by(host, hosts) for host in self.headers.get_all("Host", ())):
             return True
@@ -278,7 +278,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(reload(self.headers.get(CONFIG_HEADER)))
 
-    def _reply(self) -> Reply:
+    def _reply(self) -> AdminReply:
         path, _, query = self.path.partition("?")
         return self.server.answer(path, query)
 
@@ -289,8 +289,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(_error(HTTPStatus(code), message or HTTPStatus(code).phrase))
 
-    def _send(self, reply: Reply, *, with_body: bool = True, allow: str | None = None) -> None:
-        self.server.hurry(self.connection)
+    def _send(self, reply: AdminReply, *, with_body: bool = True, allow: str | None = None) -> None:
+        self.server.start_deadline(self.connection)
         self.send_response_only(reply.http_code)
         self.send_header("Content-Type", reply.content_type)
         self.send_header("Content-Length", str(len(reply.body)))
@@ -303,7 +303,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(reply.body)
 
     def log_message(self, *_: Any) -> None:
-        """Who asked is not told."""
+        """Who asked is not logged."""
 
 
 def _may_be_asked_by(host: str, hosts: frozenset[str]) -> bool:

@@ -7,12 +7,12 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
-from lookout.verify.exchange import AddressError, parse_address
-from lookout.verify.report import as_json, show
-from lookout.verify.verdict import doubts, judged
-from lookout.verify.visit import Wishes, visit
+from lookout.verify.report import show, to_json
+from lookout.verify.verdict import find_doubts, verify_visit
+from lookout.verify.visit import VisitOptions, visit
 
 
 @click.command(short_help="Hold a deployment against the contract, clause by clause.")
@@ -56,16 +56,16 @@ def verify(
     if a clause failed.
     """
     try:
-        address = parse_address(url)
-    except AddressError as error:
+        base = parse_base_url(url)
+    except BaseUrlError as error:
         fail(str(error))
-    wishes = Wishes(protocol, timeout_s, wait_s, rate_limit)
-    with Console(stderr=True).status(Text(address.base)) as status:
-        seen = visit(address, wishes, SystemClock(), time.sleep, lambda told: status.update(Text(told)))
-    findings = judged(seen)
+    options = VisitOptions(protocol, timeout_s, wait_s, rate_limit)
+    with Console(stderr=True).status(Text(str(base))) as status:
+        seen = visit(base, options, SystemClock(), time.sleep, lambda text: status.update(Text(text)))
+    findings = verify_visit(seen)
     if wants_json:
-        click.echo(msgspec.json.encode(as_json(seen, findings)))
+        click.echo(msgspec.json.encode(to_json(seen, findings)))
     else:
         show(Console(), seen, findings)
-    if any(finding.verdict == "fail" for finding in findings) or (strict and doubts(seen, findings)):
+    if any(finding.verdict == "fail" for finding in findings) or (strict and find_doubts(seen, findings)):
         raise SystemExit(NOT_FINE)

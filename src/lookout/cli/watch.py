@@ -10,9 +10,9 @@ import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
 from lookout.public.terminal import View, draw_screen
-from lookout.verify.exchange import AddressError, parse_address
 from lookout_reader import Update, instant_now, poll
 from lookout_reader.urllib_fetch import in_a_thread
 
@@ -31,8 +31,8 @@ def watch(url: str, protocol: str, once: bool) -> None:
     terminal, it shows them once.
     """
     try:
-        address = parse_address(url).base
-    except AddressError as error:
+        address = str(parse_base_url(url))
+    except BaseUrlError as error:
         fail(str(error))
     stop, first = Event(), Event()
     newest: list[tuple[Update, float]] = []

@@ -14,7 +14,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class AsgiApplication:
-    """It begins to follow the store at the server's startup or, where it tells of none, at the first request."""
+    """It begins to follow the store at the server's startup or, where it announces none, at the first request."""
 
     def __init__(self, front: Front, follower: Follower) -> None:
         self._front = front
@@ -51,7 +51,7 @@ class AsgiApplication:
     def _reply(self, scope: Message) -> Reply:
         front, headers = self._front, scope["headers"]
         peer = scope["client"][0] if scope.get("client") else ""
-        forwarded = _whole(_lines(headers, b"x-forwarded-for")) if front.believes_headers else None
+        forwarded = _whole(_lines(headers, b"x-forwarded-for")) if front.trusts_forwarded else None
         hosts = _lines(headers, b"host")
         if not is_one_host(hosts) and (hosts or scope["http_version"] == "1.1"):  # before that there need be none
             return front.refuse_host(scope["path"], peer, forwarded)

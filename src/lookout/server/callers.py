@@ -20,7 +20,7 @@ class _Known(NamedTuple):
 
 
 class Callers:
-    """Tells callers apart. Forwarding headers are believed from trusted proxies alone (E6)."""
+    """Distinguishes callers. Forwarding headers are believed from trusted proxies alone (E6)."""
 
     def __init__(self, trusted_proxies: Sequence[str]) -> None:
         self._trusted = tuple(ip_network(proxy, strict=False) for proxy in trusted_proxies)
@@ -28,7 +28,7 @@ class Callers:
         # Callers come again; the cache is bounded, however many there are and whatever they send.
         self._known = lru_cache(4096)(self._look_up)
 
-    def caller(self, peer: str, forwarded: str | None) -> bytes | None:
+    def identify(self, peer: str, forwarded: str | None) -> bytes | None:
         """The caller's network, as bytes. ``peer`` is the connection's other end, with or without its port, and
         ``forwarded`` what X-Forwarded-For says, if it is there. None if a trusted proxy said who it is and that cannot
         be read: to count such a request for the proxy would be a way out of a ban."""
@@ -51,7 +51,7 @@ class Callers:
             known = before
         return known.network
 
-    def network(self, peer: str) -> bytes | None:
+    def find_network(self, peer: str) -> bytes | None:
         """Of a connection's other end, as bytes; None for a trusted proxy, which has the connections of many."""
         known = self._known(peer)
         if known is None:
@@ -59,7 +59,7 @@ class Callers:
         return None if known.is_trusted else known.network
 
     def _look_up(self, text: str) -> _Known | None:
-        address = _address(text)
+        address = _parse_address(text)
         if address is None:
             return None
         is_trusted = any(address in network for network in self._trusted)
@@ -68,7 +68,7 @@ class Callers:
         return _Known(address.packed, is_trusted)
 
 
-def _address(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     """An address with or without a port, brackets or a zone."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]

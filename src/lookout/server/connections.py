@@ -23,23 +23,23 @@ class Progress(NamedTuple):
     has_unread: bool  # there is more of our answers, which the reader has not taken yet
 
     def is_ahead_of(self, earlier: "Progress") -> bool:
-        """Whether it went on since then. Who has answers to read is not going on by asking for more of them."""
+        """Whether it went on since then. With answers left to read, asking for more of them is no progress."""
         if self.taken != earlier.taken or self.has_unread != earlier.has_unread:
             return True
         return self.received != earlier.received and not self.has_unread
 
 
-class Seen(NamedTuple):
+class Snapshot(NamedTuple):
     cookie: bytes
     progress: Progress
 
 
-def open_files() -> list[int]:
+def list_open_files() -> list[int]:
     """The numbers of all files of this process, connections among them."""
     return [int(name) for name in os.listdir(_FILES)]  # noqa: PTH208  a Path for each would take as long as the look
 
 
-def look_at(number: int) -> Seen | None:
+def take_snapshot(number: int) -> Snapshot | None:
     """None if this file is not a TCP connection. Nothing about it is changed."""
     try:
         # Not socket.socket: its wrapper takes a third of the time, and this is done for every connection every second.
@@ -47,32 +47,32 @@ def look_at(number: int) -> Seen | None:
     except OSError:  # no socket, or closed meanwhile
         return None
     try:
-        return _seen(looked_at)
+        return _read_snapshot(looked_at)
     except OSError:  # of another kind
         return None
     finally:
         looked_at.detach()
 
 
-def peer_of(number: int, cookie: bytes, port: int) -> str | None:
+def find_peer(number: int, cookie: bytes, port: int) -> str | None:
     """Whose connection this is; None if it was not accepted at this port, or is gone."""
     try:
         with socket.socket(fileno=os.dup(number)) as own:
-            if _cookie(own) != cookie or own.getsockname()[1] != port:
+            if _read_cookie(own) != cookie or own.getsockname()[1] != port:
                 return None
             return str(own.getpeername()[0])
     except OSError:
         return None
 
 
-def end(number: int, seen: Seen) -> bool:
+def close_connection(number: int, snapshot: Snapshot) -> bool:
     """Have the server close this connection; False if it is gone. Bytes that nobody reads are not kept for later."""
     try:
         # A descriptor of our own first: its number could be another connection's by the time it is used.
         with socket.socket(fileno=os.dup(number)) as own:
-            if _cookie(own) != seen.cookie:
+            if _read_cookie(own) != snapshot.cookie:
                 return False
-            if seen.progress.has_unread:
+            if snapshot.progress.has_unread:
                 own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             own.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -80,13 +80,13 @@ def end(number: int, seen: Seen) -> bool:
     return True
 
 
-def _seen(looked_at: socket.SocketType) -> Seen | None:
+def _read_snapshot(looked_at: socket.SocketType) -> Snapshot | None:
     info = looked_at.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
     state, unacked, taken, received, unsent = _INFO.unpack(info)
     if state == _LISTENS:
         return None
-    return Seen(_cookie(looked_at), Progress(taken, received, unacked + unsent > 0))
+    return Snapshot(_read_cookie(looked_at), Progress(taken, received, unacked + unsent > 0))
 
 
-def _cookie(looked_at: socket.SocketType) -> bytes:
+def _read_cookie(looked_at: socket.SocketType) -> bytes:
     return looked_at.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, _COOKIE_BYTES)

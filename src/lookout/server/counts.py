@@ -1,4 +1,4 @@
-"""What the processes of a server did and know, in memory that they share: one of them can tell of all."""
+"""What the processes of a server did and know, in memory that they share: one of them can report on all."""
 
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -44,7 +44,7 @@ class Counts:
                 return OwnCounts(self._row(number))
         raise RuntimeError("there are more processes than rows of counts")
 
-    def summary(self, now_ms: int) -> Summary:
+    def summarize(self, now_ms: int) -> Summary:
         rows = [self._row(number) for number in range(self._rows)]
         present = [row for row in rows if row[_SEEN_MS] and now_ms - row[_SEEN_MS] < _GONE_MS]
         return Summary(
@@ -69,17 +69,17 @@ class OwnCounts:
     def count(self, route: str, http_code: int) -> None:
         self._row[_CELL[route, http_code]] += 1
 
-    def seen(self, now_ms: int, generated_at: int | None) -> None:
+    def mark_present(self, now_ms: int, generated_at: int | None) -> None:
         """This process is there at this instant, and serves a live report of that one."""
         self._row[_SEEN_MS] = now_ms
         self._row[_GENERATED_AT] = generated_at or 0
 
-    def failed(self, store_errors: int) -> None:
+    def count_store_errors(self, store_errors: int) -> None:
         """So many more looks at the store failed. For one thread alone: of two that add at once, one would be lost."""
         self._row[_STORE_ERRORS] += store_errors
 
-    def closed(self, reason: Closed) -> None:
+    def count_closed(self, reason: Closed) -> None:
         self._row[_CLOSED[reason]] += 1
 
-    def has_open(self, connections: int) -> None:
+    def set_open(self, connections: int) -> None:
         self._row[_OPEN] = connections

@@ -28,10 +28,10 @@ class Crowds:
         """A list for this process, for as long as it lives."""
         for number in range(self._rows):
             if self._memory.take(number):
-                return self._list_of(number)
+                return self._open_list(number)
         raise RuntimeError("there are more processes than lists of connections")
 
-    def _list_of(self, number: int) -> "OwnCrowds":
+    def _open_list(self, number: int) -> "OwnCrowds":
         return OwnCrowds(self._memory, self._rows, number, self._key)
 
 
@@ -47,24 +47,24 @@ class OwnCrowds:
         self._others = lists
         self._key = key
 
-    def name(self, network: bytes) -> int:
+    def hash_network(self, network: bytes) -> int:
         """The keyed hash under which a network is listed."""
         return int.from_bytes(blake2b(network, digest_size=_CELL_BYTES, key=self._key).digest(), "little")
 
-    def excess(self, connections: Counter[int], most: int, now_ms: int) -> dict[int, int]:
+    def count_excess(self, connections: Counter[int], most: int, now_ms: int) -> dict[int, int]:
         """How many of this process's connections are to be closed, by the hash of their network, so that after some
         looks none has more than ``most`` in all processes. The others are listed for the other processes."""
         with self._memory.locked(self._lock):
-            elsewhere = self._elsewhere(now_ms)
+            elsewhere = self._count_elsewhere(now_ms)
             too_many = {
                 name: number
                 for name, own in connections.items()
-                if (number := share_of_excess(own, own + elsewhere[name], most))
+                if (number := compute_excess_share(own, own + elsewhere[name], most))
             }
             self._list(connections - Counter(too_many), now_ms)
         return too_many
 
-    def _elsewhere(self, now_ms: int) -> Counter[int]:
+    def _count_elsewhere(self, now_ms: int) -> Counter[int]:
         found: Counter[int] = Counter()
         for other in self._others:
             if other[_LISTED] and now_ms - other[_SEEN_MS] < _GONE_MS:
@@ -79,7 +79,7 @@ class OwnCrowds:
         self._own[_SEEN_MS], self._own[_LISTED] = now_ms, len(listed)
 
 
-def share_of_excess(own: int, all_of_them: int, most: int) -> int:
+def compute_excess_share(own: int, all_of_them: int, most: int) -> int:
     """How many of its own connections of one network a process closes: as large a part as all have to give up. The
     looks of all processes, one after the other, come down to ``most`` and never below it."""
     too_many = max(0, all_of_them - most)

@@ -24,11 +24,11 @@ class Follower:
         self._looked = threading.Event()
         self._threads = [
             threading.Thread(target=self._repeat, args=(name, work), name=f"look at {name}", daemon=True)
-            for name, work in (("the store", self._look), ("the time", front.look_at_the_time))
+            for name, work in (("the store", self._look), ("the time", front.check_time))
         ]
 
     def start(self) -> None:
-        """Whoever asks next gets what is in the store, unless the store keeps it waiting."""
+        """The next request gets what is in the store, unless the store keeps it waiting."""
         for thread in self._threads:
             thread.start()
         self._looked.wait(_FIRST_LOOK_S)

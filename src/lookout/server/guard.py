@@ -15,16 +15,16 @@ import structlog
 
 from lookout.base.clock import Clock
 from lookout.server.callers import Callers
-from lookout.server.connections import Progress, Seen, end, look_at, open_files, peer_of
+from lookout.server.connections import Progress, Snapshot, close_connection, find_peer, list_open_files, take_snapshot
 from lookout.server.counts import Closed, OwnCounts
 from lookout.server.crowds import Crowds
 
 STALLED_S: Final = 30.0
 _LOOK_EVERY_S: Final = 1.0
-_UNDER_ATTACK_S: Final = 0.1  # who waits to be let in may be behind many that will be closed
+_UNDER_ATTACK_S: Final = 0.1  # a caller that waits to be let in may be behind many that will be closed
 _REST: Final = 20  # times as long as a look took: up to some thousand connections, not more than a twentieth of a core
 _LONGEST_REST_S: Final = 3.0  # the other processes soon take one that is not heard of for gone
-_AT_ONCE: Final = 100  # connections; then those who ask get their turn
+_AT_ONCE: Final = 100  # connections; then requests get their turn
 _TURN_S: Final = 0.001
 
 log = structlog.get_logger("server")
@@ -42,7 +42,7 @@ class Allowed(NamedTuple):
 @dataclass(slots=True)
 class _Connection:
     cookie: bytes
-    name: int | None  # of its peer's network; None if that may have any number
+    network_hash: int | None  # of its peer's network; None if that may have any number
     order: int  # in which they were met
     progress: Progress
     moved_ms: int
@@ -77,60 +77,60 @@ class Guard:
         self._known = self._look_at_all(now_ms)
         for number, connection in self._known.items():
             if now_ms - connection.moved_ms >= self._stalled_ms:
-                self._end(number, connection, "stalled")
-        was_crowded = self._close_the_excess(now_ms) if self._allowed.per_address else False
-        self._counts.has_open(sum(not connection.is_ended for connection in self._known.values()))
+                self._close(number, connection, "stalled")
+        was_crowded = self._close_excess(now_ms) if self._allowed.per_address else False
+        self._counts.set_open(sum(not connection.is_ended for connection in self._known.values()))
         return was_crowded
 
     def _look_at_all(self, now_ms: int) -> dict[int, _Connection]:
         known: dict[int, _Connection] = {}
-        for looked, number in enumerate(open_files(), 1):
+        for looked, number in enumerate(list_open_files(), 1):
             if not looked % _AT_ONCE:
                 time.sleep(_TURN_S)
-            seen = look_at(number)
-            if seen is None:
+            snapshot = take_snapshot(number)
+            if snapshot is None:
                 continue
             connection = self._known.get(number)
-            if connection is None or connection.cookie != seen.cookie:
-                connection = self._meet(number, seen, now_ms)
+            if connection is None or connection.cookie != snapshot.cookie:
+                connection = self._meet(number, snapshot, now_ms)
                 if connection is None:
                     continue
-            elif seen.progress != connection.progress:
-                if seen.progress.is_ahead_of(connection.progress):
+            elif snapshot.progress != connection.progress:
+                if snapshot.progress.is_ahead_of(connection.progress):
                     connection.moved_ms = now_ms
-                connection.progress = seen.progress
+                connection.progress = snapshot.progress
             known[number] = connection
         return known
 
-    def _meet(self, number: int, seen: Seen, now_ms: int) -> _Connection | None:
+    def _meet(self, number: int, snapshot: Snapshot, now_ms: int) -> _Connection | None:
         """None if it is not one that a reader opened."""
-        peer = peer_of(number, seen.cookie, self._allowed.port)
+        peer = find_peer(number, snapshot.cookie, self._allowed.port)
         if peer is None:
             return None
         self._met += 1
-        return _Connection(seen.cookie, self._name(peer), self._met, seen.progress, now_ms)
+        return _Connection(snapshot.cookie, self._hash_network(peer), self._met, snapshot.progress, now_ms)
 
-    def _name(self, peer: str) -> int | None:
-        network = self._callers.network(peer)
-        return None if network is None else self._crowds.name(network)
+    def _hash_network(self, peer: str) -> int | None:
+        network = self._callers.find_network(peer)
+        return None if network is None else self._crowds.hash_network(network)
 
-    def _close_the_excess(self, now_ms: int) -> bool:
+    def _close_excess(self, now_ms: int) -> bool:
         """The newest go: they may be the flood."""
         of_address: dict[int, list[int]] = defaultdict(list)
         for number, connection in self._known.items():
-            if connection.name is not None and not connection.is_ended:
-                of_address[connection.name].append(number)
+            if connection.network_hash is not None and not connection.is_ended:
+                of_address[connection.network_hash].append(number)
         numbers_of = Counter({name: len(numbers) for name, numbers in of_address.items()})
-        excess = self._crowds.excess(numbers_of, self._allowed.per_address, now_ms)
+        excess = self._crowds.count_excess(numbers_of, self._allowed.per_address, now_ms)
         for name, too_many in excess.items():
             newest_first = sorted(of_address[name], key=lambda number: -self._known[number].order)
             for number in newest_first[:too_many]:
-                self._end(number, self._known[number], "crowded")
+                self._close(number, self._known[number], "crowded")
         return bool(excess)
 
-    def _end(self, number: int, connection: _Connection, reason: Closed) -> None:
-        if not connection.is_ended and end(number, Seen(connection.cookie, connection.progress)):
-            self._counts.closed(reason)
+    def _close(self, number: int, connection: _Connection, reason: Closed) -> None:
+        if not connection.is_ended and close_connection(number, Snapshot(connection.cookie, connection.progress)):
+            self._counts.count_closed(reason)
             connection.is_ended = True
 
     def _repeat(self) -> None:

@@ -59,13 +59,13 @@ class OwnLimiter:
         self._table = limiter.table
         self._numbers = limiter.table.view.cast(_FORMAT)
 
-    def caller_on(self, path: str, caller: bytes) -> CallerOnPath:
+    def locate_caller(self, path: str, caller: bytes) -> CallerOnPath:
         digest = blake2b(caller + path.encode(errors="replace"), digest_size=16, key=self._key).digest()
         name = int.from_bytes(digest[:8], "little", signed=True)
         first = int.from_bytes(digest[8:], "little") % self._sets * _SET
         return CallerOnPath(name, first, self._entry(first))
 
-    def banned_ms(self, caller: CallerOnPath, now_ms: int) -> int:
+    def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
         """Count a request: 0 if it passes, or how much longer the caller is banned."""
         entry = caller.entry
         if entry[_NAME] != caller.name:
@@ -104,9 +104,9 @@ class OwnLimiter:
 class _LockingLimiter(OwnLimiter):
     """Counts in one of several processes."""
 
-    def banned_ms(self, caller: CallerOnPath, now_ms: int) -> int:
+    def count_request(self, caller: CallerOnPath, now_ms: int) -> int:
         self._table.lock(caller.first)
         try:
-            return super().banned_ms(caller, now_ms)
+            return super().count_request(caller, now_ms)
         finally:
             self._table.unlock(caller.first)

@@ -21,7 +21,7 @@ class Instruments(Collector):
 
     def readiness(self, max_age_s: float | None) -> Readiness:
         """Whether every process has a live report to answer with, and one that is young enough."""
-        loaded = self._counts.summary(self._clock.elapsed_ms()).generated_at
+        loaded = self._counts.summarize(self._clock.elapsed_ms()).generated_at
         if len(loaded) < self._counts.processes:
             return Readiness(False, f"{len(loaded)} of {self._counts.processes} processes are there", None)
         ages_s = [self._age_s(at) for at in loaded if at is not None]
@@ -33,7 +33,7 @@ class Instruments(Collector):
         return Readiness(True, "the live report is served", age_s)
 
     def collect(self) -> Iterable[Metric]:
-        summary = self._counts.summary(self._clock.elapsed_ms())
+        summary = self._counts.summarize(self._clock.elapsed_ms())
         requests = CounterMetricFamily("lookout_requests", "Requests answered", labels=["route", "code"])
         for (route, code), number in summary.requests.items():
             requests.add_metric([route, str(code)], number)

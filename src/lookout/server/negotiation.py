@@ -24,7 +24,7 @@ def _prefers_gzip(accept_encoding: str) -> bool:
         if coding := _CODING.fullmatch(element):
             name, weight = coding.groups(default="1")
             name = "gzip" if name == "x-gzip" else name
-            # Of a coding that is there twice the lower weight counts: who can do without it is sent what all can read.
+            # Of a coding that is there twice the lower weight counts: all clients can read the plain form.
             weights[name] = min(float(weight), weights.get(name, 1.0))
     others = weights.get("*", 0.0)
     gzip = weights.get("gzip", others)

@@ -23,9 +23,9 @@ from lookout.server.replies import (
     Form,
     Reply,
     Resource,
+    convenience_resource,
     endpoint,
-    operators_own,
-    passing,
+    make_timed_replies,
     too_many_requests,
 )
 
@@ -171,7 +171,9 @@ def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
 
 
 def _own_path(name: str, noun: str) -> Json:
-    return _convenience(_path(name, noun, "convenience", operators_own(JSON, b"{}"), {"schema": {"type": "object"}}))
+    return _convenience(
+        _path(name, noun, "convenience", convenience_resource(JSON, b"{}"), {"schema": {"type": "object"}})
+    )
 
 
 def _convenience(path: Json) -> Json:
@@ -180,7 +182,7 @@ def _convenience(path: Json) -> Json:
 
 def _feed_paths() -> Json:
     """What is made of both documents, as it is made of the examples."""
-    table = passing(feeds_example()).ready
+    table = make_timed_replies(feeds_example()).ready
     documents = {
         FEED: ("feed", "the incidents, as an Atom feed", _TEXT),
         SUMMARY: ("summary", "the summary", _ref_body("Summary")),

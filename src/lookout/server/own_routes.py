@@ -9,7 +9,7 @@ from lookout.documents.cors import Headers
 from lookout.documents.reports import schemas
 from lookout.public.feeds.files import JSON
 from lookout.server.openapi import description
-from lookout.server.replies import PAGE_CACHING, Resource, operators_own
+from lookout.server.replies import PAGE_CACHING, Resource, convenience_resource
 
 # The page loads nothing from anyone else, runs no script but its own, and is shown in nobody's frame.
 _POLICY: Final = (
@@ -22,16 +22,16 @@ _GUARDS: Final[Headers] = (
 )
 
 
-def site(protocol: str) -> dict[str, Resource]:
+def build_schema_routes(protocol: str) -> dict[str, Resource]:
     documents = {f"/schemas/{name}.json": schema for name, schema in schemas().items()}
     documents["/openapi.json"] = description(protocol)
-    return {path: operators_own(JSON, msgspec.json.encode(document)) for path, document in documents.items()}
+    return {path: convenience_resource(JSON, msgspec.json.encode(document)) for path, document in documents.items()}
 
 
-def assets(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:
+def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:
     """What the status page loads: media type and content by path."""
-    return {path: operators_own(media_type, body, *_GUARDS) for path, (media_type, body) in files.items()}
+    return {path: convenience_resource(media_type, body, *_GUARDS) for path, (media_type, body) in files.items()}
 
 
-def status_page(body: bytes) -> Resource:
-    return operators_own("text/html; charset=utf-8", body, *_GUARDS, caching=PAGE_CACHING)
+def build_status_page(body: bytes) -> Resource:
+    return convenience_resource("text/html; charset=utf-8", body, *_GUARDS, caching=PAGE_CACHING)

@@ -47,8 +47,8 @@ class Resource(NamedTuple):
     gzip: Form | None = None
 
 
-class Passing(NamedTuple):
-    """Replies that time makes untrue: to be made anew after ``holds_ms``, unless that is None. ``later`` makes those
+class TimedReplies(NamedTuple):
+    """Replies that time makes untrue: to be made again after ``holds_ms``, unless that is None. ``later`` makes those
     that few ask for."""
 
     ready: Mapping[str, Resource]
@@ -56,7 +56,7 @@ class Passing(NamedTuple):
     holds_ms: int | None
 
 
-NOTHING_PASSING: Final = Passing({}, lambda _: None, None)
+NO_TIMED_REPLIES: Final = TimedReplies({}, lambda _: None, None)
 
 
 class Table(Mapping[str, Resource]):
@@ -82,18 +82,18 @@ class Table(Mapping[str, Resource]):
         return len(self._ready)
 
 
-def reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
+def make_reply(http_code: int, headers: Headers, body: bytes = b"") -> Reply:
     if http_code not in (204, 304):  # those have no content, and so neither a length nor a type of it
         headers = (*headers, ("content-length", str(len(body))), ("x-content-type-options", "nosniff"))
     return Reply(http_code, list(headers), [(name.encode(), text.encode()) for name, text in headers], body)
 
 
-PREFLIGHT: Final = reply(204, PREFLIGHT_HEADERS)
+PREFLIGHT: Final = make_reply(204, PREFLIGHT_HEADERS)
 
 
 def api_error(http_code: int, message: str, *headers: tuple[str, str]) -> Reply:
     """An error of the API itself (A8)."""
-    return reply(
+    return make_reply(
         http_code,
         (("content-type", JSON), ("cache-control", "no-store"), *headers, *CORS),
         msgspec.json.encode({"error": message}),
@@ -105,7 +105,7 @@ NO_CALLER: Final = api_error(400, "X-Forwarded-For is not ASCII")
 NO_HOST: Final = api_error(400, "there has to be one Host, with the name of a host in it")
 
 # The gateway's, and so neither an error of the API nor readable for scripts of other origins (E1).
-NOT_FOUND: Final = reply(
+NOT_FOUND: Final = make_reply(
     404, (("content-type", JSON), ("cache-control", "no-store")), msgspec.json.encode({"message": "no such route"})
 )
 
@@ -132,7 +132,9 @@ def endpoint(document: Document, caching: str, packed: Document | None = None) -
     return _found(JSON, forms, (("cache-control", caching), *CORS))
 
 
-def operators_own(content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING) -> Resource:
+def convenience_resource(
+    content_type: str, body: bytes, *headers: tuple[str, str], caching: str = OWN_CACHING
+) -> Resource:
     """A route of the operator's own: a convenience, no part of the API."""
     packed = compress(body)
     bodies = (body, packed) if len(packed) < len(body) else (body,)
@@ -152,27 +154,27 @@ def _found(content_type: str, forms: Sequence[_Content], headers: Headers) -> Re
 
 def _form(kind: Headers, content: _Content, headers: Headers) -> Form:
     validators: Headers = (("etag", content.etag), _VARY, *headers)
-    return Form(reply(200, (*kind, *validators), content.body), content.etag, reply(304, validators))
+    return Form(make_reply(200, (*kind, *validators), content.body), content.etag, make_reply(304, validators))
 
 
-def passing(made: Made) -> Passing:
+def make_timed_replies(made: Made) -> TimedReplies:
     """What other tools read of how things are: no copy of it is used for longer than it may be true."""
 
     def resource(file: File) -> Resource:
         caching = f"public, max-age={made.max_age_s}, must-revalidate"
-        return operators_own(file.media_type, file.body, *_SEALED, caching=caching)
+        return convenience_resource(file.media_type, file.body, *_SEALED, caching=caching)
 
     def later(path: str) -> Resource | None:
         badge = made.badge_of_row(path)
         return None if badge is None else resource(badge)
 
     ready = {path: NO_LIVE if file is None else resource(file) for path, file in made.files.items()}
-    return Passing(ready, later, made.holds_ms)
+    return TimedReplies(ready, later, made.holds_ms)
 
 
 def too_many_requests(retry_after_s: int) -> Reply:
     """The edge's page for a caller that asks too often (E2); scripts of other origins cannot read it."""
-    return reply(
+    return make_reply(
         429,
         (
             ("content-type", "text/plain; charset=utf-8"),

@@ -62,7 +62,7 @@ class RsgiApplication:
     def _reply(self, scope: Scope, method: str, headers: Headers) -> Reply:
         front = self._front
         peer = scope.client.rpartition(":")[0] if front.limits else ""  # a new connection is still the same caller
-        forwarded = _forwarded(headers) if front.believes_headers else None
+        forwarded = _forwarded(headers) if front.trusts_forwarded else None
         hosts = headers.get_all("host")
         # Before HTTP/1.1 there need be none. One that Granian does not pass on is there all the same.
         if not is_one_host(hosts) and (hosts or scope.http_version == "1.1" or "host" in headers):

@@ -22,7 +22,7 @@ class SharedBytes:
         self.size = size
         mapped = mmap.mmap(file, size)
         self.view = memoryview(mapped)
-        # With the last view of it: whoever has one also keeps the places that were taken.
+        # With the last view of it: a process that has one also keeps the places that were taken.
         weakref.finalize(mapped, os.close, file).atexit = False
 
     def lock(self, place: int) -> None:

@@ -6,34 +6,23 @@ obeys Range, compares If-None-Match with the one form it has, unpacks and so wea
 from collections.abc import Iterable
 from typing import Final
 
-from lookout.verify.exchange import Answer
-from lookout.verify.findings import quoted
+from lookout.verify.client import Answer
+from lookout.verify.findings import quote
 
 _SIGNS: Final = (
-    "age",
-    "via",
-    "cache-status",
-    "x-cache",
-    "x-cache-status",
-    "x-cache-hits",
-    "x-proxy-cache",
-    "x-varnish",
-    "x-served-by",
-    "x-vercel-cache",
-    "x-amz-cf-id",
-    "cf-cache-status",
-    "cf-ray",
+    *("age", "via", "cache-status", "x-cache", "x-cache-status", "x-cache-hits", "x-proxy-cache", "x-varnish"),
+    *("x-served-by", "x-vercel-cache", "x-amz-cf-id", "cf-cache-status", "cf-ray"),
 )
 # nginx is here because one with proxy_cache gives no other sign.
 _SERVERS: Final = ("cloudflare", "varnish", "akamai", "cloudfront", "fastly", "bunnycdn", "nginx")
 
 
-def sign_of_a_cache(answers: Iterable[Answer]) -> str | None:
+def find_cache_sign(answers: Iterable[Answer]) -> str | None:
     """The first header that gives one away."""
     for answer in answers:
         for name, text in answer.headers:
             if name in _SIGNS or (name == "server" and any(server in text.lower() for server in _SERVERS)):
-                return f"{name}: {quoted(text)[1:-1]}"
+                return f"{name}: {quote(text)[1:-1]}"
     return None
 
 

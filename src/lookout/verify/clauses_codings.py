@@ -4,43 +4,45 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from lookout.verify.documents import difference, generated_at, unpacked
-from lookout.verify.exchange import MOST_BYTES, Answer, NoAnswer
-from lookout.verify.findings import Finding, failed, passed, quoted, untold
-from lookout.verify.headers import missing, parts
-from lookout.verify.visit import CODINGS, Asked, Endpoint, coding_of, opaque_tag
+from lookout.verify.client import MOST_BYTES, Answer, NoAnswer
+from lookout.verify.documents import find_difference, read_generated_at, unpack_gzip
+from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.headers import report_missing, split_list
+from lookout.verify.visit import CODINGS, Endpoint, Exchange, parse_opaque_tag, read_coding
 
 _OLDER_MS: Final = 5_000  # servers read the store a little after one another
 
 
-def coding_findings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def verify_codings(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     """A15, as far as it is about Accept-Encoding."""
     noun = endpoint.noun
     for name, accept in CODINGS.items():
-        reply = endpoint.reply(name)
-        if isinstance(reply, NoAnswer):
-            yield missing(endpoint, "A15", f"Accept-Encoding: {accept}", reply)
-        elif reply.http_code != 200:
-            verdict = untold if reply.http_code == 429 else failed
-            yield verdict("A15", f"{noun}: Accept-Encoding: {accept} gets {reply.http_code} instead of 200")
+        outcome = endpoint.outcome(name)
+        if isinstance(outcome, NoAnswer):
+            yield report_missing(endpoint, "A15", f"Accept-Encoding: {accept}", outcome)
+        elif outcome.http_code != 200:
+            verdict = inconclusive if outcome.http_code == 429 else failed
+            yield verdict("A15", f"{noun}: Accept-Encoding: {accept} gets {outcome.http_code} instead of 200")
     codings = set()
-    for asked, answer in endpoint.answers(200):
-        accept = dict(asked.request.headers).get("Accept-Encoding", "")
-        coding = coding_of(answer)
+    for exchange, answer in endpoint.answers(200):
+        accept = dict(exchange.request.headers).get("Accept-Encoding", "")
+        coding = read_coding(answer)
         codings.add(coding)
         if coding != "identity" and not _accepts(accept, coding):
-            yield failed("A15", f"{noun}: {quoted(coding)}, although Accept-Encoding was {quoted(accept)}")
-    yield from _unpacked(endpoint, cache)
-    tried = [name for name in CODINGS if _accepts(CODINGS[name], "gzip") and isinstance(endpoint.reply(name), Answer)]
+            yield failed("A15", f"{noun}: {quote(coding)}, although Accept-Encoding was {quote(accept)}")
+    yield from _verify_gzip(endpoint, cache)
+    tried = [name for name in CODINGS if _accepts(CODINGS[name], "gzip") and isinstance(endpoint.outcome(name), Answer)]
     is_plain_only = codings == {"identity"} and bool(tried)
     if is_plain_only:
-        # Who stands in between may take Accept-Encoding away from the origin.
-        yield (untold if cache else failed)("A15", f"{noun}: no gzip in {len(tried)} answers to those who accept it")
-    yield from _vary(endpoint, cache if is_plain_only else None)
+        # A proxy in between may take Accept-Encoding away from the origin.
+        yield (inconclusive if cache else failed)(
+            "A15", f"{noun}: no gzip in {len(tried)} answers to those who accept it"
+        )
+    yield from _verify_vary(endpoint, cache if is_plain_only else None)
 
 
 def _accepts(accept: str, coding: str) -> bool:
-    """Whether somebody who sends this Accept-Encoding can be sent that coding, by RFC 9110."""
+    """Whether a request with this Accept-Encoding can be sent that coding, by RFC 9110."""
     weights = {}
     for part in accept.lower().split(","):
         name, _, weight = part.partition(";q=")
@@ -48,16 +50,16 @@ def _accepts(accept: str, coding: str) -> bool:
     return weights.get(coding, weights.get("*", 0)) > 0
 
 
-def _unpacked(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_gzip(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     noun, plain = endpoint.noun, list(dict.fromkeys(body for _, body in endpoint.documents()))
-    for asked, answer in _gzips(endpoint):
-        document = unpacked(answer.body, MOST_BYTES)
+    for exchange, answer in _list_gzip_answers(endpoint):
+        document = unpack_gzip(answer.body, MOST_BYTES)
         if document is None:
-            yield failed("A15", f"{noun}: a body that does not unpack as gzip: {quoted(answer.body[:20])}")
+            yield failed("A15", f"{noun}: a body that does not unpack as gzip: {quote(answer.body[:20])}")
             continue
-        differences = [difference(body, document) for body in plain]
-        before = [body for plainly, body in endpoint.documents() if plainly.at <= asked.at]
-        older_ms = _older_ms(document, before[-1]) if before and not cache else 0
+        differences = [find_difference(body, document) for body in plain]
+        before = [body for plainly, body in endpoint.documents() if plainly.at <= exchange.at]
+        older_ms = _measure_age_ms(document, before[-1]) if before and not cache else 0
         if differences and None not in differences:
             yield failed("A15", f"{noun}: gzip unpacks to {differences[0]}")
         elif older_ms > _OLDER_MS:
@@ -66,63 +68,63 @@ def _unpacked(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
             yield passed("A15", "gzip unpacks to the same document")
 
 
-def _older_ms(document: bytes, before: bytes) -> int:
+def _measure_age_ms(document: bytes, before: bytes) -> int:
     """How much older a document is than one that was there before it."""
-    at, before_at = generated_at(document), generated_at(before)
+    at, before_at = read_generated_at(document), read_generated_at(before)
     return 0 if at is None or before_at is None else before_at - at
 
 
-def _gzips(endpoint: Endpoint) -> list[tuple[Asked, Answer]]:
+def _list_gzip_answers(endpoint: Endpoint) -> list[tuple[Exchange, Answer]]:
     """The different bodies in gzip that came whole, and when they did for the last time."""
     found = {
-        answer.body: (asked, answer)
-        for asked, answer in endpoint.answers(200)
-        if asked.request.method == "GET" and not answer.problem and coding_of(answer) == "gzip"
+        answer.body: (exchange, answer)
+        for exchange, answer in endpoint.answers(200)
+        if exchange.request.method == "GET" and not answer.problem and read_coding(answer) == "gzip"
     }
     return list(found.values())
 
 
-def _vary(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_vary(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     """``cache`` may have left out that answers differ, if it makes them all the same."""
-    for asked, answer in endpoint.answers(200, 304):
-        if asked.request.method not in ("GET", "HEAD"):
+    for exchange, answer in endpoint.answers(200, 304):
+        if exchange.request.method not in ("GET", "HEAD"):
             continue
         vary = answer.header("vary")
-        if "*" in parts(vary or ""):
-            yield failed("A15", f"{endpoint.noun}: Vary: {quoted(vary)} on a {answer.http_code}: no cache can keep it")
-        elif "accept-encoding" not in parts(vary or ""):
-            verdict = untold if cache else failed
+        if "*" in split_list(vary or ""):
+            yield failed("A15", f"{endpoint.noun}: Vary: {quote(vary)} on a {answer.http_code}: no cache can keep it")
+        elif "accept-encoding" not in split_list(vary or ""):
+            verdict = inconclusive if cache else failed
             yield verdict(
-                "A15", f"{endpoint.noun}: Vary is {quoted(vary)} on a {answer.http_code}, without Accept-Encoding"
+                "A15", f"{endpoint.noun}: Vary is {quote(vary)} on a {answer.http_code}, without Accept-Encoding"
             )
         else:
             yield passed("A15", "answers say that they vary by Accept-Encoding")
 
 
-def etag_findings(endpoints: Iterable[Endpoint], cache: str | None) -> Iterator[Finding]:
+def verify_etags(endpoints: Iterable[Endpoint], cache: str | None) -> Iterator[Finding]:
     """A4. An ETag is that of one body as it is sent, so of both endpoints together."""
     sent = [
-        (f"{endpoint.noun}{'' if coding_of(answer) == 'identity' else f' as {quoted(coding_of(answer))}'}", answer)
+        (f"{endpoint.noun}{'' if read_coding(answer) == 'identity' else f' as {quote(read_coding(answer))}'}", answer)
         for endpoint in endpoints
-        for asked, answer in endpoint.answers(200)
-        if asked.request.method == "GET"
+        for exchange, answer in endpoint.answers(200)
+        if exchange.request.method == "GET"
     ]
-    plain_tags = {answer.header("etag") for _, answer in sent if coding_of(answer) == "identity"}
+    plain_tags = {answer.header("etag") for _, answer in sent if read_coding(answer) == "identity"}
     bodies: dict[str, dict[bytes, str]] = defaultdict(dict)  # of a strong ETag
     documents: dict[str, dict[bytes, str]] = defaultdict(dict)  # of any
     tags: dict[bytes, set[str]] = defaultdict(set)
     for noun, answer in sent:
         etag = answer.header("etag")
-        tag = opaque_tag(etag)
+        tag = parse_opaque_tag(etag)
         if etag is None or tag is None:
-            yield failed("A4", f"{noun}: the ETag is {quoted(etag)}, and not a quoted hash")
+            yield failed("A4", f"{noun}: the ETag is {quote(etag)}, and not a quoted hash")
             continue
         if etag != tag:
-            # Who compresses on the way makes the plain form's ETag weak, and a cache may do the opposite too.
-            is_changed = cache or (coding_of(answer) != "identity" and tag in plain_tags)
-            yield (untold if is_changed else failed)("A4", f"{noun}: the ETag {quoted(etag)} is weak")
+            # A proxy that compresses makes the plain form's ETag weak, and a cache may do the opposite too.
+            is_changed = cache or (read_coding(answer) != "identity" and tag in plain_tags)
+            yield (inconclusive if is_changed else failed)("A4", f"{noun}: the ETag {quote(etag)} is weak")
         elif len(tag) != 18:
-            yield failed("A4", f"{noun}: the ETag {quoted(etag)} is not 16 characters long")
+            yield failed("A4", f"{noun}: the ETag {quote(etag)} is not 16 characters long")
         else:
             yield passed("A4", "the ETag is strong, 16 characters in quotes, and each body has its own")
         if answer.problem:
@@ -130,12 +132,12 @@ def etag_findings(endpoints: Iterable[Endpoint], cache: str | None) -> Iterator[
         if etag == tag:
             bodies[tag][answer.body] = noun
             tags[answer.body].add(tag)
-        document = unpacked(answer.body, MOST_BYTES) if coding_of(answer) == "gzip" else answer.body
-        if document is not None and coding_of(answer) in ("gzip", "identity"):
+        document = unpack_gzip(answer.body, MOST_BYTES) if read_coding(answer) == "gzip" else answer.body
+        if document is not None and read_coding(answer) in ("gzip", "identity"):
             documents[tag][document] = noun
     for tag, nouns in (*bodies.items(), *documents.items()):
         if len(nouns) > 1:
             of = " and ".join(dict.fromkeys(nouns.values()))
-            yield failed("A4", f"{of}: {len(nouns)} different bodies have the ETag {quoted(tag)}")
+            yield failed("A4", f"{of}: {len(nouns)} different bodies have the ETag {quote(tag)}")
     if any(len(same) > 1 for same in tags.values()):
         yield failed("A4", "the same body came with two ETags, so they are no hash of it")

@@ -5,11 +5,11 @@ from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
 from lookout.verify.caches import is_hit
-from lookout.verify.clauses_history import EndedBuckets, ended_buckets
-from lookout.verify.documents import Unreadable, decoded, generated_at
-from lookout.verify.exchange import Answer, NoAnswer
-from lookout.verify.findings import Finding, failed, passed, quoted, untold
-from lookout.verify.visit import LIMIT_PER_MINUTE, Asked, Endpoint, Limit, Visit
+from lookout.verify.clauses_history import EndedBuckets, read_ended_buckets
+from lookout.verify.client import Answer, NoAnswer
+from lookout.verify.documents import Unreadable, decode_document, read_generated_at
+from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout.verify.visit import LIMIT_PER_MINUTE, Endpoint, Exchange, Limit, Visit
 
 _OLDEST_S: Final = {"live report": 330, "history": 420}  # E3
 # How long generatedAt may stand still, and how much longer in a shared cache (s-maxage, stale-while-revalidate).
@@ -23,91 +23,93 @@ _PUBLICATIONS_A_SECOND: Final = 2
 _NODES: Final = 10  # of a cache, each of which may have a copy of its own
 
 
-def edge_findings(visit: Visit, cache: str | None) -> Iterator[Finding]:
-    yield from _other_paths(visit.elsewhere)
-    yield from _limited(visit)
+def verify_edge(visit: Visit, cache: str | None) -> Iterator[Finding]:
+    yield from _verify_other_paths(visit.elsewhere)
+    yield from _verify_rate_limit(visit)
     for endpoint in (visit.live, visit.history):
-        yield from _cached(endpoint, cache)
-        yield from _moving(endpoint, visit.at, cache)
-    yield from _ended_buckets(visit.history)
+        yield from _verify_cache(endpoint, cache)
+        yield from _verify_movement(endpoint, visit.at, cache)
+    yield from _verify_ended_buckets(visit.history)
 
 
-def _other_paths(elsewhere: tuple[Asked, ...]) -> Iterator[Finding]:
-    for name, request, reply, _ in elsewhere:
+def _verify_other_paths(elsewhere: tuple[Exchange, ...]) -> Iterator[Finding]:
+    for name, request, outcome, _ in elsewhere:
         if name not in ("other path", "slash"):
             continue
-        if isinstance(reply, NoAnswer):
-            yield (failed if reply.asked else untold)("E1", f"{request.path}: {reply.why}")
-        elif reply.http_code == 429:
-            yield untold("E1", f"{request.path} met the rate limit")
-        elif reply.http_code != 404:
-            yield failed("E1", f"{request.path} gets {reply.http_code} instead of 404")
+        if isinstance(outcome, NoAnswer):
+            yield (failed if outcome.was_sent else inconclusive)("E1", f"{request.path}: {outcome.why}")
+        elif outcome.http_code == 429:
+            yield inconclusive("E1", f"{request.path} met the rate limit")
+        elif outcome.http_code != 404:
+            yield failed("E1", f"{request.path} gets {outcome.http_code} instead of 404")
         else:
-            body = decoded(reply.body)
+            body = decode_document(outcome.body)
             if isinstance(body, Unreadable) or not isinstance(body.get("message"), str):
-                yield failed("E1", f"{request.path}: a 404 without a message: {quoted(reply.body[:60])}")
+                yield failed("E1", f"{request.path}: a 404 without a message: {quote(outcome.body[:60])}")
             else:
                 yield passed("E1", "another path gets 404 with a message")
 
 
-def _limited(visit: Visit) -> Iterator[Finding]:
+def _verify_rate_limit(visit: Visit) -> Iterator[Finding]:
     met = [answer for endpoint in (visit.live, visit.history) for _, answer in endpoint.answers(429)]
     for answer in met:
-        yield from _refusal(answer)
-        yield untold("E2", "this caller was refused before the limit was tried: somebody else asks from here, or did")
+        yield from _verify_429(answer)
+        yield inconclusive(
+            "E2", "this caller was refused before the limit was tried: somebody else asks from here, or did"
+        )
     if visit.limit is None:
-        yield untold("E2", "not tried: it refuses the caller for a minute (--rate-limit tries it)")
+        yield inconclusive("E2", "not tried: it refuses the caller for a minute (--rate-limit tries it)")
     else:
-        yield from _tried(visit.limit)
+        yield from _verify_limit(visit.limit)
 
 
-def _tried(limit: Limit) -> Iterator[Finding]:
+def _verify_limit(limit: Limit) -> Iterator[Finding]:
     after = f"after {limit.made} requests in {limit.took_ms / 1000:.0f} s"
     if isinstance(limit.refused, NoAnswer):
-        yield untold("E2", f"{after}: {limit.refused.why}")
+        yield inconclusive("E2", f"{after}: {limit.refused.why}")
     elif limit.refused.http_code != 429:
         slow = limit.took_ms > 60_000
-        yield (untold if slow else failed)("E2", f"no 429 {after}")
+        yield (inconclusive if slow else failed)("E2", f"no 429 {after}")
     elif limit.made <= LIMIT_PER_MINUTE:
-        yield from _refusal(limit.refused)
-        yield untold("E2", f"429 {after}, as right only if others ask from this address too")
+        yield from _verify_429(limit.refused)
+        yield inconclusive("E2", f"429 {after}, as right only if others ask from this address too")
     else:
-        yield from _refusal(limit.refused)
+        yield from _verify_429(limit.refused)
         yield passed("E2", f"429 {after}")
 
 
-def _refusal(answer: Answer) -> Iterator[Finding]:
+def _verify_429(answer: Answer) -> Iterator[Finding]:
     """The page for a caller that asks too often. HEAD has none."""
     retry_after = answer.header("retry-after") or ""
     if not retry_after.isdigit() or int(retry_after) not in _RETRY_AFTER_S:
-        yield failed("E2", f"a 429 with Retry-After {quoted(answer.header('retry-after'))}")
+        yield failed("E2", f"a 429 with Retry-After {quote(answer.header('retry-after'))}")
     if not (answer.header("content-type") or "").startswith("text/plain"):
-        yield failed("E2", f"a 429 of Content-Type {quoted(answer.header('content-type'))}")
+        yield failed("E2", f"a 429 of Content-Type {quote(answer.header('content-type'))}")
     elif answer.body and b"1015" not in answer.body:
         yield failed("E2", "a 429 whose page does not name error code 1015")
     if answer.header("access-control-allow-origin") is not None:
         yield failed("E2", "a 429 with Access-Control-Allow-Origin")
 
 
-def _cached(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+def _verify_cache(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     if cache is None:
-        yield untold("E3", "there is no sign of a shared cache")
-        yield untold("E4", "there is no sign of a shared cache")
+        yield inconclusive("E3", "there is no sign of a shared cache")
+        yield inconclusive("E4", "there is no sign of a shared cache")
         return
     most_s = _OLDEST_S[endpoint.noun]
     for _, answer in endpoint.answers(200, 304):
         age = answer.header("age") or ""
         if age.isdigit() and int(age) > most_s:
             yield failed("E3", f"{endpoint.noun}: a copy {age} s old is served, and {most_s} s is the most")
-    yield untold("E3", f"a cache ({cache}); what it does when the origin fails shows only when it does")
-    query = endpoint.reply("query")
+    yield inconclusive("E3", f"a cache ({cache}); what it does when the origin fails shows only when it does")
+    query = endpoint.outcome("query")
     if isinstance(query, Answer) and query.http_code == 200 and is_hit(query):
-        yield untold("E4", "the cache has one copy for all query strings; its copies by Origin do not show")
+        yield inconclusive("E4", "the cache has one copy for all query strings; its copies by Origin do not show")
     else:
-        yield untold("E4", "whether query strings share one copy did not show")
+        yield inconclusive("E4", "whether query strings share one copy did not show")
 
 
-class _Seen(NamedTuple):
+class _DatedAnswer(NamedTuple):
     """An answer: what for and when it was asked for, and its generatedAt."""
 
     name: str
@@ -115,26 +117,26 @@ class _Seen(NamedTuple):
     at: int
 
 
-def _generated(endpoint: Endpoint) -> Iterator[_Seen]:
+def _list_dated_answers(endpoint: Endpoint) -> Iterator[_DatedAnswer]:
     known: dict[bytes, int | None] = {}
-    for asked, body in endpoint.documents():
+    for exchange, body in endpoint.documents():
         if body not in known:
-            known[body] = generated_at(body)
+            known[body] = read_generated_at(body)
         at = known[body]
         if at is not None:
-            yield _Seen(asked.name, asked.at, at)
+            yield _DatedAnswer(exchange.name, exchange.at, at)
 
 
 def looks_stopped(visit: Visit) -> bool:
     """Whether the live report is older than any that a monitor keeps up to date, or not of this time at all."""
-    first = next(_generated(visit.live), None)
+    first = next(_list_dated_answers(visit.live), None)
     return first is not None and not -_AHEAD_S <= (visit.at - first.at) / 1000 <= _STOPPED_S
 
 
-def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding]:
-    """M5, H14. Only who asks to have it watched says that the monitor is meant to run."""
+def _verify_movement(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding]:
+    """M5, H14. Only --wait says that the monitor is meant to run."""
     noun, clause = endpoint.noun, _MOVES[endpoint.noun]
-    seen = list(_generated(endpoint))
+    seen = list(_list_dated_answers(endpoint))
     different = {each.at for each in seen}
     took_s = (seen[-1].asked_at - seen[0].asked_at) / 1000 if seen else 0
     if len(different) > 3 + (_NODES if cache else 0) + _PUBLICATIONS_A_SECOND * took_s:
@@ -142,19 +144,19 @@ def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding
             clause, f"{noun}: {len(different)} instants in {len(seen)} answers: generatedAt is that of serving"
         )
         return
-    if seen and (ahead_s := _ahead_s(endpoint, seen[0].at, now)) > _AHEAD_S:
+    if seen and (ahead_s := _measure_ahead_s(endpoint, seen[0].at, now)) > _AHEAD_S:
         yield failed(clause, f"{noun}: generatedAt is {ahead_s:.0f} s ahead of its server's clock, and of this one's")
         return
     watched = [each for each in seen if each.name == "watch"]
     if len(watched) < 2:
         age_s = (now - seen[0].at) / 1000 if seen else 0
         if seen and age_s < -_AHEAD_S:
-            yield untold(clause, f"{noun}: generatedAt is {-age_s:.0f} s ahead of this machine's clock")
+            yield inconclusive(clause, f"{noun}: generatedAt is {-age_s:.0f} s ahead of this machine's clock")
         elif seen:
             text = f"{noun}: generatedAt was {max(0, age_s):.0f} s old"
             if noun == "live report" and age_s > _STOPPED_S:
                 text += ": the monitor seems to have stopped"
-            yield untold(clause, f"{text}; whether it moves, --wait {_WATCH_S[noun]} watches")
+            yield inconclusive(clause, f"{text}; whether it moves, --wait {_WATCH_S[noun]} watches")
         return
     watched_ms, moved_ms = watched[-1].asked_at - watched[0].asked_at, watched[-1].at - watched[0].at
     still_ms, cached_ms = _STILL_MS[noun]
@@ -165,10 +167,10 @@ def _moving(endpoint: Endpoint, now: int, cache: str | None) -> Iterator[Finding
     elif moved_ms > 0:
         yield passed(clause, text)
     else:
-        yield untold(clause, f"{text}, which is too short to tell")
+        yield inconclusive(clause, f"{text}, which is too short to tell")
 
 
-def _ahead_s(endpoint: Endpoint, at: int, now: int) -> float:
+def _measure_ahead_s(endpoint: Endpoint, at: int, now: int) -> float:
     """How far an instant is ahead, by the clock that has it nearer: this machine's, or that of the server's Date."""
     date = next((answer.header("date") for _, answer in endpoint.answers(200)), None)
     try:
@@ -178,20 +180,20 @@ def _ahead_s(endpoint: Endpoint, at: int, now: int) -> float:
     return (at - max(now, server_at)) / 1000
 
 
-def _ended_buckets(history: Endpoint) -> Iterator[Finding]:
-    """H16: whoever sees several histories sees the same ended buckets in them. Each is compared with the one before it,
+def _verify_ended_buckets(history: Endpoint) -> Iterator[Finding]:
+    """H16: several histories have the same ended buckets. Each is compared with the one before it,
     so that no more than two are in memory, however many there are."""
     bodies = dict.fromkeys(body for _, body in history.documents())
     if len(bodies) < 2:
         return
     before: EndedBuckets | None = None
     readable = 0
-    for buckets in map(ended_buckets, bodies):
+    for buckets in map(read_ended_buckets, bodies):
         if buckets is None:
             continue
-        changed = None if before is None else buckets.changed_from(before)
+        changed = None if before is None else buckets.find_change(before)
         if changed is not None:
-            yield failed("H16", f"history: an ended bucket of {quoted(changed)} changed")
+            yield failed("H16", f"history: an ended bucket of {quote(changed)} changed")
             return
         before, readable = buckets, readable + 1
     if readable > 1:

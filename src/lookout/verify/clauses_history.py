@@ -10,15 +10,15 @@ from lookout.verify.documents import (
     Identity,
     Json,
     Unreadable,
-    decoded,
-    identities,
-    instant,
+    decode_document,
+    describe_row,
     is_integer,
-    name_of,
-    readable,
-    second,
+    list_identities,
+    read_document,
+    read_instant,
+    read_second,
 )
-from lookout.verify.findings import Finding, failed, passed, quoted, untold
+from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
 
 _BUCKET_S: Final = 300
 _RETENTION_DAYS: Final = 14
@@ -52,7 +52,7 @@ class EndedBuckets(NamedTuple):
     to_s: int
     rows: dict[Identity, str]
 
-    def changed_from(self, before: "EndedBuckets") -> Identity | None:
+    def find_change(self, before: "EndedBuckets") -> Identity | None:
         """A row in which a bucket differs that had ended in both."""
         from_s, to_s = max(self.from_s, before.from_s), min(self.to_s, before.to_s)
         if self.bucket_s != before.bucket_s or (self.from_s - before.from_s) % self.bucket_s:
@@ -68,39 +68,39 @@ class EndedBuckets(NamedTuple):
         return buckets[(from_s - self.from_s) // self.bucket_s : (to_s - self.from_s) // self.bucket_s]
 
 
-def history_findings(body: bytes) -> Iterator[Finding]:
+def verify_history(body: bytes) -> Iterator[Finding]:
     """What a history alone shows of the clauses H."""
-    history = readable(body, "history", "H1")
+    history = read_document(body, "history", "H1")
     if isinstance(history, Finding):
         yield history
         return
-    yield from _fields(history)
-    frame, rows = _frame(history), history.get("rows")
+    yield from _verify_fields(history)
+    frame, rows = _read_frame(history), history.get("rows")
     if frame is not None:
-        yield from _borders(history, frame)
+        yield from _verify_borders(history, frame)
     if isinstance(rows, list):
-        yield from _rows(rows)
+        yield from _verify_rows(rows)
         for row in rows:
             if isinstance(row, dict) and isinstance(row.get("buckets"), str):
-                yield from _buckets(row, row["buckets"], frame)
+                yield from _verify_buckets(row, row["buckets"], frame)
 
 
-def ended_buckets(body: bytes) -> EndedBuckets | None:
+def read_ended_buckets(body: bytes) -> EndedBuckets | None:
     """What is left of a history for comparing it with the next one; None if it cannot be read."""
-    history = decoded(body)
-    frame = None if isinstance(history, Unreadable) else _frame(history)
+    history = decode_document(body)
+    frame = None if isinstance(history, Unreadable) else _read_frame(history)
     if isinstance(history, Unreadable) or frame is None or not isinstance(history.get("rows"), list):
         return None
     rows = {
         identity: row["buckets"]
         for row in history["rows"]
-        for identity in identities([row])
+        for identity in list_identities([row])
         if isinstance(row.get("buckets"), str) and len(row["buckets"]) == frame.length
     }
     return EndedBuckets(frame.bucket_s, frame.from_s, frame.to_s, rows) if rows else None
 
 
-def share(buckets: str) -> float | None:
+def calculate_uptime(buckets: str) -> float | None:
     """Uptime as the contract has it, from the characters themselves (H9 to H11)."""
     current, *others = map(buckets.count, "ckdu")
     total = current + sum(others)
@@ -110,37 +110,37 @@ def share(buckets: str) -> float | None:
     return (rounded if current == total else min(rounded, 9_999)) / 10_000
 
 
-def _fields(history: Json) -> Iterator[Finding]:
+def _verify_fields(history: Json) -> Iterator[Finding]:
     missing = [field for field in _FIELDS if field not in history]
     if missing:
         yield failed("H1", f"history: without {', '.join(missing)}")
     if "schemaVersion" in history and not is_integer(history["schemaVersion"]):
-        yield failed("H1", f"history: schemaVersion is {quoted(history['schemaVersion'])}, and not the integer 1")
-    if "generatedAt" in history and instant(history["generatedAt"]) is None:
-        yield failed("H1", f"history: generatedAt is {quoted(history['generatedAt'])}, and not to the millisecond")
+        yield failed("H1", f"history: schemaVersion is {quote(history['schemaVersion'])}, and not the integer 1")
+    if "generatedAt" in history and read_instant(history["generatedAt"]) is None:
+        yield failed("H1", f"history: generatedAt is {quote(history['generatedAt'])}, and not to the millisecond")
     for field in ("from", "to"):
-        if field in history and second(history[field]) is None:
-            yield failed("H1", f"history: {field} is {quoted(history[field])}, and not like 2026-11-01T00:00:00Z")
+        if field in history and read_second(history[field]) is None:
+            yield failed("H1", f"history: {field} is {quote(history[field])}, and not like 2026-11-01T00:00:00Z")
     for field, launch in (("bucketSeconds", _BUCKET_S), ("retentionDays", _RETENTION_DAYS)):
         found = history.get(field, launch)
         if not is_integer(found) or found < 1:
-            yield failed("H1", f"history: {field} is {quoted(found)}")
+            yield failed("H1", f"history: {field} is {quote(found)}")
         elif found != launch:
-            yield untold("H1", f"history: {field} is {found} instead of {launch}: tuned, it seems")
+            yield inconclusive("H1", f"history: {field} is {found} instead of {launch}: tuned, it seems")
     if "rows" in history and not isinstance(history["rows"], list):
-        yield failed("H1", f"history: rows is {quoted(history['rows'])}, and not a list")
+        yield failed("H1", f"history: rows is {quote(history['rows'])}, and not a list")
     yield passed("H1", "all fields are there, instants in their forms")
 
 
-def _frame(history: Json) -> _Frame | None:
+def _read_frame(history: Json) -> _Frame | None:
     bucket_s, days = history.get("bucketSeconds"), history.get("retentionDays")
-    from_at, to_at = second(history.get("from")), second(history.get("to"))
+    from_at, to_at = read_second(history.get("from")), read_second(history.get("to"))
     if from_at is None or to_at is None or not isinstance(bucket_s, int) or not isinstance(days, int):
         return None
     return _Frame(bucket_s, days, from_at // 1000, to_at // 1000) if bucket_s >= 1 and days >= 1 else None
 
 
-def _borders(history: Json, frame: _Frame) -> Iterator[Finding]:
+def _verify_borders(history: Json, frame: _Frame) -> Iterator[Finding]:
     wrong = []
     for name, at in (("from", frame.from_s), ("to", frame.to_s)):
         if at % frame.bucket_s:
@@ -149,7 +149,7 @@ def _borders(history: Json, frame: _Frame) -> Iterator[Finding]:
         wrong.append("from is after to")
     if frame.from_s < frame.to_s - frame.retention_days * _DAY_S:
         wrong.append(f"from is more than {frame.retention_days} days before to")
-    generated_at = instant(history.get("generatedAt"))
+    generated_at = read_instant(history.get("generatedAt"))
     if generated_at is not None and not wrong:
         filling_s = generated_at // 1000 // frame.bucket_s * frame.bucket_s
         if filling_s != frame.to_s:
@@ -161,31 +161,31 @@ def _borders(history: Json, frame: _Frame) -> Iterator[Finding]:
         yield passed("H4", "from and to are aligned, and to is the bucket that was filling")
 
 
-def _rows(rows: list[object]) -> Iterator[Finding]:
+def _verify_rows(rows: list[object]) -> Iterator[Finding]:
     for row in rows:
         if not isinstance(row, dict):
-            yield failed("H2", f"history: a row is {quoted(row)}, and not an object")
+            yield failed("H2", f"history: a row is {quote(row)}, and not an object")
             continue
-        name, uptime = f"history: {name_of(row)}", row.get("uptime")
+        name, uptime = f"history: {describe_row(row)}", row.get("uptime")
         missing = [field for field in ("service", "chainId", "buckets", "uptime") if field not in row]
         if missing:
             yield failed("H2", f"{name}: without {', '.join(missing)}")
         if "buckets" in row and not isinstance(row["buckets"], str):
-            yield failed("H2", f"{name}: buckets is {quoted(row['buckets'])}")
+            yield failed("H2", f"{name}: buckets is {quote(row['buckets'])}")
         if "uptime" in row and not isinstance(uptime, dict):
-            yield failed("H2", f"{name}: uptime is {quoted(uptime)}")
+            yield failed("H2", f"{name}: uptime is {quote(uptime)}")
         elif isinstance(uptime, dict) and not set(_WINDOWS) <= set(uptime):
             yield failed("H2", f"{name}: uptime without {', '.join(key for key in _WINDOWS if key not in uptime)}")
-    doubles = [identity for identity, times in Counter(identities(rows)).items() if times > 1]
+    doubles = [identity for identity, times in Counter(list_identities(rows)).items() if times > 1]
     if doubles:
-        yield failed("H2", f"history: {quoted(doubles[0])} has more than one row")
+        yield failed("H2", f"history: {quote(doubles[0])} has more than one row")
 
 
-def _buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[Finding]:
-    name = f"history: {name_of(row)}"
+def _verify_buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[Finding]:
+    name = f"history: {describe_row(row)}"
     strange = sorted(set(buckets) - _CHARACTERS)
     if strange:
-        yield untold("H5", f"{name}: the character {quoted(strange[0])} is not known here; new ones may appear")
+        yield inconclusive("H5", f"{name}: the character {quote(strange[0])} is not known here; new ones may appear")
     else:
         yield passed("H5", "all characters are known")
     if frame is None or frame.length is None:
@@ -202,16 +202,16 @@ def _buckets(row: Json, buckets: str, frame: _Frame | None) -> Iterator[Finding]
     for window, days in _WINDOWS.items():
         if isinstance(uptime, dict) and window in uptime:
             shown = min(len(buckets), days * _DAY_S // frame.bucket_s + 1)
-            yield from _uptime(f"{name}: {window}", uptime[window], buckets, shown, known_all=not strange)
+            yield from _verify_uptime(f"{name}: {window}", uptime[window], buckets, shown, known_all=not strange)
 
 
-def _uptime(name: str, told: object, buckets: str, shown: int, *, known_all: bool) -> Iterator[Finding]:
+def _verify_uptime(name: str, said: object, buckets: str, shown: int, *, known_all: bool) -> Iterator[Finding]:
     """One window's uptime, of the last ``shown`` buckets."""
     window = buckets[-shown:]
-    right = share(window)
-    if told is not None and (isinstance(told, bool) or not isinstance(told, int | float) or not 0 <= told <= 1):
-        yield failed("H9", f"{name} is {quoted(told)}, and not a number from 0 to 1")
-    elif told == right:
+    right = calculate_uptime(window)
+    if said is not None and (isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said <= 1):
+        yield failed("H9", f"{name} is {quote(said)}, and not a number from 0 to 1")
+    elif said == right:
         yield passed("H10", "uptime is null exactly where fewer than 12 buckets are known")
         if right is not None:
             yield passed("H9", "uptime is c / (c + k + d + u), to 4 decimals")
@@ -219,13 +219,13 @@ def _uptime(name: str, told: object, buckets: str, shown: int, *, known_all: boo
             if shown < len(buckets):
                 yield passed("H12", "a window holds the buckets that start within it")
     elif not known_all:
-        yield untold("H9", f"{name} is {told}, in a row with characters that are not known here")
-    elif told is None or right is None:
+        yield inconclusive("H9", f"{name} is {said}, in a row with characters that are not known here")
+    elif said is None or right is None:
         known = sum(character in "ckdu" for character in window)
-        yield failed("H10", f"{name} is {'null' if told is None else told} with {known} known buckets")
-    elif told == 1:
+        yield failed("H10", f"{name} is {'null' if said is None else said} with {known} known buckets")
+    elif said == 1:
         yield failed("H11", f"{name} is 1, although not every known bucket is c; it has to be {right}")
-    elif shown < len(buckets) and told in (share(buckets[-shown - 1 :]), share(window[1:])):
-        yield failed("H12", f"{name} is {told}, which is that of a bucket more or less; it has to be {right}")
+    elif shown < len(buckets) and said in (calculate_uptime(buckets[-shown - 1 :]), calculate_uptime(window[1:])):
+        yield failed("H12", f"{name} is {said}, which is that of a bucket more or less; it has to be {right}")
     else:
-        yield failed("H9", f"{name} is {told}, and has to be {right}")
+        yield failed("H9", f"{name} is {said}, and has to be {right}")

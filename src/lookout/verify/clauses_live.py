@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from lookout.core.model import LARGEST_METRIC, SERVICES
-from lookout.verify.clauses_status import ACTIONABLE, EVALUATED, FAILED, REASONS, STATUSES, status_findings
-from lookout.verify.documents import Json, identities, instant, is_integer, name_of, readable
-from lookout.verify.findings import Finding, failed, passed, quoted, untold
+from lookout.verify.clauses_status import ACTIONABLE, EVALUATED, FAILED, REASONS, STATUSES, verify_status
+from lookout.verify.documents import Json, describe_row, is_integer, list_identities, read_document, read_instant
+from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout_reader import SERVICES
 
+_LARGEST_METRIC: Final = 2**53 - 1  # R10
 LIFETIME_MS: Final = 150_000
 _AHEAD_MS: Final = 30_000  # what a reader puts up with (C2)
 _ROW_AGE_MS: Final = 44_000  # M15, about
@@ -31,48 +32,50 @@ _COMPARED: Final = ("ppoi", "indexer", "hosted-indexer")
 _OWN_SERVICE: Final = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 
 
-def live_findings(body: bytes) -> Iterator[Finding]:
+def verify_live(body: bytes) -> Iterator[Finding]:
     """What a live report shows of the clauses R and S, and of M15."""
-    report = readable(body, "live report", "R1")
+    report = read_document(body, "live report", "R1")
     if isinstance(report, Finding):
         yield report
         return
     checks = report.get("checks")
     if not is_integer(report.get("schemaVersion")):
-        yield failed("R1", f"live report: schemaVersion is {_said(report, 'schemaVersion')}, and not the integer 1")
-    generated_at = instant(report.get("generatedAt"))
+        yield failed(
+            "R1", f"live report: schemaVersion is {_quote_field(report, 'schemaVersion')}, and not the integer 1"
+        )
+    generated_at = read_instant(report.get("generatedAt"))
     if "generatedAt" not in report:
         yield failed("R1", "live report: there is no generatedAt")
     elif generated_at is None:
-        yield failed("R4", f"live report: generatedAt is {quoted(report['generatedAt'])}")
+        yield failed("R4", f"live report: generatedAt is {quote(report['generatedAt'])}")
     if not isinstance(checks, list):
-        yield failed("R1", f"live report: checks is {_said(report, 'checks')}, and not a list")
+        yield failed("R1", f"live report: checks is {_quote_field(report, 'checks')}, and not a list")
         return
     rows = [row for row in checks if isinstance(row, dict)]
-    yield from _report(checks, rows)
+    yield from _verify_report(checks, rows)
     for row in rows:
-        yield from _row(row)
-        yield from status_findings(row)
-    yield from _lifetimes(rows)
+        yield from _verify_row(row)
+        yield from verify_status(row)
+    yield from _verify_lifetimes(rows)
     if generated_at is not None:
-        yield from _ages(rows, generated_at)
+        yield from _verify_ages(rows, generated_at)
 
 
-def _said(holder: Json, key: str) -> str:
-    return quoted(holder[key]) if key in holder else "missing"
+def _quote_field(holder: Json, key: str) -> str:
+    return quote(holder[key]) if key in holder else "missing"
 
 
-def _report(checks: list[object], rows: list[Json]) -> Iterator[Finding]:
-    doubles = [identity for identity, times in Counter(identities(rows)).items() if times > 1]
+def _verify_report(checks: list[object], rows: list[Json]) -> Iterator[Finding]:
+    doubles = [identity for identity, times in Counter(list_identities(rows)).items() if times > 1]
     for identity in doubles:
-        yield failed("R1", f"live report: {quoted(identity)} has more than one row")
+        yield failed("R1", f"live report: {quote(identity)} has more than one row")
     if checks and not doubles:
         yield passed("R1", f"schemaVersion 1, {len(checks)} rows, none of them twice")
     if not checks:
         yield failed("R1", "live report: there is not one row, and messaging always has one")
     if len(rows) < len(checks):
         yield failed("R2", f"live report: {len(checks) - len(rows)} rows are not objects")
-    once = list(dict.fromkeys(identities(rows)))
+    once = list(dict.fromkeys(list_identities(rows)))
     # The operator's own services come after the five; in which order, only the configuration says.
     services = dict.fromkeys((*SERVICES, *(service for service, _ in once)))
     order = {service: place for place, service in enumerate(services)}
@@ -81,36 +84,36 @@ def _report(checks: list[object], rows: list[Json]) -> Iterator[Finding]:
     if wrong is None:
         yield passed("R12", "rows are in the order of services and chains")
     else:
-        yield failed("R12", f"live report: {quoted(wrong)} is out of order")
+        yield failed("R12", f"live report: {quote(wrong)} is out of order")
 
 
-def _row(row: Json) -> Iterator[Finding]:
-    name = name_of(row)
-    yield from _fields(row, name)
-    yield from _chain(row, name)
-    yield from _instants(row, name)
+def _verify_row(row: Json) -> Iterator[Finding]:
+    name = describe_row(row)
+    yield from _verify_fields(row, name)
+    yield from _verify_chain(row, name)
+    yield from _verify_instants(row, name)
     metrics = row.get("metrics")
     if isinstance(metrics, dict):
-        yield from _emptiness(row, name, metrics)
-        yield from _keys(row, name, metrics)
-        yield from _numbers(name, metrics)
+        yield from _verify_emptiness(row, name, metrics)
+        yield from _verify_keys(row, name, metrics)
+        yield from _verify_numbers(name, metrics)
     elif "metrics" in row:
-        yield failed("R8", f"{name}: metrics is {quoted(metrics)}, and not an object")
+        yield failed("R8", f"{name}: metrics is {quote(metrics)}, and not an object")
 
 
-def _fields(row: Json, name: str) -> Iterator[Finding]:
+def _verify_fields(row: Json, name: str) -> Iterator[Finding]:
     missing = [field for field in _FIELDS if field not in row]
     if missing:
         yield failed("R2", f"{name}: without {', '.join(missing)}")
         return
     more = [field for field in row if field not in _FIELDS]
     if more:
-        yield failed("R2", f"{name}: with {quoted(more[0])}, and a row has exactly eight fields")
+        yield failed("R2", f"{name}: with {quote(more[0])}, and a row has exactly eight fields")
     for field, known in (("service", (row["service"],)), ("status", STATUSES), ("reason", tuple(REASONS))):
         if not isinstance(row[field], str):
-            yield failed("R2", f"{name}: {field} is {quoted(row[field])}, and not a string")
+            yield failed("R2", f"{name}: {field} is {quote(row[field])}, and not a string")
         elif row[field] not in known:
-            yield untold("R2", f"{name}: {field} {quoted(row[field])} is not known here; new ones may appear")
+            yield inconclusive("R2", f"{name}: {field} {quote(row[field])} is not known here; new ones may appear")
     service = row["service"]
     if isinstance(service, str) and service not in SERVICES:
         if _OWN_SERVICE.fullmatch(service):
@@ -120,33 +123,33 @@ def _fields(row: Json, name: str) -> Iterator[Finding]:
     yield passed("R2", "every row has exactly its eight fields")
 
 
-def _chain(row: Json, name: str) -> Iterator[Finding]:
+def _verify_chain(row: Json, name: str) -> Iterator[Finding]:
     if "chainId" not in row:
         return
     service, chain_id = row.get("service"), row["chainId"]
     if service in SERVICES and (chain_id is None) != (service == "messaging"):
-        yield failed("R3", f"{name}: chainId is {quoted(chain_id)}; null is for messaging alone")
+        yield failed("R3", f"{name}: chainId is {quote(chain_id)}; null is for messaging alone")
     elif chain_id is not None and not (is_integer(chain_id) and chain_id > 0):
-        yield failed("R3", f"{name}: chainId is {quoted(chain_id)}, and not a positive integer")
+        yield failed("R3", f"{name}: chainId is {quote(chain_id)}, and not a positive integer")
     else:
         yield passed("R3", "chains are positive integers, and null for messaging")
 
 
-def _instants(row: Json, name: str) -> Iterator[Finding]:
-    wrong = [field for field in _INSTANTS if row.get(field) is not None and instant(row[field]) is None]
+def _verify_instants(row: Json, name: str) -> Iterator[Finding]:
+    wrong = [field for field in _INSTANTS if row.get(field) is not None and read_instant(row[field]) is None]
     for field in wrong:
-        yield failed("R4", f"{name}: {field} is {quoted(row[field])}, and not like 2026-11-01T00:00:00.000Z")
+        yield failed("R4", f"{name}: {field} is {quote(row[field])}, and not like 2026-11-01T00:00:00.000Z")
     if not wrong:
         yield passed("R4", "instants are in UTC, to the millisecond")
-    observed_at, success_at = instant(row.get("observedAt")), instant(row.get("lastSuccessAt"))
+    observed_at, success_at = read_instant(row.get("observedAt")), read_instant(row.get("lastSuccessAt"))
     status, reason = row.get("status"), row.get("reason")
     if "observedAt" in row and "observedAt" not in wrong:
-        yield from _observed(name, status, reason, observed_at)
+        yield from _verify_observed_at(name, status, reason, observed_at)
     if "lastSuccessAt" in row and not {"observedAt", "lastSuccessAt"} & set(wrong):
-        yield from _succeeded(name, status, reason, observed_at, success_at)
+        yield from _verify_last_success_at(name, status, reason, observed_at, success_at)
 
 
-def _observed(name: str, status: object, reason: object, observed_at: int | None) -> Iterator[Finding]:
+def _verify_observed_at(name: str, status: object, reason: object, observed_at: int | None) -> Iterator[Finding]:
     probed = status in ACTIONABLE or (status == "unknown" and reason in (FAILED, "incompatible-reference"))
     if probed and observed_at is None:
         yield failed("R5", f"{name}: {status} / {reason}, but observedAt is null")
@@ -156,7 +159,7 @@ def _observed(name: str, status: object, reason: object, observed_at: int | None
         yield passed("R5", "observedAt is there for what was probed, and null for what is unmonitored")
 
 
-def _succeeded(
+def _verify_last_success_at(
     name: str, status: object, reason: object, observed_at: int | None, success_at: int | None
 ) -> Iterator[Finding]:
     if status in EVALUATED:
@@ -170,19 +173,19 @@ def _succeeded(
                 "R6", f"{name}: {status} / {reason}, but lastSuccessAt says that the latest probe was a success"
             )
         elif observed_at is not None and success_at > observed_at:
-            yield untold("R6", f"{name}: lastSuccessAt is after observedAt, as only after a clock was set back")
+            yield inconclusive("R6", f"{name}: lastSuccessAt is after observedAt, as only after a clock was set back")
         else:
             yield passed("R6", "lastSuccessAt is observedAt in rows that were compared, and earlier in others")
 
 
-def _lifetimes(rows: list[Json]) -> Iterator[Finding]:
+def _verify_lifetimes(rows: list[Json]) -> Iterator[Finding]:
     """R7. The lifetime is policy: another one is no failure as long as it is the same for all."""
     lifetimes: dict[int, str] = {}
     for row in rows:
-        name, status, expires = name_of(row), row.get("status"), row.get("expiresAt")
-        if "expiresAt" not in row or (expires is not None and instant(expires) is None):
+        name, status, expires = describe_row(row), row.get("status"), row.get("expiresAt")
+        if "expiresAt" not in row or (expires is not None and read_instant(expires) is None):
             continue  # R2 and R4 have said so
-        observed_at, expires_at = instant(row.get("observedAt")), instant(expires)
+        observed_at, expires_at = read_instant(row.get("observedAt")), read_instant(expires)
         if status in ("unknown", "unmonitored") and expires_at is not None:
             yield failed("R7", f"{name}: {status}, but with an expiresAt")
         elif status in ACTIONABLE and expires_at is None:
@@ -205,23 +208,25 @@ def _lifetimes(rows: list[Json]) -> Iterator[Finding]:
         if lifetime_ms == LIFETIME_MS:
             yield passed("R7", "expiresAt is 150 s after observedAt")
         else:
-            yield untold("R7", f"expiresAt is {lifetime_ms / 1000:g} s after observedAt in every row: tuned, it seems")
+            yield inconclusive(
+                "R7", f"expiresAt is {lifetime_ms / 1000:g} s after observedAt in every row: tuned, it seems"
+            )
 
 
-def _emptiness(row: Json, name: str, metrics: Json) -> Iterator[Finding]:
+def _verify_emptiness(row: Json, name: str, metrics: Json) -> Iterator[Finding]:
     if metrics and (row.get("status") == "unmonitored" or row.get("reason") == FAILED):
-        yield failed("R8", f"{name}: {row.get('status')} / {row.get('reason')}, but with metrics {quoted(metrics)}")
+        yield failed("R8", f"{name}: {row.get('status')} / {row.get('reason')}, but with metrics {quote(metrics)}")
     else:
         yield passed("R8", "metrics is an object, and empty where nothing is known")
     if row.get("reason") == "incompatible-reference" and row.get("service") in _COMPARED:
         wanted = set() if row.get("service") == "ppoi" else {"position"}
         if set(metrics) & _ALL_METRICS != wanted:
-            yield failed("R13", f"{name}: incompatible-reference, but metrics {quoted(metrics)}")
+            yield failed("R13", f"{name}: incompatible-reference, but metrics {quote(metrics)}")
         else:
             yield passed("R13", "a row that could not be compared has no head")
 
 
-def _keys(row: Json, name: str, metrics: Json) -> Iterator[Finding]:
+def _verify_keys(row: Json, name: str, metrics: Json) -> Iterator[Finding]:
     service, status = row.get("service"), row.get("status")
     if not isinstance(service, str) or service not in _METRICS:
         return
@@ -232,45 +237,45 @@ def _keys(row: Json, name: str, metrics: Json) -> Iterator[Finding]:
         yield failed("R9", f"{name}: {status}, but without {' and '.join(key for key in own if key not in found)}")
     elif service == "broadcasters" and len(found) == 1:
         yield failed("R9", f"{name}: {found.pop()} alone")
-    elif service == "broadcasters" and found and _above(metrics["responding"], metrics["monitored"]):
+    elif service == "broadcasters" and found and _is_above(metrics["responding"], metrics["monitored"]):
         yield failed("R9", f"{name}: responding {metrics['responding']} is above monitored {metrics['monitored']}")
     elif found:
         yield passed("R9", "each service has its own metrics")
 
 
-def _above(one: object, other: object) -> bool:
+def _is_above(one: object, other: object) -> bool:
     return isinstance(one, int) and isinstance(other, int) and one > other
 
 
-def _numbers(name: str, metrics: Json) -> Iterator[Finding]:
+def _verify_numbers(name: str, metrics: Json) -> Iterator[Finding]:
     for key in sorted(set(metrics) & _ALL_METRICS):
         value = metrics[key]
         if key == "head" and is_integer(value):
             yield failed("R11", f"{name}: head is {value}") if value < 0 else passed("R11", "no head is below 0")
-        if not (is_integer(value) and 0 <= value <= LARGEST_METRIC):
-            yield failed("R10", f"{name}: {key} is {quoted(value)}")
+        if not (is_integer(value) and 0 <= value <= _LARGEST_METRIC):
+            yield failed("R10", f"{name}: {key} is {quote(value)}")
         else:
             yield passed("R10", "metrics are integers from 0 to 2^53 - 1")
 
 
-def _ages(rows: list[Json], generated_at: int) -> Iterator[Finding]:
+def _verify_ages(rows: list[Json], generated_at: int) -> Iterator[Finding]:
     """How old rows were when they were published; what is old is no failure, since a monitor may stop (M14)."""
     old = []
     for row in rows:
-        observed_at = instant(row.get("observedAt"))
+        observed_at = read_instant(row.get("observedAt"))
         if observed_at is None:
             continue
         if observed_at > generated_at + _AHEAD_MS:
             ahead_s = (observed_at - generated_at) / 1000
-            yield failed("R5", f"{name_of(row)}: observedAt is {ahead_s:.0f} s after the report was made")
+            yield failed("R5", f"{describe_row(row)}: observedAt is {ahead_s:.0f} s after the report was made")
         elif observed_at > generated_at:
-            yield untold(
-                "R5", f"{name_of(row)}: observed after the report was made, as only after a clock was set back"
+            yield inconclusive(
+                "R5", f"{describe_row(row)}: observed after the report was made, as only after a clock was set back"
             )
         most_ms = _FAILING_AGE_MS if row.get("reason") == FAILED else _ROW_AGE_MS
         if generated_at - observed_at > most_ms + _ABOUT_MS:
-            old.append(name_of(row))
+            old.append(describe_row(row))
     if old:
-        yield untold("M15", f"{len(old)} rows are older than that ({old[0]}), as after a stop of the monitor")
+        yield inconclusive("M15", f"{len(old)} rows are older than that ({old[0]}), as after a stop of the monitor")
     elif rows:
         yield passed("M15", "no row was older than about 44 s, or 133 s where its source fails, when it was published")

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from lookout.verify.documents import Identity, identities, instant, readable
-from lookout.verify.findings import Finding, failed, passed, quoted, untold
+from lookout.verify.documents import Identity, list_identities, read_document, read_instant
+from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
 
 
 class Rows(NamedTuple):
@@ -21,14 +21,14 @@ class _Time(NamedTuple):
     to_at: int
 
 
-def rows_of(bodies: Iterable[bytes], key: Literal["checks", "rows"]) -> list[Rows]:
+def read_rows(bodies: Iterable[bytes], key: Literal["checks", "rows"]) -> list[Rows]:
     """The rows of each different document that can be read; a row that is there twice is not looked at here."""
     found = []
     for body in dict.fromkeys(bodies):
-        document = readable(body, key, "H2")
+        document = read_document(body, key, "H2")
         if not isinstance(document, Finding) and isinstance(document.get(key), list):
-            once = tuple(dict.fromkeys(identities(document[key])))
-            found.append(Rows(once, instant(document.get("generatedAt"))))
+            once = tuple(dict.fromkeys(list_identities(document[key])))
+            found.append(Rows(once, read_instant(document.get("generatedAt"))))
     return found
 
 
@@ -42,26 +42,28 @@ def compare_rows(lives: list[Rows], histories: list[Rows]) -> Finding | None:
             if live.identities != history.identities:
                 if set(live.identities) == set(history.identities):
                     return failed("H2", "history: the rows are in another order than those of the live report")
-                if _meet(_time(live, lives), _time(history, histories)):
-                    return failed("H2", _difference(live, history))
+                if _overlap(_find_time(live, lives), _find_time(history, histories)):
+                    return failed("H2", _describe_difference(live, history))
     live, history = lives[-1], histories[-1]
     if live.identities == history.identities:
         return passed("H2", "rows and order are those of the live report")
-    return untold("H2", f"{_difference(live, history)}; they are of two moments, perhaps of two configurations")
+    return inconclusive(
+        "H2", f"{_describe_difference(live, history)}; they are of two moments, perhaps of two configurations"
+    )
 
 
-def _time(of: Rows, documents: list[Rows]) -> _Time | None:
+def _find_time(of: Rows, documents: list[Rows]) -> _Time | None:
     instants = [each.at for each in documents if each.at is not None and each.identities == of.identities]
     return None if of.at is None else _Time(min(instants), max(instants))
 
 
-def _meet(one: _Time | None, other: _Time | None) -> bool:
-    """Who does not say when a document was made cannot say that it was at another time."""
+def _overlap(one: _Time | None, other: _Time | None) -> bool:
+    """A document without an instant may be of any time."""
     return one is None or other is None or (one.from_at <= other.to_at and other.from_at <= one.to_at)
 
 
-def _difference(live: Rows, history: Rows) -> str:
+def _describe_difference(live: Rows, history: Rows) -> str:
     lacking = [identity for identity in live.identities if identity not in history.identities]
     more = [identity for identity in history.identities if identity not in live.identities]
-    text = f"history: without {quoted(lacking[0])}" if lacking else f"history: with {quoted(more[0])}"
+    text = f"history: without {quote(lacking[0])}" if lacking else f"history: with {quote(more[0])}"
     return f"{text}, other than the live report"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lookout.verify.documents import Json, Unreadable, decoded
-from lookout.verify.exchange import Answer
-from lookout.verify.findings import Finding, failed, passed, quoted, untold
+from lookout.verify.client import Answer
+from lookout.verify.documents import Json, Unreadable, decode_document
+from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
 from lookout.verify.visit import Visit
 
 _SCHEMAS: Final = {"/schemas/liveness.json": "checks", "/schemas/history.json": "rows"}
@@ -16,19 +16,19 @@ _HEADERS: Final = {"etag", "cache-control", "access-control-allow-origin", "acce
 _CLOSING: Final = ("additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems")
 
 
-def schema_findings(visit: Visit) -> Iterator[Finding]:
+def verify_schemas(visit: Visit) -> Iterator[Finding]:
     served = {}
-    for name, _, reply, _ in visit.elsewhere:
+    for name, _, outcome, _ in visit.elsewhere:
         if name not in (*_SCHEMAS, _OPENAPI):
             continue
-        if not isinstance(reply, Answer) or reply.http_code != 200:
-            seen = reply.http_code if isinstance(reply, Answer) else reply.why
-            yield untold("V3", f"{name} is not served here ({seen}); it is a convenience")
+        if not isinstance(outcome, Answer) or outcome.http_code != 200:
+            seen = outcome.http_code if isinstance(outcome, Answer) else outcome.why
+            yield inconclusive("V3", f"{name} is not served here ({seen}); it is a convenience")
             continue
-        if reply.problem or reply.header("content-encoding"):
-            yield untold("V3", f"{name} is served, but not as it is: {reply.problem or 'it is compressed'}")
+        if outcome.problem or outcome.header("content-encoding"):
+            yield inconclusive("V3", f"{name} is served, but not as it is: {outcome.problem or 'it is compressed'}")
             continue
-        document = decoded(reply.body)
+        document = decode_document(outcome.body)
         if isinstance(document, Unreadable):
             yield failed("V3", f"{name}: {document.why}")
         else:
@@ -36,29 +36,29 @@ def schema_findings(visit: Visit) -> Iterator[Finding]:
             served[name] = document
     for name, rows in _SCHEMAS.items():
         if name in served:
-            yield from _schema(name, served[name], rows)
+            yield from _verify_schema(name, served[name], rows)
         else:
-            yield untold("V1", f"{name} is not there to be read")
+            yield inconclusive("V1", f"{name} is not there to be read")
     if _OPENAPI in served:
-        yield from _openapi(served[_OPENAPI], visit)
+        yield from _verify_openapi(served[_OPENAPI], visit)
     else:
-        yield untold("V2", f"{_OPENAPI} is not there to be read")
+        yield inconclusive("V2", f"{_OPENAPI} is not there to be read")
 
 
-def _schema(name: str, schema: Json, rows: str) -> Iterator[Finding]:
+def _verify_schema(name: str, schema: Json, rows: str) -> Iterator[Finding]:
     if schema.get("$schema") != _DRAFT:
-        yield failed("V1", f"{name}: $schema is {quoted(schema.get('$schema'))}")
-    elif not any(rows in node for node in _nodes(schema)):
+        yield failed("V1", f"{name}: $schema is {quote(schema.get('$schema'))}")
+    elif not any(rows in node for node in _walk_objects(schema)):
         yield failed("V1", f"{name}: it does not describe {rows}")
     else:
-        closed = _closed(schema)
+        closed = _find_closing_key(schema)
         if closed is None:
             yield passed("V1", "both are schemas of 2020-12, and none refuses what it does not know")
         else:
             yield failed("V1", f"{name}: {closed} refuses what it does not know")
 
 
-def _nodes(found: Any) -> Iterator[Json]:
+def _walk_objects(found: Any) -> Iterator[Json]:
     """All objects in a JSON value, however deep they are."""
     waiting = [found]
     while waiting:
@@ -70,9 +70,9 @@ def _nodes(found: Any) -> Iterator[Json]:
             waiting.extend(node)
 
 
-def _closed(schema: Json) -> str | None:
+def _find_closing_key(schema: Json) -> str | None:
     """What keeps a schema from being permissive."""
-    for node in _nodes(schema):
+    for node in _walk_objects(schema):
         for key, value in node.items():
             if key in _CLOSING and value is False:
                 return key
@@ -81,10 +81,10 @@ def _closed(schema: Json) -> str | None:
     return None
 
 
-def _openapi(description: Json, visit: Visit) -> Iterator[Finding]:
+def _verify_openapi(description: Json, visit: Visit) -> Iterator[Finding]:
     version = str(description.get("openapi"))
     if not version.startswith("3.1"):
-        yield failed("V2", f"{_OPENAPI}: openapi is {quoted(version)}, and not 3.1")
+        yield failed("V2", f"{_OPENAPI}: openapi is {quote(version)}, and not 3.1")
     paths = description.get("paths")
     for endpoint in (visit.live, visit.history):
         found = [
@@ -95,9 +95,9 @@ def _openapi(description: Json, visit: Visit) -> Iterator[Finding]:
         if not found:
             yield failed("V2", f"{_OPENAPI}: {endpoint.path} is not described")
             continue
-        responses = _responses(description, found[0])
+        responses = _merge_responses(description, found[0])
         missing = sorted(_CODES - set(responses))
-        headers = _part(description, responses.get("200")).get("headers")
+        headers = _resolve(description, responses.get("200")).get("headers")
         lacking = sorted(_HEADERS - {str(name).lower() for name in (headers if isinstance(headers, dict) else ())})
         if missing:
             yield failed("V2", f"{_OPENAPI}: {endpoint.path} without {', '.join(missing)}")
@@ -107,16 +107,16 @@ def _openapi(description: Json, visit: Visit) -> Iterator[Finding]:
             yield passed("V2", "an OpenAPI 3.1 description has both endpoints with their codes and headers")
 
 
-def _responses(description: Json, item: object) -> Json:
+def _merge_responses(description: Json, item: object) -> Json:
     """The responses of all methods of a path, by code; those of GET win."""
     found: Json = {}
     for method in ("options", "head", "get"):
-        responses = _part(description, _part(description, item).get(method)).get("responses")
+        responses = _resolve(description, _resolve(description, item).get(method)).get("responses")
         found.update(responses if isinstance(responses, dict) else {})
     return found
 
 
-def _part(description: Json, part: object) -> Json:
+def _resolve(description: Json, part: object) -> Json:
     """An object, or the one in the same description that it refers to."""
     if not isinstance(part, dict):
         return {}

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from lookout.verify.documents import Json, is_integer, name_of
-from lookout.verify.findings import Finding, failed, passed, untold
+from lookout.verify.documents import Json, describe_row, is_integer
+from lookout.verify.findings import Finding, failed, inconclusive, passed
 
 STATUSES: Final = ("current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored")
 EVALUATED: Final = ("current", "catching-up", "degraded")  # the latest probe succeeded and was compared
@@ -42,12 +42,12 @@ REASONS: Final = {
 }
 
 
-def status_findings(row: Json) -> Iterator[Finding]:
+def verify_status(row: Json) -> Iterator[Finding]:
     """A row's status against its own reason and numbers; words that are not known here say nothing."""
     service, status, reason = row.get("service"), row.get("status"), row.get("reason")
     if status not in STATUSES or not isinstance(reason, str) or reason not in REASONS or service not in _ANY:
         return
-    name, rule = name_of(row), REASONS[reason]
+    name, rule = describe_row(row), REASONS[reason]
     clause = "S11" if rule.clause == "S10" and service == "messaging" else rule.clause
     if status not in rule.statuses:
         yield failed(clause, f"{name}: {status} does not go with {reason}")
@@ -58,15 +58,15 @@ def status_findings(row: Json) -> Iterator[Finding]:
             yield passed(clause, f"{reason} goes with {status}")
         metrics = row.get("metrics")
         if isinstance(metrics, dict) and status in EVALUATED and clause != "S18":  # its status is not by these numbers
-            yield from _numbers(str(service), str(status), row, metrics)
+            yield from _verify_numbers(str(service), str(status), row, metrics)
 
 
-def _numbers(service: str, status: str, row: Json, metrics: Json) -> Iterator[Finding]:
-    name = name_of(row)
+def _verify_numbers(service: str, status: str, row: Json, metrics: Json) -> Iterator[Finding]:
+    name = describe_row(row)
     position, head = metrics.get("position"), metrics.get("head")
     responding, monitored, peers = metrics.get("responding"), metrics.get("monitored"), metrics.get("peers")
     if service in _COMPARED and is_integer(position) and is_integer(head):
-        yield from _lag(service, status, row, max(0, head - position))
+        yield from _verify_lag(service, status, row, max(0, head - position))
     elif service == "broadcasters" and is_integer(responding) and is_integer(monitored) and responding <= monitored:
         if responding == 0 or (responding == monitored) != (status == "current"):
             yield failed("S10", f"{name}: {status} with {responding} of {monitored} broadcasters")
@@ -79,8 +79,8 @@ def _numbers(service: str, status: str, row: Json, metrics: Json) -> Iterator[Fi
             yield passed("S11", "messaging is current with a peer or more")
 
 
-def _lag(service: str, status: str, row: Json, lag: int) -> Iterator[Finding]:
-    name, chain_id = name_of(row), row.get("chainId")
+def _verify_lag(service: str, status: str, row: Json, lag: int) -> Iterator[Finding]:
+    name, chain_id = describe_row(row), row.get("chainId")
     most = _DEGRADED_BLOCKS.get(chain_id, _MOST_DEGRADED_BLOCKS) if is_integer(chain_id) else _MOST_DEGRADED_BLOCKS
     if service == "ppoi":
         if lag == 0 and status != "current":
@@ -92,12 +92,14 @@ def _lag(service: str, status: str, row: Json, lag: int) -> Iterator[Finding]:
             "S3", f"{name}: current with {lag} blocks of lag: its chain makes no more than {most} in 30 minutes"
         )
     elif status == "current" and lag > _ALLOWANCE_BLOCKS:
-        yield untold("S3", f"{name}: current with {lag} blocks of lag: right if they take its chain 2 minutes at most")
+        yield inconclusive(
+            "S3", f"{name}: current with {lag} blocks of lag: right if they take its chain 2 minutes at most"
+        )
     elif status == "current":
         yield passed("S3", f"current with at most {_ALLOWANCE_BLOCKS} blocks of lag")
     elif lag == 0:
         yield failed("S3", f"{name}: {status} without any lag")
     elif lag <= _ALLOWANCE_BLOCKS:
-        yield untold("S3", f"{name}: {status} with {lag} blocks of lag: the allowance is tuned, it seems")
+        yield inconclusive("S3", f"{name}: {status} with {lag} blocks of lag: the allowance is tuned, it seems")
     else:
         yield passed("S4", f"behind with more than {_ALLOWANCE_BLOCKS} blocks of lag")

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from lookout.base.instants import parse_instant, parse_second
-from lookout.verify.findings import Finding, failed, quoted, untold
+from lookout.verify.findings import Finding, failed, inconclusive, quote
 
 SCHEMA_VERSION: Final = 1
 _GZIP: Final = 31  # zlib's number for gzip's format
@@ -19,7 +19,7 @@ class Unreadable(NamedTuple):
     why: str
 
 
-def unpacked(body: bytes, most_bytes: int) -> bytes | None:
+def unpack_gzip(body: bytes, most_bytes: int) -> bytes | None:
     """What is in a body that is gzip, or None if it is no gzip, not whole, or larger than that."""
     unpacking = zlib.decompressobj(_GZIP)
     try:
@@ -29,23 +29,23 @@ def unpacked(body: bytes, most_bytes: int) -> bytes | None:
     return found if unpacking.eof and not unpacking.unused_data else None
 
 
-def decoded(body: bytes) -> Json | Unreadable:
+def decode_document(body: bytes) -> Json | Unreadable:
     """The JSON object in a body. One with a key twice is none: readers differ in what they make of it."""
     try:
-        found = json.loads(body.decode("utf-8"), parse_constant=_refused, object_pairs_hook=_with_each_key_once)
+        found = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_build_object)
     except (ValueError, RecursionError) as error:
-        return Unreadable(f"not JSON ({error}): it begins with {quoted(body[:40])}")
-    return found if isinstance(found, dict) else Unreadable(f"not a JSON object but {quoted(found)}")
+        return Unreadable(f"not JSON ({error}): it begins with {quote(body[:40])}")
+    return found if isinstance(found, dict) else Unreadable(f"not a JSON object but {quote(found)}")
 
 
-def readable(body: bytes, noun: str, clause: str) -> Json | Finding:
+def read_document(body: bytes, noun: str, clause: str) -> Json | Finding:
     """The document in a body, or all there is to be said of one that cannot be read, or not by what is known here."""
-    document = decoded(body)
+    document = decode_document(body)
     if isinstance(document, Unreadable):
         return failed(clause, f"{noun}: {document.why}")
     version = document.get("schemaVersion")
     if is_integer(version) and version != SCHEMA_VERSION:
-        return untold(clause, f"{noun}: schemaVersion {version}: a version that is not known here")
+        return inconclusive(clause, f"{noun}: schemaVersion {version}: a version that is not known here")
     return document
 
 
@@ -53,7 +53,7 @@ def is_integer(found: object) -> TypeGuard[int]:
     return isinstance(found, int) and not isinstance(found, bool)
 
 
-def instant(found: object) -> int | None:
+def read_instant(found: object) -> int | None:
     """An instant with milliseconds, or None where it is not one."""
     try:
         return parse_instant(found) if isinstance(found, str) else None
@@ -61,7 +61,7 @@ def instant(found: object) -> int | None:
         return None
 
 
-def second(found: object) -> int | None:
+def read_second(found: object) -> int | None:
     """An instant without a fraction, or None."""
     try:
         return parse_second(found) if isinstance(found, str) else None
@@ -69,20 +69,20 @@ def second(found: object) -> int | None:
         return None
 
 
-def generated_at(body: bytes) -> int | None:
+def read_generated_at(body: bytes) -> int | None:
     """When a document was made, as far as it can be read."""
-    document = decoded(body)
-    return None if isinstance(document, Unreadable) else instant(document.get("generatedAt"))
+    document = decode_document(body)
+    return None if isinstance(document, Unreadable) else read_instant(document.get("generatedAt"))
 
 
-def name_of(row: Json) -> str:
+def describe_row(row: Json) -> str:
     """How a row is called in a sentence."""
     service, chain_id = row.get("service"), row.get("chainId")
-    name = service if isinstance(service, str) and service.isascii() and service.isprintable() else quoted(service)
-    return name[:40] if chain_id is None else f"{name[:40]} {quoted(chain_id)}"
+    name = service if isinstance(service, str) and service.isascii() and service.isprintable() else quote(service)
+    return name[:40] if chain_id is None else f"{name[:40]} {quote(chain_id)}"
 
 
-def identities(rows: object) -> list[Identity]:
+def list_identities(rows: object) -> list[Identity]:
     """Services and chains of the rows, as far as they can be read."""
     if not isinstance(rows, list):
         return []
@@ -94,28 +94,28 @@ def identities(rows: object) -> list[Identity]:
     ]
 
 
-def difference(one: bytes, other: bytes) -> str | None:
+def find_difference(one: bytes, other: bytes) -> str | None:
     """How two bodies cannot be the same document, of one publication or of two; None if they can."""
     if one == other:
         return None
-    first, second_ = decoded(one), decoded(other)
+    first, second_ = decode_document(one), decode_document(other)
     if isinstance(first, Unreadable) or isinstance(second_, Unreadable):
         return None if isinstance(first, Unreadable) else "a body that is no document"
     if first.get("generatedAt") == second_.get("generatedAt"):
         return "another body, with the same generatedAt"
     for rows in ("checks", "rows"):
-        if identities(first.get(rows)) != identities(second_.get(rows)):
+        if list_identities(first.get(rows)) != list_identities(second_.get(rows)):
             return "other rows"
     return None
 
 
-def _refused(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _with_each_key_once(pairs: list[tuple[str, Any]]) -> Json:
+def _build_object(pairs: list[tuple[str, Any]]) -> Json:
     found = dict(pairs)
     if len(found) < len(pairs):
         ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {quoted(key)} stands twice in an object")
+        raise ValueError(f"the key {quote(key)} stands twice in an object")
     return found

@@ -27,29 +27,29 @@ def failed(clause: str, what: str) -> Finding:
     return Finding(clause, "fail", what)
 
 
-def untold(clause: str, what: str) -> Finding:
+def inconclusive(clause: str, what: str) -> Finding:
     return Finding(clause, "could not tell", what)
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
+def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
     """One finding a clause, in the contract's order: the worst verdict, with the first of its texts."""
     texts: dict[str, dict[Verdict, dict[str, None]]] = {}
     for clause, verdict, what in findings:
         texts.setdefault(clause, {}).setdefault(verdict, {})[what] = None
-    return [_worst(clause, texts[clause]) for clause in sorted(texts, key=_place)]
+    return [_pick_worst(clause, texts[clause]) for clause in sorted(texts, key=_sort_key)]
 
 
-def quoted(found: object) -> str:
+def quote(found: object) -> str:
     """What a stranger sent, safe to show: short, in ASCII, without control characters."""
     text = ascii(found)
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
 
-def _worst(clause: str, texts: dict[Verdict, dict[str, None]]) -> Finding:
+def _pick_worst(clause: str, texts: dict[Verdict, dict[str, None]]) -> Finding:
     verdict = next(verdict for verdict in VERDICTS if verdict in texts)
     first, more = list(texts[verdict])[:_MOST_TEXTS], len(texts[verdict]) - _MOST_TEXTS
     return Finding(clause, verdict, "; ".join(first) + (f"; and {more} more" if more > 0 else ""))
 
 
-def _place(clause: str) -> tuple[int, int]:
+def _sort_key(clause: str) -> tuple[int, int]:
     return _LETTERS.index(clause[0]), int(clause[1:])

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from lookout.verify.exchange import Answer, NoAnswer
-from lookout.verify.findings import Finding, failed, untold
+from lookout.verify.client import Answer, NoAnswer
+from lookout.verify.findings import Finding, failed, inconclusive
 from lookout.verify.visit import Endpoint
 
 METHODS: Final = "GET, HEAD, OPTIONS"
@@ -14,25 +14,25 @@ ALLOW_ORIGIN: Final = "access-control-allow-origin"
 EXPOSE: Final = "access-control-expose-headers"
 
 
-def parts(text: str) -> set[str]:
+def split_list(text: str) -> set[str]:
     return {part.strip().lower() for part in text.split(",")}
 
 
-def same_list(found: str | None, wanted: str) -> bool:
+def is_same_list(found: str | None, wanted: str) -> bool:
     """Whether two headers list the same, in any order."""
-    return found is not None and parts(found) == parts(wanted)
+    return found is not None and split_list(found) == split_list(wanted)
 
 
 def is_json(found: str | None) -> bool:
     return found is not None and found.lower().replace(" ", "") == JSON.replace(" ", "")
 
 
-def is_the_caches(answer: Answer, cache: str | None) -> bool:
+def maybe_from_cache(answer: Answer, cache: str | None) -> bool:
     """Whether a cache in front may have made this answer itself: the API's own would let every origin read it."""
     return cache is not None and answer.header(ALLOW_ORIGIN) is None
 
 
-def missing(endpoint: Endpoint, clause: str, what: str, reply: NoAnswer) -> Finding:
-    """A request without an answer: nobody can tell if it was not made, and an endpoint has to answer if it was."""
-    text = f"{endpoint.noun}: {what}: {reply.why}"
-    return failed(clause, text) if reply.asked else untold(clause, text)
+def report_missing(endpoint: Endpoint, clause: str, what: str, outcome: NoAnswer) -> Finding:
+    """A request without an answer: inconclusive if it was not sent, and a failure if it was."""
+    text = f"{endpoint.noun}: {what}: {outcome.why}"
+    return failed(clause, text) if outcome.was_sent else inconclusive(clause, text)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from lookout.base.instants import format_instant
 from lookout.verify.findings import VERDICTS, Finding, Verdict
-from lookout.verify.verdict import UNSEEN, doubts
+from lookout.verify.verdict import UNSEEN, find_doubts
 from lookout.verify.visit import Visit
 
 # A mark and a word beside each colour.
@@ -19,23 +19,23 @@ _MARKS: Final[dict[Verdict, tuple[str, str]]] = {
 }
 
 
-def counts(findings: list[Finding]) -> dict[Verdict, int]:
+def count_verdicts(findings: list[Finding]) -> dict[Verdict, int]:
     return {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
 
 
-def as_json(visit: Visit, findings: list[Finding]) -> dict[str, Any]:
+def to_json(visit: Visit, findings: list[Finding]) -> dict[str, Any]:
     return {
         "url": visit.base,
         "protocol": visit.protocol,
         "at": format_instant(visit.at),
         "findings": [finding._asdict() for finding in findings],
-        "summary": counts(findings),
-        "doubts": [finding.clause for finding in doubts(visit, findings)],
+        "summary": count_verdicts(findings),
+        "doubts": [finding.clause for finding in find_doubts(visit, findings)],
     }
 
 
 def show(console: Console, visit: Visit, findings: list[Finding]) -> None:
-    """A table of what was told, a line of what never shows from outside, and the sum."""
+    """A table of what was found, a line of what never shows from outside, and the sum."""
     table = Table("clause", "verdict", "what was seen", title=Text(f"{visit.base}, by the contract"))
     never = []
     for clause, verdict, what in findings:
@@ -48,12 +48,12 @@ def show(console: Console, visit: Visit, findings: list[Finding]) -> None:
     console.print(table)
     if never:
         console.print(f"Not to be seen in this visit: {', '.join(never)}", highlight=False)
-    doubted = [finding.clause for finding in doubts(visit, findings)]
+    doubted = [finding.clause for finding in find_doubts(visit, findings)]
     if doubted:
         console.print(f"A healthy deployment shows these, and this one did not: {', '.join(doubted)}", highlight=False)
-    told = counts(findings)
+    verdicts = count_verdicts(findings)
     console.print(
-        f"Of {len(findings)} clauses {told['pass']} pass, {told['fail']} fail,"
-        f" {told['could not tell']} could not be told",
+        f"Of {len(findings)} clauses {verdicts['pass']} pass, {verdicts['fail']} fail,"
+        f" {verdicts['could not tell']} could not be told",
         highlight=False,
     )

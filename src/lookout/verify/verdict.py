@@ -3,25 +3,25 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lookout.verify.caches import sign_of_a_cache
-from lookout.verify.clauses_codings import coding_findings, etag_findings
-from lookout.verify.clauses_conditional import conditional_findings
-from lookout.verify.clauses_edge import edge_findings, looks_stopped
-from lookout.verify.clauses_history import history_findings
-from lookout.verify.clauses_http import document_findings
-from lookout.verify.clauses_live import live_findings
-from lookout.verify.clauses_methods import head_findings, method_findings
-from lookout.verify.clauses_rows import compare_rows, rows_of
-from lookout.verify.clauses_schemas import schema_findings
-from lookout.verify.documents import Unreadable, decoded
-from lookout.verify.exchange import Answer
-from lookout.verify.findings import Finding, failed, merged, passed, untold
+from lookout.verify.caches import find_cache_sign
+from lookout.verify.clauses_codings import verify_codings, verify_etags
+from lookout.verify.clauses_conditional import verify_conditional
+from lookout.verify.clauses_edge import looks_stopped, verify_edge
+from lookout.verify.clauses_history import verify_history
+from lookout.verify.clauses_http import verify_documents
+from lookout.verify.clauses_live import verify_live
+from lookout.verify.clauses_methods import verify_head, verify_methods
+from lookout.verify.clauses_rows import compare_rows, read_rows
+from lookout.verify.clauses_schemas import verify_schemas
+from lookout.verify.client import TOO_LARGE, Answer
+from lookout.verify.documents import Unreadable, decode_document
+from lookout.verify.findings import Finding, failed, inconclusive, merge_findings, passed
 from lookout.verify.visit import Endpoint, Visit
 
 _INSIDE: Final = "it is about the inside of the monitor, and does not show in answers"
 _OVER_TIME: Final = "a single look at rows does not show how they came about"
 _NO_SUCH_ROW: Final = "no row showed it"
-# Clauses of the contract that no answer, or not every answer, can tell of, and why. The clauses C are the readers'.
+# Clauses of the contract that no answer, or not every answer, shows, and why. The clauses C are the readers'.
 UNSEEN: Final = {
     **dict.fromkeys(("M1", "M2", "M3", "M4", "M6", "M7", "M8", "M11", "M12", "M13", "M16", "M17"), _INSIDE),
     **dict.fromkeys(("M9", "M10"), "which services and chains there are is the operator's to configure"),
@@ -58,73 +58,77 @@ _OF_EVERY_ANSWER: Final = ("A2", "A6", "A7", "A8", "A14")
 _UNHEALTHY: Final = {"catching-up", "degraded", "unavailable", "unknown"}
 
 
-def judged(visit: Visit) -> list[Finding]:
+def verify_visit(visit: Visit) -> list[Finding]:
     """One finding for every clause but the readers', in the contract's order."""
-    told = merged(_findings(visit, _cache_of(visit)))
-    by_clause = {finding.clause: finding for finding in told}
+    found = merge_findings(_verify_all(visit, _find_cache_sign(visit)))
+    by_clause = {finding.clause: finding for finding in found}
     rest = [
-        untold(clause, UNSEEN.get(clause, _NOTHING_SEEN))
+        inconclusive(clause, UNSEEN.get(clause, _NOTHING_SEEN))
         for letter, last in _EVERY.items()
         for clause in (f"{letter}{number}" for number in range(1, last + 1))
         if clause not in by_clause
     ]
-    return merged((*told, *rest))
+    return merge_findings((*found, *rest))
 
 
-def doubts(visit: Visit, findings: list[Finding]) -> list[Finding]:
-    """What could not be told although a healthy deployment shows it; M5, if the monitor looks stopped."""
-    expected = ALWAYS_SHOWN - (_CACHES_OWN if _cache_of(visit) else set()) | ({"M5"} if looks_stopped(visit) else set())
+def find_doubts(visit: Visit, findings: list[Finding]) -> list[Finding]:
+    """What could not be decided although a healthy deployment shows it; M5, if the monitor looks stopped."""
+    expected = ALWAYS_SHOWN - (_CACHES_OWN if _find_cache_sign(visit) else set()) | (
+        {"M5"} if looks_stopped(visit) else set()
+    )
     return [finding for finding in findings if finding.verdict == "could not tell" and finding.clause in expected]
 
 
-def _cache_of(visit: Visit) -> str | None:
-    return sign_of_a_cache(
-        asked.reply for asked in (*visit.live.asked, *visit.history.asked) if isinstance(asked.reply, Answer)
+def _find_cache_sign(visit: Visit) -> str | None:
+    return find_cache_sign(
+        exchange.outcome
+        for exchange in (*visit.live.exchanges, *visit.history.exchanges)
+        if isinstance(exchange.outcome, Answer)
     )
 
 
-def _findings(visit: Visit, cache: str | None) -> Iterator[Finding]:
+def _verify_all(visit: Visit, cache: str | None) -> Iterator[Finding]:
     for endpoint in (visit.live, visit.history):
-        yield from _http(endpoint, cache)
-    yield from etag_findings((visit.live, visit.history), cache)
-    yield from _documents(visit)
-    yield from edge_findings(visit, cache)
-    yield from schema_findings(visit)
+        yield from _verify_http(endpoint, cache)
+    yield from verify_etags((visit.live, visit.history), cache)
+    yield from _verify_documents(visit)
+    yield from verify_edge(visit, cache)
+    yield from verify_schemas(visit)
 
 
-def _http(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
-    yield from document_findings(endpoint, cache)
-    first = endpoint.reply("get")
+def _verify_http(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
+    yield from verify_documents(endpoint, cache)
+    first = endpoint.outcome("get")
     http_code = first.http_code if isinstance(first, Answer) else None
     if http_code == 200:
-        yield from coding_findings(endpoint, cache)
-        yield from head_findings(endpoint, cache)
-        yield from conditional_findings(endpoint, cache)
+        yield from verify_codings(endpoint, cache)
+        yield from verify_head(endpoint, cache)
+        yield from verify_conditional(endpoint, cache)
     else:
         for clause in (*_OF_A_DOCUMENT, "A9" if endpoint.noun == "live report" else "A10"):
-            yield untold(clause, f"{endpoint.noun}: there is no document to look at")
+            yield inconclusive(clause, f"{endpoint.noun}: there is no document to look at")
     if http_code is None or http_code == 429:
         for clause in _OF_EVERY_ANSWER:
-            yield untold(clause, f"{endpoint.noun}: there was no answer to judge by")
+            yield inconclusive(clause, f"{endpoint.noun}: there was no answer to judge by")
     else:
-        yield from method_findings(endpoint, cache)
+        yield from verify_methods(endpoint, cache)
 
 
-def _documents(visit: Visit) -> Iterator[Finding]:
+def _verify_documents(visit: Visit) -> Iterator[Finding]:
     lives, histories = ([body for _, body in each.documents()] for each in (visit.live, visit.history))
     for body in lives[:1]:
-        yield from live_findings(body)
-        yield from _health(body)
+        yield from verify_live(body)
+        yield from _verify_health(body)
     if _is_endless(visit.live):
         yield failed("R1", "live report: larger than any live report")
     for body in histories[:1]:
-        yield from history_findings(body)
-    rows = compare_rows(rows_of(lives, "checks"), rows_of(histories, "rows"))
-    yield rows or untold("H2", "there are no two documents to compare the rows of")
+        yield from verify_history(body)
+    rows = compare_rows(read_rows(lives, "checks"), read_rows(histories, "rows"))
+    yield rows or inconclusive("H2", "there are no two documents to compare the rows of")
 
 
-def _health(body: bytes) -> Iterator[Finding]:
-    report = decoded(body)
+def _verify_health(body: bytes) -> Iterator[Finding]:
+    report = decode_document(body)
     checks = None if isinstance(report, Unreadable) else report.get("checks")
     rows = [row for row in checks if isinstance(row, dict)] if isinstance(checks, list) else []
     statuses = {str(row.get("status")) for row in rows} - {"unmonitored"}
@@ -133,5 +137,5 @@ def _health(body: bytes) -> Iterator[Finding]:
 
 
 def _is_endless(endpoint: Endpoint) -> bool:
-    first = endpoint.reply("get")
-    return isinstance(first, Answer) and first.http_code == 200 and "larger" in first.problem
+    first = endpoint.outcome("get")
+    return isinstance(first, Answer) and first.http_code == 200 and first.problem == TOO_LARGE

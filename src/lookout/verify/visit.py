@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from lookout.base.base_url import BaseUrl
 from lookout.base.clock import Clock
-from lookout.verify.caches import sign_of_a_cache
-from lookout.verify.clauses_rows import compare_rows, rows_of
-from lookout.verify.exchange import Address, Answer, Asker, Headers, NoAnswer, Reply, Request
+from lookout.verify.caches import find_cache_sign
+from lookout.verify.clauses_rows import compare_rows, read_rows
+from lookout.verify.client import Answer, Client, Headers, NoAnswer, Outcome, Request
 
 MOST_PER_PATH: Final = 40
 _MOST_UNANSWERED: Final = 3
@@ -39,41 +40,41 @@ OTHER_METHODS: Final = ("POST", "PATCH", "PROPFIND")
 _ENTITY_TAG: Final = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
 
-class Asked(NamedTuple):
-    """A request under the name of its purpose, and its reply. ``at`` is on a clock that never jumps."""
+class Exchange(NamedTuple):
+    """A request under the name of its purpose, and its outcome. ``at`` is on a clock that never jumps."""
 
     name: str
     request: Request
-    reply: Reply
+    outcome: Outcome
     at: int
 
 
 class Endpoint(NamedTuple):
-    """All that was asked of one of the two endpoints, in order."""
+    """All requests to one of the two endpoints, in order."""
 
     noun: str
     path: str
-    asked: tuple[Asked, ...]
+    exchanges: tuple[Exchange, ...]
 
-    def named(self, name: str) -> Asked | None:
+    def named(self, name: str) -> Exchange | None:
         """The last request of that name."""
-        return next((asked for asked in reversed(self.asked) if asked.name == name), None)
+        return next((exchange for exchange in reversed(self.exchanges) if exchange.name == name), None)
 
-    def reply(self, name: str) -> Reply:
-        asked = self.named(name)
-        return NoAnswer("not asked", asked=False) if asked is None else asked.reply
+    def outcome(self, name: str) -> Outcome:
+        exchange = self.named(name)
+        return NoAnswer("not asked", was_sent=False) if exchange is None else exchange.outcome
 
-    def answers(self, *http_codes: int) -> Iterator[tuple[Asked, Answer]]:
-        for asked in self.asked:
-            if isinstance(asked.reply, Answer) and asked.reply.http_code in http_codes:
-                yield asked, asked.reply
+    def answers(self, *http_codes: int) -> Iterator[tuple[Exchange, Answer]]:
+        for exchange in self.exchanges:
+            if isinstance(exchange.outcome, Answer) and exchange.outcome.http_code in http_codes:
+                yield exchange, exchange.outcome
 
-    def documents(self) -> Iterator[tuple[Asked, bytes]]:
-        """What came whole and as it is, to those who asked for nothing else."""
-        for asked, answer in self.answers(200):
-            plain = asked.request.method == "GET" and asked.request.path == self.path
-            if plain and coding_of(answer) == "identity" and not answer.problem:
-                yield asked, answer.body
+    def documents(self) -> Iterator[tuple[Exchange, bytes]]:
+        """The bodies that came whole and plain to an ordinary GET."""
+        for exchange, answer in self.answers(200):
+            plain = exchange.request.method == "GET" and exchange.request.path == self.path
+            if plain and read_coding(answer) == "identity" and not answer.problem:
+                yield exchange, answer.body
 
 
 class Limit(NamedTuple):
@@ -81,7 +82,7 @@ class Limit(NamedTuple):
 
     made: int
     took_ms: int
-    refused: Reply
+    refused: Outcome
 
 
 class Visit(NamedTuple):
@@ -92,11 +93,11 @@ class Visit(NamedTuple):
     at: int
     live: Endpoint
     history: Endpoint
-    elsewhere: tuple[Asked, ...]
+    elsewhere: tuple[Exchange, ...]
     limit: Limit | None = None
 
 
-class Wishes(NamedTuple):
+class VisitOptions(NamedTuple):
     """How a visit is to be made. Its last request begins within ``within_s``; to look again, to watch and to try the
     limit take their time after that."""
 
@@ -109,16 +110,16 @@ class Wishes(NamedTuple):
 
 
 def visit(
-    address: Address,
-    wishes: Wishes,
+    base: BaseUrl,
+    options: VisitOptions,
     clock: Clock,
     sleep: Callable[[float], None],
     progress: Callable[[str], None] = lambda _: None,
 ) -> Visit:
     """Ask for everything once; after a first request without an answer, nothing more is asked."""
-    visitor = _Visitor(Asker(address, clock), wishes, clock, progress)
+    visitor = _Visitor(Client(base, clock), options, clock, progress)
     at = clock.now()
-    live_path = f"/api/v1/{wishes.protocol}/liveness"
+    live_path = f"/api/v1/{options.protocol}/liveness"
     live, history = _Path(visitor, "live report", live_path), _Path(visitor, "history", f"{live_path}/history")
     elsewhere = _Path(visitor, "elsewhere", "")
     limit = None
@@ -127,58 +128,60 @@ def visit(
             _ask_everything(path, f"{QUERY}&at={at}")
         _ask_elsewhere(elsewhere, live_path)
         _look_again(live, history, visitor, sleep)
-        if wishes.wait_s > 0:
+        if options.wait_s > 0:
             _watch((live, history), visitor, sleep)
-        if wishes.rate_limit:
-            limit = _until_refused(live, visitor)
-    return Visit(address.base, wishes.protocol, at, live.endpoint(), history.endpoint(), tuple(elsewhere.asked), limit)
+        if options.rate_limit:
+            limit = _ask_until_refused(live, visitor)
+    return Visit(
+        str(base), options.protocol, at, live.endpoint(), history.endpoint(), tuple(elsewhere.exchanges), limit
+    )
 
 
-def opaque_tag(etag: str | None) -> str | None:
+def parse_opaque_tag(etag: str | None) -> str | None:
     """The quoted part of an ETag, or None if it is not one."""
     match = _ENTITY_TAG.fullmatch(etag or "")
     return None if match is None else match[1]
 
 
-def newest_tag(asked: Iterable[Asked], coding: str) -> str | None:
+def find_newest_tag(exchanges: Iterable[Exchange], coding: str) -> str | None:
     """The quoted part of the last ETag that a document came with, in that coding."""
-    for _, _, reply, _ in reversed(list(asked)):
-        if isinstance(reply, Answer) and reply.http_code == 200 and coding_of(reply) == coding:
-            return opaque_tag(reply.header("etag"))
+    for _, _, outcome, _ in reversed(list(exchanges)):
+        if isinstance(outcome, Answer) and outcome.http_code == 200 and read_coding(outcome) == coding:
+            return parse_opaque_tag(outcome.header("etag"))
     return None
 
 
-def coding_of(answer: Answer) -> str:
+def read_coding(answer: Answer) -> str:
     return (answer.header("content-encoding") or "identity").lower().replace("x-gzip", "gzip")
 
 
 class _Visitor:
     """Asks until the time for everything together is over. A request that has begun gets all of its own time: none
-    that the visit itself cut short could be told from one that the deployment did not answer."""
+    that the visit itself cut short could be distinguished from one that the deployment did not answer."""
 
-    def __init__(self, asker: Asker, wishes: Wishes, clock: Clock, progress: Callable[[str], None]) -> None:
-        self.wishes = wishes
+    def __init__(self, client: Client, options: VisitOptions, clock: Clock, progress: Callable[[str], None]) -> None:
+        self.options = options
         self.clock = clock
         self.progress = progress
-        self._asker = asker
+        self._client = client
         self._unanswered = 0  # in a row
-        self.allow(wishes.within_s)
+        self.allow(options.within_s)
 
     def allow(self, within_s: float) -> None:
         """Let requests begin for so long from now."""
         self._within_s = within_s
         self._begin_by = self.clock.elapsed_ms() + int(within_s * 1000)
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request) -> Outcome:
         if self.clock.elapsed_ms() >= self._begin_by:
-            return NoAnswer(f"not asked: the visit had taken {self._within_s:g} s already", asked=False)
+            return NoAnswer(f"not asked: the visit had taken {self._within_s:g} s already", was_sent=False)
         if self._unanswered >= _MOST_UNANSWERED:
-            return NoAnswer(f"not asked: {_MOST_UNANSWERED} requests in a row had no whole answer", asked=False)
+            return NoAnswer(f"not asked: {_MOST_UNANSWERED} requests in a row had no whole answer", was_sent=False)
         self.progress(f"{request.method} {request.path}")
-        reply = self._asker.ask(request, self.wishes.timeout_s)
-        whole = isinstance(reply, Answer) and not reply.problem
+        outcome = self._client.send(request, self.options.timeout_s)
+        whole = isinstance(outcome, Answer) and not outcome.problem
         self._unanswered = 0 if whole else self._unanswered + 1
-        return reply
+        return outcome
 
 
 class _Path:
@@ -187,51 +190,51 @@ class _Path:
     def __init__(self, visitor: _Visitor, noun: str, path: str) -> None:
         self.noun = noun
         self.path = path
-        self.asked: list[Asked] = []
+        self.exchanges: list[Exchange] = []
         self._visitor = visitor
         self._bodies: dict[bytes, bytes] = {}  # a body that comes often is kept once
 
     @property
     def left(self) -> int:
-        return MOST_PER_PATH - len(self.asked)
+        return MOST_PER_PATH - len(self.exchanges)
 
-    def ask(self, name: str, method: str = "GET", *more: tuple[str, str], suffix: str = "") -> Reply:
+    def ask(self, name: str, method: str = "GET", *more: tuple[str, str], suffix: str = "") -> Outcome:
         given = {header for header, _ in more}
         usual = tuple(header for header in _USUAL if header[0] not in given)
         return self.ask_exactly(name, Request(method, self.path + suffix, (*usual, *more)))
 
-    def ask_exactly(self, name: str, request: Request) -> Reply:
+    def ask_exactly(self, name: str, request: Request) -> Outcome:
         if self.left <= 0:
-            return NoAnswer(f"not asked: {MOST_PER_PATH} requests were made on this path", asked=False)
+            return NoAnswer(f"not asked: {MOST_PER_PATH} requests were made on this path", was_sent=False)
         at = self._visitor.clock.elapsed_ms()
-        reply = self._visitor.ask(request)
-        if isinstance(reply, Answer):
-            reply = reply._replace(body=self._bodies.setdefault(reply.body, reply.body))
-        self.asked.append(Asked(name, request, reply, at))
-        return reply
+        outcome = self._visitor.ask(request)
+        if isinstance(outcome, Answer):
+            outcome = outcome._replace(body=self._bodies.setdefault(outcome.body, outcome.body))
+        self.exchanges.append(Exchange(name, request, outcome, at))
+        return outcome
 
     def ask_with_tag(
         self, name: str, form: str = "TAG", method: str = "GET", *, of: str = "identity", accept: str = "identity"
     ) -> None:
         """Send the newest ETag of a coding back, as ``form`` has it; again if the document has just changed."""
         for _ in range(3):
-            tag = newest_tag(self.asked, of)
+            tag = find_newest_tag(self.exchanges, of)
             if tag is None:
                 return
             headers = (("If-None-Match", form.replace("TAG", tag)), ("Accept-Encoding", accept))
-            reply = self.ask(name, method, *headers)
-            if isinstance(reply, Answer) and reply.http_code == 200 and of != accept:
+            outcome = self.ask(name, method, *headers)
+            if isinstance(outcome, Answer) and outcome.http_code == 200 and of != accept:
                 self.ask("refresh", "GET", ("Accept-Encoding", of))
-            if newest_tag(self.asked, of) == tag:
+            if find_newest_tag(self.exchanges, of) == tag:
                 return
 
     def endpoint(self) -> Endpoint:
-        return Endpoint(self.noun, self.path, tuple(self.asked))
+        return Endpoint(self.noun, self.path, tuple(self.exchanges))
 
 
 def _ask_everything(path: _Path, query: str) -> None:
     """``query`` is one that nobody has asked for before, so that no cache has a copy of its own for it (E4)."""
-    if not path.asked:
+    if not path.exchanges:
         path.ask("get")
     path.ask("head", "HEAD")
     path.ask("query", suffix=query)
@@ -268,9 +271,8 @@ def _ask_everything(path: _Path, query: str) -> None:
 def _ask_elsewhere(elsewhere: _Path, live_path: str) -> None:
     elsewhere.ask("other path", suffix=f"{live_path}/no-such-thing")
     elsewhere.ask("slash", suffix=f"{live_path}/")
-    elsewhere.ask("/schemas/liveness.json", suffix="/schemas/liveness.json")
-    elsewhere.ask("/schemas/history.json", suffix="/schemas/history.json")
-    elsewhere.ask("/openapi.json", suffix="/openapi.json")
+    for path in ("/schemas/liveness.json", "/schemas/history.json", "/openapi.json"):
+        elsewhere.ask(path, suffix=path)
 
 
 def _look_again(live: _Path, history: _Path, visitor: _Visitor, sleep: Callable[[float], None]) -> None:
@@ -278,23 +280,23 @@ def _look_again(live: _Path, history: _Path, visitor: _Visitor, sleep: Callable[
     for _ in range(_LOOKS_AGAIN):
         seen = live.endpoint(), history.endpoint()
         lives, histories = ([body for _, body in each.documents()] for each in seen)
-        finding = compare_rows(rows_of(lives, "checks"), rows_of(histories, "rows"))
+        finding = compare_rows(read_rows(lives, "checks"), read_rows(histories, "rows"))
         if finding is None or finding.verdict != "could not tell":
             return
-        cache = sign_of_a_cache(answer for each in seen for _, answer in each.answers(200))
+        cache = find_cache_sign(answer for each in seen for _, answer in each.answers(200))
         wait_s = _LOOK_AGAIN_S["cached" if cache else "direct"]
         visitor.progress(f"{finding.what}: asking again in {wait_s} s")
         sleep(wait_s)
-        visitor.allow(len(seen) * visitor.wishes.timeout_s)
+        visitor.allow(len(seen) * visitor.options.timeout_s)
         for path in (history, live):
             path.ask("later")
 
 
 def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float], None]) -> None:
     """Look at both documents now and then for ``wait_s``, as often as the number of requests allows."""
-    wait_s = visitor.wishes.wait_s
+    wait_s = visitor.options.wait_s
     times = max(1, min(int(wait_s), *(path.left for path in paths)) - 1)
-    visitor.allow(wait_s + (times + 1) * len(paths) * visitor.wishes.timeout_s)
+    visitor.allow(wait_s + (times + 1) * len(paths) * visitor.options.timeout_s)
     began = visitor.clock.elapsed_ms()
     for path in paths:
         path.ask("watch")
@@ -306,14 +308,14 @@ def _watch(paths: tuple[_Path, ...], visitor: _Visitor, sleep: Callable[[float],
             path.ask("watch")
 
 
-def _until_refused(live: _Path, visitor: _Visitor) -> Limit:
+def _ask_until_refused(live: _Path, visitor: _Visitor) -> Limit:
     """Ask until refused (E2), and then once more for the whole page; HEAD requests count too, and cost least."""
-    visitor.allow(visitor.wishes.limit_within_s)
+    visitor.allow(visitor.options.limit_within_s)
     head, get = (Request(method, live.path, _USUAL) for method in ("HEAD", "GET"))
-    first_at, before = live.asked[0].at, len(live.asked)
-    made, reply = before + 1, visitor.ask(head)
-    while isinstance(reply, Answer) and reply.http_code != 429 and made < before + _MOST_TO_BE_REFUSED:
-        made, reply = made + 1, visitor.ask(head)
+    first_at, before = live.exchanges[0].at, len(live.exchanges)
+    made, outcome = before + 1, visitor.ask(head)
+    while isinstance(outcome, Answer) and outcome.http_code != 429 and made < before + _MOST_TO_BE_REFUSED:
+        made, outcome = made + 1, visitor.ask(head)
     took_ms = visitor.clock.elapsed_ms() - first_at
-    refused = isinstance(reply, Answer) and reply.http_code == 429
-    return Limit(made, took_ms, visitor.ask(get) if refused else reply)
+    refused = isinstance(outcome, Answer) and outcome.http_code == 429
+    return Limit(made, took_ms, visitor.ask(get) if refused else outcome)

@@ -13,7 +13,7 @@ from lookout.monitor.publisher import Publisher
 from lookout.monitor.sources import Built
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session
-from lookout.server.mirror import Mirror
+from lookout.server.poller import Poller
 from lookout.state.pieces import decode_state
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.alert_texts import Noting, Told, VirtualThread
@@ -42,7 +42,7 @@ class Parts(NamedTuple):
     watcher: type[Watcher] = Watcher
     alerts: type[Alerts] = Alerts
     writer: Callable[[Writer], Writer] = lambda writer: writer
-    mirror: type[Mirror] = Mirror
+    poller: type[Poller] = Poller
 
 
 class Monitor:

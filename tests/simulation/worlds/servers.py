@@ -1,4 +1,4 @@
-"""Servers with the real mirror, a cache in front of each, and the real reader behind that."""
+"""Servers with the real poller, a cache in front of each, and the real reader behind that."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.routes import paths
-from lookout.server.mirror import Mirror
+from lookout.server.poller import Poller, Site
 from lookout.store.protocol import Reader, StoreError
 from lookout_reader.feed import Answer, NoAnswer
 from lookout_reader.poller import poll_async
@@ -71,7 +71,7 @@ class Server:
         self._process: Process | None = None
         self._reader: Told | None = None
         self._thread: threading.Thread | None = None
-        self.mirror: Mirror | None = None
+        self.poller: Poller | None = None
 
     def start(self) -> None:
         if self._process is None and not self._scene.over:
@@ -84,7 +84,7 @@ class Server:
         if self._process is None:
             return
         self._process.dead = True
-        self._process, self.mirror = None, None
+        self._process, self.poller = None, None
         if self._reader is not None:
             self._reader.killed = True
             if self._reader.hanging is not None:
@@ -99,47 +99,47 @@ class Server:
         every_s = chance.choice((0.25, 1.0, 2.5))
         clock = VirtualClock(scene.loop, ORIGIN_AT)
         self._reader = reader = Told(self._store.reader(self._number), scene, self._number, self._lives)
-        self.mirror = mirror = self._parts.mirror(reader, clock, PROTOCOL, UNREADABLE_MS, {})
+        self.poller = poller = self._parts.poller(reader, clock, UNREADABLE_MS, Site(paths(PROTOCOL)))
         served: Mapping[str, object] | None = None
         while True:
             if hang := scene.active("read-hangs", str(self._number)):
                 reader.hangs_in = NAMES[hang.size]
-                await self._look_and_hang(mirror, reader, hang.at_ms + hang.lasts_ms)
+                await self._look_and_hang(poller, reader, hang.at_ms + hang.lasts_ms)
             else:
-                mirror.look()
-            if mirror.resources is not served:
-                served = mirror.resources
-                self._tell(mirror)
+                poller.look()
+            if poller.resources is not served:
+                served = poller.resources
+                self._tell(poller)
             await asyncio.sleep(every_s)
 
-    async def _look_and_hang(self, mirror: Mirror, reader: Told, until_ms: int) -> None:
+    async def _look_and_hang(self, poller: Poller, reader: Told, until_ms: int) -> None:
         """The look is made by a thread, which stands still until the hang is over; only one of the two ever runs."""
         scene = self._scene
         reader.hanging, reader.hangs = threading.Event(), threading.Event()
-        self._thread = thread = threading.Thread(target=self._look, args=(mirror, reader.hangs), daemon=True)
+        self._thread = thread = threading.Thread(target=self._look, args=(poller, reader.hangs), daemon=True)
         thread.start()
         reader.hangs.wait()
-        served = mirror.resources
+        served = poller.resources
         while scene.ms < until_ms and thread.is_alive():
             await asyncio.sleep(min(1.0, (until_ms - scene.ms) / 1000))
-            mirror.look_at_the_time()
-            if mirror.resources is not served:
-                served = mirror.resources
-                self._tell(mirror)
+            poller.check_time()
+            if poller.resources is not served:
+                served = poller.resources
+                self._tell(poller)
         reader.hanging.set()
         thread.join()
         reader.hanging = None
 
     @staticmethod
-    def _look(mirror: Mirror, done: threading.Event) -> None:
+    def _look(poller: Poller, done: threading.Event) -> None:
         try:
-            mirror.look()
+            poller.look()
         finally:
             done.set()
 
-    def _tell(self, mirror: Mirror) -> None:
-        for name, path in zip(NAMES, mirror.paths, strict=True):
-            resource = mirror.resources[path]
+    def _tell(self, poller: Poller) -> None:
+        for name, path in zip(NAMES, poller.site.paths, strict=True):
+            resource = poller.resources[path]
             etag = resource.plain.etag or None
             self._scene.note(f"server {self._number}.{self._lives} serves {name} {etag}")
             self._scene.tell(Served(self._number, self._lives, name, etag, resource.plain.found.body))
@@ -184,10 +184,10 @@ class Cache:
 
     def _ask(self, path: str) -> int | None:
         """Ask the server; None if it cannot be reached."""
-        mirror = self._server.mirror
-        if mirror is None or self._scene.active("offline", self._number):
+        poller = self._server.poller
+        if poller is None or self._scene.active("offline", self._number):
             return None
-        served = mirror.resources[path].plain
+        served = poller.resources[path].plain
         if served.etag:
             self._copies[path] = _Copy(served.etag, served.found.body, self._scene.ms)
         return served.found.http_code

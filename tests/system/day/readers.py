@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from typing import Final
 
-from lookout.verify.exchange import parse_address
-from lookout.verify.verdict import judged
-from lookout.verify.visit import Wishes, visit
+from lookout.base.base_url import parse_base_url
+from lookout.verify.verdict import verify_visit
+from lookout.verify.visit import VisitOptions, visit
 from tests.integration.served import HISTORY, LIVE, Server
 from tests.system.day.verdict import Judge
 from tests.system.day.wall import Wall
@@ -54,8 +54,8 @@ def _read(name: str, place: Server, judge: Judge, ended: threading.Event) -> Non
 
 def verified(name: str, place: Server, wall: Wall) -> list[str]:
     """What ``lookout verify`` finds wrong with a place."""
-    seen = visit(parse_address(place.base), Wishes(timeout_s=_PATIENCE_S), wall, time.sleep)
-    return [f"{name}: {f.clause}: {f.what}" for f in judged(seen) if f.verdict == "fail"]
+    seen = visit(parse_base_url(place.base), VisitOptions(timeout_s=_PATIENCE_S), wall, time.sleep)
+    return [f"{name}: {f.clause}: {f.what}" for f in verify_visit(seen) if f.verdict == "fail"]
 
 
 def flooded(place: Server, limit: int, callers: int, seconds: float) -> tuple[Counter[int], list[str]]:

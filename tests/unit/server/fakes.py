@@ -1,12 +1,16 @@
-"""A clock that stands until it is set, and a store that fails when it is told to."""
+"""A clock that stands until it is set, a store that fails on demand, and a poller of the two."""
+
+from typing import Any
 
 from lookout.documents.document import Document, DocumentName, PlainName, etag, with_compressed
+from lookout.documents.routes import paths
+from lookout.server.poller import Poller, Site
 from lookout.store.protocol import StoreError
 from tests.builders import NOON
 
 
 class SetClock:
-    """A clock that says what it is told to."""
+    """A clock that says what a test sets."""
 
     def __init__(self) -> None:
         self.elapsed = 1_000_000
@@ -54,3 +58,7 @@ class FakeReader:
     def _fail_if(self, name: str) -> None:
         if name in self.unreadable:
             raise StoreError(f"store: {name} is unreadable")
+
+
+def a_poller(store: FakeReader, clock: SetClock, unreadable_ms: int = 300_000, **site: Any) -> Poller:
+    return Poller(store, clock, unreadable_ms, Site(paths("protocol"), **site))

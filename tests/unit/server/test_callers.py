@@ -33,13 +33,13 @@ def packed(address: str) -> bytes:
     ],
 )
 def test_a_peer_is_counted_by_its_network(peer: str, network: str) -> None:
-    assert Callers(()).caller(peer, None) == packed(network)
+    assert Callers(()).identify(peer, None) == packed(network)
 
 
 @pytest.mark.parametrize("peer", ["", "unix:", "localhost", "1.2.3", "1.2.3.4.5", "[", "[]:80", "::g", "?", "\0"])
 def test_peers_without_an_address_are_one_caller_whatever_they_forward(peer: str) -> None:
     callers = Callers(PROXIES)
-    assert callers.caller(peer, None) == callers.caller(peer, "203.0.113.9") == b"?"
+    assert callers.identify(peer, None) == callers.identify(peer, "203.0.113.9") == b"?"
 
 
 @pytest.mark.clause("E6")
@@ -71,7 +71,7 @@ def test_peers_without_an_address_are_one_caller_whatever_they_forward(peer: str
 def test_forwarding_headers_are_believed_as_far_as_trusted_proxies_wrote_them(
     peer: str, forwarded: str | None, counted: str
 ) -> None:
-    assert Callers(PROXIES).caller(peer, forwarded) == packed(counted)
+    assert Callers(PROXIES).identify(peer, forwarded) == packed(counted)
 
 
 @pytest.mark.clause("A16")
@@ -87,17 +87,17 @@ def test_forwarding_headers_are_believed_as_far_as_trusted_proxies_wrote_them(
     ],
 )
 def test_a_connection_is_counted_by_its_network_unless_it_is_a_trusted_proxys(peer: str, network: bytes | None) -> None:
-    assert Callers(PROXIES).network(peer) == network
+    assert Callers(PROXIES).find_network(peer) == network
 
 
 @pytest.mark.parametrize("peer", ["203.0.113.9:80", "10.1.2.3:80"], ids=["a stranger", "a proxy"])
 def test_long_headers_leave_nothing_behind_in_memory(peer: str) -> None:
     callers = Callers(PROXIES)
-    callers.caller(peer, "1.1.1.1")
+    callers.identify(peer, "1.1.1.1")
     tracemalloc.start()
     try:
         for number in range(200):
-            callers.caller(peer, f"{number}," * 10_000 + f"{number}x" * 5_000)
+            callers.identify(peer, f"{number}," * 10_000 + f"{number}x" * 5_000)
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -12,15 +12,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lookout.base.admin_port import Readiness, process_registry
+from lookout.documents.routes import paths
 from lookout.server.callers import Callers
 from lookout.server.counts import Counts, OwnCounts
 from lookout.server.front import Front
 from lookout.server.limiter import Limiter
 from lookout.server.metrics import Instruments
-from lookout.server.mirror import Mirror
-from lookout.server.own_routes import assets, site, status_page
+from lookout.server.own_routes import build_asset_routes, build_schema_routes, build_status_page
+from lookout.server.poller import Poller, Site
 from tests.builders import NOON, SECOND
-from tests.unit.server.fakes import FakeReader, SetClock
+from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 PAGE: Final = Path(__file__).parent.parent.parent.parent / "docs" / "operations.md"
 SPAWN: Final = multiprocessing.get_context("spawn")
@@ -30,8 +31,8 @@ def count_and_stay(counts: Counts, times: int, seen_ms: int, generated_at: int |
     own = counts.own()
     for _ in range(times):
         own.count("live", 200)
-    own.seen(seen_ms, generated_at)
-    own.failed(1)
+    own.mark_present(seen_ms, generated_at)
+    own.count_store_errors(1)
     done.set()
     signal.pause()
 
@@ -39,16 +40,16 @@ def count_and_stay(counts: Counts, times: int, seen_ms: int, generated_at: int |
 def test_the_counts_of_all_processes_add_up_also_of_dead_ones_whose_rows_are_taken_over() -> None:
     counts = Counts(1)  # two rows
     alive = [start(counts, times, 1_000, NOON) for times in (3, 4)]
-    assert counts.summary(1_000).requests["live", 200] == 7
-    assert counts.summary(1_000).generated_at == (NOON, NOON)
+    assert counts.summarize(1_000).requests["live", 200] == 7
+    assert counts.summarize(1_000).generated_at == (NOON, NOON)
     alive.append(killed_and_replaced(counts, alive.pop(0), 5))
-    summary = counts.summary(2_000)
+    summary = counts.summarize(2_000)
     assert (summary.requests["live", 200], summary.store_errors) == (12, 3)
     assert set(summary.generated_at) == {NOON, NOON + 1}
     assert sum(summary.requests.values()) == 12
     for process in alive:
         kill(process)
-    assert counts.summary(2_000).requests["live", 200] == 12
+    assert counts.summarize(2_000).requests["live", 200] == 12
 
 
 def start(counts: Counts, times: int, seen_ms: int, generated_at: int | None) -> multiprocessing.process.BaseProcess:
@@ -97,13 +98,13 @@ def test_a_process_not_seen_for_five_seconds_is_gone_but_what_it_counted_is_not(
     counts = Counts(1)
     own = counts.own()
     own.count("history", 304)
-    assert counts.summary(1_000).generated_at == (), "it has not been seen yet"
-    own.seen(1_000, None)
-    own.failed(2)
-    assert counts.summary(5_999).generated_at == (None,)
-    assert counts.summary(6_000).generated_at == ()
-    assert counts.summary(6_000).requests["history", 304] == 1
-    assert counts.summary(6_000).store_errors == 2
+    assert counts.summarize(1_000).generated_at == (), "it has not been seen yet"
+    own.mark_present(1_000, None)
+    own.count_store_errors(2)
+    assert counts.summarize(5_999).generated_at == (None,)
+    assert counts.summarize(6_000).generated_at == ()
+    assert counts.summarize(6_000).requests["history", 304] == 1
+    assert counts.summarize(6_000).store_errors == 2
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough
     clock, counts = SetClock(), Counts(1)
     clock.wall = NOON + 10 * SECOND
     for number, at in enumerate(generated_at):  # as if each were a process
-        OwnCounts(counts._row(number)).seen(clock.elapsed, at)
+        OwnCounts(counts._row(number)).mark_present(clock.elapsed, at)
     assert Instruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
 
 
@@ -142,10 +143,10 @@ def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough
 def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
-    mirror = Mirror(store, clock, "protocol", 300_000, {})
-    front = Front(mirror, Callers(("10.0.0.0/8",)), Limiter(3, 60_000), counts.own(), clock)
+    poller = a_poller(store, clock)
+    front = Front(poller, Callers(("10.0.0.0/8",)), Limiter(3, 60_000), counts.own(), clock)
     front.look()
-    live, history = mirror.paths
+    live, history = poller.site.paths
 
     def ask(method: str, path: str, peer: str = "1.1.1.1:5", forwarded: str | None = None) -> int:
         return front.reply(method, path, "*" if method == "GET" else None, peer, forwarded).http_code
@@ -162,7 +163,7 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
     assert dict(refusal.headers)["retry-after"] == "1", "seconds are rounded up: who waits for them is let in"
     clock.elapsed += 999
     assert ask("HEAD", live) == 200
-    counted = {key: number for key, number in counts.summary(clock.elapsed).requests.items() if number}
+    counted = {key: number for key, number in counts.summarize(clock.elapsed).requests.items() if number}
     assert counted == {
         ("live", 200): 4,
         ("live", 204): 1,
@@ -177,9 +178,11 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
 def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
-    own = site("protocol") | assets({f"/assets/{name}.js": ("text/javascript", b"") for name in "ab"})
-    mirror = Mirror(store, clock, "protocol", 300_000, own, lambda body: status_page(body or b""))
-    front = Front(mirror, Callers(()), Limiter(3, 60_000), counts.own(), clock)
+    own = build_schema_routes("protocol") | build_asset_routes(
+        {f"/assets/{name}.js": ("text/javascript", b"") for name in "ab"}
+    )
+    poller = a_poller(store, clock, others=own, page=lambda body: build_status_page(body or b""))
+    front = Front(poller, Callers(()), Limiter(3, 60_000), counts.own(), clock)
     front.look()
 
     def ask(method: str, path: str, peer: str = "1.1.1.1:5") -> int:
@@ -190,27 +193,27 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     assert ask("POST", "/schemas/liveness.json") == 429
     assert ask("GET", "/nowhere") == 404
     assert ask("GET", "/", "2.2.2.2:5") == 200
-    assert [ask("GET", mirror.paths[0]) for _ in range(4)] == [200, 200, 200, 429], "an endpoint counts for itself"
+    assert [ask("GET", poller.site.paths[0]) for _ in range(4)] == [200, 200, 200, 429], "an endpoint counts for itself"
     assert [ask("GET", "/assets/a.js") for _ in range(4)] == [200, 200, 200, 429], "and so does a file of the page"
     assert ask("GET", "/assets/b.js") == 200
-    assert counts.summary(clock.elapsed).requests["other", 429] == 3
+    assert counts.summarize(clock.elapsed).requests["other", 429] == 3
 
 
-def test_the_store_errors_of_a_front_are_told_once_each() -> None:
+def test_the_store_errors_of_a_front_are_counted_once_each() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
-    front = Front(Mirror(store, clock, "protocol", 300_000, {}), Callers(()), None, counts.own(), clock)
+    front = Front(a_poller(store, clock), Callers(()), None, counts.own(), clock)
     store.unreadable = {"changed", "live", "history"}
     for _ in range(3):
         front.look()
-        front.look_at_the_time()
-    assert counts.summary(clock.elapsed).store_errors == 3
+        front.check_time()
+    assert counts.summarize(clock.elapsed).store_errors == 3
     store.unreadable = set()
     front.look()
-    front.look_at_the_time()
-    assert counts.summary(clock.elapsed).store_errors == 3
+    front.check_time()
+    assert counts.summarize(clock.elapsed).store_errors == 3
 
 
-class FailsWhileAsked(Mirror):
+class FailsWhileAsked(Poller):
     """Each time somebody asks for its errors, the other thread has met one more."""
 
     met = 0
@@ -220,18 +223,14 @@ class FailsWhileAsked(Mirror):
         self.met += 1
         return self.met
 
-    @store_errors.setter
-    def store_errors(self, number: int) -> None:
-        self.met = number
 
-
-def test_an_error_that_the_store_meets_while_errors_are_told_is_told_too() -> None:
+def test_an_error_that_the_store_meets_while_errors_are_counted_is_counted_too() -> None:
     clock, counts = SetClock(), Counts(1)
-    mirror = FailsWhileAsked(FakeReader(), clock, "protocol", 300_000, {})
-    front = Front(mirror, Callers(()), None, counts.own(), clock)
+    poller = FailsWhileAsked(FakeReader(), clock, 300_000, Site(paths("protocol")))
+    front = Front(poller, Callers(()), None, counts.own(), clock)
     for _ in range(3):
-        front.look_at_the_time()
-        assert counts.summary(clock.elapsed).store_errors == mirror.met
+        front.check_time()
+        assert counts.summarize(clock.elapsed).store_errors == poller.met
 
 
 def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no_other() -> None:
@@ -239,7 +238,7 @@ def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no
     Instruments(registry, counts, clock)
     own = counts.own()
     own.count("live", 200)
-    own.seen(clock.elapsed, NOON)
+    own.mark_present(clock.elapsed, NOON)
     measured = {
         family.name + ("_total" if family.type == "counter" else ""): (
             family.type,

@@ -2,30 +2,33 @@
 
 from structlog.testing import capture_logs
 
+from lookout.documents.routes import paths
 from lookout.server.callers import Callers
 from lookout.server.counts import Counts
 from lookout.server.follower import Follower
 from lookout.server.front import Front
-from lookout.server.mirror import Mirror
+from lookout.server.poller import Poller, Site
 from tests.unit.server.fakes import FakeReader, SetClock
 from tests.wait import until
 
 
-class BrokenMirror(Mirror):
+class BrokenPoller(Poller):
     def look(self) -> None:
         raise ValueError("of the store")
 
-    def look_at_the_time(self) -> None:
+    def check_time(self) -> None:
         raise TypeError("of the time")
 
 
-def test_a_bug_does_not_end_a_look_and_is_told_with_what_was_looked_at() -> None:
+def test_a_bug_does_not_end_a_look_and_is_logged_with_what_was_looked_at() -> None:
     clock = SetClock()
-    front = Front(BrokenMirror(FakeReader(), clock, "protocol", 300_000, {}), Callers(()), None, Counts(1).own(), clock)
+    front = Front(
+        BrokenPoller(FakeReader(), clock, 300_000, Site(paths("protocol"))), Callers(()), None, Counts(1).own(), clock
+    )
     follower = Follower(front)
-    with capture_logs() as told:
+    with capture_logs() as log:
         follower.start()
-        until(lambda: len(told) >= 4, "each look died twice")
+        until(lambda: len(log) >= 4, "each look died twice")
         follower.stop()
-    assert {entry["event"] for entry in told} == {"a look died of a bug"}
-    assert sorted(entry["look"] for entry in told[:4]) == ["the store", "the store", "the time", "the time"]
+    assert {entry["event"] for entry in log} == {"a look died of a bug"}
+    assert sorted(entry["look"] for entry in log[:4]) == ["the store", "the store", "the time", "the time"]

@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from lookout.server.callers import Callers
-from lookout.server.connections import Progress, Seen, look_at
+from lookout.server.connections import Progress, Snapshot, take_snapshot
 from lookout.server.counts import Closed, Counts
-from lookout.server.crowds import Crowds, share_of_excess
+from lookout.server.crowds import Crowds, compute_excess_share
 from lookout.server.guard import STALLED_S, Allowed, Guard
 from tests.integration.served import has_ipv6
 from tests.unit.server.fakes import SetClock
@@ -54,7 +54,7 @@ class Place:
         self.guard.look()
 
     def closed(self) -> dict[Closed, int]:
-        return self.counts.summary(self.clock.elapsed).closed
+        return self.counts.summarize(self.clock.elapsed).closed
 
 
 @pytest.fixture
@@ -73,10 +73,12 @@ def is_ended(server: socket.socket) -> bool:
 def fill(server: socket.socket) -> None:
     """Until the reader's buffers are full as well."""
     assert server.send(ANSWER) < len(ANSWER)
-    seen: deque[Seen | None] = deque(maxlen=10)  # half a second: then the system has tried whether there is more room
+    seen: deque[Snapshot | None] = deque(
+        maxlen=10
+    )  # half a second: then the system has tried whether there is more room
 
     def has_settled() -> bool:
-        seen.append(look_at(server.fileno()))
+        seen.append(take_snapshot(server.fileno()))
         return seen.count(seen[0]) == seen.maxlen
 
     until(has_settled, "nothing moves any more")
@@ -117,7 +119,9 @@ def test_a_connection_without_progress_is_closed_after_thirty_seconds(opened: Ex
     with pytest.raises(BrokenPipeError):
         unread.send(b"more")
     assert place.closed() == {"stalled": 2, "crowded": 0}
-    assert place.counts.summary(place.clock.elapsed).connections == 0, "a process that nobody has seen counts for none"
+    assert place.counts.summarize(place.clock.elapsed).connections == 0, (
+        "a process that nobody has seen counts for none"
+    )
     place.look_after(STALLED_MS)
     assert is_ended(asked)
     assert place.closed() == {"stalled": 3, "crowded": 0}, "what is ended is counted once"
@@ -214,18 +218,18 @@ def test_connections_of_others_are_left_alone(opened: ExitStack) -> None:
     ],
 )
 def test_processes_share_what_is_too_much(own: int, all_of_them: int, most: int, closed: int) -> None:
-    assert share_of_excess(own, all_of_them, most) == closed
+    assert compute_excess_share(own, all_of_them, most) == closed
 
 
 @pytest.mark.clause("A16")
 def test_processes_that_look_in_turn_leave_as_many_as_are_allowed_and_never_fewer() -> None:
     crowds = Crowds(2)
-    processes = [crowds._list_of(number) for number in range(2)]  # as if each were a process
+    processes = [crowds._open_list(number) for number in range(2)]  # as if each were a process
     open_here = [Counter({7: 90, 8: 3}), Counter({7: 60, 9: 2})]
     for turn in range(40):
         here = turn % 2
-        open_here[here] -= Counter(processes[here].excess(open_here[here], 100, 1_000 + turn))
+        open_here[here] -= Counter(processes[here].count_excess(open_here[here], 100, 1_000 + turn))
         assert open_here[0][7] + open_here[1][7] >= 100
     assert open_here[0][7] + open_here[1][7] == 100
     assert (open_here[0][8], open_here[1][9]) == (3, 2)
-    assert processes[0].excess(Counter({7: 100}), 100, 99_000) == {}, "who is gone has no connections"
+    assert processes[0].count_excess(Counter({7: 100}), 100, 99_000) == {}, "who is gone has no connections"

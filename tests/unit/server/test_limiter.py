@@ -20,7 +20,7 @@ SPAWN: Final = multiprocessing.get_context("spawn")
 
 def ask(limiter: OwnLimiter, caller: bytes, path: str, now_ms: int) -> int:
     """As one that was not seen before: where its entry was, is not known."""
-    return limiter.banned_ms(limiter.caller_on(path, caller), now_ms)
+    return limiter.count_request(limiter.locate_caller(path, caller), now_ms)
 
 
 @pytest.mark.clause("E2")
@@ -139,8 +139,8 @@ def test_callers_who_push_each_other_out_pass_as_an_independent_table_has_it(
     for number, process, wait_ms in requests:
         now_ms += wait_ms
         counting = processes[process]
-        caller = known.setdefault((number, process), counting.caller_on("/", b"%d" % number))
-        assert (counting.banned_ms(caller, now_ms) == 0) == slow.passes(b"%d" % number, now_ms)
+        caller = known.setdefault((number, process), counting.locate_caller("/", b"%d" % number))
+        assert (counting.count_request(caller, now_ms) == 0) == slow.passes(b"%d" % number, now_ms)
 
 
 @pytest.mark.clause("E2")
@@ -191,9 +191,9 @@ def test_two_limiters_put_the_same_caller_in_different_places() -> None:
 
 def ask_often(limiter: Limiter, together: Barrier, times: int, passed: "multiprocessing.Queue[int]") -> None:
     own = limiter.own()
-    caller = own.caller_on("/", b"caller")
+    caller = own.locate_caller("/", b"caller")
     together.wait()
-    passed.put(sum(own.banned_ms(caller, BEGIN) == 0 for _ in range(times)))
+    passed.put(sum(own.count_request(caller, BEGIN) == 0 for _ in range(times)))
 
 
 @pytest.mark.clause("E2")

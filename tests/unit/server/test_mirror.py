@@ -1,514 +1,125 @@
-"""What a server has to answer with, while the store comes, goes and fails."""
+"""Which documents are served, while the store comes, goes, fails and hangs: A11 and A12, event by event."""
 
-import tracemalloc
-from threading import Event, Thread
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import pytest
-from structlog.testing import capture_logs
 
-from lookout.base.instants import format_instant
-from lookout.documents.document import COMPRESSED, Document, DocumentName, compress, etag
-from lookout.server.mirror import Mirror
-from lookout.server.replies import NOTHING_PASSING, Passing, Resource, operators_own
-from lookout.server.responder import respond
+from lookout.documents.document import Document, PlainName, etag
+from lookout.server.mirror import Event, Forms, LookBegan, Mirror, Read, ReadFailed, TimePassed, step
 from tests.builders import NOON, SECOND
-from tests.unit.server.fakes import FakeReader, SetClock
 
 UNREADABLE_MS: Final = 300_000
-LOOK_MS: Final = 250
-OWN: Final = {"/own": operators_own("text/plain", b"own")}
-FAILS: Final = "the store cannot be read; serving what was read last"
-NOTHING_READ: Final = "the store cannot be read; answering 503"
-WORKS: Final = "the store can be read again"
-WAITS: Final = "there is no report in the store yet; answering 503"
-LOADED: Final = "the first report was loaded"
-HANGS: Final = "the store does not answer; serving what was read last"
-ANSWERS: Final = "the store answers again"
-TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
+FAILS: Final = ValueError("it fails")  # in the place of a document
 
 
-class Followed:
-    """A mirror that looks at a fake store at each step of a clock that is set."""
-
-    def __init__(self, unreadable_ms: int = UNREADABLE_MS) -> None:
-        self.clock = SetClock()
-        self.store: FakeReader = FakeReader()
-        self.mirror = Mirror(self.store, self.clock, "protocol", unreadable_ms, OWN)
-
-    def look(self) -> None:
-        self.clock.elapsed += LOOK_MS
-        self.mirror.look()
-
-    def look_for(self, duration_ms: int) -> None:
-        for _ in range(duration_ms // LOOK_MS):
-            self.look()
-
-    @property
-    def live(self) -> tuple[int, bytes]:
-        return self._answer(self.mirror.paths[0])
-
-    @property
-    def history(self) -> tuple[int, bytes]:
-        return self._answer(self.mirror.paths[1])
-
-    def _answer(self, path: str) -> tuple[int, bytes]:
-        reply = respond(self.mirror.resources, "GET", path, None)
-        return (reply.http_code, reply.body if reply.http_code == 200 else b"")
+def a_look(at_ms: int, live: str | Exception | None, history: str | Exception | None) -> tuple[Event, ...]:
+    """One that takes no time. None: the store has no such document."""
+    return (LookBegan(at_ms), a_read(at_ms, live), a_read(at_ms, history, is_live=False))
 
 
-def events(log: list[Any]) -> list[str]:
-    return [line["event"] for line in log]
+def a_read(at_ms: int, found: str | Exception | None, *, is_live: bool = True) -> Event:
+    name: PlainName = "live" if is_live else "history"
+    if isinstance(found, Exception):
+        return ReadFailed(at_ms, name, str(found))
+    body = (found or "").encode()
+    return Read(at_ms, name, None if found is None else Forms(Document(body, etag(body), NOON)))
 
 
-def with_both() -> Followed:
-    followed = Followed()
-    followed.store.publish("live", b"live 1")
-    followed.store.publish("history", b"history 1")
-    followed.look()
-    assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
-    return followed
+def play(*looks: Iterable[Event]) -> Mirror:
+    state = Mirror()
+    for event in (event for look in looks for event in look):
+        state = step(state, event, UNREADABLE_MS)
+    return state
 
 
-@pytest.mark.clause("A11", "A12")
-def test_both_are_unavailable_until_they_were_written_each_for_itself() -> None:
-    followed = Followed()
-    with capture_logs() as log:
-        assert followed.live == followed.history == (503, b"")
-        followed.look_for(UNREADABLE_MS * 2)
-        assert followed.live == followed.history == (503, b"")
-        followed.store.put("live", b"live 1")
-        followed.look()
-        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
-        followed.store.put("history", b"history 1")
-        followed.look()
-        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
-    assert events(log) == [WAITS, LOADED]
-    assert followed.mirror.store_errors == 0
+def served(state: Mirror) -> list[str | None]:
+    return [None if forms is None else forms.plain.body.decode() for forms in (state.live, state.history)]
 
 
-@pytest.mark.clause("A11")
-@pytest.mark.parametrize("unreadable", [{"changed"}, {"live"}, {"live", "history"}, {"changed", "live", "history"}])
-def test_a_live_report_that_was_loaded_once_is_served_whatever_fails(unreadable: set[str]) -> None:
-    followed = with_both()
-    followed.store.unreadable = unreadable
-    followed.look_for(10 * UNREADABLE_MS)
-    assert followed.live == (200, b"live 1")
-    followed.store.unreadable = set()
-    followed.store.put("live", b"live 2")
-    followed.look()
-    assert followed.live == (200, b"live 2")
+def passed(at_ms: int) -> tuple[Event, ...]:
+    return (TimePassed(at_ms),)
 
 
-@pytest.mark.clause("A12")
-def test_a_history_is_served_until_it_has_been_unreadable_for_more_than_its_time() -> None:
-    followed = with_both()
-    followed.store.unreadable = {"changed", "live", "history"}
-    followed.look()  # the first that fails
-    with capture_logs() as log:
-        followed.look_for(UNREADABLE_MS)
-        assert followed.history == (200, b"history 1")
-        followed.look()
-        assert followed.history == (503, b"")
-        followed.look_for(UNREADABLE_MS)
-        assert followed.history == (503, b"")
-        followed.store.unreadable = set()
-        followed.look()
-        assert followed.history == (200, b"history 1")
-    assert events(log) == [TOO_LONG, WORKS]
-
-
-@pytest.mark.clause("A12")
-def test_one_good_read_in_between_gives_a_history_its_whole_time_again() -> None:
-    followed = with_both()
-    for _ in range(3):
-        followed.store.unreadable = {"history"}
-        followed.look_for(UNREADABLE_MS)
-        followed.store.unreadable = set()
-        followed.look()
-        assert followed.history == (200, b"history 1")
-
-
-@pytest.mark.clause("A12")
-def test_a_process_that_slept_does_not_take_its_sleep_for_an_unreadable_history() -> None:
-    followed = with_both()
-    followed.clock.elapsed += 10 * UNREADABLE_MS
-    followed.store.unreadable = {"changed", "live", "history"}
-    followed.look()
-    assert followed.history == (200, b"history 1")
-
-
-@pytest.mark.clause("A12")
-def test_a_history_that_goes_unreadable_in_silence_is_noticed_in_good_time() -> None:
-    followed = Followed(unreadable_ms=4 * SECOND)
-    followed.store.put("history", b"history 1")
-    followed.look()
-    followed.store.unreadable = {"history"}
-    followed.look_for(4 * SECOND)
-    assert followed.history == (200, b"history 1")
-    followed.look_for(SECOND + LOOK_MS)
-    assert followed.history == (503, b"")
+BOTH: Final = a_look(0, "L1", "H1")
+FAILING: Final = a_look(1, FAILS, FAILS)
+LIMIT: Final = UNREADABLE_MS
+# The looks and the passing of time, and what is served after them: the live report and the history.
+CASES: Final[dict[str, tuple[list[Iterable[Event]], list[str | None]]]] = {
+    "A11 A12: nothing until something was written": (
+        [a_look(0, None, None), a_look(LIMIT * 2, None, None)],
+        [None, None],
+    ),
+    "A11 A12: a report without a history": ([a_look(0, "L1", None)], ["L1", None]),
+    "A11 A12: a history without a report": ([a_look(0, None, "H1")], [None, "H1"]),
+    "A11: a report that was loaded once, whatever fails": ([BOTH, a_look(10 * LIMIT, FAILS, "H1")], ["L1", "H1"]),
+    "A11: the next report after a failure": ([BOTH, FAILING, a_look(2, "L2", "H1")], ["L2", "H1"]),
+    "A11: the first report, though the history fails": ([a_look(0, "L1", FAILS)], ["L1", None]),
+    "A11: a report of a store that was replaced by an empty one": ([BOTH, a_look(1, None, None)], ["L1", "H1"]),
+    "A11: and for ever": ([BOTH, a_look(1, None, None), a_look(LIMIT + 2, None, None)], ["L1", None]),
+    "A12: a history for all of its time": ([BOTH, FAILING, a_look(LIMIT + 1, FAILS, FAILS)], ["L1", "H1"]),
+    "A12: and not for longer": ([BOTH, FAILING, a_look(LIMIT + 2, FAILS, FAILS)], ["L1", None]),
+    "A12: nor later": ([BOTH, FAILING, a_look(LIMIT + 2, FAILS, FAILS), a_look(2 * LIMIT, "L1", FAILS)], ["L1", None]),
+    "A12: until it can be read": (
+        [BOTH, FAILING, a_look(LIMIT + 2, FAILS, FAILS), a_look(LIMIT + 3, FAILS, "H1")],
+        ["L1", "H1"],
+    ),
+    "A12: one good read gives it its whole time again": (
+        [BOTH, FAILING, a_look(LIMIT, "L1", "H1"), a_look(LIMIT + 2, "L1", FAILS), a_look(2 * LIMIT, "L1", FAILS)],
+        ["L1", "H1"],
+    ),
+    "A12: the sleep of a process is no time": ([BOTH, a_look(10 * LIMIT, FAILS, FAILS)], ["L1", "H1"]),
+    "A12: its time ends between two looks": ([BOTH, a_look(1, "L1", FAILS), passed(LIMIT + 2)], ["L1", None]),
+    "A11 A12: an unreadable history, and a new report": ([BOTH, a_look(1, "L2", FAILS)], ["L2", "H1"]),
+    "A11 A12: for long": ([BOTH, a_look(1, "L2", FAILS), a_look(LIMIT + 2, "L2", FAILS)], ["L2", None]),
+    "A11 A12: an unreadable report, and a new history": ([BOTH, a_look(1, FAILS, "H2")], ["L1", "H2"]),
+    # A look that began hangs until its documents are there.
+    "A11 A12: a store that hangs": ([BOTH, [LookBegan(1)], passed(LIMIT + 1)], ["L1", "H1"]),
+    "A11 A12: for too long": ([BOTH, [LookBegan(1)], passed(LIMIT + 2)], ["L1", None]),
+    "A11 A12: and then answers": (
+        [BOTH, a_look(1, "L1", "H2")[:1], passed(LIMIT + 2), a_look(1, "L1", "H2")[1:]],
+        ["L1", "H2"],
+    ),
+    "A11: a report is there at once, though the history hangs": ([BOTH, a_look(1, "L2", FAILS)[:2]], ["L2", "H1"]),
+    "A12: a history that was given up while it hung is not put back by its failure": (
+        [
+            BOTH,
+            a_look(1, "L2", FAILS)[:2],
+            passed(LIMIT + 2),
+            a_look(1, "L2", FAILS)[2:],
+            a_look(2 * LIMIT, "L2", FAILS),
+        ],
+        ["L2", None],
+    ),
+    "A12: one that was unreadable before the store hung, for all of its time": (
+        [BOTH, FAILING, [LookBegan(LIMIT)], passed(LIMIT + 1)],
+        ["L1", "H1"],
+    ),
+    "A12: one that was unreadable before the store hung, and not for longer": (
+        [BOTH, FAILING, [LookBegan(LIMIT)], passed(LIMIT + 2), a_look(LIMIT, FAILS, FAILS)[1:]],
+        ["L1", None],
+    ),
+    "A12: a read that took long, and ended, is no reason to give it up": (
+        [BOTH, [LookBegan(1)], a_look(1, "L1", "H2")[1:], passed(2 * LIMIT)],
+        ["L1", "H2"],
+    ),
+}
 
 
 @pytest.mark.clause("A11", "A12")
-def test_one_unreadable_document_does_not_hurt_the_other() -> None:
-    followed = with_both()
-    followed.store.unreadable = {"history"}
-    followed.store.put("live", b"live 2")
-    followed.look()
-    assert (followed.live, followed.history) == ((200, b"live 2"), (200, b"history 1"))
-    followed.look_for(2 * UNREADABLE_MS)
-    assert (followed.live, followed.history) == ((200, b"live 2"), (503, b""))
-    followed.store.unreadable = {"live"}
-    followed.store.put("live", b"live 3")
-    followed.store.put("history", b"history 2")
-    followed.look()
-    assert (followed.live, followed.history) == ((200, b"live 2"), (200, b"history 2"))
+@pytest.mark.parametrize("name", CASES)
+def test_is_served(name: str) -> None:
+    looks, expected = CASES[name]
+    assert served(play(*looks)) == expected
 
 
-@pytest.mark.clause("A11")
-def test_a_store_replaced_by_an_empty_one_keeps_the_last_report_and_the_history_for_its_time() -> None:
-    followed = with_both()
-    followed.store.documents = {}
-    with capture_logs() as log:
-        followed.look_for(15 * SECOND)  # nothing says that it changed
-        followed.look_for(UNREADABLE_MS)
-        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
-        followed.look()
-        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
-        followed.look_for(UNREADABLE_MS)
-    assert events(log) == [FAILS, TOO_LONG]
-    assert log[0]["error"] == "the store holds no documents any more"
+def test_a_failure_is_counted_once_for_each_look_that_met_it_and_once_for_a_look_that_hangs() -> None:
+    assert play(BOTH, *(a_look(at_ms, FAILS, FAILS) for at_ms in range(1, 5)), a_look(9, "L1", "H1")).store_errors == 4
+    hangs = [passed(at_ms) for at_ms in range(0, 20 * SECOND, SECOND)]
+    assert play(BOTH, [LookBegan(0)], *hangs[:5]).store_errors == 0
+    assert play(BOTH, [LookBegan(0)], *hangs).store_errors == 1
 
 
-@pytest.mark.parametrize("name", ["live", "history", "changed"])
-@pytest.mark.parametrize("loaded", [True, False], ids=["after a first load", "before any"])
-def test_a_failure_is_logged_when_it_begins_and_when_it_ends(name: str, loaded: bool) -> None:
-    followed = with_both() if loaded else Followed()
-    unreadable = {"changed", "live", "history"} if name == "changed" else {name}
-    with capture_logs() as log:
-        for _ in range(2):
-            followed.store.unreadable = unreadable
-            followed.store.put("live", b"live 2")
-            followed.look_for(UNREADABLE_MS // 2)
-            followed.store.unreadable = set()
-            followed.look_for(UNREADABLE_MS // 2)
-    nothing_read = not loaded and name != "history"
-    assert events(log) == [NOTHING_READ if nothing_read else FAILS, WORKS, FAILS, WORKS]
-
-
-def test_an_error_is_counted_once_for_each_look_that_met_it() -> None:
-    followed = with_both()
-    followed.store.unreadable = {"changed", "live", "history"}
-    followed.look_for(4 * LOOK_MS)
-    assert followed.mirror.store_errors == 4
-    followed.store.unreadable = set()
-    followed.look_for(4 * LOOK_MS)
-    assert followed.mirror.store_errors == 4
-
-
-@pytest.mark.clause("M4")
-def test_a_store_that_does_not_change_is_read_every_fifteen_seconds_and_by_no_request() -> None:
-    followed = with_both()
-    followed.store.reads = 0
-    for _ in range(1_000):
-        assert followed.live == (200, b"live 1")
-    assert followed.store.reads == 0
-    followed.look_for(60 * SECOND)
-    assert followed.store.reads == 2 * 4
-
-
-def test_replies_that_were_taken_stay_as_they_are() -> None:
-    followed = with_both()
-    taken = followed.mirror.resources
-    followed.store.put("live", b"live 2")
-    followed.look()
-    assert respond(taken, "GET", followed.mirror.paths[0], None).body == b"live 1"
-
-
-def test_the_report_that_is_served_tells_its_instant_and_the_operators_routes_stay() -> None:
-    followed = Followed()
-    before = followed.mirror.generated_at
-    followed.store.put("live", b'{"generatedAt":"%s"}' % format_instant(NOON + 1).encode(), generated_at=NOON + 2)
-    followed.look()
-    assert (before, followed.mirror.generated_at) == (None, NOON + 1)
-    assert followed.mirror.resources["/own"] is OWN["/own"]
-
-
-class HangingReader(FakeReader):
-    """Waits in ``changed``, or in reading the history, for as long as ``gate`` is closed, as a dead disk would."""
-
-    def __init__(self, hangs_in: str = "changed") -> None:
-        super().__init__()
-        self.hangs_in = hangs_in
-        self.gate = Event()
-        self.waits = Event()
-        self.gate.set()
-
-    def changed(self) -> bool:
-        self._wait_in("changed")
-        return super().changed()
-
-    def read(self, name: DocumentName) -> Document | None:
-        self._wait_in(name)
-        return super().read(name)
-
-    def _wait_in(self, what: str) -> None:
-        if what == self.hangs_in:
-            self.waits.set()
-            self.gate.wait(30)
-
-
-@pytest.mark.clause("A11", "A12")
-def test_a_store_that_hangs_is_told_and_its_history_given_up_in_time() -> None:
-    followed = Followed()
-    followed.store = store = HangingReader()
-    followed.mirror = Mirror(store, followed.clock, "protocol", UNREADABLE_MS, OWN)
-    store.put("live", b"live 1")
-    store.put("history", b"history 1")
-    followed.look()
-    store.gate.clear()
-    store.waits.clear()
-    with capture_logs() as log:
-        hanging = Thread(target=followed.mirror.look)
-        hanging.start()
-        assert store.waits.wait(30)
-        followed.mirror.look_at_the_time()
-        assert log == []
-        followed.clock.elapsed += 6 * SECOND
-        followed.mirror.look_at_the_time()
-        followed.mirror.look_at_the_time()
-        assert events(log) == [HANGS]
-        assert followed.mirror.store_errors == 1
-        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
-        followed.clock.elapsed += UNREADABLE_MS
-        followed.mirror.look_at_the_time()
-        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
-        store.put("history", b"history 2")
-        store.gate.set()
-        hanging.join(30)
-        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
-    assert events(log) == [HANGS, TOO_LONG, ANSWERS]
-
-
-@pytest.mark.clause("A12")
-def test_a_history_that_was_withdrawn_is_not_put_back_by_a_read_that_hung_and_then_failed() -> None:
-    followed = Followed()
-    followed.store = store = HangingReader("history")
-    followed.mirror = Mirror(store, followed.clock, "protocol", UNREADABLE_MS, OWN)
-    store.put("live", b"live 1")
-    store.put("history", b"history 1")
-    followed.look()
-    store.gate.clear()
-    store.waits.clear()
-    hanging = Thread(target=followed.mirror.look)
-    store.put("live", b"live 2")
-    hanging.start()
-    assert store.waits.wait(30)
-    followed.clock.elapsed += UNREADABLE_MS + SECOND
-    followed.mirror.look_at_the_time()
-    assert (followed.live, followed.history) == ((200, b"live 2"), (503, b""))  # one keeps the other from nothing
-    store.unreadable = {"history"}
-    store.gate.set()
-    hanging.join(30)
-    assert (followed.live, followed.history) == ((200, b"live 2"), (503, b""))
-    followed.look_for(UNREADABLE_MS)
-    assert followed.history == (503, b"")
-    store.unreadable = set()
-    followed.look()
-    assert followed.history == (200, b"history 1")
-
-
-@pytest.mark.clause("A12")
-def test_a_history_that_was_unreadable_before_the_store_hung_is_given_up_in_its_time() -> None:
-    followed = Followed()
-    followed.store = store = HangingReader()
-    followed.mirror = Mirror(store, followed.clock, "protocol", UNREADABLE_MS, OWN)
-    store.put("history", b"history 1")
-    followed.look()
-    store.unreadable = {"changed", "live", "history"}
-    followed.look()  # the first that fails
-    followed.look_for(UNREADABLE_MS - SECOND)
-    store.gate.clear()
-    store.waits.clear()
-    hanging = Thread(target=followed.mirror.look)
-    hanging.start()
-    assert store.waits.wait(30)
-    followed.clock.elapsed += SECOND
-    followed.mirror.look_at_the_time()
-    assert followed.history == (200, b"history 1")
-    followed.clock.elapsed += 1
-    followed.mirror.look_at_the_time()
-    assert followed.history == (503, b"")
-    store.gate.set()
-    hanging.join(30)
-    assert followed.history == (503, b"")
-
-
-@pytest.mark.clause("A12")
-def test_a_history_is_given_up_in_its_time_also_between_two_looks() -> None:
-    followed = with_both()
-    followed.store.unreadable = {"history"}
-    followed.look_for(15 * SECOND)  # nothing says that it changed
-    followed.clock.elapsed += UNREADABLE_MS + 1
-    followed.mirror.look_at_the_time()
-    assert followed.history == (503, b"")
-
-
-def test_a_store_that_hangs_from_the_beginning_is_told_with_what_is_answered() -> None:
-    clock, store = SetClock(), HangingReader()
-    mirror = Mirror(store, clock, "protocol", UNREADABLE_MS, OWN)
-    store.gate.clear()
-    with capture_logs() as log:
-        hanging = Thread(target=mirror.look)
-        hanging.start()
-        assert store.waits.wait(30)
-        clock.elapsed += 6 * SECOND
-        mirror.look_at_the_time()
-        store.gate.set()
-        hanging.join(30)
-    assert events(log)[0] == "the store does not answer; answering 503"
-
-
-@pytest.mark.clause("A11", "A12")
-def test_a_damaged_document_is_not_served() -> None:
-    followed = with_both()
-    good = followed.store.put("history", b"history 2")
-    followed.store.documents["history"] = Document(b"history X", good.etag, good.generated_at)
-    with capture_logs() as log:
-        followed.look()
-        assert followed.history == (200, b"history 1")
-    assert events(log) == [FAILS]
-    assert "damaged" in log[0]["error"]
-
-
-def test_a_page_that_cannot_be_made_keeps_no_document_back() -> None:
-    store, clock = FakeReader(), SetClock()
-
-    def page(live: bytes | None) -> Resource:
-        if live is not None:
-            raise RuntimeError("a bug")
-        return operators_own("text/html", b"no report")
-
-    mirror = Mirror(store, clock, "protocol", UNREADABLE_MS, {}, page)
-    store.put("live", b"live 1")
-    with pytest.raises(RuntimeError, match="a bug"):
-        mirror.look()
-    assert respond(mirror.resources, "GET", mirror.paths[0], None).body == b"live 1"
-    assert respond(mirror.resources, "GET", "/", None).body == b"no report"
-
-
-def gzip_of(followed: Followed, path: str) -> bytes | None:
-    """What who understands gzip is sent, if that is gzip."""
-    reply = respond(followed.mirror.resources, "GET", path, None, "gzip")
-    assert (reply.http_code, dict(reply.headers)["etag"]) == (200, etag(reply.body))
-    return reply.body if ("content-encoding", "gzip") in reply.headers else None
-
-
-@pytest.mark.clause("A15")
-def test_the_stored_gzip_form_is_served_byte_for_byte() -> None:
-    followed = with_both()
-    for path, name in zip(followed.mirror.paths, COMPRESSED.values(), strict=True):
-        assert gzip_of(followed, path) == followed.store.documents[name].body
-    followed.store.publish("live", b"live 2")
-    followed.look()
-    assert gzip_of(followed, followed.mirror.paths[0]) == compress(b"live 2")
-    assert gzip_of(followed, followed.mirror.paths[1]) == compress(b"history 1")
-
-
-def packed(body: bytes, at: int = NOON) -> Document:
-    return Document(body, etag(body), at)
-
-
-BOMB: Final = compress(bytes(200_000_000))
-NOT_TO_BE_BELIEVED: Final = [
-    pytest.param(None, id="none, as in a store of 0.1.0"),
-    pytest.param(packed(compress(b"live 0")), id="that of another report"),
-    pytest.param(packed(compress(b"live 1"), NOON - 1), id="that of another instant"),
-    pytest.param(Document(compress(b"live 1"), etag(b"x"), NOON), id="one that is not what its ETag was made of"),
-    pytest.param(packed(compress(b"live 1")[:-1]), id="one that lacks its end"),
-    pytest.param(packed(compress(b"live 1") + b"x"), id="one with more after its end"),
-    pytest.param(packed(compress(b"live 1") + compress(b"")), id="one with a second part"),
-    pytest.param(packed(b"live 1"), id="one that is not gzip"),
-    pytest.param(packed(b""), id="nothing at all"),
-    pytest.param(packed(BOMB), id="200 MB of nothing, in 200 KB"),
-    pytest.param(Document("text", etag(b"text"), NOON), id="a text in the place of bytes"),  # type: ignore[arg-type]
-]
-
-
-@pytest.mark.clause("A15")
-@pytest.mark.parametrize("stored", NOT_TO_BE_BELIEVED)
-def test_a_gzip_form_that_is_not_that_of_the_report_is_not_served(stored: Document | None) -> None:
-    followed = Followed()
-    followed.store.put("live", b"live 1")
-    if stored is not None:
-        followed.store.documents["live.gzip"] = stored
-    tracemalloc.start()
-    with capture_logs() as log:
-        followed.look()
-    _, most_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert (gzip_of(followed, followed.mirror.paths[0]), followed.live) == (None, (200, b"live 1"))
-    assert (followed.mirror.store_errors, events(log)) == (0, [])
-    assert most_bytes < 5_000_000
-    followed.store.publish("live", b"live 2")
-    followed.look()
-    assert gzip_of(followed, followed.mirror.paths[0]) == compress(b"live 2")
-
-
-@pytest.mark.clause("A15")
-def test_a_publication_between_the_two_readings_is_plain_until_the_next_look() -> None:
-    """The report is read before it and its gzip form after it."""
-    followed = Followed()
-    followed.store.publish("live", b"live 1")
-    followed.store.publish("history", b"history 1")
-    before = followed.store.documents["live"]
-    followed.store.publish("live", b"live 2", NOON + 1)
-    after = followed.store.documents["live"]
-    followed.store.documents["live"] = before
-    followed.look()
-    assert (followed.live, gzip_of(followed, followed.mirror.paths[0])) == ((200, b"live 1"), None)
-    followed.store.documents["live"] = after
-    followed.store.put("live", b"live 2", NOON + 1)  # as a store that has changed since says
-    followed.look()
-    assert (followed.live, gzip_of(followed, followed.mirror.paths[0])) == ((200, b"live 2"), compress(b"live 2"))
-
-
-@pytest.mark.clause("A11", "A15")
-def test_a_gzip_form_that_cannot_be_read_takes_nothing_from_the_report() -> None:
-    followed = with_both()
-    followed.store.unreadable |= {"live.gzip", "history.gzip"}
-    followed.look_for(60 * SECOND)
-    assert gzip_of(followed, followed.mirror.paths[0]) == compress(b"live 1")  # it is still that of the report
-    followed.store.publish("live", b"live 2")
-    followed.look()
-    assert (followed.live, gzip_of(followed, followed.mirror.paths[0])) == ((200, b"live 2"), None)
-    followed.store.unreadable.clear()
-    followed.look_for(15 * SECOND)
-    assert gzip_of(followed, followed.mirror.paths[0]) == compress(b"live 2")
-
-
-def test_a_gzip_form_that_comes_later_makes_no_new_report() -> None:
-    """The page is not made again, and the report is as old as it was."""
-    pages: list[bytes | None] = []
-
-    def page(live: bytes | None) -> Resource:
-        pages.append(live)
-        return operators_own("text/html", b"page")
-
-    ages: list[int] = []
-
-    def feeds(_live: bytes | None, _history: bytes | None, _now: int, age_ms: int) -> Passing:
-        ages.append(age_ms)
-        return NOTHING_PASSING
-
-    clock, store = SetClock(), FakeReader()
-    mirror = Mirror(store, clock, "protocol", UNREADABLE_MS, {}, page, feeds)
-    store.put("live", b"live 1")
-    mirror.look()
-    clock.elapsed += 1_000
-    store.publish("live", b"live 1")
-    mirror.look()
-    mirror.look_at_the_time()
-    assert respond(mirror.resources, "GET", mirror.paths[0], None, "gzip").body == compress(b"live 1")
-    assert (pages, ages[-1]) == ([None, b"live 1"], 1_000)
+def test_a_report_arrives_when_it_is_read_and_only_once() -> None:
+    assert play(a_look(7, "L1", None), a_look(8, "L1", "H1")).live_arrived_ms == 7
+    assert play(a_look(7, "L1", None), a_look(8, "L2", None)).live_arrived_ms == 8

@@ -14,8 +14,8 @@ from lookout.server.replies import (
     NO_HISTORY,
     NO_LIVE,
     Reply,
+    convenience_resource,
     endpoint,
-    operators_own,
     too_many_requests,
 )
 from lookout.server.responder import respond
@@ -29,7 +29,7 @@ LOADED: Final = {
     HISTORY: endpoint(STORED["history"], HISTORY_CACHING, STORED["history.gzip"]),
 }
 EMPTY: Final = {LIVE: NO_LIVE, HISTORY: NO_HISTORY}
-OWN: Final = {"/openapi.json": operators_own("application/json; charset=utf-8", b"{}")}
+OWN: Final = {"/openapi.json": convenience_resource("application/json; charset=utf-8", b"{}")}
 
 JSON: Final = "application/json; charset=utf-8"
 CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag"}
@@ -243,7 +243,7 @@ def test_the_operators_own_routes_are_found_and_have_validators_too() -> None:
     ],
 )
 def test_the_operators_own_routes_are_compressed_where_that_helps(body: bytes, coding: str | None) -> None:
-    own = {"/own": operators_own("text/plain", body)}
+    own = {"/own": convenience_resource("text/plain", body)}
     reply = respond(own, "GET", "/own", None, "gzip")
     headers = headers_of(reply)
     assert (headers.get("content-encoding"), headers["etag"]) == (coding, etag(reply.body))

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.core.buckets import uptime
-from lookout.verify.clauses_history import ended_buckets, history_findings, share
-from lookout.verify.clauses_live import live_findings
-from lookout.verify.clauses_rows import Rows, compare_rows, rows_of
-from lookout.verify.documents import Unreadable, decoded, difference
-from lookout.verify.findings import merged
+from lookout.verify.clauses_history import calculate_uptime, read_ended_buckets, verify_history
+from lookout.verify.clauses_live import verify_live
+from lookout.verify.clauses_rows import Rows, compare_rows, read_rows
+from lookout.verify.documents import Unreadable, decode_document, find_difference
+from lookout.verify.findings import merge_findings
 
 AT = "2026-11-05T12:00:00.000Z"
 LIVE: dict[str, Any] = {
@@ -94,30 +94,30 @@ def put(document: Any, way: tuple[str | int, ...], value: object) -> bytes:
 
 def test_ordinary_documents_have_no_failure() -> None:
     live, history = (json.dumps(document).encode() for document in (LIVE, HISTORY))
-    rows = compare_rows(rows_of([live], "checks"), rows_of([history], "rows"))
+    rows = compare_rows(read_rows([live], "checks"), read_rows([history], "rows"))
     assert rows is not None
-    findings = [*live_findings(live), *history_findings(history), rows]
+    findings = [*verify_live(live), *verify_history(history), rows]
     assert {finding.verdict for finding in findings} == {"pass"}
 
 
 @given(st.sampled_from(places(LIVE)), values)
 def test_no_live_report_is_too_strange_to_be_judged(way: tuple[str | int, ...], value: object) -> None:
     body = put(LIVE, way, value)
-    merged(live_findings(body))
-    rows_of([body], "checks")
+    merge_findings(verify_live(body))
+    read_rows([body], "checks")
 
 
 @given(st.sampled_from(places(HISTORY)), values)
 def test_no_history_is_too_strange_to_be_judged(way: tuple[str | int, ...], value: object) -> None:
     body = put(HISTORY, way, value)
-    merged(history_findings(body))
-    rows_of([body], "rows")
-    ordinary, strange = ended_buckets(json.dumps(HISTORY).encode()), ended_buckets(body)
+    merge_findings(verify_history(body))
+    read_rows([body], "rows")
+    ordinary, strange = read_ended_buckets(json.dumps(HISTORY).encode()), read_ended_buckets(body)
     assert ordinary is not None
     if strange is not None:
-        ordinary.changed_from(strange)
-        strange.changed_from(ordinary)
-    difference(json.dumps(HISTORY).encode(), body)
+        ordinary.find_change(strange)
+        strange.find_change(ordinary)
+    find_difference(json.dumps(HISTORY).encode(), body)
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,15 @@ def test_no_history_is_too_strange_to_be_judged(way: tuple[str | int, ...], valu
     ],
 )
 def test_what_is_no_json_object_is_a_failure(body: bytes) -> None:
-    assert isinstance(decoded(body), Unreadable)
-    assert [finding.clause for finding in live_findings(body)] == ["R1"]
-    assert [finding.clause for finding in history_findings(body)] == ["H1"]
+    assert isinstance(decode_document(body), Unreadable)
+    assert [finding.clause for finding in verify_live(body)] == ["R1"]
+    assert [finding.clause for finding in verify_history(body)] == ["H1"]
 
 
 @given(st.text("ckdu?.-", max_size=400))
 def test_uptime_counted_from_characters_is_the_monitors_own(buckets: str) -> None:
     known = sum(character in "ckdu" for character in buckets)
-    assert share(buckets) == uptime(buckets.count("c"), known, 12)
+    assert calculate_uptime(buckets) == uptime(buckets.count("c"), known, 12)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_uptime_counted_from_characters_is_the_monitors_own(buckets: str) -> Non
     ids=["eleven known", "twelve known", "one in twenty thousand", "never", "what is not known"],
 )
 def test_uptime(buckets: str, right: float | None) -> None:
-    assert share(buckets) == right
+    assert calculate_uptime(buckets) == right
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,18 @@ def test_uptime(buckets: str, right: float | None) -> None:
 )
 def test_a_lifetime_of_all_rows_may_be_tuned(lifetime: str, verdict: str) -> None:
     body = put(LIVE, ("checks", 0, "expiresAt"), f"2026-11-05T{lifetime}")
-    assert [found.verdict for found in merged(live_findings(body)) if found.clause == "R7"] == [verdict]
+    assert [found.verdict for found in merge_findings(verify_live(body)) if found.clause == "R7"] == [verdict]
 
 
 def test_bodies_of_one_publication_or_of_two() -> None:
     one = json.dumps(LIVE).encode()
-    assert difference(one, one) is None
-    assert difference(one, put(LIVE, ("generatedAt",), AT)) is None
-    assert difference(one, put(LIVE, ("checks", 0, "reason"), "behind")) == "another body, with the same generatedAt"
-    assert difference(one, put(LIVE, (), {"generatedAt": AT, "checks": []})) == "other rows"
-    assert difference(one, b"<html>") == "a body that is no document"
+    assert find_difference(one, one) is None
+    assert find_difference(one, put(LIVE, ("generatedAt",), AT)) is None
+    assert (
+        find_difference(one, put(LIVE, ("checks", 0, "reason"), "behind")) == "another body, with the same generatedAt"
+    )
+    assert find_difference(one, put(LIVE, (), {"generatedAt": AT, "checks": []})) == "other rows"
+    assert find_difference(one, b"<html>") == "a body that is no document"
 
 
 def rows(names: str, at: int | None) -> Rows:
@@ -229,7 +231,7 @@ def a_history(from_: str, to: str, *buckets: str, bucket_s: int = 300) -> bytes:
     ],
 )
 def test_ended_buckets_of_two_histories(later: bytes, changed: object) -> None:
-    first, second = ended_buckets(a_history("10:00", "10:15", "ckdu", "cccc")), ended_buckets(later)
+    first, second = read_ended_buckets(a_history("10:00", "10:15", "ckdu", "cccc")), read_ended_buckets(later)
     assert first is not None
     assert second is not None
-    assert second.changed_from(first) == first.changed_from(second) == changed
+    assert second.find_change(first) == first.find_change(second) == changed

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from lookout.verify.caches import is_hit, sign_of_a_cache
-from lookout.verify.exchange import AddressError, Answer, parse_address
-from lookout.verify.findings import failed, merged, passed, quoted, untold
-from lookout.verify.verdict import judged
-from lookout.verify.visit import Endpoint, Visit, opaque_tag
+from lookout.base.base_url import BaseUrlError, parse_base_url
+from lookout.verify.caches import find_cache_sign, is_hit
+from lookout.verify.client import Answer
+from lookout.verify.findings import failed, inconclusive, merge_findings, passed, quote
+from lookout.verify.verdict import verify_visit
+from lookout.verify.visit import Endpoint, Visit, parse_opaque_tag
 
 CLAUSES = Path(__file__).parents[3] / "clauses.txt"
 
@@ -16,23 +17,23 @@ CLAUSES = Path(__file__).parents[3] / "clauses.txt"
 def test_every_clause_but_the_readers_gets_one_finding_in_the_contracts_order() -> None:
     nothing = Visit("http://host", "protocol", 0, Endpoint("live report", "/", ()), Endpoint("history", "/", ()), ())
     of_the_contract = [clause for clause in CLAUSES.read_text().split() if not clause.startswith("C")]
-    findings = judged(nothing)
+    findings = verify_visit(nothing)
     assert [finding.clause for finding in findings] == of_the_contract
     assert {finding.verdict for finding in findings} == {"could not tell"}
 
 
 def test_the_worst_verdict_of_a_clause_wins_with_its_own_texts() -> None:
-    findings = [passed("A1", "fine"), failed("A1", "a"), untold("A1", "?"), failed("A1", "b"), failed("A1", "a")]
-    assert merged(findings) == [failed("A1", "a; b")]
-    assert merged(findings[:1] + findings[2:3]) == [untold("A1", "?")]
+    findings = [passed("A1", "fine"), failed("A1", "a"), inconclusive("A1", "?"), failed("A1", "b"), failed("A1", "a")]
+    assert merge_findings(findings) == [failed("A1", "a; b")]
+    assert merge_findings(findings[:1] + findings[2:3]) == [inconclusive("A1", "?")]
 
 
 def test_many_texts_are_counted() -> None:
-    assert merged(failed("R3", str(number)) for number in range(9)) == [failed("R3", "0; 1; 2; and 6 more")]
+    assert merge_findings(failed("R3", str(number)) for number in range(9)) == [failed("R3", "0; 1; 2; and 6 more")]
 
 
 def test_what_a_stranger_sent_cannot_reach_the_terminal() -> None:
-    shown = quoted("\x1b[31m\u202e" + "x" * 1000)
+    shown = quote("\x1b[31m\u202e" + "x" * 1000)
     assert shown.isascii()
     assert shown.isprintable()
     assert len(shown) <= 83
@@ -49,7 +50,7 @@ def test_what_a_stranger_sent_cannot_reach_the_terminal() -> None:
     ],
 )
 def test_addresses_that_can_be_used(url: str, base: str) -> None:
-    assert parse_address(url).base == base
+    assert str(parse_base_url(url)) == base
 
 
 @pytest.mark.parametrize(
@@ -60,8 +61,8 @@ def test_addresses_that_can_be_used(url: str, base: str) -> None:
     ],
 )
 def test_addresses_that_cannot(url: str) -> None:
-    with pytest.raises(AddressError):
-        parse_address(url)
+    with pytest.raises(BaseUrlError):
+        parse_base_url(url)
 
 
 @pytest.mark.parametrize(
@@ -69,15 +70,15 @@ def test_addresses_that_cannot(url: str) -> None:
     [('"abc"', '"abc"'), ('W/"abc"', '"abc"'), ("abc", None), ('"a"b"', None), ("", None), (None, None), ("*", None)],
 )
 def test_entity_tags(etag: str | None, tag: str | None) -> None:
-    assert opaque_tag(etag) == tag
+    assert parse_opaque_tag(etag) == tag
 
 
 def test_a_cache_gives_itself_away() -> None:
     bare = Answer(200, (("server", "granian"), ("date", "now")), b"")
     behind = Answer(200, (("via", "1.1 varnish"),), b"")
-    assert sign_of_a_cache([bare]) is None
-    assert sign_of_a_cache([bare, behind]) == "via: 1.1 varnish"
-    assert sign_of_a_cache([Answer(200, (("server", "cloudflare"),), b"")]) == "server: cloudflare"
+    assert find_cache_sign([bare]) is None
+    assert find_cache_sign([bare, behind]) == "via: 1.1 varnish"
+    assert find_cache_sign([Answer(200, (("server", "cloudflare"),), b"")]) == "server: cloudflare"
 
 
 @pytest.mark.parametrize(

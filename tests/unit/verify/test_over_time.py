@@ -5,10 +5,10 @@ import tracemalloc
 
 import pytest
 
-from lookout.verify.exchange import Answer, NoAnswer, Reply, Request
-from lookout.verify.findings import Verdict, untold
-from lookout.verify.verdict import judged
-from lookout.verify.visit import Asked, Endpoint, Limit, Visit
+from lookout.verify.client import Answer, NoAnswer, Outcome, Request
+from lookout.verify.findings import Verdict, inconclusive
+from lookout.verify.verdict import verify_visit
+from lookout.verify.visit import Endpoint, Exchange, Limit, Visit
 
 STOPPED = "the monitor seems to have stopped"
 PAGE = b"error code: 1015"
@@ -17,17 +17,17 @@ REFUSAL = (("content-type", "text/plain; charset=utf-8"), ("retry-after", "60"))
 
 def watched(noun: str, looks: list[tuple[int, int]], headers: tuple[tuple[str, str], ...] = ()) -> Endpoint:
     """An endpoint seen so many seconds after the beginning, with a generatedAt so many seconds after noon."""
-    asked = []
+    exchanges = []
     for at_s, generated_s in looks:
         minute, second = divmod(generated_s, 60)
         body = json.dumps({"generatedAt": f"2026-11-05T12:{minute:02}:{second:02}.000Z"}).encode()
-        asked.append(Asked("watch", Request("GET", "/", ()), Answer(200, headers, body), at_s * 1000))
-    return Endpoint(noun, "/", tuple(asked))
+        exchanges.append(Exchange("watch", Request("GET", "/", ()), Answer(200, headers, body), at_s * 1000))
+    return Endpoint(noun, "/", tuple(exchanges))
 
 
 def a_visit(live: Endpoint, history: Endpoint, limit: Limit | None = None) -> Visit:
-    first = [Asked("get", Request("GET", "/", ()), NoAnswer("left out", asked=False), 0)]
-    live, history = (each._replace(asked=(*first, *each.asked)) for each in (live, history))
+    first = [Exchange("get", Request("GET", "/", ()), NoAnswer("left out", was_sent=False), 0)]
+    live, history = (each._replace(exchanges=(*first, *each.exchanges)) for each in (live, history))
     return Visit("http://host", "protocol", 0, live, history, (), limit)
 
 
@@ -43,27 +43,27 @@ def a_visit(live: Endpoint, history: Endpoint, limit: Limit | None = None) -> Vi
 )
 def test_a_live_report_that_is_watched(looks: list[tuple[int, int]], verdict: Verdict) -> None:
     visit = a_visit(watched("live report", looks), watched("history", []))
-    assert [finding.verdict for finding in judged(visit) if finding.clause == "M5"] == [verdict]
+    assert [finding.verdict for finding in verify_visit(visit) if finding.clause == "M5"] == [verdict]
 
 
 @pytest.mark.parametrize(
-    ("age_s", "told"),
+    ("age_s", "text"),
     [
         (150, "live report: generatedAt was 150 s old; whether it moves, --wait 40 watches"),
         (151, f"live report: generatedAt was 151 s old: {STOPPED}; whether it moves, --wait 40 watches"),
     ],
 )
-def test_a_report_older_than_its_rows_may_be_is_taken_for_a_stopped_monitor(age_s: int, told: str) -> None:
+def test_a_report_older_than_its_rows_may_be_is_taken_for_a_stopped_monitor(age_s: int, text: str) -> None:
     noon = 1_793_880_000_000
     visit = a_visit(watched("live report", [(0, 0)]), watched("history", []))._replace(at=noon + age_s * 1000)
-    assert [finding for finding in judged(visit) if finding.clause == "M5"] == [untold("M5", told)]
+    assert [finding for finding in verify_visit(visit) if finding.clause == "M5"] == [inconclusive("M5", text)]
 
 
 def test_a_copy_in_a_cache_may_stand_still_longer() -> None:
     looks = [(0, 0), (90, 0)]
     for headers, verdict in (((), "fail"), ((("age", "20"),), "could not tell")):
         visit = a_visit(watched("live report", looks, headers), watched("history", []))
-        assert [finding.verdict for finding in judged(visit) if finding.clause == "M5"] == [verdict]
+        assert [finding.verdict for finding in verify_visit(visit) if finding.clause == "M5"] == [verdict]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_copy_in_a_cache_may_stand_still_longer() -> None:
 )
 def test_a_history_that_is_watched(looks: list[tuple[int, int]], verdict: Verdict) -> None:
     visit = a_visit(watched("live report", []), watched("history", looks))
-    assert [finding.verdict for finding in judged(visit) if finding.clause == "H14"] == [verdict]
+    assert [finding.verdict for finding in verify_visit(visit) if finding.clause == "H14"] == [verdict]
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_a_history_that_is_watched(looks: list[tuple[int, int]], verdict: Verdic
         ),
     ],
 )
-def test_the_rate_limit(made: int, took_s: int, refused: Reply, verdict: Verdict) -> None:
+def test_the_rate_limit(made: int, took_s: int, refused: Outcome, verdict: Verdict) -> None:
     visit = a_visit(watched("live report", []), watched("history", []), Limit(made, took_s * 1000, refused))
-    assert [finding.verdict for finding in judged(visit) if finding.clause == "E2"] == [verdict]
+    assert [finding.verdict for finding in verify_visit(visit) if finding.clause == "E2"] == [verdict]
 
 
 def a_long_history(generated_s: int, rows: int = 200) -> bytes:
@@ -117,15 +117,15 @@ def a_long_history(generated_s: int, rows: int = 200) -> bytes:
 
 
 def seen_histories(*bodies: bytes) -> Visit:
-    asked = [Asked("watch", Request("GET", "/", ()), Answer(200, (), body), 0) for body in bodies]
-    return a_visit(watched("live report", []), Endpoint("history", "/", tuple(asked)))
+    exchanges = [Exchange("watch", Request("GET", "/", ()), Answer(200, (), body), 0) for body in bodies]
+    return a_visit(watched("live report", []), Endpoint("history", "/", tuple(exchanges)))
 
 
 def test_many_histories_are_compared_in_the_memory_of_two() -> None:
     visit = seen_histories(*map(a_long_history, range(5)))
     tracemalloc.start()
     try:
-        findings = judged(visit)
+        findings = verify_visit(visit)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -137,5 +137,5 @@ def test_many_histories_are_compared_in_the_memory_of_two() -> None:
 
 def test_one_history_is_compared_with_none() -> None:
     body = a_long_history(0, rows=1)
-    findings = judged(seen_histories(body, bytes(bytearray(body))))
+    findings = verify_visit(seen_histories(body, bytes(bytearray(body))))
     assert [finding.what for finding in findings if finding.clause == "H16"] == ["only one history was seen"]

@@ -1,0 +1,218 @@
+"""Follows the store, and keeps ready-made replies of what is in it."""
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import structlog
+
+from lookout.base.clock import Clock
+from lookout.documents.document import COMPRESSED, Document, PlainName, assembled_at, etag, unpacks_to
+from lookout.server.mirror import (
+    Event,
+    Forms,
+    LookBegan,
+    LookEnded,
+    Mirror,
+    Read,
+    ReadFailed,
+    TimePassed,
+    get_body,
+    step,
+)
+from lookout.server.replies import (
+    HISTORY_CACHING,
+    LIVE_CACHING,
+    NO_HISTORY,
+    NO_LIVE,
+    NO_TIMED_REPLIES,
+    Resource,
+    Table,
+    TimedReplies,
+    endpoint,
+)
+from lookout.store.protocol import Reader, StoreError
+
+_READ_AGAIN_MS: Final = 15_000
+_CLOCK_SET_MS: Final = 1_000  # by so much two clocks do not differ unless one was set
+
+# What is made of both documents' bytes, at an instant, so long after the live report arrived.
+Feeds = Callable[[bytes | None, bytes | None, int, int], TimedReplies]
+
+log = structlog.get_logger("server")
+
+
+class Site(NamedTuple):
+    """What is served: the two endpoints' paths, replies that never change, the status page of a live report or of none,
+    made once per report, and what time makes untrue, made after each publication and whenever that is over."""
+
+    paths: tuple[str, str]
+    others: Mapping[str, Resource] = MappingProxyType({})
+    page: Callable[[bytes | None], Resource] | None = None
+    feeds: Feeds = lambda *_: NO_TIMED_REPLIES
+
+    def make_pages(self, live: Forms | None) -> dict[str, Resource]:
+        return {} if self.page is None else {"/": self.page(get_body(live))}
+
+
+class _Timed(NamedTuple):
+    """Replies that time makes untrue; the documents they were made of, and when, by both clocks."""
+
+    replies: TimedReplies
+    live: Forms | None
+    history: Forms | None
+    at: int
+    at_ms: int
+
+    def is_true(self, state: Mirror, now: int, now_ms: int) -> bool:
+        age_ms = now_ms - self.at_ms
+        was_clock_set = abs(now - self.at - age_ms) > _CLOCK_SET_MS
+        is_over = self.replies.holds_ms is not None and age_ms >= self.replies.holds_ms
+        return (self.live, self.history) == (state.live, state.history) and not was_clock_set and not is_over
+
+
+class Poller:
+    """What a server answers with. ``resources`` is replaced as a whole; a request that took it may go on using it."""
+
+    def __init__(self, reader: Reader, clock: Clock, history_unreadable_ms: int, site: Site) -> None:
+        self.site = site
+        self.state = Mirror()
+        self.generated_at: int | None = None  # when the live report that is served was assembled
+        self.resources: Mapping[str, Resource] = {}
+        self._reader = reader
+        self._clock = clock
+        self._history_unreadable_ms = history_unreadable_ms
+        self._read_ms: int | None = None
+        self._lock = Lock()  # two threads take steps
+        self._pages = site.make_pages(None)
+        self._make_timed_replies()
+
+    @property
+    def store_errors(self) -> int:
+        return self.state.store_errors
+
+    def look(self) -> None:
+        """Take over what is new in the store, which may keep this waiting."""
+        began_ms = self._clock.elapsed_ms()
+        self._apply(LookBegan(began_ms))
+        try:
+            if self._is_due(began_ms):
+                self._read_ms = began_ms
+                self._read_both()
+        finally:
+            self._apply(LookEnded(self._clock.elapsed_ms()))
+        if self._timed.live is None and self.state.live is not None:  # the first is there at once
+            self._make_timed_replies()
+
+    def check_time(self) -> None:
+        """To be called by another thread than the one that looks: it notices a store that hangs, gives up a history
+        that is unreadable for too long, and replaces what is no longer true."""
+        self._apply(TimePassed(self._clock.elapsed_ms()))
+        if not self._timed.is_true(self.state, self._clock.now(), self._clock.elapsed_ms()):
+            self._make_timed_replies()
+
+    def _is_due(self, now_ms: int) -> bool:
+        # Often enough that an unreadable history is noticed well before its time is over.
+        again_ms = min(_READ_AGAIN_MS, self._history_unreadable_ms // 4)
+        try:
+            has_changed = self._reader.changed()
+        except StoreError:
+            return True  # reading says why
+        is_failing = self.state.error is not None
+        return has_changed or is_failing or self._read_ms is None or now_ms - self._read_ms >= again_ms
+
+    def _read_both(self) -> None:
+        before = self.state.live
+        live = self._apply(self._read("live")).live  # at once: a history that hangs keeps no report back
+        self._apply(self._read("history"))
+        if get_body(live) != get_body(before):  # after the API: nothing that happens to the page keeps a document back
+            pages = self.site.make_pages(live)
+            with self._lock:
+                self._pages = pages
+                self.resources = self._build_table()
+
+    def _apply(self, event: Event) -> Mirror:
+        with self._lock:
+            before, after = self.state, step(self.state, event, self._history_unreadable_ms)
+            self.state = after
+            if (before.live, before.history) != (after.live, after.history):
+                self.resources = self._build_table()
+            if after.live is not None and get_body(before.live) != get_body(after.live):
+                self.generated_at = assembled_at(after.live.plain.body)
+        _log_changes(before, after, event.at_ms)
+        return after
+
+    def _read(self, name: PlainName) -> Read | ReadFailed:
+        """One document that is unreadable hurts the other in nothing."""
+        try:
+            document = self._reader.read(name)
+        except StoreError as error:
+            return ReadFailed(self._clock.elapsed_ms(), name, str(error))
+        if document is not None and not _is_whole(document):
+            return ReadFailed(self._clock.elapsed_ms(), name, f"the stored {name} document is damaged")
+        forms = None if document is None else Forms(document, self._read_gzip(name, document))
+        return Read(self._clock.elapsed_ms(), name, forms)
+
+    def _read_gzip(self, name: PlainName, plain: Document) -> Document | None:
+        """The document as gzip, if it is nothing else: between the two readings another publication may have been
+        stored. The next look finds that, and until then the answers are plain."""
+        served = self.state.live if name == "live" else self.state.history
+        if served is not None and served.plain == plain and served.gzip is not None:
+            return served.gzip
+        try:
+            packed = self._reader.read(COMPRESSED[name])
+        except StoreError:
+            return None
+        if packed is None or not _is_whole(packed) or packed.generated_at != plain.generated_at:
+            return None
+        return packed if unpacks_to(packed.body, plain.body) else None
+
+    def _make_timed_replies(self) -> None:
+        state = self.state
+        now, now_ms = self._clock.now(), self._clock.elapsed_ms()
+        made = NO_TIMED_REPLIES  # what is left if there is a bug in what follows: what is old would be a lie
+        try:
+            made = self.site.feeds(get_body(state.live), get_body(state.history), now, now_ms - state.live_arrived_ms)
+        finally:
+            with self._lock:
+                self._timed = _Timed(made, state.live, state.history, now, now_ms)
+                self.resources = self._build_table()
+
+    def _build_table(self) -> Table:
+        live, history, timed = self.state.live, self.state.history, self._timed.replies
+        replies = (
+            NO_LIVE if live is None else endpoint(live.plain, LIVE_CACHING, live.gzip),
+            NO_HISTORY if history is None else endpoint(history.plain, HISTORY_CACHING, history.gzip),
+        )
+        endpoints = dict(zip(self.site.paths, replies, strict=True))
+        return Table({**self.site.others, **self._pages, **timed.ready, **endpoints}, timed.later)
+
+
+def _log_changes(before: Mirror, after: Mirror, at_ms: int) -> None:
+    """Log where a failure begins and where it ends."""
+    meanwhile = "answering 503" if after.live is None else "serving what was read last"
+    if before.error is None and after.error is not None:
+        log.error(f"the store cannot be read; {meanwhile}", error=after.error)
+    if before.error is not None and after.error is None:
+        log.info("the store can be read again")
+    if not before.is_waiting and after.is_waiting:
+        log.warning("there is no report in the store yet; answering 503")
+    if before.is_waiting and not after.is_waiting:
+        log.info("the first report was loaded")
+    was_overdue = before.look is not None and before.look.is_overdue
+    if after.look is not None and after.look.is_overdue and not was_overdue:
+        log.error(f"the store does not answer; {meanwhile}", for_s=(at_ms - after.look.began_ms) / 1000)
+    if before.history is not None and after.history is None:
+        log.error("the history has been unreadable for too long; answering 503")
+    if was_overdue and after.look is None:
+        log.info("the store answers again")
+
+
+def _is_whole(stored: object) -> bool:
+    """Whether it is as a monitor wrote it: a flipped bit on a disk can make a text of bytes, or a number none."""
+    match stored:
+        case Document(bytes(body), tag):
+            return etag(body) == tag
+        case _:
+            return False

@@ -1,0 +1,359 @@
+"""A server follows its store: how often it reads, what it takes over, what it logs, and the replies it makes."""
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from structlog.testing import capture_logs
+
+from lookout.base.instants import format_instant
+from lookout.documents.document import COMPRESSED, Document, compress, etag
+from lookout.server.replies import NO_TIMED_REPLIES, Resource, TimedReplies, convenience_resource
+from lookout.server.responder import respond
+from tests.builders import NOON, SECOND
+from tests.unit.server.fakes import FakeReader, SetClock, a_poller
+
+UNREADABLE_MS: Final = 300_000
+LOOK_MS: Final = 250
+OWN: Final = {"/own": convenience_resource("text/plain", b"own")}
+FAILS: Final = "the store cannot be read; serving what was read last"
+NOTHING_READ: Final = "the store cannot be read; answering 503"
+WORKS: Final = "the store can be read again"
+WAITS: Final = "there is no report in the store yet; answering 503"
+LOADED: Final = "the first report was loaded"
+HANGS: Final = "the store does not answer; serving what was read last"
+ANSWERS: Final = "the store answers again"
+TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
+
+
+class Followed:
+    """A poller that looks at a fake store at each step of a clock that is set."""
+
+    def __init__(self, unreadable_ms: int = UNREADABLE_MS, store: FakeReader | None = None) -> None:
+        self.clock = SetClock()
+        self.store = store or FakeReader()
+        self.poller = a_poller(self.store, self.clock, unreadable_ms, others=OWN)
+
+    def look(self) -> None:
+        self.clock.elapsed += LOOK_MS
+        self.poller.look()
+
+    def look_for(self, duration_ms: int) -> None:
+        for _ in range(duration_ms // LOOK_MS):
+            self.look()
+
+    @property
+    def live(self) -> tuple[int, bytes]:
+        return self._answer(self.poller.site.paths[0])
+
+    @property
+    def history(self) -> tuple[int, bytes]:
+        return self._answer(self.poller.site.paths[1])
+
+    def _answer(self, path: str) -> tuple[int, bytes]:
+        reply = respond(self.poller.resources, "GET", path, None)
+        return (reply.http_code, reply.body if reply.http_code == 200 else b"")
+
+
+def events(log: list[Any]) -> list[str]:
+    return [line["event"] for line in log]
+
+
+def with_both(store: FakeReader | None = None) -> Followed:
+    followed = Followed(store=store)
+    followed.store.publish("live", b"live 1")
+    followed.store.publish("history", b"history 1")
+    followed.look()
+    assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
+    return followed
+
+
+@pytest.mark.clause("A11", "A12")
+def test_both_are_unavailable_until_they_were_written_each_for_itself() -> None:
+    followed = Followed()
+    with capture_logs() as log:
+        assert followed.live == followed.history == (503, b"")
+        followed.look_for(UNREADABLE_MS * 2)
+        assert followed.live == followed.history == (503, b"")
+        followed.store.put("live", b"live 1")
+        followed.look()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
+        followed.store.put("history", b"history 1")
+        followed.look()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
+    assert events(log) == [WAITS, LOADED]
+    assert followed.poller.store_errors == 0
+
+
+@pytest.mark.clause("A12")
+def test_a_history_that_goes_unreadable_in_silence_is_noticed_in_good_time() -> None:
+    followed = Followed(unreadable_ms=4 * SECOND)
+    followed.store.put("history", b"history 1")
+    followed.look()
+    followed.store.unreadable = {"history"}
+    followed.look_for(4 * SECOND)
+    assert followed.history == (200, b"history 1")
+    followed.look_for(SECOND + LOOK_MS)
+    assert followed.history == (503, b"")
+
+
+@pytest.mark.clause("A11")
+def test_a_store_replaced_by_an_empty_one_keeps_the_last_report_and_the_history_for_its_time() -> None:
+    followed = with_both()
+    followed.store.documents = {}
+    with capture_logs() as log:
+        followed.look_for(15 * SECOND)  # nothing says that it changed
+        followed.look_for(UNREADABLE_MS)
+        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
+        followed.look()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
+        followed.look_for(UNREADABLE_MS)
+        followed.store.publish("live", b"live 1")
+        followed.store.publish("history", b"history 2")
+        followed.look()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
+    assert events(log) == [FAILS, TOO_LONG, WORKS]
+    assert log[0]["error"] == "the store holds no documents any more"
+
+
+@pytest.mark.clause("A11")
+@pytest.mark.parametrize("name", ["live", "history", "changed"])
+@pytest.mark.parametrize("loaded", [True, False], ids=["after a first load", "before any"])
+def test_a_failure_is_logged_when_it_begins_and_when_it_ends(name: str, loaded: bool) -> None:
+    followed = with_both() if loaded else Followed()
+    unreadable = {"changed", "live", "history"} if name == "changed" else {name}
+    first = FAILS if loaded or name == "history" else NOTHING_READ
+    with capture_logs() as log:
+        for _ in range(2):
+            followed.store.unreadable = unreadable
+            followed.store.put("live", b"live 2")
+            followed.look_for(UNREADABLE_MS // 2)
+            assert followed.live[0] == (200 if loaded or name == "history" else 503)
+            followed.store.unreadable = set()
+            followed.look_for(UNREADABLE_MS // 2)
+            assert followed.live == (200, b"live 2")
+            loaded = True
+    assert events(log) == [first, WORKS, FAILS, WORKS]
+
+
+@pytest.mark.clause("M4")
+def test_a_store_that_does_not_change_is_read_every_fifteen_seconds_and_by_no_request() -> None:
+    followed = with_both()
+    followed.store.reads = 0
+    for _ in range(1_000):
+        assert followed.live == (200, b"live 1")
+    assert followed.store.reads == 0
+    followed.look_for(60 * SECOND)
+    assert followed.store.reads == 2 * 4
+
+
+def test_replies_that_were_taken_stay_as_they_are() -> None:
+    followed = with_both()
+    taken = followed.poller.resources
+    followed.store.put("live", b"live 2")
+    followed.look()
+    assert respond(taken, "GET", followed.poller.site.paths[0], None).body == b"live 1"
+
+
+def test_the_report_that_is_served_has_its_instant_and_the_operators_routes_stay() -> None:
+    followed = Followed()
+    before = followed.poller.generated_at
+    followed.store.put("live", b'{"generatedAt":"%s"}' % format_instant(NOON + 1).encode(), generated_at=NOON + 2)
+    followed.look()
+    assert (before, followed.poller.generated_at) == (None, NOON + 1)
+    assert followed.poller.resources["/own"] is OWN["/own"]
+
+
+class HangingReader(FakeReader):
+    """``meanwhile`` happens while it keeps a look waiting, as a dead disk would."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    def changed(self) -> bool:
+        if self.meanwhile is not None:
+            self.meanwhile()
+        return super().changed()
+
+
+@pytest.mark.clause("A11", "A12")
+def test_a_store_that_hangs_is_logged_and_its_history_given_up_in_time() -> None:
+    store = HangingReader()
+    followed = with_both(store)
+
+    def hang() -> None:
+        followed.poller.check_time()
+        assert log == []
+        for _ in range(2):
+            followed.clock.elapsed += 6 * SECOND
+            followed.poller.check_time()
+            assert events(log) == [HANGS]
+        assert (log[0]["for_s"], followed.poller.store_errors) == (6.0, 1)
+        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
+        followed.clock.elapsed += UNREADABLE_MS
+        followed.poller.check_time()
+        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
+        store.put("history", b"history 2")
+
+    store.meanwhile = hang
+    with capture_logs() as log:
+        followed.look()
+    assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 2"))
+    assert events(log) == [HANGS, TOO_LONG, ANSWERS]
+
+
+def test_a_store_that_hangs_from_the_beginning_is_logged_with_what_is_answered() -> None:
+    followed = Followed(store=(store := HangingReader()))
+
+    def hang() -> None:
+        followed.clock.elapsed += 6 * SECOND
+        followed.poller.check_time()
+
+    store.meanwhile = hang
+    with capture_logs() as log:
+        followed.look()
+    assert events(log)[0] == "the store does not answer; answering 503"
+
+
+@pytest.mark.clause("A11", "A12")
+def test_a_damaged_document_is_not_served() -> None:
+    followed = with_both()
+    good = followed.store.put("history", b"history 2")
+    followed.store.documents["history"] = Document(b"history X", good.etag, good.generated_at)
+    with capture_logs() as log:
+        followed.look()
+        assert followed.history == (200, b"history 1")
+    assert events(log) == [FAILS]
+    assert "damaged" in log[0]["error"]
+
+
+def test_a_page_that_cannot_be_made_keeps_no_document_back() -> None:
+    store, clock = FakeReader(), SetClock()
+
+    def page(live: bytes | None) -> Resource:
+        if live is not None:
+            raise RuntimeError("a bug")
+        return convenience_resource("text/html", b"no report")
+
+    poller = a_poller(store, clock, page=page)
+    store.put("live", b"live 1")
+    with pytest.raises(RuntimeError, match="a bug"):
+        poller.look()
+    assert respond(poller.resources, "GET", poller.site.paths[0], None).body == b"live 1"
+    assert respond(poller.resources, "GET", "/", None).body == b"no report"
+
+
+def gzip_of(followed: Followed, path: str) -> bytes | None:
+    """What who understands gzip is sent, if that is gzip."""
+    reply = respond(followed.poller.resources, "GET", path, None, "gzip")
+    assert (reply.http_code, dict(reply.headers)["etag"]) == (200, etag(reply.body))
+    return reply.body if ("content-encoding", "gzip") in reply.headers else None
+
+
+@pytest.mark.clause("A15")
+def test_the_stored_gzip_form_is_served_byte_for_byte() -> None:
+    followed = with_both()
+    for path, name in zip(followed.poller.site.paths, COMPRESSED.values(), strict=True):
+        assert gzip_of(followed, path) == followed.store.documents[name].body
+    followed.store.publish("live", b"live 2")
+    followed.look()
+    assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
+    assert gzip_of(followed, followed.poller.site.paths[1]) == compress(b"history 1")
+
+
+def packed(body: bytes, at: int = NOON) -> Document:
+    return Document(body, etag(body), at)
+
+
+BOMB: Final = compress(bytes(200_000_000))
+NOT_TO_BE_BELIEVED: Final = [
+    pytest.param(None, id="none, as in a store of 0.1.0"),
+    pytest.param(packed(compress(b"live 0")), id="that of another report"),
+    pytest.param(packed(compress(b"live 1"), NOON - 1), id="that of another instant"),
+    pytest.param(Document(compress(b"live 1"), etag(b"x"), NOON), id="one that is not what its ETag was made of"),
+    pytest.param(packed(compress(b"live 1")[:-1]), id="one that lacks its end"),
+    pytest.param(packed(compress(b"live 1") + b"x"), id="one with more after its end"),
+    pytest.param(packed(compress(b"live 1") + compress(b"")), id="one with a second part"),
+    pytest.param(packed(b"live 1"), id="one that is not gzip"),
+    pytest.param(packed(b""), id="nothing at all"),
+    pytest.param(packed(BOMB), id="200 MB of nothing, in 200 KB"),
+    pytest.param(Document("text", etag(b"text"), NOON), id="a text in the place of bytes"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.clause("A15")
+@pytest.mark.parametrize("stored", NOT_TO_BE_BELIEVED)
+def test_a_gzip_form_that_is_not_that_of_the_report_is_not_served(stored: Document | None) -> None:
+    followed = Followed()
+    followed.store.put("live", b"live 1")
+    if stored is not None:
+        followed.store.documents["live.gzip"] = stored
+    tracemalloc.start()
+    with capture_logs() as log:
+        followed.look()
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (gzip_of(followed, followed.poller.site.paths[0]), followed.live) == (None, (200, b"live 1"))
+    assert (followed.poller.store_errors, events(log)) == (0, [])
+    assert most_bytes < 5_000_000
+    followed.store.publish("live", b"live 2")
+    followed.look()
+    assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
+
+
+@pytest.mark.clause("A15")
+def test_a_publication_between_the_two_readings_is_plain_until_the_next_look() -> None:
+    """The report is read before it and its gzip form after it."""
+    followed = Followed()
+    followed.store.publish("live", b"live 1")
+    followed.store.publish("history", b"history 1")
+    before = followed.store.documents["live"]
+    followed.store.publish("live", b"live 2", NOON + 1)
+    after = followed.store.documents["live"]
+    followed.store.documents["live"] = before
+    followed.look()
+    assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 1"), None)
+    followed.store.documents["live"] = after
+    followed.store.put("live", b"live 2", NOON + 1)  # as a store that has changed since says
+    followed.look()
+    assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 2"), compress(b"live 2"))
+
+
+@pytest.mark.clause("A11", "A15")
+def test_a_gzip_form_that_cannot_be_read_takes_nothing_from_the_report() -> None:
+    followed = with_both()
+    followed.store.unreadable |= {"live.gzip", "history.gzip"}
+    followed.look_for(60 * SECOND)
+    assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 1")  # it is still that of the report
+    followed.store.publish("live", b"live 2")
+    followed.look()
+    assert (followed.live, gzip_of(followed, followed.poller.site.paths[0])) == ((200, b"live 2"), None)
+    followed.store.unreadable.clear()
+    followed.look_for(15 * SECOND)
+    assert gzip_of(followed, followed.poller.site.paths[0]) == compress(b"live 2")
+
+
+def test_a_gzip_form_that_comes_later_makes_no_new_report() -> None:
+    """The page is not made again, and the report is as old as it was."""
+    pages: list[bytes | None] = []
+
+    def page(live: bytes | None) -> Resource:
+        pages.append(live)
+        return convenience_resource("text/html", b"page")
+
+    ages: list[int] = []
+
+    def feeds(_live: bytes | None, _history: bytes | None, _now: int, age_ms: int) -> TimedReplies:
+        ages.append(age_ms)
+        return NO_TIMED_REPLIES
+
+    clock, store = SetClock(), FakeReader()
+    poller = a_poller(store, clock, page=page, feeds=feeds)
+    store.put("live", b"live 1")
+    poller.look()
+    clock.elapsed += 1_000
+    store.publish("live", b"live 1")
+    poller.look()
+    poller.check_time()
+    assert respond(poller.resources, "GET", poller.site.paths[0], None, "gzip").body == compress(b"live 1")
+    assert (pages, ages[-1]) == ([None, b"live 1"], 1_000)
