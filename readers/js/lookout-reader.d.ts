@@ -1,27 +1,17 @@
 /** Instants are milliseconds since 1970, as `Date.now()` gives them. */
 export type Instant = number;
 
-export type EffectiveStatus =
-  | "unavailable"
-  | "degraded"
-  | "catching-up"
-  | "stale"
-  | "unknown"
-  | "current"
-  | "unmonitored";
+// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
+/** What a row can come to. */
+export type EffectiveStatus = "unavailable" | "degraded" | "catching-up" | "stale" | "unknown" | "current" | "unmonitored";
+/** Those of an incident. */
+export type TroubleStatus = "unavailable" | "degraded" | "catching-up";
+export type BucketCharacter = "c" | "k" | "d" | "u" | "?" | "." | "-";
+export type NoteId = "one-view" | "not-a-signal" | "history" | "partial" | "peers" | "wallet-sync" | "proofs" | "others";
+// ---- Until here
 
 export type BucketStatus = Exclude<EffectiveStatus, "stale">;
-export type BucketCharacter = "c" | "k" | "d" | "u" | "?" | "." | "-";
 export type Window = "24h" | "7d" | "14d";
-export type NoteId =
-  | "one-view"
-  | "not-a-signal"
-  | "history"
-  | "partial"
-  | "peers"
-  | "wallet-sync"
-  | "proofs"
-  | "others";
 
 export declare const SCHEMA_VERSION: 1;
 /** The services of today; more may appear. */
@@ -36,7 +26,9 @@ export declare const TEST_NETWORK: 11155111;
 export declare const WINDOWS: Readonly<Record<Window, number>>;
 /** From worst to best; unmonitored is neither. */
 export declare const EFFECTIVE_STATUSES: readonly EffectiveStatus[];
-/** What people are to be told beside the data (C12). */
+/** Those that are a reading of the service, from worst to best: what uptime counts. */
+export declare const KNOWN_STATUSES: readonly EffectiveStatus[];
+/** What to show people beside the data (C12). */
 export declare const NOTES: readonly Note[];
 
 /** A document that cannot be read, and why. */
@@ -62,7 +54,7 @@ export interface Metrics {
   readonly peers?: number;
 }
 
-/** One row as it was published. What it is worth now, `effectiveStatus` tells. */
+/** One row as it was published. What it is worth now, `effectiveStatus` says. */
 export interface Row {
   readonly readable: true;
   readonly service: string;
@@ -115,7 +107,7 @@ export declare function parseHttpDate(value: unknown): Instant | null;
 
 /**
  * What a row is worth at `now` (C1 to C4); one that is unreadable or not there is unknown. `receivedAgoMs` is how long ago
- * its report first arrived, as an update tells: a row is at least that old, whatever the clock says.
+ * its report first arrived, as an update says: a row is at least that old, whatever the clock says.
  */
 export declare function effectiveStatus(
   row: Row | UnreadableRow | null | undefined,
@@ -173,7 +165,7 @@ export declare function coverageOf(history: History, row: HistoryRow | Unreadabl
 export interface Incident {
   readonly beginsAt: Instant;
   readonly endsAt: Instant | null;
-  readonly worst: "catching-up" | "degraded" | "unavailable";
+  readonly worst: TroubleStatus;
   readonly buckets: number;
   /** Whether the bucket before was current; otherwise it may have begun earlier. */
   readonly beginSeen: boolean;
@@ -208,7 +200,7 @@ export interface RollUp {
 
 export interface RollUpOptions {
   readonly now: Instant;
-  /** How long ago the report first arrived, as an update tells. */
+  /** How long ago the report first arrived, as an update says. */
   readonly receivedAgoMs?: number | null;
   readonly chains?: readonly number[];
   readonly services?: readonly string[];
@@ -216,6 +208,35 @@ export interface RollUpOptions {
 
 /** One status for each service and for all; healthy only if all that is monitored is current (C11). */
 export declare function rollUp(report: LiveReport | Unreadable | null | undefined, options: RollUpOptions): RollUp;
+
+/** `text` is about the `checks`, which are the worst; `others` counts the rest, from worst to best. */
+export interface Headline {
+  readonly text: string;
+  /** What to show beside it: of what is current and in doubt, unknown. */
+  readonly status: EffectiveStatus;
+  readonly healthy: boolean;
+  readonly checks: readonly CheckSummary[];
+  readonly others: Readonly<Partial<Record<EffectiveStatus, number>>>;
+  /** The mainnets summed up. */
+  readonly chains: readonly number[];
+  /** Those of `chains` that are not in the report. */
+  readonly withoutRows: readonly number[];
+  /** The mainnets of which nothing is expected. */
+  readonly unwatched: readonly number[];
+}
+
+export interface HeadlineOptions {
+  readonly now: Instant;
+  /** How long ago the report first arrived, as an update says. */
+  readonly receivedAgoMs?: number | null;
+  /** The chains that had rows before, or have some in the history: what is missing of them is unknown. */
+  readonly seenChains?: Iterable<number | null>;
+  /** Whether something is wrong with the report: then nothing is said to be current now. */
+  readonly inDoubt?: boolean;
+}
+
+/** The mainnets in one sentence, which says no more than the rows do (C11). */
+export declare function headlineOf(report: LiveReport, options: HeadlineOptions): Headline;
 
 export interface Note {
   readonly id: NoteId;
@@ -321,13 +342,13 @@ export interface PollOptions {
   readonly baseUrl: string;
   /** The segment of the path that the operator chose. */
   readonly protocol: string;
-  /** Seconds between two requests of the live report, at least 15; false to leave it out. 30 unless told. */
+  /** Seconds between two requests of the live report, at least 15; false to leave it out. 30 by default. */
   readonly live?: number | false;
-  /** Seconds between two requests of the history, at least 60; false to leave it out. 120 unless told. */
+  /** Seconds between two requests of the history, at least 60; false to leave it out. 120 by default. */
   readonly history?: number | false;
   /** Called after every answer, and whenever the passing of time changes what a row is worth. */
   readonly onUpdate?: (update: Update) => void;
-  /** Seconds until a request is given up, from 1 to 60. 10 unless told. */
+  /** Seconds until a request is given up, from 1 to 60. 10 by default. */
   readonly timeoutS?: number;
   /** Who is asking; sent by servers only, since a page may not (C10). */
   readonly userAgent?: string;
@@ -338,9 +359,9 @@ export interface PollOptions {
   readonly random?: () => number;
   readonly setTimeout?: (callback: () => void, ms: number) => unknown;
   readonly clearTimeout?: (timer: any) => void;
-  /** While it is hidden, nothing is asked. The page's own unless told. */
+  /** While it is hidden, nothing is asked. The page's own by default. */
   readonly document?: Visibility;
-  /** When it is online again, what has failed is asked for at once, but no faster than the floors (C10). The page's own unless told. */
+  /** When it is online again, what has failed is asked for at once, but no faster than the floors (C10). The page's own by default. */
   readonly window?: Connectivity;
 }
 
@@ -349,7 +370,7 @@ export interface Polling {
   latest(): Update;
   /** `receivedAgoMs` as of now, for a page that redraws by itself. */
   receivedAgoMs(): number | null;
-  /** Ends it: the request under way is given up, and nothing is told any more. */
+  /** Ends it: the request under way is given up, and nothing is reported any more. */
   stop(): void;
 }
 

@@ -19,18 +19,54 @@ export const TEST_NETWORK = 11155111;
 /** The windows of uptime and coverage, in seconds. */
 export const WINDOWS = Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
 
-/** What a row can come to, from worst to best; unmonitored is neither (see rollUp). */
-export const EFFECTIVE_STATUSES = Object.freeze([
-  "unavailable",
-  "degraded",
-  "catching-up",
-  "stale",
-  "unknown",
-  "current",
-  "unmonitored",
-]);
+// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
+const STATUSES = [
+  { word: "unavailable", character: "u", text: "It did not answer usefully several times in a row." },
+  { word: "degraded", character: "d", text: "It answers, but with serious trouble. Do not rely on it where time matters." },
+  { word: "catching-up", character: "k", text: "It answers, but is behind. Expect old data; this is not an outage." },
+  { word: "stale", character: null, text: "There is no recent reading: what was seen is too old to tell." },
+  { word: "unknown", character: "?", text: "There is too little to judge by: it may or may not work." },
+  { word: "current", character: "c", text: "It answers and is up to date." },
+  { word: "unmonitored", character: ".", text: "Nobody watches this here. That is not a failure." },
+];
+const KNOWN_CHARACTERS = "udkc";
+const TROUBLE = /[udk]+/g;
+const UNKNOWN_CHARACTER = /[^ckdu?.]/gu; // with u, a character is one however encoded
 
-const ACTIONABLE = new Set(["current", "catching-up", "degraded", "unavailable"]);
+const REASON_TEXTS = Object.freeze({
+  "synced": "It has come as far as it should.",
+  "behind": "It trails what it should have reached.",
+  "responding": "Everything that was asked has answered.",
+  "partial-coverage": "Only some of those asked have answered.",
+  "unreachable": "It could not be reached, or its answer could not be understood.",
+  "not-configured": "The operator has set up nothing to watch here.",
+  "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
+  "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
+});
+
+/** What to show people beside the data (C12); `services` are those it is about, null for all. */
+export const NOTES = Object.freeze(
+  [
+    ["one-view", null, "This is what one monitor sees from one place. It is not an official status."],
+    ["not-a-signal", null, "It is not a signal that it is safe to transact."],
+    ["history", null, "The history does not tell what is up now."],
+    ["partial", ["broadcasters"], "Degraded broadcasters are a partial reading: some did not answer, others may work."],
+    ["peers", ["messaging"], "Peers are connections. They do not prove that a message is delivered."],
+    ["wallet-sync", ["indexer", "hosted-indexer"], "Whether an indexer is up to date does not tell whether your wallet is synced."],
+    ["proofs", ["ppoi"], "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."],
+    ["others", ["ppoi", "hosted-indexer"], "This is run by other people, not by the operator of the monitor."],
+  ].map(([id, services, text]) => Object.freeze({ id, services: services && Object.freeze(services), text })),
+);
+// ---- Until here
+
+/** What a row can come to, from worst to best; unmonitored is neither (see rollUp). */
+export const EFFECTIVE_STATUSES = Object.freeze(STATUSES.map(({ word }) => word));
+const CHARACTERS = Object.fromEntries(STATUSES.map(({ word, character }) => [word, character]));
+const NO_DATA = "-";
+const BUCKET_STATUSES = { ...Object.fromEntries(STATUSES.map(({ word, character }) => [character, word])), [NO_DATA]: null };
+/** Those that are a reading of the service, from worst to best: what uptime counts. */
+export const KNOWN_STATUSES = Object.freeze(EFFECTIVE_STATUSES.filter((status) => KNOWN_CHARACTERS.includes(CHARACTERS[status])));
+
 const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
 const DEEPEST = 100; // objects and lists in one another
@@ -197,7 +233,7 @@ function readHistoryRow(raw, length) {
   if (identity.problem !== null) return unreadableRow(identity, identity.problem);
   if (!isObject(raw.uptime)) return unreadableRow(identity, "its uptime is missing");
   if (typeof raw.buckets !== "string") return unreadableRow(identity, "its buckets are not text");
-  const buckets = raw.buckets.replace(/[^ckdu?.-]/gu, "-"); // C5; with u, a character is one however it is encoded
+  const buckets = raw.buckets.replace(UNKNOWN_CHARACTER, NO_DATA); // C5
   if (buckets.length !== length) return unreadableRow(identity, "its buckets have the wrong length");
   const uptime = {};
   for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
@@ -214,7 +250,7 @@ function share(value) {
   return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
 }
 
-/** Of two rows of the same check nobody can tell which one is right: neither is read. */
+/** Of two rows of the same check nobody knows which one is right: neither is read. */
 function withoutTwins(rows) {
   const seen = new Map();
   for (const row of rows) if (isIdentified(row)) seen.set(checkKey(row), (seen.get(checkKey(row)) ?? 0) + 1);
@@ -255,7 +291,7 @@ export function effectiveStatus(row, now, receivedAgoMs = 0) {
   if (!row?.readable || !Number.isFinite(now)) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
   if (publishedStatus === "unmonitored") return "unmonitored"; // C1
-  if (!ACTIONABLE.has(publishedStatus)) return "unknown"; // C1
+  if (!KNOWN_STATUSES.includes(publishedStatus)) return "unknown"; // C1
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
   if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
   if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
@@ -264,18 +300,6 @@ export function effectiveStatus(row, now, receivedAgoMs = 0) {
 }
 
 // ---- History
-
-const CHARACTERS = Object.freeze({
-  c: "current",
-  k: "catching-up",
-  d: "degraded",
-  u: "unavailable",
-  "?": "unknown",
-  ".": "unmonitored",
-  "-": null,
-});
-const KNOWN = "ckdu";
-const WORST_FIRST = ["u", "d", "k"];
 
 /** When the bucket at `index` began. */
 export function bucketBeginsAt(history, index) {
@@ -288,14 +312,14 @@ export function bucketsOf(history, row) {
     beginsAt: bucketBeginsAt(history, index),
     endsAt: bucketBeginsAt(history, index + 1),
     character,
-    status: CHARACTERS[character],
+    status: BUCKET_STATUSES[character],
     filling: index === history.length - 1,
   }));
 }
 
 /**
- * How much of a window was known (current, catching-up, degraded or unavailable), which is what its uptime was counted
- * from: of all buckets that the window has, and of those that the history already had.
+ * How much of a window was known (the service was read, well or in trouble), which is what its uptime was counted from:
+ * of all buckets that the window has, and of those that the history already had.
  */
 export function coverageOf(history, row, window) {
   const characters = charactersOf(row);
@@ -303,28 +327,28 @@ export function coverageOf(history, row, window) {
   const existing = Math.min(buckets, history.length);
   let known = 0;
   for (let index = history.length - existing; index < characters.length; index++) {
-    if (KNOWN.includes(characters[index])) known++;
+    if (KNOWN_CHARACTERS.includes(characters[index])) known++;
   }
   return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
 }
 
 /**
- * The runs of buckets that were catching up, degraded or unavailable, oldest first. `beginSeen` and `endSeen` tell
+ * The runs of buckets that were catching up, degraded or unavailable, oldest first. `beginSeen` and `endSeen` say
  * whether the bucket before or after was current: otherwise it may have begun earlier, or gone on unseen. `endsAt` is
  * null while it lasts.
  */
 export function incidentsOf(history, row) {
   const characters = charactersOf(row);
   const incidents = [];
-  for (const run of characters.matchAll(/[kdu]+/g)) {
+  for (const run of characters.matchAll(TROUBLE)) {
     const end = run.index + run[0].length;
     incidents.push({
       beginsAt: bucketBeginsAt(history, run.index),
       endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
-      worst: CHARACTERS[WORST_FIRST.find((character) => run[0].includes(character))],
+      worst: KNOWN_STATUSES.find((status) => run[0].includes(CHARACTERS[status])),
       buckets: run[0].length,
-      beginSeen: characters[run.index - 1] === "c",
-      endSeen: characters[end] === "c",
+      beginSeen: characters[run.index - 1] === CHARACTERS.current,
+      endSeen: characters[end] === CHARACTERS.current,
     });
   }
   return incidents;
@@ -346,10 +370,9 @@ export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, serv
   const allowed = [...new Set(chains)].filter((chainId) => chainId !== TEST_NETWORK);
   const summaries = [...new Set(services)].map((service) => {
     const scope = service === SHARED_SERVICE ? [null] : allowed;
-    const checks = scope.map((chainId) => {
-      const row = rows.get(checkKey({ service, chainId })) ?? null;
-      return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence: presence(row) };
-    });
+    const checks = scope.map((chainId) =>
+      summarizeCheck({ service, chainId }, rows.get(checkKey({ service, chainId })) ?? null, now, receivedAgoMs),
+    );
     const status = worstOf(checks.map((check) => check.effective));
     return { service, status, healthy: status === "current", checks };
   });
@@ -359,69 +382,71 @@ export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, serv
   return { status, healthy: status === "current", chains: allowed, services: summaries, counts };
 }
 
-function presence(row) {
-  if (row === null) return "missing";
-  return row.readable ? "readable" : "unreadable";
+function summarizeCheck({ service, chainId }, row, now, receivedAgoMs) {
+  const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
+  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
 }
 
 function worstOf(statuses) {
   return EFFECTIVE_STATUSES.find((status) => statuses.includes(status)) ?? "unknown";
 }
 
+// ---- Headline
+
+/**
+ * The mainnets in one sentence, which says no more than the rows do (C11). What is missing of `seenChains`, which had rows
+ * before, is unknown; a mainnet that never had any is not watched. Nothing of a report that is `inDoubt` is current now.
+ */
+export function headlineOf(report, { now, receivedAgoMs = 0, seenChains = [], inDoubt = false }) {
+  const rows = rowsByCheck(report);
+  const reported = new Set(Array.from(rows.values(), ({ chainId }) => chainId));
+  const expected = new Set([...reported, ...seenChains]);
+  const watched = MAINNETS.filter((chainId) => expected.has(chainId));
+  const chains = watched.length === 0 ? MAINNETS : watched;
+  const checks = rollUp(report, { now, receivedAgoMs, chains }).services.flatMap((service) => service.checks);
+  const rolledUp = new Set(checks.map(checkKey));
+  for (const [key, row] of rows) {
+    const isOurs = row.chainId === null || chains.includes(row.chainId); // though this reader may not know its service
+    if (isOurs && !rolledUp.has(key)) checks.push(summarizeCheck(row, row, now, receivedAgoMs));
+  }
+  const counts = EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
+  const [[worst, number], ...others] = counts.filter(([, count]) => count > 0);
+  const status = worst === "current" && inDoubt ? "unknown" : worst;
+  return {
+    text: headlineText(worst, number, checks.filter(({ effective }) => effective !== "unmonitored").length, inDoubt),
+    status,
+    healthy: status === "current",
+    checks: checks.filter(({ effective }) => effective === worst),
+    others: Object.fromEntries(others),
+    chains,
+    withoutRows: chains.filter((chainId) => !reported.has(chainId)),
+    unwatched: MAINNETS.filter((chainId) => !chains.includes(chainId)),
+  };
+}
+
+function headlineText(worst, number, watched, inDoubt) {
+  if (worst === "unmonitored") return "Nothing is watched on the mainnets";
+  if (worst === "current" && inDoubt) return "Everything on the mainnets was current when last seen";
+  const part = number === watched ? `All ${watched}` : `${number} of ${watched}`;
+  const subject = watched === 1 ? "The only check" : `${part} checks`;
+  return `${subject} of the mainnets ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
+}
+
 // ---- Words
-
-const STATUS_TEXTS = Object.freeze({
-  current: "It answers and is up to date.",
-  "catching-up": "It answers, but is behind. Expect old data; this is not an outage.",
-  degraded: "It answers, but with serious trouble. Do not rely on it where time matters.",
-  unavailable: "It did not answer usefully several times in a row.",
-  unknown: "There is too little to judge by: it may or may not work.",
-  unmonitored: "Nobody watches this here. That is not a failure.",
-  stale: "There is no recent reading: what was seen is too old to tell.",
-});
-
-const REASON_TEXTS = Object.freeze({
-  synced: "It has come as far as it should.",
-  behind: "It trails what it should have reached.",
-  responding: "Everything that was asked has answered.",
-  "partial-coverage": "Only some of those asked have answered.",
-  unreachable: "It could not be reached, or its answer could not be understood.",
-  "not-configured": "The operator has set up nothing to watch here.",
-  "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
-  "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
-});
-
-/** What people are to be told beside the data (C12); `services` are those it is about, null for all. */
-export const NOTES = Object.freeze(
-  [
-    ["one-view", null, "This is what one monitor sees from one place. It is not an official status."],
-    ["not-a-signal", null, "It is not a signal that it is safe to transact."],
-    ["history", null, "The history does not tell what is up now."],
-    ["partial", ["broadcasters"], "Degraded broadcasters are a partial reading: some did not answer, others may work."],
-    ["peers", ["messaging"], "Peers are connections. They do not prove that a message is delivered."],
-    ["wallet-sync", ["indexer", "hosted-indexer"], "Whether an indexer is up to date does not tell whether your wallet is synced."],
-    ["proofs", ["ppoi"], "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."],
-    ["others", ["ppoi", "hosted-indexer"], "This is run by other people, not by the operator of the monitor."],
-  ].map(([id, services, text]) => Object.freeze({ id, services: services && Object.freeze(services), text })),
-);
 
 /** An effective status in a sentence. */
 export function statusText(effective) {
-  return wordsOf(STATUS_TEXTS, effective) ?? STATUS_TEXTS.unknown;
+  return (STATUSES.find(({ word }) => word === effective) ?? STATUSES.find(({ word }) => word === "unknown")).text;
 }
 
 /** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
 export function reasonText(reason) {
-  return wordsOf(REASON_TEXTS, reason);
+  return Object.hasOwn(REASON_TEXTS, reason) ? REASON_TEXTS[reason] : null;
 }
 
 /** The notes to show beside a service's row, the general ones first (C12). */
 export function notesFor(service) {
   return NOTES.filter((note) => note.services === null || note.services.includes(service));
-}
-
-function wordsOf(texts, word) {
-  return Object.hasOwn(texts, word) ? texts[word] : null;
 }
 
 // ---- Polling: what follows from an answer
@@ -481,7 +506,7 @@ function sendable(etag) {
 function isSame(held, document, etag) {
   if (held.document === null) return false;
   if (etag !== null && etag === held.etag) return true;
-  // Without a date and an ETag nothing tells them apart.
+  // Without a date and an ETag nothing says that they differ.
   const { generatedAt } = document;
   return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag === null && held.etag === null));
 }
@@ -540,7 +565,7 @@ export function poll(options) {
   const stopping = new AbortController();
   let ahead = null;
   let receivedAt = null; // of the report that is held, by the clock that is never set
-  let told = "";
+  let reported = "";
   let timer = null;
   let wake = () => {};
 
@@ -564,8 +589,8 @@ export function poll(options) {
     return (update.report?.rows ?? []).map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
   }
 
-  function tell(update) {
-    told = worth(update);
+  function publish(update) {
+    reported = worth(update);
     try {
       settings.onUpdate(update);
     } catch (error) {
@@ -576,9 +601,9 @@ export function poll(options) {
     }
   }
 
-  function tellWhatChanged() {
+  function publishChanges() {
     const update = latest();
-    if (worth(update) !== told) tell(update);
+    if (worth(update) !== reported) publish(update);
   }
 
   async function ask(kind) {
@@ -594,23 +619,23 @@ export function poll(options) {
       if (feeds.live.arrivals > feed.arrivals) receivedAt = answeredAt;
       ahead = clockAheadMs(answer, settings.now()) ?? ahead;
     }
-    tell(latest());
+    publish(latest());
   }
 
   function isHidden() {
     return settings.document?.visibilityState === "hidden";
   }
 
-  /** Every second, whether or not a request is under way: what time has changed is told, and what is due is asked. */
+  /** Every second, whether or not a request is under way: what time has changed is published, and what is due is asked. */
   function tick() {
     settings.clearTimeout(timer);
     timer = isHidden() ? null : settings.setTimeout(tick, TICK_S * 1000);
-    tellWhatChanged();
+    publishChanges();
     wake();
   }
 
   async function run() {
-    await null; // nothing is told before poll has returned
+    await null; // nothing is published before poll has returned
     if (!stopping.signal.aborted) tick();
     while (!stopping.signal.aborted) {
       const kind = Object.keys(feeds).find((name) => dueAt[name] <= settings.monotonic());
@@ -671,7 +696,7 @@ function urlOf({ baseUrl, protocol }, kind) {
   return `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/${KINDS[kind].path}`;
 }
 
-/** An answer, or `{problem}`: a script cannot tell a 429 without CORS headers from a network that is down. */
+/** An answer, or `{problem}`: to a script a 429 without CORS headers is like a network that is down. */
 async function request(url, etag, settings, stopped) {
   const aborting = new AbortController();
   const abort = () => aborting.abort();
@@ -686,7 +711,7 @@ async function request(url, etag, settings, stopped) {
     const headers = { Accept: "application/json" };
     if (etag !== null) headers["If-None-Match"] = etag;
     if (isServer()) headers["User-Agent"] = settings.userAgent;
-    // A copy that the browser kept would tell an old Date, and an old report.
+    // A copy that the browser kept would have an old Date, and be an old report.
     const caching = isServer() ? {} : { cache: "no-cache" };
     const response = await settings.fetch(url, {
       headers,

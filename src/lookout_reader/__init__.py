@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
 from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
+from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import (
     WINDOWS,
     Bucket,
@@ -24,7 +25,8 @@ from lookout_reader.incidents import Incident, incidents_of
 from lookout_reader.instants import instant_now, parse_http_date, parse_instant
 from lookout_reader.report import LiveReport, Metrics, Row, parse_report
 from lookout_reader.rollup import MAINNETS, SERVICES, TEST_NETWORK, CheckSummary, RollUp, ServiceSummary, roll_up
-from lookout_reader.status import EFFECTIVE_STATUSES, EffectiveStatus, effective_status
+from lookout_reader.status import effective_status
+from lookout_reader.statuses import EFFECTIVE_STATUSES, KNOWN_STATUSES, EffectiveStatus
 from lookout_reader.version import __version__
 from lookout_reader.words import NOTES, Note, notes_for, reason_text, status_text
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EFFECTIVE_STATUSES",
+    "KNOWN_STATUSES",
     "MAINNETS",
     "NOTES",
     "SERVICES",
@@ -45,6 +48,7 @@ __all__ = [
     "Coverage",
     "EffectiveStatus",
     "Feed",
+    "Headline",
     "History",
     "HistoryRow",
     "Incident",
@@ -67,6 +71,7 @@ __all__ = [
     "effective_status",
     "fetch_with_urllib",
     "find_row",
+    "headline_of",
     "history_feed",
     "incidents_of",
     "instant_now",

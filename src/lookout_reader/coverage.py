@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from lookout_reader.document import UnreadableRow
 from lookout_reader.history import WINDOWS, History, HistoryRow, Window, characters_of
+from lookout_reader.statuses import KNOWN_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,8 @@ class Coverage:
 
 
 def coverage_of(history: History, row: HistoryRow | UnreadableRow, window: Window) -> Coverage:
-    """How much of the window was known: current, catching-up, degraded or unavailable."""
+    """How much of the window was known: the service was read, well or in trouble."""
     buckets = WINDOWS[window] // history.bucket_seconds + 1  # H12
     existing = min(buckets, history.length)
     characters = characters_of(row)[history.length - existing :]
-    return Coverage(window, sum(map(characters.count, "ckdu")), existing, buckets)
+    return Coverage(window, sum(map(characters.count, KNOWN_CHARACTERS)), existing, buckets)

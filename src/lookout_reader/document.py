@@ -1,4 +1,4 @@
-"""What both documents have in common: JSON that may be anything, and rows that are told apart by their check."""
+"""What both documents have in common: JSON that may be anything, and rows that their check identifies."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRow:
-    """A row that cannot be read, and why; ``check`` is whose it is, if at least that can be told."""
+    """A row that cannot be read, and why; ``check`` is whose it is, if at least that can be read."""
 
     service: str | None
     chain_id: int | None
@@ -52,13 +52,9 @@ class Rows(Protocol[R_co]):
 
 def read_document(text: str | bytes) -> Fields | Unreadable:
     """The fields of a document of the schema version that this reader knows (C6)."""
-    try:
-        decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
-        found: object = json.loads(decoded, parse_constant=_refuse_constant, parse_int=_integer)
-    except (ValueError, RecursionError):
-        return Unreadable("it is not JSON")
-    if _is_too_deep(found):
-        return Unreadable("it is not JSON")
+    found = read_json(text, DEEPEST)
+    if isinstance(found, Unreadable):
+        return found
     if not isinstance(found, dict):
         return Unreadable("it is not a JSON object")
     version = found.get("schemaVersion")
@@ -67,12 +63,22 @@ def read_document(text: str | bytes) -> Fields | Unreadable:
     return found
 
 
+def read_json(text: str | bytes, deepest: int) -> object | Unreadable:
+    """What is in ``text``, if it is JSON of at most so many objects and lists in one another."""
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+        found: object = json.loads(decoded, parse_constant=_refuse_constant, parse_int=_integer)
+    except (ValueError, RecursionError):
+        return Unreadable("it is not JSON")
+    return Unreadable("it is not JSON") if _is_too_deep(found, deepest) else found
+
+
 def read_rows(found: Sequence[object], reader: Reader[R]) -> tuple[R | UnreadableRow, ...]:
     """Every row by itself: one that cannot be read spoils no other (C7)."""
-    rows = [_read_row(row, reader) for row in found]
+    rows = [read_row(row, reader) for row in found]
     times = Counter(row.check for row in rows)
     return tuple(
-        # Of two rows of the same check nobody can tell which one is right: neither is read.
+        # Of two rows of the same check nobody knows which one is right: neither is read.
         UnreadableRow(*row.check, row.check, "another row has the same service and chainId")
         if row.check is not None and times[row.check] > 1
         else row
@@ -101,7 +107,7 @@ def whole(value: object, least: int) -> int | None:
     return value if least <= value <= LARGEST else None
 
 
-def _read_row(raw: object, reader: Reader[R]) -> R | UnreadableRow:
+def read_row(raw: object, reader: Reader[R]) -> R | UnreadableRow:
     if not isinstance(raw, dict):
         return UnreadableRow(None, None, None, "the row is not an object")
     named = raw.get("service")
@@ -115,9 +121,9 @@ def _read_row(raw: object, reader: Reader[R]) -> R | UnreadableRow:
     return UnreadableRow(service, chain_id, (service, chain_id), row) if isinstance(row, str) else row
 
 
-def _is_too_deep(found: object) -> bool:
+def _is_too_deep(found: object, deepest: int) -> bool:
     level = [found]
-    for _ in range(DEEPEST):
+    for _ in range(deepest):
         level = [
             inner
             for outer in level

@@ -108,7 +108,7 @@ def _is_same(held: Feed[D], document: D, etag: str | None) -> bool:
         return held.document is document
     if etag is not None and etag == held.etag:
         return True
-    # Without a date and an ETag nothing tells them apart.
+    # Without a date and an ETag nothing says that they differ.
     dated = document.generated_at is not None or etag is not None or held.etag is not None
     same_date = document.generated_at == held.document.generated_at
     return same_date and (document.generated_at is not None or not dated)

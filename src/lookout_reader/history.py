@@ -7,23 +7,14 @@ from typing import Final, Literal
 
 from lookout_reader.document import Check, Fields, Unreadable, UnreadableRow, read_document, read_rows, whole
 from lookout_reader.instants import parse_instant
+from lookout_reader.statuses import CHARACTERS, NO_DATA, PublishedStatus
 
 Window = Literal["24h", "7d", "14d"]
-BucketStatus = Literal["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"]
-
 #: The windows of uptime and coverage, in seconds.
 WINDOWS: Final[dict[Window, int]] = {"24h": 86_400, "7d": 604_800, "14d": 1_209_600}
 
-CHARACTERS: Final[dict[str, BucketStatus | None]] = {
-    "c": "current",
-    "k": "catching-up",
-    "d": "degraded",
-    "u": "unavailable",
-    "?": "unknown",
-    ".": "unmonitored",
-    "-": None,
-}
-_UNKNOWN_CHARACTER: Final = re.compile(r"[^ckdu?.\-]")
+_STATUSES: Final[dict[str, PublishedStatus]] = {character: word for word, character in CHARACTERS.items()}
+_UNKNOWN_CHARACTER: Final = re.compile(f"[^{re.escape(''.join(_STATUSES))}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ class Bucket:
     begins_at: int
     ends_at: int
     character: str
-    status: BucketStatus | None
+    status: PublishedStatus | None
     filling: bool
 
 
@@ -109,7 +100,7 @@ def buckets_of(history: History, row: HistoryRow | UnreadableRow) -> list[Bucket
             begins_at=bucket_begins_at(history, index),
             ends_at=bucket_begins_at(history, index + 1),
             character=character,
-            status=CHARACTERS[character],
+            status=_STATUSES.get(character),
             filling=index == history.length - 1,
         )
         for index, character in enumerate(characters_of(row))
@@ -129,7 +120,7 @@ def _read_row(raw: Fields, check: Check, length: int) -> HistoryRow | str:
     if len(buckets) != length:
         return "its buckets have the wrong length"
     shares = {window: _share(uptime.get(window)) for window in WINDOWS}
-    return HistoryRow(*check, _UNKNOWN_CHARACTER.sub("-", buckets), shares)
+    return HistoryRow(*check, _UNKNOWN_CHARACTER.sub(NO_DATA, buckets), shares)
 
 
 def _share(value: object) -> float | None:

@@ -5,23 +5,24 @@ from dataclasses import dataclass
 from typing import Final
 
 from lookout_reader.document import UnreadableRow
-from lookout_reader.history import BucketStatus, History, HistoryRow, bucket_begins_at, characters_of
+from lookout_reader.history import History, HistoryRow, bucket_begins_at, characters_of
+from lookout_reader.statuses import CHARACTERS, TROUBLE_CHARACTERS, TROUBLE_STATUSES, PublishedStatus
 
-_TROUBLE: Final = re.compile("[kdu]+")
-_WORST_FIRST: Final[dict[str, BucketStatus]] = {"u": "unavailable", "d": "degraded", "k": "catching-up"}
+_TROUBLE: Final = re.compile(f"[{re.escape(TROUBLE_CHARACTERS)}]+")
+_CURRENT: Final = CHARACTERS["current"]
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
     """A run of buckets that were catching up, degraded or unavailable.
 
-    ``begin_seen`` and ``end_seen`` tell whether the bucket before or after was current: otherwise it may have begun
+    ``begin_seen`` and ``end_seen`` say whether the bucket before or after was current: otherwise it may have begun
     earlier, or gone on unseen. ``ends_at`` is None while it lasts.
     """
 
     begins_at: int
     ends_at: int | None
-    worst: BucketStatus
+    worst: PublishedStatus
     buckets: int
     begin_seen: bool
     end_seen: bool
@@ -38,8 +39,8 @@ def _incident(history: History, characters: str, begin: int, end: int) -> Incide
     return Incident(
         begins_at=bucket_begins_at(history, begin),
         ends_at=None if end == len(characters) else bucket_begins_at(history, end),
-        worst=next(status for character, status in _WORST_FIRST.items() if character in run),
+        worst=next(status for status in TROUBLE_STATUSES if CHARACTERS[status] in run),
         buckets=end - begin,
-        begin_seen=begin > 0 and characters[begin - 1] == "c",
-        end_seen=characters[end : end + 1] == "c",
+        begin_seen=begin > 0 and characters[begin - 1] == _CURRENT,
+        end_seen=characters[end : end + 1] == _CURRENT,
     )

@@ -14,7 +14,8 @@ from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_
 from lookout_reader.history import History
 from lookout_reader.instants import instant_now
 from lookout_reader.report import LiveReport
-from lookout_reader.status import EffectiveStatus, effective_status
+from lookout_reader.status import effective_status
+from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
 from lookout_reader.version import __version__
 
@@ -29,7 +30,7 @@ _TICK_S: Final = 1.0
 class Update:
     """What is known at ``now``: the last good documents, whatever their age, and what is wrong (C9).
 
-    ``received_ago_ms`` tells how long before ``now`` the report first arrived, by a clock that is never set.
+    ``received_ago_ms`` is how long before ``now`` the report first arrived, by a clock that is never set.
     """
 
     now: int
@@ -89,19 +90,19 @@ def poll_async(
 
 def _poll(turns: "_Turns", fetch: Fetch, stop: Event, sleep: Callable[[float], object]) -> Iterator[Update]:
     while not stop.is_set():
-        if (turn := turns.due()) is not None:
+        if (turn := turns.next_turn()) is not None:
             asked = in_a_thread(fetch, turn.url, turn.headers)
             while not wait([asked], _TICK_S).done:
                 if stop.is_set():
                     return
-                if (update := turns.changed()) is not None:
+                if (update := turns.next_change()) is not None:
                     yield update
             try:
                 answer = asked.result()
             except Exception:  # noqa: BLE001 - whatever a fetch of one's own raises
                 answer = NoAnswer()
-            yield turns.took(turn, answer)
-        elif (update := turns.changed()) is not None:
+            yield turns.take(turn, answer)
+        elif (update := turns.next_change()) is not None:
             yield update
         else:
             sleep(_TICK_S)
@@ -111,16 +112,16 @@ async def _poll_async(
     turns: "_Turns", fetch: AsyncFetch, sleep: Callable[[float], Awaitable[object]]
 ) -> AsyncIterator[Update]:
     while True:
-        if (turn := turns.due()) is not None:
+        if (turn := turns.next_turn()) is not None:
             asked = asyncio.create_task(_ask(fetch, turn))
             try:
                 while not (await asyncio.wait({asked}, timeout=_TICK_S))[0]:
-                    if (update := turns.changed()) is not None:
+                    if (update := turns.next_change()) is not None:
                         yield update
             finally:
                 asked.cancel()
-            yield turns.took(turn, asked.result())
-        elif (update := turns.changed()) is not None:
+            yield turns.take(turn, asked.result())
+        elif (update := turns.next_change()) is not None:
             yield update
         else:
             await sleep(_TICK_S)
@@ -147,7 +148,7 @@ class _Turn:
 
 
 class _Turns:
-    """Whose turn it is, and what there is to tell; it neither asks nor waits."""
+    """Which request is due, and what is known after an answer; it neither sends nor waits."""
 
     def __init__(
         self,
@@ -166,9 +167,9 @@ class _Turns:
         self._due = {"live": float("-inf"), "history": float("-inf")}
         self._clock_ahead_ms: float | None = None
         self._received_s: float | None = None
-        self._told: list[EffectiveStatus] = []
+        self._reported: list[EffectiveStatus] = []
 
-    def due(self) -> _Turn | None:
+    def next_turn(self) -> _Turn | None:
         now_s = self._monotonic()
         for name, feed in (("live", self._live), ("history", self._history)):
             if feed is not None and self._due[name] <= now_s:
@@ -178,7 +179,7 @@ class _Turns:
                 return _Turn(name, f"{self._endpoint}/{feed.path}", headers)
         return None
 
-    def took(self, turn: _Turn, answer: Answer | NoAnswer) -> Update:
+    def take(self, turn: _Turn, answer: Answer | NoAnswer) -> Update:
         now, chance = self._now(), self._chance()
         wait_s = 0.0
         if turn.feed == "live" and self._live is not None:
@@ -193,15 +194,15 @@ class _Turns:
         self._due[turn.feed] = self._monotonic() + wait_s
         ahead_ms = clock_ahead_ms(answer, now) if turn.feed == "live" else None
         self._clock_ahead_ms = self._clock_ahead_ms if ahead_ms is None else ahead_ms
-        return self._tell(now)
+        return self._update(now)
 
-    def changed(self) -> Update | None:
+    def next_change(self) -> Update | None:
         now, received_ago_ms = self._now(), self._received_ago_ms()
-        return None if self._worth(now, received_ago_ms) == self._told else self._tell(now)
+        return None if self._worth(now, received_ago_ms) == self._reported else self._update(now)
 
-    def _tell(self, now: int) -> Update:
+    def _update(self, now: int) -> Update:
         received_ago_ms = self._received_ago_ms()
-        self._told = self._worth(now, received_ago_ms)
+        self._reported = self._worth(now, received_ago_ms)
         return Update(
             now=now,
             report=self._live.document if self._live else None,

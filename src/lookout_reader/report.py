@@ -2,7 +2,18 @@
 
 from dataclasses import dataclass
 
-from lookout_reader.document import Check, Fields, Unreadable, UnreadableRow, read_document, read_rows, whole
+from lookout_reader.document import (
+    DEEPEST,
+    Check,
+    Fields,
+    Unreadable,
+    UnreadableRow,
+    read_document,
+    read_json,
+    read_row,
+    read_rows,
+    whole,
+)
 from lookout_reader.instants import parse_instant
 
 
@@ -19,7 +30,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row as it was published. What it is worth now, ``effective_status`` tells."""
+    """One row as it was published. What it is worth now, ``effective_status`` says."""
 
     service: str
     chain_id: int | None
@@ -56,6 +67,12 @@ def parse_report(text: str | bytes) -> LiveReport | Unreadable:
     if not isinstance(checks, list):
         return Unreadable("its checks are not a list")
     return LiveReport(parse_instant(fields.get("generatedAt")), read_rows(checks, _read_row))
+
+
+def parse_row(text: bytes) -> Row | UnreadableRow | Unreadable:
+    """The row in ``text``, a part of a report, as ``parse_report`` reads it."""
+    raw = read_json(text, DEEPEST - 2)  # the report and its list are around it
+    return raw if isinstance(raw, Unreadable) else read_row(raw, _read_row)
 
 
 def _read_row(raw: Fields, check: Check) -> Row:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from lookout_reader.document import Unreadable, UnreadableRow, rows_by_check
+from lookout_reader.document import Check, Unreadable, UnreadableRow, rows_by_check
 from lookout_reader.report import LiveReport, Row
-from lookout_reader.status import EFFECTIVE_STATUSES, EffectiveStatus, effective_status
+from lookout_reader.status import effective_status
+from lookout_reader.statuses import EFFECTIVE_STATUSES, EffectiveStatus
 
 #: The services of today; messaging is one check for all chains.
 SERVICES: Final = ("messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer")
@@ -76,7 +77,8 @@ def roll_up(
     for service in dict.fromkeys(services):
         scope: tuple[int | None, ...] = (None,) if service == _SHARED_SERVICE else allowed
         checks = tuple(
-            _summary(service, chain_id, rows.get((service, chain_id)), now, received_ago_ms) for chain_id in scope
+            summarize_check((service, chain_id), rows.get((service, chain_id)), now, received_ago_ms)
+            for chain_id in scope
         )
         summaries.append(ServiceSummary(service, _worst(check.effective for check in checks), checks))
     times = Counter(check.effective for summary in summaries for check in summary.checks)
@@ -84,11 +86,11 @@ def roll_up(
     return RollUp(_worst(summary.status for summary in summaries), allowed, tuple(summaries), counts)
 
 
-def _summary(
-    service: str, chain_id: int | None, row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None
+def summarize_check(
+    check: Check, row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None
 ) -> CheckSummary:
     presence: Presence = "missing" if row is None else "readable" if isinstance(row, Row) else "unreadable"
-    return CheckSummary(service, chain_id, effective_status(row, now, received_ago_ms), presence)
+    return CheckSummary(*check, effective_status(row, now, received_ago_ms), presence)
 
 
 def _worst(statuses: Iterable[EffectiveStatus]) -> EffectiveStatus:

@@ -1,30 +1,13 @@
 """What a row of the live report is worth at an instant (C1 to C4)."""
 
 from math import isfinite
-from typing import Final, Literal
+from typing import Final
 
 from lookout_reader.document import UnreadableRow
 from lookout_reader.report import Row
+from lookout_reader.statuses import KNOWN_STATUSES, EffectiveStatus
 
-EffectiveStatus = Literal["unavailable", "degraded", "catching-up", "stale", "unknown", "current", "unmonitored"]
-
-#: From worst to best; unmonitored is neither (see roll_up).
-EFFECTIVE_STATUSES: Final[tuple[EffectiveStatus, ...]] = (
-    "unavailable",
-    "degraded",
-    "catching-up",
-    "stale",
-    "unknown",
-    "current",
-    "unmonitored",
-)
-
-_ACTIONABLE: Final[dict[str | None, EffectiveStatus]] = {
-    "current": "current",
-    "catching-up": "catching-up",
-    "degraded": "degraded",
-    "unavailable": "unavailable",
-}
+_KNOWN: Final[dict[str | None, EffectiveStatus]] = {word: word for word in KNOWN_STATUSES}
 FUTURE_MS: Final = 30_000  # C2
 OLD_MS: Final = 300_000  # C3
 
@@ -40,7 +23,7 @@ def effective_status(row: Row | UnreadableRow | None, now: float, received_ago_m
         return "unknown"
     if row.published_status == "unmonitored":  # C1
         return "unmonitored"
-    status = _ACTIONABLE.get(row.published_status)
+    status = _KNOWN.get(row.published_status)
     if status is None:  # C1
         return "unknown"
     if row.observed_at is None or row.expires_at is None:  # C2

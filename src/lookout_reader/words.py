@@ -1,21 +1,22 @@
 """The contract's words for people: statuses and reasons in sentences, and what the data does not say (C12)."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
-from lookout_reader.status import EffectiveStatus
+from lookout_reader.statuses import BY_WORD, EffectiveStatus
 
-_STATUS_TEXTS: Final[dict[EffectiveStatus, str]] = {
-    "current": "It answers and is up to date.",
-    "catching-up": "It answers, but is behind. Expect old data; this is not an outage.",
-    "degraded": "It answers, but with serious trouble. Do not rely on it where time matters.",
-    "unavailable": "It did not answer usefully several times in a row.",
-    "unknown": "There is too little to judge by: it may or may not work.",
-    "unmonitored": "Nobody watches this here. That is not a failure.",
-    "stale": "There is no recent reading: what was seen is too old to tell.",
-}
+Reason = Literal[
+    "synced",
+    "behind",
+    "responding",
+    "partial-coverage",
+    "unreachable",
+    "not-configured",
+    "no-observation",
+    "incompatible-reference",
+]
 
-_REASON_TEXTS: Final = {
+REASON_TEXTS: Final[dict[str, str]] = {
     "synced": "It has come as far as it should.",
     "behind": "It trails what it should have reached.",
     "responding": "Everything that was asked has answered.",
@@ -29,7 +30,7 @@ _REASON_TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something people are to be told beside the data; ``services`` are those it is about, None for all."""
+    """Something to show people beside the data; ``services`` are those it is about, None for all."""
 
     id: str
     services: tuple[str, ...] | None
@@ -58,12 +59,12 @@ NOTES: Final = (
 
 def status_text(effective: EffectiveStatus) -> str:
     """An effective status in a sentence."""
-    return _STATUS_TEXTS[effective]
+    return BY_WORD[effective].sentence
 
 
 def reason_text(reason: str | None) -> str | None:
     """A reason in a sentence; None for one that this reader does not know: then the status alone counts (C5)."""
-    return None if reason is None else _REASON_TEXTS.get(reason)
+    return None if reason is None else REASON_TEXTS.get(reason)
 
 
 def notes_for(service: str) -> tuple[Note, ...]:

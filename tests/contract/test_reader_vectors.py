@@ -23,6 +23,7 @@ from lookout_reader import (
     coverage_of,
     effective_status,
     find_row,
+    headline_of,
     history_feed,
     incidents_of,
     live_feed,
@@ -227,6 +228,27 @@ def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
         "services": {summary.service: summary.status for summary in found.services},
         "counts": {status: count for status, count in found.counts.items() if count},
     } == case["expect"]
+
+
+@pytest.mark.clause("C11")
+@each("headlines")
+def test_the_mainnets_have_a_headline(case: dict[str, Any]) -> None:
+    shared = vectors("headlines")
+    rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
+    now, received_ago_ms = at(shared["now"]), case.get("receivedAgoMs", 0)
+    seen_chains, in_doubt = case.get("seenChains", ()), case.get("inDoubt", False)
+    found = headline_of(a_report(rows), now, received_ago_ms, seen_chains=seen_chains, in_doubt=in_doubt)
+    assert {
+        "text": found.text,
+        "status": found.status,
+        "checks": [[check.service, check.chain_id] for check in found.checks],
+        "others": found.others,
+        "chains": list(found.chains),
+        "withoutRows": list(found.without_rows),
+        "unwatched": list(found.unwatched),
+    } == case["expect"]
+    assert list(found.others) == list(case["expect"]["others"]), "from worst to best"
+    assert found.healthy == (case["expect"]["status"] == "current")
 
 
 @pytest.mark.clause("C9", "C10")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lookout.base.instants import format_instant, format_second
-from lookout.public.feeds.picture import Names, Picture, look_at
+from lookout.public.feeds.picture import Names, Picture, take_picture
 from lookout_reader.document import Check
 from tests.builders import DAY, MINUTE, NOON, SECOND
 
@@ -70,6 +70,6 @@ def a_history(rows: Mapping[Check, str], to_at: int = NOON, **more: object) -> b
 
 
 def a_picture(live: bytes, history: bytes | None = None, *, at: int = NOON) -> Picture:
-    picture = look_at(live, history, at, 0)
+    picture = take_picture(live, history, at, 0)
     assert picture is not None
     return picture

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.alerts.messages import MOST_LISTED, format_duration, write_message, write_sample
+from lookout.alerts.messages import MOST_LISTED, write_message, write_sample
+from lookout.base.durations import format_duration
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import AlertState, News, NewsKind, Rule, Rules, advance, restart
 from lookout.core.model import Check, Reason, Status

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.public.feeds.files import MAX_AGES_S, kept_for, make
-from lookout.public.feeds.picture import MOST_INCIDENTS, SILENT_MS, look_at
+from lookout.public.feeds.files import MAX_AGES_S, compute_max_age, make
+from lookout.public.feeds.picture import MOST_INCIDENTS, SILENT_MS, take_picture
 from lookout_reader import LiveReport, effective_status, parse_report
 from tests.builders import MINUTE, NOON, SECOND
 from tests.unit.feeds import BUCKET, FULL, NAMES, a_check, a_history, a_picture, a_report, all_current
@@ -50,7 +50,7 @@ def test_rows_are_read_as_every_reader_reads_them(checks: list[object]) -> None:
     ],
 )
 def test_a_report_that_cannot_be_read_is_none(live: bytes) -> None:
-    assert look_at(live, None, NOON, 0) is None
+    assert take_picture(live, None, NOON, 0) is None
     made = make(NAMES, live, None, NOON, 0)
     assert made.files["/feed.atom"] is made.files["/summary.json"] is made.files["/status.json"] is None
     badge = made.files["/badge.svg"]
@@ -77,11 +77,11 @@ def test_for_as_long_as_it_says_a_picture_changes_in_nothing(
     checks: list[object], ago_ms: int, age_ms: int, data: st.DataObject
 ) -> None:
     live = a_report(*checks, at=NOON - age_ms)
-    first = look_at(live, None, NOON, ago_ms)
+    first = take_picture(live, None, NOON, ago_ms)
     assert first is not None
     holds_ms = 10**9 if first.holds_ms is None else first.holds_ms
     for later_ms in {0, holds_ms - 1, data.draw(st.integers(0, holds_ms - 1))}:
-        later = look_at(live, None, NOON + later_ms, ago_ms + later_ms)
+        later = take_picture(live, None, NOON + later_ms, ago_ms + later_ms)
         assert later is not None
         assert (later.rows, later.roll_up, later.silent) == (first.rows, first.roll_up, first.silent)
 
@@ -105,7 +105,7 @@ def test_a_picture_in_which_everything_has_expired_holds_for_ever() -> None:
 
 def test_a_row_is_at_least_as_old_as_its_arrival_though_the_clock_be_set_back() -> None:
     for ago, status, holds in ((100, "current", 50), (150, "stale", 150)):
-        picture = look_at(a_report(a_check("current")), None, NOON, ago * SECOND)
+        picture = take_picture(a_report(a_check("current")), None, NOON, ago * SECOND)
         assert picture is not None
         assert [row.status for row in picture.rows] == [status]
         assert picture.holds_ms == holds * SECOND  # at first until the row is stale, and then until all is silent
@@ -115,7 +115,7 @@ def test_a_row_is_at_least_as_old_as_its_arrival_though_the_clock_be_set_back() 
 def test_a_copy_never_outlives_what_it_says_and_something_is_always_left_to_do(
     holds_ms: int, data: st.DataObject
 ) -> None:
-    max_age_s, said_for_ms = kept_for(holds_ms)
+    max_age_s, said_for_ms = compute_max_age(holds_ms)
     assert said_for_ms is not None
     assert 0 < said_for_ms <= holds_ms
     asked_after_ms = data.draw(st.integers(0, said_for_ms - 1))
@@ -136,7 +136,7 @@ def test_a_copy_never_outlives_what_it_says_and_something_is_always_left_to_do(
 def test_the_seconds_for_which_a_copy_is_kept_fall_before_it_is_untrue(
     holds_ms: int | None, expected: tuple[int, int | None]
 ) -> None:
-    assert kept_for(holds_ms) == expected
+    assert compute_max_age(holds_ms) == expected
     assert max(MAX_AGES_S) == 30
 
 

@@ -8,7 +8,7 @@ import feedparser  # type: ignore[import-untyped]
 import pytest
 
 from lookout.base.instants import format_second
-from lookout.public.feeds.atom import feed
+from lookout.public.feeds.atom import encode_feed
 from lookout.public.feeds.picture import Names
 from tests.builders import DAY, MINUTE, NOON, SECOND
 from tests.unit.feeds import BUCKET, FULL, HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
@@ -53,7 +53,7 @@ def read(body: bytes) -> Any:
 
 def a_feed(rows: dict[Any, str], *checks: object, at: int = NOON, to_at: int = NOON) -> Any:
     live = a_report(*(checks or all_current()), at=at)
-    return read(feed(a_picture(live, a_history(rows, to_at), at=at), NAMES))
+    return read(encode_feed(a_picture(live, a_history(rows, to_at), at=at), NAMES))
 
 
 def test_an_incident_that_is_over_is_one_entry_with_its_begin_its_end_and_its_duration() -> None:
@@ -130,7 +130,7 @@ def test_what_is_bad_now_is_news_when_a_row_joins_it_and_not_at_each_look() -> N
 
 def test_of_many_rows_that_are_bad_some_are_named_and_the_others_counted() -> None:
     bad = [a_check("degraded", chain_id=chain_id) for chain_id in range(1, 101)]
-    (entry,) = read(feed(a_picture(a_report(*bad)), NAMES)).entries
+    (entry,) = read(encode_feed(a_picture(a_report(*bad)), NAMES)).entries
     assert "100 not current" in entry.title
     assert entry.content[0].value.endswith("; and 80 more.")
 
@@ -138,19 +138,19 @@ def test_of_many_rows_that_are_bad_some_are_named_and_the_others_counted() -> No
 @pytest.mark.clause("M14", "C4")
 def test_a_silent_monitor_is_said_once_and_its_old_rows_are_not_called_bad() -> None:
     live = a_report(*all_current(a_check("unavailable")))
-    at_first = read(feed(a_picture(live, at=NOON + 300 * SECOND), NAMES))
-    later = read(feed(a_picture(live, at=NOON + DAY), NAMES))
+    at_first = read(encode_feed(a_picture(live, at=NOON + 300 * SECOND), NAMES))
+    later = read(encode_feed(a_picture(live, at=NOON + DAY), NAMES))
     for found in (at_first, later):
         (entry,) = found.entries
         assert entry.title == "The monitor has been silent since 2026-11-05 12:00:00 UTC"
         assert "silent since" in found.feed.subtitle
     assert at_first.entries[0].id == later.entries[0].id
     assert at_first.entries[0].updated == later.entries[0].updated
-    assert read(feed(a_picture(live, at=NOON + 299 * SECOND), NAMES)).entries == []
+    assert read(encode_feed(a_picture(live, at=NOON + 299 * SECOND), NAMES)).entries == []
 
 
 def test_a_feed_without_a_history_says_so() -> None:
-    found = read(feed(a_picture(a_report(*all_current())), NAMES))
+    found = read(encode_feed(a_picture(a_report(*all_current())), NAMES))
     assert found.entries == []
     assert "The history cannot be read" in found.feed.subtitle
     assert "The history cannot be read" not in a_feed({INDEXER: "ccc"}).feed.subtitle
@@ -171,7 +171,7 @@ def test_names_with_marks_of_xml_or_what_no_xml_may_hold_leave_it_whole() -> Non
     live = a_report(a_check("unavailable", service), a_check("degraded", chain_id=5))
     history = a_history({(service, 1): "cuc", ("indexer", 5): "cuu", (service, None): "cdd"})
     names = Names("protocol", {5: HOSTILE})
-    found = read(feed(a_picture(live, history), names))
+    found = read(encode_feed(a_picture(live, history), names))
     assert len(found.entries) == 4
     assert {entry.title for entry in found.entries} >= {
         """indexer on <b>&amp;"'\ufffd\ufffd\ufffd ]]> \N{SNOWMAN}: unavailable""",

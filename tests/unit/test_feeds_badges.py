@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lookout.public.feeds.badges import COLOURS, MESSAGES, badge, shield
+from lookout.public.feeds.badges import COLOURS, MESSAGES, draw_badge, encode_shield
 from lookout.public.feeds.files import make
 from lookout_reader import EffectiveStatus
 from tests.builders import NOON, SECOND
@@ -30,14 +30,14 @@ SVG = "{http://www.w3.org/2000/svg}"
     ],
 )
 def test_a_status_has_its_word_and_its_colour(status: EffectiveStatus, message: str, colour: str) -> None:
-    assert json.loads(shield("indexer", status, 15)) == {
+    assert json.loads(encode_shield("indexer", status, 15)) == {
         "schemaVersion": 1,
         "label": "indexer",
         "message": message,
         "color": colour,
         "cacheSeconds": 15,
     }
-    root = ElementTree.fromstring(badge("indexer", status, "in full"))  # noqa: S314
+    root = ElementTree.fromstring(draw_badge("indexer", status, "in full"))  # noqa: S314
     assert [text.text for text in root.iter(f"{SVG}text")] == ["indexer", message]
     assert f"#{colour}" in [rect.get("fill") for rect in root.iter(f"{SVG}rect")]
     assert (root.get("role"), root.get("aria-label")) == ("img", f"indexer: {message}")
@@ -65,7 +65,7 @@ def test_white_text_can_be_read_on_every_colour(colour: str) -> None:
     ["i", "indexer on Ethereum", "W" * 60, "x" * 500, "\N{SNOWMAN}\N{CJK UNIFIED IDEOGRAPH-4E00}", "<&>\"'", ""],
 )
 def test_the_picture_has_room_for_its_text(label: str) -> None:
-    root = ElementTree.fromstring(badge(label, "current", label))  # noqa: S314
+    root = ElementTree.fromstring(draw_badge(label, "current", label))  # noqa: S314
     left, right = root.iter(f"{SVG}text")
     _, split, rest = root.iter(f"{SVG}rect")
     label_ends = float(left.get("x", "")) + float(left.get("textLength", ""))

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from lookout.public.feeds.badges import COLOURS, MESSAGES
-from lookout.public.feeds.summary import COMPONENT_STATUSES, INDICATORS, status_report, summary
+from lookout.public.feeds.summary import COMPONENT_STATUSES, INDICATORS, encode_status, encode_summary
 from lookout.server.openapi import description
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
@@ -69,11 +69,11 @@ STATUSPAGE: Final = {
 
 def a_summary(*checks: object, history: bytes | None = None, at: int = NOON) -> Any:
     picture = a_picture(a_report(*checks), history, at=at)
-    found = json.loads(summary(picture, NAMES))
+    found = json.loads(encode_summary(picture, NAMES))
     Draft202012Validator(STATUSPAGE).validate(found)
     described = description("protocol")["components"]
     Draft202012Validator({"$ref": "#/components/schemas/Summary", "components": described}).validate(found)
-    status = json.loads(status_report(picture, NAMES))
+    status = json.loads(encode_status(picture, NAMES))
     assert status == {"page": found["page"], "status": found["status"]}
     return found
 

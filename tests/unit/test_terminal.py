@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lookout.base.instants import format_instant, format_second
-from lookout.public.terminal import View, screen
+from lookout.public.terminal import View, draw_screen
 from lookout_reader import History, LiveReport, Update, parse_history, parse_report
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 
@@ -62,7 +62,7 @@ def a_past(buckets: str, uptime: float | None = 0.5) -> History:
 def shown(update: Update, now: int = NOON, width: int = 180, height: int | None = None, waited_ms: float = 0) -> str:
     console = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
     with console.capture() as capture:
-        console.print(screen(update, now, ADDRESS, View(width, height, is_ascii=False), waited_ms))
+        console.print(draw_screen(update, now, ADDRESS, View(width, height, is_ascii=False), waited_ms))
     return capture.get()
 
 
@@ -360,5 +360,5 @@ def test_a_terminal_that_knows_only_ascii_gets_nothing_else() -> None:
         console = Console(width=width, file=StringIO())
         update = an_update(a_live(a_row(), a_row("x" * 20, 10**15)), a_past("cku"))
         with console.capture() as capture:
-            console.print(screen(update, NOON, ADDRESS, View(width, None, is_ascii=True)))
+            console.print(draw_screen(update, NOON, ADDRESS, View(width, None, is_ascii=True)))
         capture.get().encode("ascii")

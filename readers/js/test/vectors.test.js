@@ -9,6 +9,7 @@ import {
   coverageOf,
   effectiveStatus,
   findRow,
+  headlineOf,
   incidentsOf,
   newFeed,
   notesFor,
@@ -132,6 +133,16 @@ each("rollup", "C11", (one, { now, fields }) => {
     },
     one.expect,
   );
+});
+
+each("headlines", "C11", (one, { now, fields }) => {
+  const report = aReport(one.rows.map(([service, chainId, name]) => ({ service, chainId, ...fields[name] })));
+  const { seenChains, inDoubt, receivedAgoMs } = one;
+  const { healthy, ...found } = headlineOf(report, { now: Date.parse(now), receivedAgoMs, seenChains, inDoubt });
+  const checks = found.checks.map(({ service, chainId }) => [service, chainId]);
+  assert.deepEqual({ ...found, checks }, one.expect);
+  assert.deepEqual(Object.keys(found.others), Object.keys(one.expect.others), "from worst to best");
+  assert.equal(healthy, one.expect.status === "current");
 });
 
 each("polling", "C9, C10", (one, { now, documents }) => {

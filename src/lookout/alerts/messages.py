@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
-from lookout.core.episodes import BAD_STATUSES, News
+from lookout.core.episodes import News
 from lookout.core.model import SERVICES, Check
+from lookout_reader.statuses import TROUBLE_STATUSES
 from lookout_reader.words import NOTES, reason_text, status_text
 
 MOST_LISTED: Final = 20
-_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _OVER: Final = ("ended", "left")
-_BAD: Final = (*reversed(BAD_STATUSES), "unknown")
+_BAD: Final = (*TROUBLE_STATUSES, "unknown")
 # What one check and what several do, in the order of a message.
-_HEADINGS: Final = {
+_HEADINGS: Final[dict[str, tuple[str, str]]] = {
     **{status: (f"is {status}", f"are {status}") for status in _BAD},
     **{f"still {status}": (f"is still {status}", f"are still {status}") for status in _BAD},
     "improved": ("improved", "improved"),
@@ -57,17 +58,6 @@ def write_restored(at: int) -> Message:
         NOTES[0].text,
     )
     return Message("Lookout: restored from a backup", "\n".join(body), is_over=True)
-
-
-def format_duration(lasted_ms: int) -> str:
-    """In its two largest units: ``2 h 5 min``."""
-    left = lasted_ms // 1000
-    parts: list[tuple[int, str]] = []
-    for unit_s, name in _UNITS:
-        count, left = divmod(left, unit_s)
-        if count or parts:
-            parts.append((count, name))
-    return " ".join(f"{count} {name}" for count, name in parts[:2] if count) or "0 s"
 
 
 def _without_repeats(news: Iterable[News]) -> Iterator[News]:

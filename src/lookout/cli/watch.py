@@ -12,7 +12,7 @@ from rich.live import Live
 
 from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
-from lookout.public.terminal import View, screen
+from lookout.public.terminal import View, draw_screen
 from lookout_reader import Update, instant_now, poll
 from lookout_reader.urllib_fetch import in_a_thread
 
@@ -46,7 +46,7 @@ def watch(url: str, protocol: str, once: bool) -> None:
     def drawn(height: int | None) -> RenderableType:
         update, at_s = newest[0]
         view = View(console.width, height, not console.encoding.startswith("utf"))
-        return screen(update, instant_now(), address, view, (time.monotonic() - at_s) * 1000)
+        return draw_screen(update, instant_now(), address, view, (time.monotonic() - at_s) * 1000)
 
     console = Console(width=None if sys.stdout.isatty() else _NO_LIMIT)
     following = in_a_thread(follow)

@@ -11,6 +11,7 @@ from lookout.base.setting_types import Duration, DurationOrZero, Positive, Rule,
 from lookout.config.tables import in_ms
 from lookout.core import episodes
 from lookout.core.model import Check, Service, all_checks
+from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
@@ -19,7 +20,7 @@ class AlertRule(Table, frozen=True):
     name: str = ""
     services: tuple[Service, ...] = ()
     chains: tuple[Positive, ...] = ()
-    from_: episodes.BadStatus = field(default="unavailable", name="from")
+    from_: TroubleStatus = field(default="unavailable", name="from")
     unknown: bool = False
     for_s: DurationOrZero = 300
     remind_s: DurationOrZero = 3600
@@ -39,7 +40,7 @@ class AlertRule(Table, frozen=True):
 
     def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> episodes.Rule:
         """The rule as the core needs it."""
-        bad = episodes.BAD_STATUSES[episodes.BAD_STATUSES.index(self.from_) :]
+        bad = TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
         return episodes.Rule(
             self.key(),
             frozenset(check for check in monitored if self.matches(check)),

@@ -18,6 +18,7 @@ from msgspec import Meta
 from lookout.alerts.sender import count_recipients, is_installed
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
 from lookout.base.setting_types import Rule, Table
+from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
 from lookout.config.settings import ServerSettings, Settings
 
@@ -312,4 +313,4 @@ def _shown(value: Any) -> str:
         text = "a number that long"
     if "://" in text:  # an address in the wrong place may have its key in it, too
         return "an address"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shorten(text, 60)

@@ -3,19 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lookout.core.model import Status
+from lookout_reader.statuses import CHARACTERS as CHARACTERS
+from lookout_reader.statuses import KNOWN_CHARACTERS, TROUBLE_CHARACTERS
+from lookout_reader.statuses import NO_DATA as NO_DATA
 
-# Mildest known status first (H5).
-CHARACTERS: Final[Mapping[Status, str]] = {
-    "current": "c",
-    "catching-up": "k",
-    "degraded": "d",
-    "unavailable": "u",
-    "unknown": "?",
-    "unmonitored": ".",
-}
-KNOWN: Final = frozenset("ckdu")
-NO_DATA: Final = "-"
+KNOWN: Final = frozenset(KNOWN_CHARACTERS)
+_CURRENT: Final = CHARACTERS["current"]
+_UNKNOWN: Final = CHARACTERS["unknown"]
+_UNMONITORED: Final = CHARACTERS["unmonitored"]
 
 
 def bucket_character(seen_ms: Mapping[str, int], counts_from_ms: int) -> str:
@@ -26,12 +21,12 @@ def bucket_character(seen_ms: Mapping[str, int], counts_from_ms: int) -> str:
     """
     if not KNOWN.isdisjoint(seen_ms):
         total_ms = 0
-        for character in "udk":
+        for character in TROUBLE_CHARACTERS:  # the worst first
             total_ms += seen_ms.get(character, 0)  # time in a worse status counts toward a milder one
             if total_ms >= counts_from_ms:
                 return character
-        return "c" if "c" in seen_ms else "?"
-    return "?" if "?" in seen_ms else "." if "." in seen_ms else NO_DATA
+        return _CURRENT if _CURRENT in seen_ms else _UNKNOWN
+    return _UNKNOWN if _UNKNOWN in seen_ms else _UNMONITORED if _UNMONITORED in seen_ms else NO_DATA
 
 
 def uptime(current: int, known: int, min_known: int) -> float | None:

@@ -6,7 +6,7 @@ that was seen to pass, so that neither the monitor's absence nor a clock that wa
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
@@ -14,10 +14,9 @@ from msgspec.structs import replace
 from lookout.base.instants import END_AT
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status
+from lookout_reader.statuses import KNOWN_STATUSES
 
-BadStatus = Literal["catching-up", "degraded", "unavailable"]
-BAD_STATUSES: Final[tuple[BadStatus, ...]] = get_args(BadStatus)  # the mildest first
-_KNOWN: Final = frozenset[Status](("current", *BAD_STATUSES))
+_KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 
 # What is stored is held to this when it is read: no damaged disk makes an instant that cannot be written.
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]

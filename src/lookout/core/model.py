@@ -5,18 +5,11 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from lookout_reader.statuses import PublishedStatus
+from lookout_reader.words import Reason as Reason
+
 Service = Literal["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]
-Status = Literal["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"]
-Reason = Literal[
-    "synced",
-    "behind",
-    "responding",
-    "partial-coverage",
-    "unreachable",
-    "not-configured",
-    "no-observation",
-    "incompatible-reference",
-]
+Status = PublishedStatus
 
 # In the report's order (R12).
 SERVICES: Final[tuple[Service, ...]] = ("messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer")

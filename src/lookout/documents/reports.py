@@ -11,6 +11,7 @@ from lookout.core.history import HistoryView, Uptime
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Metrics, Report, Row
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
+from lookout_reader.statuses import CHARACTERS, NO_DATA
 
 SCHEMA_VERSION: Final = 1
 
@@ -21,6 +22,8 @@ Second = Annotated[str, Meta(pattern=_SECOND + "Z$", description="UTC, to the se
 # Plain strings where the contract's set of values is open: a reader has to bear values that do not exist yet.
 ServiceName = Annotated[str, Meta(description="today messaging, ppoi, broadcasters, indexer or hosted-indexer")]
 ChainId = Annotated[int, Meta(ge=1)]
+_STATUSES: Final = tuple(CHARACTERS)
+_CHARACTERS: Final = ", ".join(f"{character} {status}" for status, character in CHARACTERS.items())
 
 
 class LiveRow(Struct, frozen=True, rename="camel"):
@@ -28,9 +31,7 @@ class LiveRow(Struct, frozen=True, rename="camel"):
 
     service: ServiceName
     chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: messaging")]
-    status: Annotated[
-        str, Meta(description="today current, catching-up, degraded, unavailable, unknown or unmonitored")
-    ]
+    status: Annotated[str, Meta(description=f"today {', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}")]
     reason: Annotated[str, Meta(description="why; for a reason you do not know, act on the status alone")]
     observed_at: Annotated[Instant | None, Meta(description="when the latest probe completed")]
     last_success_at: Annotated[Instant | None, Meta(description="when the service last answered and was compared")]
@@ -54,8 +55,8 @@ class HistoryJsonRow(Struct, frozen=True, rename="camel"):
     buckets: Annotated[
         str,
         Meta(
-            description="a character per bucket, oldest first: today c current, k catching-up, d degraded,"
-            " u unavailable, ? unknown, . unmonitored, - no data; the last one can still change"
+            description=f"a character per bucket, oldest first: today {_CHARACTERS}, {NO_DATA} no data;"
+            " the last one can still change"
         ),
     ]
     uptime: Uptime

@@ -3,7 +3,6 @@
 All that a deployment says is shown as plain text: it may say anything.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -11,10 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lookout.base.durations import format_duration
+from lookout.base.text import shorten
 from lookout_reader import (
-    EFFECTIVE_STATUSES,
-    MAINNETS,
     NOTES,
+    Headline,
     History,
     HistoryRow,
     LiveReport,
@@ -25,33 +25,16 @@ from lookout_reader import (
     coverage_of,
     effective_status,
     find_row,
+    headline_of,
     reason_text,
-    roll_up,
     rows_by_check,
 )
 from lookout_reader.document import Check
-from lookout_reader.status import EffectiveStatus
+from lookout_reader.statuses import BY_WORD, CHARACTERS, KNOWN_STATUSES, NO_DATA, EffectiveStatus
 
-# Shape, word and colour: none of them has to be told from the others by itself. The second shape is for ASCII.
-_LOOK: Final[dict[EffectiveStatus, tuple[str, str, str]]] = {
-    "current": ("●", "*", "green"),
-    "catching-up": ("◆", ">", "yellow"),
-    "degraded": ("▲", "!", "dark_orange"),
-    "unavailable": ("✖", "x", "red"),
-    "stale": ("◌", "~", "bright_black"),
-    "unknown": ("?", "?", "bright_black"),
-    "unmonitored": ("·", "-", "bright_black"),
-}
 # A cell of the strip shows the worst that is known in it; without anything known, unknown before nothing at all.
-_CELL: Final = {
-    "u": ("✖", "x", "red"),
-    "d": ("▲", "!", "dark_orange"),
-    "k": ("◆", ">", "yellow"),
-    "c": ("▪", "=", "green"),
-    "?": ("?", "?", "bright_black"),
-    ".": ("·", "-", "bright_black"),
-    "-": (" ", " ", "bright_black"),
-}
+_CELL_ORDER: Final = tuple(dict.fromkeys((*KNOWN_STATUSES, *CHARACTERS)))
+_CURRENT_CELL: Final = ("▪", "=")  # smaller than a row's, since there are many
 _DAY_S: Final = 86_400
 # As on the page: a monitor that lives publishes every 30 s, and caches and asking add more than a minute.
 _QUIET_MS: Final = 150_000
@@ -94,7 +77,7 @@ class _Shown(NamedTuple):
     effective: EffectiveStatus
 
 
-def screen(update: Update, now: int, address: str, view: View, waited_ms: float = 0) -> RenderableType:
+def draw_screen(update: Update, now: int, address: str, view: View, waited_ms: float = 0) -> RenderableType:
     """Everything, as it is worth at this instant, ``waited_ms`` after the update."""
     received_ago_ms = (update.received_ago_ms or 0) + waited_ms
     head = [Text(address, style="bold"), *_head_lines(update, now, received_ago_ms, view)]
@@ -102,14 +85,14 @@ def screen(update: Update, now: int, address: str, view: View, waited_ms: float 
     if update.report is None:
         return Group(*head)
     rows = [_Shown(row, effective_status(row, now, received_ago_ms)) for row in update.report.rows]
-    shown = _fitting(rows, head, view)
+    shown = _select_rows(rows, head, view)
     parts: list[RenderableType] = [*head, _table(shown, update.history, now, view)]
     if len(shown) < len(rows):
         parts.append(Text(f"and {len(rows) - len(shown)} more, for which this terminal is too low", style="yellow"))
     return Group(*parts)
 
 
-def _fitting(rows: Sequence[_Shown], head: Sequence[Text], view: View) -> Sequence[_Shown]:
+def _select_rows(rows: Sequence[_Shown], head: Sequence[Text], view: View) -> Sequence[_Shown]:
     """As many rows as there is room for, those that are not current before the others."""
     if view.height is None:
         return rows
@@ -120,7 +103,7 @@ def _fitting(rows: Sequence[_Shown], head: Sequence[Text], view: View) -> Sequen
 
 def _head_lines(update: Update, now: int, received_ago_ms: float, view: View) -> list[Text]:
     report = update.report
-    troubles = [] if update.report_problem is None else [_unread("report", update.report_problem)]
+    troubles = [] if update.report_problem is None else [_describe_problem("report", update.report_problem)]
     lines = []
     if report is not None:
         age = _age(report, now, received_ago_ms)
@@ -128,69 +111,36 @@ def _head_lines(update: Update, now: int, received_ago_ms: float, view: View) ->
             troubles.append(age)
         if report.unreadable_rows:
             troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
-        lines += _overall(report, update.history, now, received_ago_ms, view, in_trouble=bool(troubles))
+        history = update.history
+        seen_chains = () if history is None else {chain_id for _, chain_id in rows_by_check(history)}
+        headline = headline_of(report, now, received_ago_ms, seen_chains=seen_chains, in_doubt=bool(troubles))
+        lines += _headline_lines(headline, view)
         if age is None and report.generated_at is not None:
             age_ms = _age_ms(report.generated_at, now, received_ago_ms)
             lines.append(Text(f"Report of {_span(max(0, age_ms))} ago.", style="bright_black"))
     if update.history_problem is not None:
-        troubles.append(_unread("history", update.history_problem))
+        troubles.append(_describe_problem("history", update.history_problem))
     return [*lines, *(Text(trouble, style="yellow") for trouble in troubles)]
 
 
-def _unread(document: str, problem: str) -> str:
+def _describe_problem(document: str, problem: str) -> str:
     return f"The {document} cannot be read: {_plain(problem, 200)}."
 
 
-def _overall(
-    report: LiveReport, history: History | None, now: int, received_ago_ms: float, view: View, *, in_trouble: bool
-) -> list[Text]:
+def _headline_lines(headline: Headline, view: View) -> list[Text]:
     """The head line, in the words of the page's, and what it is about."""
-    reported = {chain_id for _, chain_id in rows_by_check(report)}
-    had = reported if history is None else reported | {chain_id for _, chain_id in rows_by_check(history)}
-    # A mainnet that neither document has rows for is not watched here. If none has any, nothing is known of all.
-    chains = [chain_id for chain_id in MAINNETS if chain_id in had] or list(MAINNETS)
-    checks = _checks(report, chains, now, received_ago_ms)
-    counts = Counter(checks.values())
-    status = next(status for status in EFFECTIVE_STATUSES if counts[status])
-    unwatched = _chains("not watched: ", [chain_id for chain_id in MAINNETS if chain_id not in chains])
-    if status in ("current", "unmonitored"):
-        about = [_chains("", chains), unwatched]
+    unwatched = _chains("not watched: ", headline.unwatched)
+    if headline.checks[0].effective in ("current", "unmonitored"):
+        about = [_chains("", headline.chains), unwatched]
     else:
-        meant = [check for check, effective in checks.items() if effective == status]
-        others = ", ".join(
-            f"{counts[other]} {other}" for other in EFFECTIVE_STATUSES if counts[other] and other != status
-        )
-        gone = _chains("no rows for ", [chain_id for chain_id in chains if chain_id not in reported])
-        names = ", ".join(map(_name, meant)) if len(meant) <= _NAMED_AT_MOST else ""
-        about = [names, others and f"besides {others}", gone, unwatched]
-    shown: EffectiveStatus = "unknown" if status == "current" and in_trouble else status
+        others = ", ".join(f"{number} {status}" for status, number in headline.others.items())
+        named = headline.checks if len(headline.checks) <= _NAMED_AT_MOST else ()
+        names = ", ".join(_name((check.service, check.chain_id)) for check in named)
+        about = [names, others and f"besides {others}", _chains("no rows for ", headline.without_rows), unwatched]
     return [
-        Text(f"{_shape(shown, view)} {_headline(status, counts, in_trouble)}.", style=_LOOK[shown][2]),
+        Text(f"{_shape(headline.status, view)} {headline.text}.", style=_colour(headline.status)),
         Text("; ".join(filter(None, about)), style="bright_black"),
     ]
-
-
-def _headline(status: EffectiveStatus, counts: Counter[EffectiveStatus], in_trouble: bool) -> str:
-    if status == "unmonitored":
-        return "Nothing is watched on the mainnets"
-    if status == "current" and in_trouble:
-        return "Everything on the mainnets was current when last seen"
-    number, watched = counts[status], counts.total() - counts["unmonitored"]
-    part = f"All {watched}" if number == watched else f"{number} of {watched}"
-    subject = "The only check" if watched == 1 else f"{part} checks"
-    return f"{subject} of the mainnets {'is' if number == 1 else 'are'} {status.replace('-', ' ')}"
-
-
-def _checks(
-    report: LiveReport, chains: Sequence[int], now: int, received_ago_ms: float
-) -> dict[Check, EffectiveStatus]:
-    """Those of the roll-up, and rows of these chains whose service the reader does not know."""
-    rolled = roll_up(report, now, received_ago_ms=received_ago_ms, chains=chains)
-    checks = {(check.service, check.chain_id): check.effective for each in rolled.services for check in each.checks}
-    for check, row in rows_by_check(report).items():
-        if check[1] is None or check[1] in chains:
-            checks.setdefault(check, effective_status(row, now, received_ago_ms))
-    return checks
 
 
 def _chains(before: str, chains: Sequence[int]) -> str:
@@ -233,7 +183,7 @@ def _table(rows: Sequence[_Shown], history: History | None, now: int, view: View
         past = _past(history, row)
         cells = [
             Text(_name((row.service or "?", row.chain_id))),
-            Text(f"{_shape(effective, view)} {effective}", style=_LOOK[effective][2]),
+            Text(f"{_shape(effective, view)} {effective}", style=_colour(effective)),
         ]
         if columns.seen:
             cells.append(Text(_seen(row, now)))
@@ -299,38 +249,44 @@ def _strip(history: History, past: HistoryRow, cells: int, view: View) -> Text:
     """The last day in cells, the newest at the right; the one that is still filling is dim."""
     strip = Text()
     per_cell = max(1, _DAY_S // history.bucket_seconds // cells)
-    last_day = past.buckets[-per_cell * cells :].rjust(per_cell * cells, "-")
+    last_day = past.buckets[-per_cell * cells :].rjust(per_cell * cells, NO_DATA)
     for begin in range(0, len(last_day), per_cell):
         cell = last_day[begin : begin + per_cell]
-        look = next((look for character, look in _CELL.items() if character in cell), _CELL["-"])
+        status = next((status for status in _CELL_ORDER if CHARACTERS[status] in cell), None)
+        colour = "bright_black" if status is None else _colour(status)
         is_filling = begin + per_cell >= len(last_day)
-        strip.append(look[view.is_ascii], style=f"dim {look[2]}" if is_filling else look[2])
+        strip.append(_cell(status, view), style=f"dim {colour}" if is_filling else colour)
     return strip
 
 
 def _uptime(history: History, past: HistoryRow) -> Text:
     share, coverage = past.uptime.get("24h"), coverage_of(history, past, "24h")
     if share is None:
-        is_unmonitored = set(past.buckets[-coverage.existing :]) - {"-"} == {"."}
+        is_unmonitored = set(past.buckets[-coverage.existing :]) - {NO_DATA} == {CHARACTERS["unmonitored"]}
         return Text("not monitored" if is_unmonitored else "too little known", style="bright_black")
     known = 100 * coverage.known // coverage.buckets or "under 1"  # only all of it is 100%
     return Text(f"{'100%' if share == 1 else f'{share:.2%}'}, {known}% known")
 
 
 def _shape(effective: EffectiveStatus, view: View) -> str:
-    return _LOOK[effective][view.is_ascii]
+    return BY_WORD[effective].look.shapes[view.is_ascii]
+
+
+def _cell(status: EffectiveStatus | None, view: View) -> str:
+    if status is None:
+        return " "
+    return _CURRENT_CELL[view.is_ascii] if status == "current" else _shape(status, view)
+
+
+def _colour(effective: EffectiveStatus) -> str:
+    return BY_WORD[effective].look.terminal_colour
 
 
 def _plain(text: str, longest: int) -> str:
     """Short, and without anything that a terminal would obey or could not show."""
-    shown = "".join(character if " " <= character <= "~" else "?" for character in text)
-    return shown if len(shown) <= longest else shown[: longest - 3] + "..."
+    return shorten("".join(character if " " <= character <= "~" else "?" for character in text), longest)
 
 
 def _span(ms: int) -> str:
-    """Rounded down: nothing is told to be older than it is by rounding."""
-    seconds = ms // 1000
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length} {unit}"
-    return f"{seconds} s"
+    """In one unit, and exact below two of it."""
+    return format_duration(ms, units=1, least=2)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from lookout.base.instants import format_instant, parse_instant
+from lookout.base.text import shorten
 from lookout.core.heads import Reading
 from lookout.core.model import (
     LARGEST_METRIC,
@@ -294,6 +295,4 @@ def _wrong(name: str, value: Any, allowed: str) -> LineError:
         return LineError(f"{name} is missing; it has to be {allowed}")
     if isinstance(value, list | dict):
         return LineError(f"{name} is {'a list' if isinstance(value, list) else 'an object'}; it has to be {allowed}")
-    text = json.dumps(value)
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return LineError(f"{name} is {shown}; it has to be {allowed}")
+    return LineError(f"{name} is {shorten(json.dumps(value), 60)}; it has to be {allowed}")

@@ -11,15 +11,14 @@ from urllib.parse import quote
 
 from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS
-from lookout.public.feeds.picture import BAD, SILENT_MS, Names, Past, Picture, Seen, Trouble, printable
-from lookout.public.feeds.words import NOT_OFFICIAL, about, duration_text, instant_text
+from lookout.public.feeds.picture import SILENT_MS, EffectiveRow, Names, Past, Picture, Trouble, replace_unprintable
+from lookout.public.feeds.words import MINUTE_MS, NOT_OFFICIAL, about, duration_text, instant_text
 from lookout_reader.document import Check
-from lookout_reader.status import EffectiveStatus
+from lookout_reader.statuses import EFFECTIVE_STATUSES, TROUBLE_STATUSES, EffectiveStatus
 
 MEDIA_TYPE: Final = "application/atom+xml; charset=utf-8"
 
 _TAG: Final = "tag:lookout.invalid,2026:"
-_MINUTE_MS: Final = 60_000
 _MOST_ROWS: Final = 20  # that one entry names
 
 
@@ -32,9 +31,9 @@ class _Entry(NamedTuple):
     text: str
 
 
-def feed(picture: Picture, names: Names) -> bytes:
+def encode_feed(picture: Picture, names: Names) -> bytes:
     entries = sorted(_entries(picture, names), key=lambda entry: (entry.updated_at, entry.id), reverse=True)
-    # A feed that has nothing to tell has had nothing to tell since its history began.
+    # A feed that has no entry has had none since its history began.
     since_at = picture.generated_at if picture.past is None else picture.past.from_at
     updated_at = entries[0].updated_at if entries else since_at
     head = f"""<?xml version="1.0" encoding="utf-8"?>
@@ -47,10 +46,10 @@ def feed(picture: Picture, names: Names) -> bytes:
 <link rel="self" type="application/atom+xml" href="/feed.atom"/>
 <link rel="alternate" type="text/html" href="/"/>
 """
-    return f"{head}{''.join(map(_written, entries))}</feed>\n".encode()
+    return f"{head}{''.join(map(_format_entry, entries))}</feed>\n".encode()
 
 
-def _written(entry: _Entry) -> str:
+def _format_entry(entry: _Entry) -> str:
     return f"""<entry>
 <id>{escape(entry.id)}</id>
 <title>{escape(entry.title)}</title>
@@ -73,14 +72,14 @@ def _subtitle(picture: Picture) -> str:
 
 def _as_of(picture: Picture) -> str:
     """To the minute, so that a feed that has nothing new stays the same for one."""
-    return f"As of {instant_text(picture.generated_at // _MINUTE_MS * _MINUTE_MS)}"
+    return f"As of {instant_text(picture.generated_at // MINUTE_MS * MINUTE_MS)}"
 
 
 def _entries(picture: Picture, names: Names) -> Iterator[_Entry]:
     past = picture.past
     if picture.silent:
         yield _silence(picture, names)
-    bad = [row for row in picture.rows if row.status in BAD]
+    bad = [row for row in picture.rows if row.status in TROUBLE_STATUSES]
     if bad:
         yield _now(bad, picture, names)
     if past is not None:
@@ -99,27 +98,27 @@ def _silence(picture: Picture, names: Names) -> _Entry:
     )
 
 
-def _now(bad: list[Seen], picture: Picture, names: Names) -> _Entry:
+def _now(bad: list[EffectiveRow], picture: Picture, names: Names) -> _Entry:
     """What is not well at this moment, some of which no history has yet. It is new when a row joins it."""
-    worst = min((row.status for row in bad), key=BAD.index)
-    told = [f"{names.row(row.check)}: {row.status}" for row in bad[:_MOST_ROWS]]
+    worst = min((row.status for row in bad), key=EFFECTIVE_STATUSES.index)
+    named = [f"{names.row(row.check)}: {row.status}" for row in bad[:_MOST_ROWS]]
     if len(bad) > _MOST_ROWS:
-        told.append(f"and {len(bad) - _MOST_ROWS} more")
+        named.append(f"and {len(bad) - _MOST_ROWS} more")
     past = picture.past
-    lasting = {} if past is None else _lasting(past)
-    bucket_ms = _MINUTE_MS if past is None else past.bucket_ms
-    joined_at = max(lasting.get(row.check, (row.observed_at or 0) // bucket_ms * bucket_ms) for row in bad)
+    began_at = {} if past is None else _find_ongoing(past)
+    bucket_ms = MINUTE_MS if past is None else past.bucket_ms
+    joined_at = max(began_at.get(row.check, (row.observed_at or 0) // bucket_ms * bucket_ms) for row in bad)
     return _Entry(
         id=_id(names, "now"),
         title=f"{_as_of(picture)}: {len(bad)} not current, at worst {worst}",
         published_at=joined_at,
         updated_at=joined_at,
         status=worst,
-        text=f"{_as_of(picture)}: {'; '.join(told)}.",
+        text=f"{_as_of(picture)}: {'; '.join(named)}.",
     )
 
 
-def _lasting(past: Past) -> dict[Check, int]:
+def _find_ongoing(past: Past) -> dict[Check, int]:
     return {trouble.check: trouble.incident.begins_at for trouble in past.troubles if trouble.incident.ends_at is None}
 
 
@@ -130,7 +129,9 @@ def _incident(trouble: Trouble, past: Past, names: Names) -> _Entry:
     began = "earlier" if cut else format_second(incident.begins_at)
     begins_at = incident.begins_at // DAY_MS * DAY_MS if cut else incident.begins_at  # a window that slides is no news
     return _Entry(
-        id=_id(names, quote(printable(service), safe=""), "all" if chain_id is None else str(chain_id), began),
+        id=_id(
+            names, quote(replace_unprintable(service), safe=""), "all" if chain_id is None else str(chain_id), began
+        ),
         title=f"{name}: {incident.worst}",
         published_at=begins_at,
         updated_at=begins_at if incident.ends_at is None else incident.ends_at,

@@ -6,26 +6,14 @@ from unicodedata import normalize
 
 import msgspec
 
-from lookout_reader.status import EffectiveStatus
+from lookout.base.text import shorten
+from lookout_reader.statuses import STATUSES, EffectiveStatus
 
 # As on the status page: white text is readable on each of them.
-COLOURS: Final[dict[EffectiveStatus, str]] = {
-    "current": "0b7a5e",
-    "catching-up": "0b68a8",
-    "degraded": "a35b00",
-    "unavailable": "b9310a",
-    "stale": "6d737c",
-    "unknown": "6d737c",
-    "unmonitored": "6d737c",
-}
+COLOURS: Final[dict[EffectiveStatus, str]] = {status.word: status.look.light.text for status in STATUSES}
+# A badge cannot say why nothing is known.
 MESSAGES: Final[dict[EffectiveStatus, str]] = {
-    "current": "current",
-    "catching-up": "catching up",
-    "degraded": "degraded",
-    "unavailable": "unavailable",
-    "stale": "unknown",
-    "unknown": "unknown",
-    "unmonitored": "unmonitored",
+    status.word: "unknown" if status.kind == "unknown" else status.name for status in STATUSES
 }
 
 _LABEL_COLOUR: Final = "444b54"
@@ -75,11 +63,11 @@ class Shield(msgspec.Struct, frozen=True, rename="camel"):
     cache_seconds: int
 
 
-def shield(label: str, status: EffectiveStatus, max_age_s: int) -> bytes:
+def encode_shield(label: str, status: EffectiveStatus, max_age_s: int) -> bytes:
     return msgspec.json.encode(Shield(1, _short(label), MESSAGES[status], COLOURS[status], max_age_s))
 
 
-def badge(label: str, status: EffectiveStatus, title: str) -> bytes:
+def draw_badge(label: str, status: EffectiveStatus, title: str) -> bytes:
     """An SVG picture that needs nothing else; ``title`` is what it says in full."""
     label, message = _short(label), MESSAGES[status]
     left, right = _width(label), _width(message)
@@ -98,7 +86,7 @@ def badge(label: str, status: EffectiveStatus, title: str) -> bytes:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return shorten(label, _LONGEST, "\N{HORIZONTAL ELLIPSIS}")
 
 
 def _width(text: str) -> int:

@@ -3,12 +3,12 @@
 from typing import Final, NamedTuple
 
 from lookout.public.feeds import atom
-from lookout.public.feeds.badges import badge, shield
-from lookout.public.feeds.picture import Names, Picture, Seen, look_at
-from lookout.public.feeds.summary import status_report, summary
+from lookout.public.feeds.badges import draw_badge, encode_shield
+from lookout.public.feeds.picture import EffectiveRow, Names, Picture, take_picture
+from lookout.public.feeds.summary import encode_status, encode_summary
 from lookout.public.feeds.words import NOT_OFFICIAL, instant_text
 from lookout_reader.rollup import roll_up
-from lookout_reader.status import EffectiveStatus
+from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.words import status_text
 
 JSON: Final = "application/json; charset=utf-8"
@@ -30,11 +30,11 @@ class File(NamedTuple):
 
 class Made(NamedTuple):
     """``files`` by path, None where there is no report to make one of; and the rows that have badges, by the badges'
-    path without its ending. All of it may be kept for ``max_age_s``, and has to be made anew after ``holds_ms``, or
+    path without its ending. All of it may be kept for ``max_age_s``, and has to be made again after ``holds_ms``, or
     never if that is None."""
 
     files: dict[str, File | None]
-    rows: dict[str, Seen]
+    rows: dict[str, EffectiveRow]
     names: Names
     max_age_s: int
     holds_ms: int | None
@@ -51,9 +51,9 @@ class Made(NamedTuple):
 
 def make(names: Names, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> Made:
     """All there is at ``now``; the report arrived so long ago."""
-    picture = None if live is None else look_at(live, history, now, received_ago_ms)
+    picture = None if live is None else take_picture(live, history, now, received_ago_ms)
     # Without a report, one may come at any moment: nothing is to be kept.
-    max_age_s, holds_ms = (0, None) if picture is None else kept_for(picture.holds_ms)
+    max_age_s, holds_ms = (0, None) if picture is None else compute_max_age(picture.holds_ms)
     files = _documents(picture, names)
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
     mainnets = roll_up(None, now) if picture is None else picture.roll_up
@@ -63,7 +63,7 @@ def make(names: Names, live: bytes | None, history: bytes | None, now: int, rece
     return Made(files, {} if picture is None else _rows(picture), names, max_age_s, holds_ms)
 
 
-def kept_for(holds_ms: int | None) -> tuple[int, int | None]:
+def compute_max_age(holds_ms: int | None) -> tuple[int, int | None]:
     """For how many seconds a copy may be kept of what stays true for so long, and for how long that can be said."""
     if holds_ms is None:
         return MAX_AGES_S[0], None
@@ -78,17 +78,17 @@ def _documents(picture: Picture | None, names: Names) -> dict[str, File | None]:
     if picture is None:
         return dict.fromkeys((FEED, SUMMARY, STATUS))
     return {
-        FEED: File(atom.MEDIA_TYPE, atom.feed(picture, names)),
-        SUMMARY: File(JSON, summary(picture, names)),
-        STATUS: File(JSON, status_report(picture, names)),
+        FEED: File(atom.MEDIA_TYPE, atom.encode_feed(picture, names)),
+        SUMMARY: File(JSON, encode_summary(picture, names)),
+        STATUS: File(JSON, encode_status(picture, names)),
     }
 
 
-def _rows(picture: Picture) -> dict[str, Seen]:
+def _rows(picture: Picture) -> dict[str, EffectiveRow]:
     return {_stem(row): row for row in picture.rows}
 
 
-def _stem(row: Seen) -> str:
+def _stem(row: EffectiveRow) -> str:
     service, chain_id = row.check
     return f"{BADGE}/{service}" if chain_id is None else f"{BADGE}/{service}/{chain_id}"
 
@@ -96,6 +96,6 @@ def _stem(row: Seen) -> str:
 def _badges(stem: str, label: str, status: EffectiveStatus, seen: str, max_age_s: int) -> dict[str, File]:
     title = f"{label}: {status}, {seen}. {status_text(status)} {NOT_OFFICIAL}"
     return {
-        f"{stem}.svg": File(SVG, badge(label, status, title)),
-        f"{stem}.json": File(JSON, shield(label, status, max_age_s)),
+        f"{stem}.svg": File(SVG, draw_badge(label, status, title)),
+        f"{stem}.json": File(JSON, encode_shield(label, status, max_age_s)),
     }

@@ -12,14 +12,14 @@ from lookout_reader.document import SCHEMA_VERSION, Check, Unreadable, Unreadabl
 from lookout_reader.history import History, parse_history
 from lookout_reader.incidents import Incident, incidents_of
 from lookout_reader.instants import parse_instant
-from lookout_reader.report import LiveReport, Row, parse_report
+from lookout_reader.report import LiveReport, Row, parse_report, parse_row
 from lookout_reader.rollup import RollUp, roll_up
-from lookout_reader.status import FUTURE_MS, OLD_MS, EffectiveStatus, effective_status
+from lookout_reader.status import FUTURE_MS, OLD_MS, effective_status
+from lookout_reader.statuses import EffectiveStatus
 
 MOST_INCIDENTS: Final = 100
 # Twice what the page waits for, since an entry of a feed is not taken back: by now no row can hold any more.
 SILENT_MS: Final = OLD_MS
-BAD: Final[tuple[EffectiveStatus, ...]] = ("unavailable", "degraded", "catching-up")
 
 _DAY_S: Final = 86_400
 # What no XML may hold, escaped or not, and what is no text in UTF-8.
@@ -35,10 +35,10 @@ class Names(NamedTuple):
     def row(self, check: Check) -> str:
         service, chain_id = check
         chain = "" if chain_id is None else f" on {self.chains.get(chain_id, f'chain {chain_id}')}"
-        return printable(service + chain)
+        return replace_unprintable(service + chain)
 
 
-class Seen(NamedTuple):
+class EffectiveRow(NamedTuple):
     """A row, and what it is worth at the picture's instant."""
 
     check: Check
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """An incident, and whose it is. One that is ``cut`` began before the history's window, nobody can tell when."""
+    """An incident, and whose it is. One that is ``cut`` began before the history's window, nobody knows when."""
 
     check: Check
     incident: Incident
@@ -56,7 +56,7 @@ class Trouble(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the history tells. Of more incidents than there is room for, those that last and then the newest."""
+    """What the history says. Of more incidents than there is room for, those that last and then the newest."""
 
     written_at: int | None
     from_at: int
@@ -70,13 +70,13 @@ class Picture:
 
     generated_at: int
     silent: bool
-    rows: tuple[Seen, ...]
+    rows: tuple[EffectiveRow, ...]
     roll_up: RollUp
     past: Past | None
     holds_ms: int | None
 
 
-def look_at(live: bytes, history: bytes | None, now: int, received_ago_ms: int) -> Picture | None:
+def take_picture(live: bytes, history: bytes | None, now: int, received_ago_ms: int) -> Picture | None:
     """The picture at ``now``, of a report that arrived so long ago; None if it cannot be read."""
     report = _report(live)
     if isinstance(report, Unreadable) or report.generated_at is None:
@@ -86,22 +86,22 @@ def look_at(live: bytes, history: bytes | None, now: int, received_ago_ms: int) 
     return Picture(
         generated_at=report.generated_at,
         silent=age_ms >= SILENT_MS,
-        rows=tuple(_seen(report.rows, now, received_ago_ms)),
+        rows=tuple(_effective_rows(report.rows, now, received_ago_ms)),
         roll_up=roll_up(report, now, received_ago_ms),
         past=None if history is None else _past(history),
         holds_ms=min((edge for edge in edges if edge > 0), default=None),
     )
 
 
-def printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _seen(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[Seen]:
+def _effective_rows(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[EffectiveRow]:
     for row in rows:
         if row.check is not None:
             observed_at = row.observed_at if isinstance(row, Row) else None
-            yield Seen(row.check, effective_status(row, now, received_ago_ms), observed_at)
+            yield EffectiveRow(row.check, effective_status(row, now, received_ago_ms), observed_at)
 
 
 def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[int]:
@@ -122,23 +122,20 @@ class _Envelope(msgspec.Struct):
 
 @lru_cache(1)
 def _report(live: bytes) -> LiveReport | Unreadable:
-    """The same as ``parse_report``, which would read every row anew: from one report to the next few change."""
+    """As ``parse_report`` reads it, which would read every row again: from one report to the next few change."""
     try:
         envelope = msgspec.json.decode(live, type=_Envelope)
     except msgspec.MsgspecError:
         return parse_report(live)
-    rows = tuple(row for raw in envelope.checks for row in _row(bytes(raw)))
-    is_plain = len({row.check for row in rows}) == len(envelope.checks)  # each could be read, and none is there twice
+    rows = [_row(bytes(raw)) for raw in envelope.checks]
+    readable = tuple(row for row in rows if isinstance(row, Row))
+    is_plain = len({row.check for row in readable}) == len(rows)  # each could be read, and none is there twice
     if envelope.schema_version != SCHEMA_VERSION or not is_plain:
         return parse_report(live)
-    return LiveReport(parse_instant(envelope.generated_at), rows)
+    return LiveReport(parse_instant(envelope.generated_at), readable)
 
 
-@lru_cache(4096)
-def _row(raw: bytes) -> tuple[Row | UnreadableRow, ...]:
-    """The one row of a report that has no other; nothing if it makes the report unreadable."""
-    report = parse_report(b'{"schemaVersion":%d,"checks":[%b]}' % (SCHEMA_VERSION, raw))
-    return () if isinstance(report, Unreadable) else report.rows
+_row = lru_cache(4096)(parse_row)
 
 
 @lru_cache(1)

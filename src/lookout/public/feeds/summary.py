@@ -1,4 +1,4 @@
-"""The same in the shape that readers of Atlassian Statuspage expect (its API v2)."""
+"""The picture in the shape that readers of Atlassian Statuspage expect (its API v2)."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
@@ -7,46 +7,21 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lookout.base.instants import format_instant
-from lookout.public.feeds.picture import Names, Picture, Seen, Trouble, printable
+from lookout.public.feeds.picture import EffectiveRow, Names, Picture, Trouble, replace_unprintable
 from lookout.public.feeds.words import NOT_OFFICIAL, about, instant_text
 from lookout_reader.document import Check
-from lookout_reader.status import EffectiveStatus
+from lookout_reader.statuses import BY_WORD, STATUSES, ComponentStatus, EffectiveStatus, Indicator
 from lookout_reader.words import status_text
 
-ComponentStatus = Literal["operational", "degraded_performance", "partial_outage", "major_outage"]
-Indicator = Literal["none", "minor", "major", "critical"]
 Impact = Literal["minor", "major", "critical"]
 
-# Statuspage has no word for what nobody knows. Of those it has, this is the mildest that is not "operational"; the
-# component's description says what it stands for. What nobody watches is no component.
-_UNKNOWN: Final = "degraded_performance"
 COMPONENT_STATUSES: Final[dict[EffectiveStatus, ComponentStatus]] = {
-    "current": "operational",
-    "catching-up": "degraded_performance",
-    "degraded": "partial_outage",
-    "unavailable": "major_outage",
-    "stale": _UNKNOWN,
-    "unknown": _UNKNOWN,
+    status.word: status.statuspage.component for status in STATUSES if status.statuspage.component is not None
 }
-INDICATORS: Final[dict[EffectiveStatus, Indicator]] = {
-    "current": "none",
-    "catching-up": "minor",
-    "degraded": "major",
-    "unavailable": "critical",
-    "stale": "minor",
-    "unknown": "minor",
-    "unmonitored": "minor",
+INDICATORS: Final[dict[EffectiveStatus, Indicator]] = {status.word: status.statuspage.indicator for status in STATUSES}
+_IMPACTS: Final[dict[EffectiveStatus, Impact]] = {
+    status.word: status.statuspage.indicator for status in STATUSES if status.statuspage.indicator != "none"
 }
-DESCRIPTIONS: Final[dict[EffectiveStatus, str]] = {
-    "current": "All watched services are current",
-    "catching-up": "Some services are catching up",
-    "degraded": "Some services are degraded",
-    "unavailable": "Some services are unavailable",
-    "stale": "Not known: there is no recent reading of some services",
-    "unknown": "Not known: there is too little to judge some services by",
-    "unmonitored": "Not known: nothing is watched here",
-}
-_IMPACTS: Final[dict[str, Impact]] = {"catching-up": "minor", "degraded": "major", "unavailable": "critical"}
 
 Instant = Annotated[str, Meta(description="UTC, to the millisecond")]
 Never = Annotated[list[str], Meta(max_length=0)]
@@ -118,11 +93,11 @@ class Summary(Struct, frozen=True):
     scheduled_maintenances: Never = []
 
 
-def status_report(picture: Picture, names: Names) -> bytes:
+def encode_status(picture: Picture, names: Names) -> bytes:
     return msgspec.json.encode(StatusReport(_page(picture, names), _status(picture)))
 
 
-def summary(picture: Picture, names: Names) -> bytes:
+def encode_summary(picture: Picture, names: Names) -> bytes:
     components = dict(_components(picture, names))
     incidents = list(_incidents(picture, names, components))
     page, status = _page(picture, names), _status(picture)
@@ -136,7 +111,7 @@ def _page(picture: Picture, names: Names) -> Page:
 def _status(picture: Picture) -> Status:
     status = picture.roll_up.status
     as_of = f"as of {instant_text(picture.generated_at)}"
-    return Status(INDICATORS[status], f"{DESCRIPTIONS[status]}, {as_of}. {NOT_OFFICIAL}")
+    return Status(INDICATORS[status], f"{BY_WORD[status].statuspage.description}, {as_of}. {NOT_OFFICIAL}")
 
 
 def _components(picture: Picture, names: Names) -> Iterator[tuple[Check, Component]]:
@@ -145,7 +120,7 @@ def _components(picture: Picture, names: Names) -> Iterator[tuple[Check, Compone
         yield row.check, _component(row, position, picture, names)
 
 
-def _component(row: Seen, position: int, picture: Picture, names: Names) -> Component:
+def _component(row: EffectiveRow, position: int, picture: Picture, names: Names) -> Component:
     seen_at = picture.generated_at if row.observed_at is None else row.observed_at
     return Component(
         id=_id(row.check),
@@ -173,7 +148,7 @@ def _incident(trouble: Trouble, names: Names, component: Component) -> Incident:
         id=f"{component.id}-{'earlier' if trouble.cut else began}",
         name=f"{component.name}: {trouble.incident.worst}",
         status="investigating",
-        impact=_IMPACTS[str(trouble.incident.worst)],
+        impact=_IMPACTS[trouble.incident.worst],
         created_at=began,
         started_at=began,
         updated_at=component.updated_at,
@@ -184,4 +159,4 @@ def _incident(trouble: Trouble, names: Names, component: Component) -> Incident:
 
 def _id(check: Check) -> str:
     service, chain_id = check
-    return printable(service if chain_id is None else f"{service}-{chain_id}")
+    return replace_unprintable(service if chain_id is None else f"{service}-{chain_id}")

@@ -1,11 +1,13 @@
-"""Instants and durations as people read them, and what they are told beside everything."""
+"""Instants and durations as people read them, and what stands beside everything."""
 
 from functools import lru_cache
 from typing import Final
 
+from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
 from lookout_reader.words import notes_for
 
+MINUTE_MS: Final = 60_000
 NOT_OFFICIAL: Final = (
     "What one monitor sees from one place: no official status, and no signal that it is safe to transact."
 )
@@ -17,12 +19,7 @@ def instant_text(at: int) -> str:
 
 def duration_text(duration_ms: int) -> str:
     """In whole minutes, or seconds if there are less than one: a history is no more exact than its buckets."""
-    minutes, seconds = divmod(duration_ms // 1000, 60)
-    if not minutes:
-        return f"{seconds} s"
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    return " ".join(f"{number} {unit}" for number, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if number)
+    return format_duration(duration_ms if duration_ms < MINUTE_MS else duration_ms // MINUTE_MS * MINUTE_MS, units=3)
 
 
 @lru_cache(64)  # there are few services and many rows

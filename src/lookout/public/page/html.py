@@ -1,8 +1,8 @@
 """The page as it is sent: a frame, and in it the rows of one live report, ready-made.
 
-A script takes the rows' place and keeps them up to date. Where none runs, they state their instant and the page loads
-itself anew (if scripts run but page.js has failed, reload.js does that), and none is shown as plainly healthy: nobody
-can tell how long ago the page was loaded.
+A script takes the rows' place and keeps them up to date. Where none runs, they state their instant and the page reloads
+itself (if scripts run but page.js has failed, reload.js does that), and none is shown as plainly healthy: nobody knows
+how long ago the page was loaded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,18 +17,13 @@ from msgspec import UNSET
 
 from lookout.core.model import Metrics
 from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
+from lookout.public.page.style import status_rules
 from lookout_reader.rollup import TEST_NETWORK
+from lookout_reader.statuses import STATUSES, StatusEntry
 from lookout_reader.words import NOTES, Note
 
 # By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
-_STATUSES: Final = {
-    "current": "answered and was up to date",
-    "catching-up": "answered, but was behind",
-    "degraded": "answered, but with serious trouble",
-    "unavailable": "did not answer usefully several times in a row",
-    "unknown": "too little to judge by",
-    "unmonitored": "nobody watches this here",
-}
+_STATUSES: Final = {status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None}
 _SCRIPTS: Final = (
     "page.js",
     "reload.js",
@@ -50,8 +45,9 @@ CHAIN_NAMES: Final = {1: "Ethereum", 42161: "Arbitrum One", 137: "Polygon", 56: 
 
 def assets() -> dict[str, tuple[str, bytes]]:
     """What the page loads, by path: media type and content."""
-    folder = files(__package__)
-    return {f"/assets/{name}": (media_type, folder.joinpath(name).read_bytes()) for name, media_type in _TYPES.items()}
+    bodies = {name: files(__package__).joinpath(name).read_bytes() for name in _TYPES}
+    bodies["page.css"] += status_rules().encode()
+    return {f"/assets/{name}": (media_type, bodies[name]) for name, media_type in _TYPES.items()}
 
 
 def render(live: bytes | None, live_path: str, history_path: str, chains: Mapping[int, str]) -> bytes:
@@ -60,6 +56,7 @@ def render(live: bytes | None, live_path: str, history_path: str, chains: Mappin
     text = _frame().substitute(
         live_path=escape(live_path),
         history_path=escape(history_path),
+        shapes="\n".join(map(_symbol, STATUSES)),
         chains=escape(msgspec.json.encode(names).decode()),
         ready_made=_ready_made(live, names),
     )
@@ -69,6 +66,10 @@ def render(live: bytes | None, live_path: str, history_path: str, chains: Mappin
 @cache
 def _frame() -> Template:
     return Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+
+
+def _symbol(status: StatusEntry) -> str:
+    return f'<symbol id="shape-{status.word}" viewBox="0 0 16 16">{status.look.svg}</symbol>'
 
 
 def _ready_made(live: bytes | None, chains: Mapping[int, str]) -> str:

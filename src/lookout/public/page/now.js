@@ -1,14 +1,14 @@
 /** What works now: the head line, what is wrong with the page's own knowledge, and a card for every check. */
 
-import { EFFECTIVE_STATUSES, MAINNETS, NOTES, checkKey, effectiveStatus, reasonText, rollUp, statusText } from "./lookout-reader.js";
+import { NOTES, headlineOf, reasonText, statusText } from "./lookout-reader.js";
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
 import { chainKind, chainName, count, duration, goodReason, serviceName, statusWord } from "./words.js";
 
-// Between two reports that are told apart lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
+// Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
 const STOPPED_MS = 150_000;
 // A copy's Date makes the clock look ahead by as much as the copy is old: up to 60 s in a cache in front that does not
-// tell (Age), and then a request that takes its time. Nothing makes it look behind.
+// say so (Age), and then a request that takes its time. Nothing makes it look behind.
 const AHEAD_MS = 60_000 + 30_000;
 const BEHIND_MS = 30_000;
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
@@ -72,7 +72,7 @@ export function makeHead() {
   const about = h("p", { class: "about-page" }, "Status of what the wallet depends on, as one monitor sees it");
   const element = h("header", { class: "head" }, about, state, counts, age, troubles);
   const seen = new Set(); // the chains that the report or the history has had rows for since the page was opened
-  let told = "";
+  let announced = "";
 
   function update(view) {
     for (const { chainId } of view.rows.values()) seen.add(chainId);
@@ -85,59 +85,24 @@ export function makeHead() {
     setText(counts, detail);
     setText(age, ageText(view));
     if (document.title !== `${text} · Lookout`) document.title = `${text} · Lookout`;
-    if (found.join() === told) return; // it is read out once
-    told = found.join();
+    if (found.join() === announced) return; // it is read out once
+    announced = found.join();
     troubles.replaceChildren(...found.map((trouble) => h("p", {}, trouble)));
   }
   return { element, update };
 }
 
-/**
- * The mainnets of the reader's allowlist (C11): those that have or had rows are summed up, and if there never were any,
- * all of them. One that had rows and has none is `gone`: nothing is known of it. One that never had is not watched here.
- */
-function mainnetsOf(rows, seen) {
-  const reported = new Set(Array.from(rows.values(), ({ chainId }) => chainId));
-  const watched = MAINNETS.filter((chainId) => seen.has(chainId));
-  if (watched.length === 0) return { chains: MAINNETS, gone: [], unwatched: [] };
-  return {
-    chains: watched,
-    gone: watched.filter((chainId) => !reported.has(chainId)),
-    unwatched: MAINNETS.filter((chainId) => !seen.has(chainId)),
-  };
-}
-
-/** Every check that the head line is about: those of the roll-up, and rows of these chains that the reader knows not. */
-function checksOf({ report, rows, judgedAt, receivedAgoMs }, chains) {
-  const checks = rollUp(report, { now: judgedAt, receivedAgoMs, chains }).services.flatMap((service) => service.checks);
-  const counted = new Set(checks.map(checkKey));
-  for (const [key, row] of rows) {
-    if (counted.has(key) || !(row.chainId === null || chains.includes(row.chainId))) continue;
-    const effective = effectiveStatus(row, judgedAt, receivedAgoMs);
-    checks.push({ service: row.service, chainId: row.chainId, effective });
-  }
-  return checks;
-}
-
-function headline(view, seen, isTroubled) {
+function headline(view, seen, inDoubt) {
   if (view.report === null) return { status: "unknown", healthy: false, text: "Nothing is known right now", detail: "" };
-  const { chains, gone, unwatched } = mainnetsOf(view.rows, seen);
-  const checks = checksOf(view, chains);
-  const status = EFFECTIVE_STATUSES.find((name) => checks.some(({ effective }) => effective === name));
-  const meant = checks.filter(({ effective }) => effective === status);
-  const watched = checks.filter(({ effective }) => effective !== "unmonitored").length;
-  const where = lines(chains.map(chainName).join(", "), chainsText("not watched: ", unwatched));
-  if (status === "unmonitored") return { status, healthy: false, text: "Nothing is watched on the mainnets", detail: where };
-  if (status === "current" && isTroubled) {
-    const text = "Everything on the mainnets was current when last seen";
-    return { status: "unknown", healthy: false, text, detail: where };
-  }
-  const part = meant.length === watched ? `All ${watched}` : `${meant.length} of ${watched}`;
-  const subject = watched === 1 ? "The only check" : `${part} checks`;
-  const text = `${subject} of the mainnets ${meant.length === 1 ? "is" : "are"} ${statusWord(status)}`;
-  if (status === "current") return { status, healthy: true, text, detail: where };
-  const detail = lines(namesText(meant), othersText(checks, status), chainsText("no rows for ", gone), chainsText("not watched: ", unwatched));
-  return { status, healthy: false, text, detail };
+  const found = headlineOf(view.report, { now: view.judgedAt, receivedAgoMs: view.receivedAgoMs, seenChains: seen, inDoubt });
+  return { ...found, detail: detailText(found, seen) };
+}
+
+function detailText({ checks, others, chains, withoutRows, unwatched }, seen) {
+  const notWatched = chainsText("not watched: ", unwatched);
+  if (["current", "unmonitored"].includes(checks[0].effective)) return lines(chainsText("", chains), notWatched);
+  const gone = chains.some((chainId) => seen.has(chainId)) ? withoutRows : []; // had rows, and has none
+  return lines(namesText(checks), othersText(others), chainsText("no rows for ", gone), notWatched);
 }
 
 function lines(...texts) {
@@ -152,11 +117,9 @@ function namesText(checks) {
     .join(", ");
 }
 
-function othersText(checks, worst) {
-  const counts = EFFECTIVE_STATUSES.filter((status) => status !== worst)
-    .map((status) => [checks.filter(({ effective }) => effective === status).length, statusWord(status)])
-    .filter(([n]) => n > 0);
-  return counts.length === 0 ? "" : `besides ${counts.map((each) => each.join(" ")).join(", ")}`;
+function othersText(counts) {
+  const others = Object.entries(counts).map(([status, count]) => `${count} ${statusWord(status)}`);
+  return others.length === 0 ? "" : `besides ${others.join(", ")}`;
 }
 
 function chainsText(before, chains) {

@@ -1,12 +1,11 @@
-/** The last days: a strip and the uptimes of every check, and the incidents that the strips tell of. */
+/** The last days: a strip and the uptimes of every check, and the incidents that the strips show. */
 
 import { WINDOWS, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
 import { h, setChildren, setText, shape } from "./dom.js";
 import { makeStrips, ticks } from "./strips.js";
-import { bucketLength, chainName, count, day, duration, moment, percent, serviceName, statusWord, wholePercent, zone } from "./words.js";
+import { NO_READINGS, READINGS, bucketLength, chainName, count, day, duration, moment, percent, serviceName, statusWord, wholePercent, zone } from "./words.js";
 
 const WINDOW_WORDS = { "24h": "24 h", "7d": "7 days", "14d": "14 days" };
-const LEGEND = ["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"];
 const KEYS = "Keys: ← → bucket, PgUp PgDn day, Home End first and last, ↑ ↓ row, Enter opens the day, Esc goes back.";
 const INCIDENTS_AT_FIRST = 10;
 const OLD_MS = 300_000;
@@ -81,8 +80,8 @@ export function makePast() {
     setText(hint, `Worse is taller. Times are those of ${zone()}. ${bucketsText(view.history)}`);
     element.classList.toggle("old", isOld(view));
     const children = view.groups.flatMap(({ service, checks }) => [
-      cached(headings, service, () => h("h3", {}, serviceName(service))),
-      ...checks.map((check) => cached(rows, check.key, () => makeRow(check, strips.stripOf(check))).element),
+      takeOrMake(headings, service, () => h("h3", {}, serviceName(service))),
+      ...checks.map((check) => takeOrMake(rows, check.key, () => makeRow(check, strips.stripOf(check))).element),
     ]);
     setChildren(rowsElement, children);
     const keys = view.groups.flatMap(({ checks }) => checks.map(({ key }) => key));
@@ -96,7 +95,7 @@ export function makePast() {
   return { element, update };
 }
 
-function cached(map, key, make) {
+function takeOrMake(map, key, make) {
   if (!map.has(key)) map.set(key, make());
   return map.get(key);
 }
@@ -106,7 +105,7 @@ function legend() {
   return h(
     "ul",
     { class: "legend", "aria-label": "What the colours and heights mean" },
-    ...LEGEND.map((status) => h("li", {}, sample(status), statusWord(status))),
+    ...[...READINGS, ...NO_READINGS].map((status) => h("li", {}, sample(status), statusWord(status))),
     h("li", {}, sample("no-data"), "no data"),
     h("li", {}, sample("filling"), "still filling"),
   );

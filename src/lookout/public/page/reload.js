@@ -1,4 +1,4 @@
-/** Loads the page anew while only its ready-made rows are there: page.js, or something that it needs, did not come. */
+/** Loads the page again while only its ready-made rows are there: page.js, or something that it needs, did not come. */
 
 const EVERY_MS = 30_000;
 

@@ -2,13 +2,14 @@
 
 import { bucketBeginsAt, bucketsOf } from "./lookout-reader.js";
 import { h, s, shape } from "./dom.js";
-import { clock, day, midnight, span, statusWord } from "./words.js";
+import { NO_READINGS, READINGS, clock, day, midnight, span, statusWord } from "./words.js";
 
 const HEIGHT = 28;
 const DAY_MS = 86_400_000;
 // Worse is taller, so that trouble stands out without its colour too.
-const HEIGHTS = { current: 10, "catching-up": 16, degraded: 22, unavailable: HEIGHT, unknown: 10 };
-const LEAST_WIDTH = { "catching-up": 1.5, degraded: 1.5, unavailable: 2 };
+const CURRENT_HEIGHT = 10;
+const LEAST_WIDTH = 1.5; // of trouble
+const LEAST_WIDTH_OF_WORST = 2;
 const FILLING_WIDTH = 5;
 const FILLING_SHARE = 0.01;
 const NARROW_PX = 460;
@@ -273,11 +274,11 @@ function picture(buckets, { begin, end }, width) {
   const paths = {};
   for (const { status, beginsAt, endsAt } of runsOf(inside)) {
     const from = Math.max(0, x(beginsAt));
-    const wide = Math.max(Math.min(width, x(endsAt)) - from, LEAST_WIDTH[status] ?? 0);
+    const wide = Math.max(Math.min(width, x(endsAt)) - from, leastWidthOf(status));
     paths[status] = (paths[status] ?? "") + bar(status, from, Math.round(wide * 10) / 10);
   }
   // From mildest to worst, so that nothing hides a trouble.
-  const order = ["null", "unmonitored", "unknown", "current", "catching-up", "degraded", "unavailable"];
+  const order = ["null", ...[...NO_READINGS].reverse(), ...READINGS];
   return s(
     "svg",
     { width, height: HEIGHT, "aria-hidden": "true" },
@@ -304,14 +305,25 @@ function runsOf(buckets) {
 
 function bar(status, x, width) {
   if (status === null || status === "unmonitored") return `M${x} ${HEIGHT - 1}h${width}`; // a line, dotted or not
-  const height = HEIGHTS[status];
+  const height = heightOf(status);
   return `M${x} ${HEIGHT}v${-height}h${width}v${height}z`;
+}
+
+function heightOf(status) {
+  const rank = READINGS.indexOf(status);
+  return CURRENT_HEIGHT + (Math.max(0, rank) * (HEIGHT - CURRENT_HEIGHT)) / (READINGS.length - 1);
+}
+
+function leastWidthOf(status) {
+  const rank = READINGS.indexOf(status);
+  if (rank < 1) return 0;
+  return rank === READINGS.length - 1 ? LEAST_WIDTH_OF_WORST : LEAST_WIDTH;
 }
 
 /** Outlined and hatched, in no status's colour: what is still filling is never plainly healthy (C13). */
 function fillingBar({ status, beginsAt, endsAt }, x) {
   const wide = Math.max(x(endsAt) - x(beginsAt), FILLING_WIDTH);
-  const height = HEIGHTS[status] ?? HEIGHTS.unknown;
+  const height = heightOf(status);
   const place = { x: x(beginsAt) + 0.5, y: HEIGHT - height + 0.5, width: wide - 1, height: height - 1 };
   return s("rect", { class: "filling", "data-status": status ?? "no-data", fill: "url(#hatch-filling)", ...place });
 }

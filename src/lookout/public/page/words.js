@@ -1,6 +1,6 @@
 /** Names, numbers and instants as people read them. */
 
-import { TEST_NETWORK } from "./lookout-reader.js";
+import { EFFECTIVE_STATUSES, KNOWN_STATUSES, TEST_NETWORK } from "./lookout-reader.js";
 
 const CHAINS = JSON.parse(document.querySelector("meta[name=lookout-chains]").content); // what the operator calls them
 const SERVICES = {
@@ -10,6 +10,9 @@ const SERVICES = {
   indexer: "Indexer",
   "hosted-indexer": "Hosted indexer",
 };
+/** What a bucket can say: the current one first and the worst last; and what it says without a reading. */
+export const READINGS = [...KNOWN_STATUSES].reverse();
+export const NO_READINGS = EFFECTIVE_STATUSES.filter((status) => status !== "stale" && !READINGS.includes(status));
 const GOOD_REASONS = { synced: "in step", responding: "answering" };
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -42,8 +45,8 @@ export function count(number) {
 }
 
 /**
- * How long, in at most two units: "12 s", "3 min", "1 h 5 min", "2 d 3 h". Rounded down: nothing is told to be older
- * than it is by rounding.
+ * How long, in at most two units: "12 s", "3 min", "1 h 5 min", "2 d 3 h". Rounded down: nothing becomes older than
+ * it is by rounding.
  */
 export function duration(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
@@ -87,7 +90,7 @@ export function clock(at) {
   return `${pad(date.getHours())}:${pad(date.getMinutes())}`;
 }
 
-/** "Tue 10 Nov 14:05–14:10 (13:05 UTC)"; a reader in UTC is told once. */
+/** "Tue 10 Nov 14:05–14:10 (13:05 UTC)"; only once for a reader in UTC. */
 export function span(beginsAt, endsAt) {
   return withUtc(`${day(beginsAt)} ${clock(beginsAt)}–${clock(endsAt)}`, beginsAt);
 }

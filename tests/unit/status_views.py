@@ -1,0 +1,52 @@
+"""All places in which a status shows, as JSON: for a process that has a status of its own in the reader's table."""
+
+import json
+import sys
+from io import StringIO
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from lookout.config.alerts import AlertRule
+from lookout.core.buckets import CHARACTERS, bucket_character
+from lookout.core.model import Metrics, Report, Row, Status
+from lookout.documents.reports import live_document, schemas
+from lookout.public.feeds.files import make
+from lookout.public.feeds.picture import Names
+from lookout.public.page import html
+from lookout.public.terminal import View, draw_screen
+from lookout_reader import LiveReport, Update, parse_report
+from lookout_reader.statuses import EFFECTIVE_STATUSES
+from tests.builders import INDEXER, NOON, SECOND
+from tools.statuses import fill_in
+
+
+def views(status: Status) -> dict[str, object]:
+    row = Row(INDEXER, status, "behind", NOON - SECOND, NOON - SECOND, NOON + 149 * SECOND, Metrics())
+    live = live_document(Report(NOON, (row,))).body
+    made = make(Names("protocol", {}), live, None, NOON, 0)
+    report = parse_report(live)
+    assert isinstance(report, LiveReport)
+    terminal = Console(file=StringIO(), width=120)
+    terminal.print(draw_screen(Update(NOON, report, None, None, None, None, 0), NOON, "here", View(120, None, False)))
+    assert isinstance(terminal.file, StringIO)
+    return {
+        "characters": CHARACTERS,
+        "bucket": bucket_character({CHARACTERS[status]: 60_000, "c": 240_000}, 60_000),
+        "severity": EFFECTIVE_STATUSES,
+        "alerts from": msgspec.convert({"from": status}, AlertRule).from_,
+        "terminal": terminal.file.getvalue(),
+        "badge": str(made.badge_of_row("/badge/indexer/1.svg")),
+        "feeds": {path: file and file.body.decode() for path, file in made.files.items()},
+        "page": html.render(live, "/live", "/history", {}).decode(),
+        "style": html.assets()["/assets/page.css"][1].decode(),
+        "schemas": json.dumps(schemas()),
+    }
+
+
+if __name__ == "__main__":
+    word, reader = sys.argv[1:]
+    for path, content in fill_in(Path(reader)).items():
+        path.write_text(content, encoding="utf-8")
+    print(json.dumps(views(word)))  # type: ignore[arg-type]  # noqa: T201

@@ -1,0 +1,102 @@
+"""Writes the statuses and words of the Python reader into the JavaScript reader, between two marks."""
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from lookout_reader.statuses import (
+    BY_WORD,
+    CHARACTERS,
+    EFFECTIVE_STATUSES,
+    KNOWN_CHARACTERS,
+    NO_DATA,
+    TROUBLE_CHARACTERS,
+    TROUBLE_STATUSES,
+)
+from lookout_reader.words import NOTES, REASON_TEXTS
+
+READER: Final = Path(__file__).parent.parent / "readers" / "js"
+BEGIN: Final = "// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py\n"
+END: Final = "// ---- Until here\n"
+
+
+def fill_in(folder: Path = READER) -> dict[Path, str]:
+    """The files of the reader in this folder, with what this table says between their marks."""
+    parts = {"lookout-reader.js": _script(), "lookout-reader.d.ts": _types()}
+    return {folder / name: _replace(folder / name, part) for name, part in parts.items()}
+
+
+def _replace(path: Path, part: str) -> str:
+    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{path} lacks one of the marks {BEGIN.strip()!r} and {END.strip()!r}")
+    return f"{before}{BEGIN}{part}{END}{after}"
+
+
+def _script() -> str:
+    statuses = (
+        f"{{ word: {_js(word)}, character: {_js(status.character)}, text: {_js(status.sentence)} }}"
+        for word, status in ((word, BY_WORD[word]) for word in EFFECTIVE_STATUSES)
+    )
+    return f"""\
+const STATUSES = [
+{_lines(statuses)}
+];
+const KNOWN_CHARACTERS = {_js(KNOWN_CHARACTERS)};
+const TROUBLE = /[{_escape(TROUBLE_CHARACTERS)}]+/g;
+const UNKNOWN_CHARACTER = /[^{_escape("".join(CHARACTERS.values()))}]/gu; // with u, a character is one however encoded
+
+const REASON_TEXTS = Object.freeze({{
+{_lines(f"{_js(reason)}: {_js(text)}" for reason, text in REASON_TEXTS.items())}
+}});
+
+/** What to show people beside the data (C12); `services` are those it is about, null for all. */
+export const NOTES = Object.freeze(
+  [
+{_lines((_js([note.id, note.services, note.text]) for note in NOTES), indent=4)}
+  ].map(([id, services, text]) => Object.freeze({{ id, services: services && Object.freeze(services), text }})),
+);
+"""
+
+
+def _types() -> str:
+    return f"""\
+/** What a row can come to. */
+export type EffectiveStatus = {_union(EFFECTIVE_STATUSES)};
+/** Those of an incident. */
+export type TroubleStatus = {_union(TROUBLE_STATUSES)};
+export type BucketCharacter = {_union((*CHARACTERS.values(), NO_DATA))};
+export type NoteId = {_union(note.id for note in NOTES)};
+"""
+
+
+def _lines(entries: Iterable[str], indent: int = 2) -> str:
+    return "\n".join(f"{' ' * indent}{entry}," for entry in entries)
+
+
+def _union(words: Iterable[str]) -> str:
+    return " | ".join(map(_js, words))
+
+
+def _escape(characters: str) -> str:
+    """As a class of a regular expression has them."""
+    return re.sub(r"[\\\]\[^/-]", r"\\\g<0>", characters)
+
+
+def _js(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def main() -> int:
+    for path, content in fill_in().items():
+        path.write_text(content, encoding="utf-8")
+        print(f"wrote {path.relative_to(Path.cwd())}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
