@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 from lookout.base.instants import format_second
 from lookout.core.episodes import News
-from lookout.core.model import SERVICES, Check
+from lookout.core.model import Check
+from lookout.core.services import place_in_report
 from lookout_reader.words import NOTES, reason_text, status_text
 
 MOST_LISTED: Final = 20
@@ -32,7 +33,7 @@ class Words(NamedTuple):
 
 def message(news: Iterable[News]) -> Words:
     """What is to be told to one target, in one message."""
-    ordered = sorted(_once(news), key=lambda each: (_order(each.check), each.since_at))
+    ordered = sorted(_once(news), key=lambda each: (place_in_report(each.check), each.since_at))
     by_heading = {heading: [each for each in ordered if _heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
     body = "\n".join((*_listed(sections), "", *_explained(ordered)))
@@ -78,11 +79,6 @@ def _once(news: Iterable[News]) -> Iterator[News]:
 
 def _episode(news: News) -> tuple[str, Check, int]:
     return news.rule, news.check, news.since_at
-
-
-def _order(check: Check) -> tuple[int, int]:
-    """The report's (R12)."""
-    return SERVICES.index(check.service), check.chain_id or 0
 
 
 def _heading(news: News) -> str:

@@ -36,6 +36,12 @@ class Rule(NamedTuple):
     problems: Callable[[Any], Iterable[Problem]]
 
 
+class OneOf(NamedTuple):
+    """Goes into ``Annotated``: the texts that are allowed, as of now."""
+
+    choices: Callable[[], Iterable[str]]
+
+
 def must(holds: Callable[[Any], bool], text: str) -> Rule:
     return Rule(lambda value: () if holds(value) else (Problem("", text),))
 

@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from lookout.alerts.sender import is_installed, recipients
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
-from lookout.base.setting_types import Rule, Table
+from lookout.base.setting_types import OneOf, Rule, Table
 from lookout.config.settings import ServerSettings, Settings
 from lookout.config.tables import is_target_name
 
@@ -200,6 +200,7 @@ class _Reader:
             return UNREAD
         try:
             filled = msgspec.convert(self._fill(value), kind)
+            _check_choices(kind, filled)
         except msgspec.ValidationError:
             may_be_secret = variables or _MAY_BE_SECRET.search(key)
             what = "its value" if may_be_secret else _shown(value)
@@ -279,12 +280,28 @@ def _broken_rules(kind: Any, value: Any) -> Iterator[Problem]:
             yield from (problem.below(name) for problem in _broken_rules(inner[1], entry))
 
 
+def _check_choices(kind: Any, value: Any) -> None:
+    """ValidationError for a text that is not among those that are declared."""
+    if (choices := _choices(kind)) is not None and value not in choices:
+        raise msgspec.ValidationError
+    if typing.get_origin(kind) is tuple:
+        for entry in value:
+            _check_choices(typing.get_args(kind)[0], entry)
+
+
+def _choices(kind: Any) -> tuple[str, ...] | None:
+    if typing.get_origin(kind) is Literal:
+        return typing.get_args(kind)
+    declared = [note for note in getattr(kind, "__metadata__", ()) if isinstance(note, OneOf)]
+    return tuple(declared[0].choices()) if declared else None
+
+
 def _allowed(kind: Any) -> str:
     """What a value may be, in words."""
+    if (texts := _choices(kind)) is not None:
+        return f"one of {', '.join(texts)}"
     kind, meta, _ = _bare(kind)
     choices = typing.get_args(kind)
-    if typing.get_origin(kind) is Literal:
-        return f"one of {', '.join(choices)}"
     if typing.get_origin(kind) is tuple:
         return f"a list{' that is not empty' if meta.min_length else ''}, each of it {_allowed(choices[0])}"
     if typing.get_origin(kind) is dict:

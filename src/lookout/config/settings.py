@@ -27,6 +27,7 @@ from lookout.config.tables import (
 from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Check, Status
 from lookout.core.plan import Plan
+from lookout.core.services import SERVICES
 from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi, SourceSettings
 
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
@@ -201,8 +202,8 @@ def _unmatched(rule: AlertRule, monitored: frozenset[Check], known: Set[int]) ->
         return
     for service in dict.fromkeys(rule.services):
         if all(check.service != service for check in matched):
-            if service == "messaging" and rule.chains:
-                what = "messaging has no chain, and so does not match; give it a rule without chains"
+            if SERVICES[service].is_shared and rule.chains:
+                what = f"{service} has no chain, and so does not match; give it a rule without chains"
             else:
                 what = f"{service} matches no monitored check; take it out, or configure its source"
             yield Problem("services", what)

@@ -17,6 +17,7 @@ from lookout.base.setting_types import (
     HostPort,
     Natural,
     Networks,
+    OneOf,
     Positive,
     Rule,
     Table,
@@ -27,8 +28,9 @@ from lookout.base.setting_types import (
     must,
 )
 from lookout.core.heads import Pace
-from lookout.core.model import Check, Service
+from lookout.core.model import Check
 from lookout.core.plan import Limits, Span
+from lookout.core.services import SERVICES
 
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -186,7 +188,7 @@ class History(Table, frozen=True):
 
 class AlertRule(Table, frozen=True):
     name: str = ""
-    services: tuple[Service, ...] = ()
+    services: tuple[Annotated[str, OneOf(lambda: SERVICES.names)], ...] = ()
     chains: tuple[Positive, ...] = ()
     from_: Literal["catching-up", "degraded", "unavailable"] = field(default="unavailable", name="from")
     unknown: bool = False

@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple, assert_never
 
 from lookout.config.settings import Settings
-from lookout.core.model import Check, Found, Service
+from lookout.core.model import Check, Found
 from lookout.protocols import json_pointer, ponder, squid, subgraph
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
 from lookout.protocols.broadcasters.source import BroadcastersSource, broadcasters_sources
@@ -51,7 +51,7 @@ def seen_by(sources: Iterable[Source]) -> Seen:
     )
 
 
-def indexer_source(service: Service, settings: Indexer) -> OneRequest:
+def indexer_source(service: str, settings: Indexer) -> OneRequest:
     check = Check(service, settings.chain)
     request, parse = _indexer_protocol(settings)
     return OneRequest(f"{service} {settings.chain}", (check,), request, lambda body: {check: parse(body)})

@@ -11,7 +11,6 @@ from lookout.base.instants import format_instant, parse_instant
 from lookout.core.heads import Reading
 from lookout.core.model import (
     LARGEST_METRIC,
-    SERVICES,
     Blocks,
     Check,
     Failed,
@@ -22,8 +21,9 @@ from lookout.core.model import (
     Nothing,
     Observation,
     Peers,
-    Service,
+    Responding,
 )
+from lookout.core.services import SERVICES, Service
 
 
 class LineError(ValueError):
@@ -104,7 +104,7 @@ def parse_line(line: bytes) -> Event | Unread:
         case "probe":
             check = _check(fields)
             try:
-                return Observation(check, at, _found(check.service, fields))
+                return Observation(check, at, _found(SERVICES[check.service], fields))
             except LineError as error:
                 if check.chain_id is None:
                     raise
@@ -217,26 +217,26 @@ def _found(service: Service, fields: _Line) -> Found:
         return Nothing()
     if outcome != "missing-list":
         raise _wrong("outcome", outcome, "answered, nothing, missing-list or failed")
-    if service != "ppoi":
-        raise LineError(f"outcome missing-list is for ppoi alone, not for {service}")
+    if not service.has_required_list:
+        others = " and ".join(each.name for each in SERVICES if each.has_required_list)
+        raise LineError(f"outcome missing-list is for {others} alone, not for {service.name}")
     return MissingList()
 
 
 def _answered(service: Service, fields: _Line) -> Found:
-    match service:
-        case "indexer" | "hosted-indexer":
-            return Blocks(_count("position", fields.position))
-        case "ppoi":
-            return Indexes(_count("position", fields.position), _count("head", fields.head))
-        case "messaging":
-            return Peers(_count("peers", fields.peers))
-        case "broadcasters":
-            members = Members(_count("responding", fields.responding), _count("monitored", fields.monitored))
-            if members.responding > members.monitored:
-                raise LineError(f"responding is {members.responding}, above monitored, which is {members.monitored}")
-            return members
-        case _ as never:
-            assert_never(never)
+    answer = service.answer
+    if answer is Blocks:
+        return Blocks(_count("position", fields.position))
+    if answer is Indexes:
+        return Indexes(_count("position", fields.position), _count("head", fields.head))
+    if answer is Peers:
+        return Peers(_count("peers", fields.peers))
+    if answer is Responding:
+        return Responding()
+    members = Members(_count("responding", fields.responding), _count("monitored", fields.monitored))
+    if members.responding > members.monitored:
+        raise LineError(f"responding is {members.responding}, above monitored, which is {members.monitored}")
+    return members
 
 
 def _check(fields: _Line) -> Check:
@@ -248,11 +248,12 @@ def _check(fields: _Line) -> Check:
 
 def _check_of(service: Any, chain_id: Any) -> Check:
     if service not in SERVICES:
-        raise _wrong("service", service, ", ".join(SERVICES[:-1]) + " or " + SERVICES[-1])
-    if service != "messaging":
+        *first, last = SERVICES.names
+        raise _wrong("service", service, f"{', '.join(first)} or {last}")
+    if not SERVICES[service].is_shared:
         return Check(service, _chain_id(chain_id))
     if chain_id is not None:
-        raise _wrong("chainId", chain_id, "null for messaging")
+        raise _wrong("chainId", chain_id, f"null for {service}")
     return Check(service, None)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from lookout.core.model import LARGEST_METRIC, SERVICES
+from lookout.core.model import LARGEST_METRIC
+from lookout.core.services import SERVICES
 from lookout.verify.clauses_status import ACTIONABLE, EVALUATED, FAILED, REASONS, STATUSES, status_findings
 from lookout.verify.documents import Json, identities, instant, is_integer, name_of, readable
 from lookout.verify.findings import Finding, failed, passed, quoted, untold
@@ -74,7 +75,7 @@ def _report(checks: list[object], rows: list[Json]) -> Iterator[Finding]:
         yield failed("R2", f"live report: {len(checks) - len(rows)} rows are not objects")
     once = list(dict.fromkeys(identities(rows)))
     # The operator's own services come after the five; in which order, only the configuration says.
-    services = dict.fromkeys((*SERVICES, *(service for service, _ in once)))
+    services = dict.fromkeys((*SERVICES.names, *(service for service, _ in once)))
     order = {service: place for place, service in enumerate(services)}
     places = [(order[service], chain_id or 0) for service, chain_id in once]
     wrong = next((once[i] for i, (one, next_) in enumerate(pairwise(places), 1) if one > next_), None)

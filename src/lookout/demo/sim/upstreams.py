@@ -11,7 +11,7 @@ from lookout.demo.sim.episodes import Episode
 from lookout.demo.sim.faults import Book, Fault, Order, Standing
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.subjects import in_world, subjects_of
-from lookout.demo.sim.world import NOTHING_INDEXED, HeadAnswer, IndexerService, World, drawn_world
+from lookout.demo.sim.world import NOTHING_INDEXED, HeadAnswer, World, drawn_world
 
 # Fixed, so that heights go on where they were when the simulation is started again.
 _ORIGIN_AT: Final = 1_767_225_600_000  # 2026-01-01
@@ -147,9 +147,8 @@ class Upstreams:
     def indexed(self, subject: str, at: int) -> Indexed:
         """The last block that an indexer has."""
         service, _, number = in_world(subject).partition("/")
-        kind: IndexerService = "hosted-indexer" if service == "hosted-indexer" else "indexer"
         chain_id = int(number)
-        height = self._followed(subject, at, partial(self._indexed, kind, chain_id))
+        height = self._followed(subject, at, partial(self._indexed, service, chain_id))
         head = self._world.head(chain_id, at)
         return Indexed(chain_id, height, max(0, head.block_at - (head.height - height) * self._block_ms(chain_id)))
 
@@ -220,7 +219,7 @@ class Upstreams:
             case _:
                 return reached(at)
 
-    def _indexed(self, service: IndexerService, chain_id: int, at: int) -> int:
+    def _indexed(self, service: str, chain_id: int, at: int) -> int:
         return _known(self._world.truth(service, chain_id, at).position)
 
     def _validated(self, chain_id: int, at: int) -> int:
