@@ -3,24 +3,32 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec import field
+
+from lookout.base.setting_types import Headers, Url
 from lookout.core.model import Check, Found, Peers
 from lookout.protocols.answers import count, decode, entries, open_value, table
 from lookout.protocols.client.failure import HttpCodeFailed
 from lookout.protocols.client.session import Request, Session, at_most, below, fetch
-from lookout.protocols.settings import Messaging
+from lookout.protocols.protocol import OwnTableProtocol
 from lookout.protocols.source import Now
+from lookout.protocols.tables import SourceTable
 
 # NotConnected, CannotConnect, CanConnect, Connected: the place in the node's own list of states.
 _CONNECTED: Final = 3
 
 
+class MessagingTable(SourceTable, frozen=True):
+    url: Url
+    headers: Headers = field(default_factory=dict)
+
+
 class MessagingSource:
     """A waku node's admin interface."""
 
-    name = "messaging"
-    checks = (Check("messaging", None),)
-
-    def __init__(self, settings: Messaging) -> None:
+    def __init__(self, service: str, settings: MessagingTable) -> None:
+        self.name = service
+        self.checks = (Check(service, None),)
         self._connected = Request("GET", below(settings.url, "/admin/v1/peers/connected"), settings.headers)
         self._known = Request("GET", below(settings.url, "/admin/v1/peers"), settings.headers)
 
@@ -55,3 +63,8 @@ def _is_connected(connected: Any) -> bool:
     if type(connected) is str:
         return connected == "Connected"
     return count(connected, "whether a peer is connected") == _CONNECTED
+
+
+MESSAGING: Final = OwnTableProtocol(
+    "messaging", Peers, MessagingTable, lambda service, settings, _seen: (MessagingSource(service, settings),)
+)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from lookout.base.instants import END_AT
-from lookout.core.model import Check, Found, Nothing
+from lookout.core.model import Check, Found, Members, Nothing
 from lookout.protocols.answers import decode, entries, open_value, table
 from lookout.protocols.broadcasters.announcements import (
     FUTURE_TOLERANCE_MS,
@@ -20,11 +20,12 @@ from lookout.protocols.broadcasters.announcements import (
     read_claim,
 )
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen, Sightings
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch, Unread, after_page, begin, begin_again
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
 from lookout.protocols.client.session import MIB, Request, Session, at_most, below, fetch
 from lookout.protocols.client.turns import Turns
-from lookout.protocols.settings import Broadcasters
+from lookout.protocols.protocol import OwnTableProtocol
 from lookout.protocols.source import Now
 
 PAGE_SIZE: Final = 100
@@ -66,9 +67,9 @@ class Page(Struct, frozen=True, gc=False):
 class BroadcastersSource:
     """What both ways of listening share."""
 
-    def __init__(self, name: str, settings: Broadcasters, seen: Seen) -> None:
+    def __init__(self, name: str, service: str, settings: BroadcastersTable, seen: Seen) -> None:
         self.name = name
-        self.checks = tuple(Check("broadcasters", chain_id) for chain_id in settings.chains)
+        self.checks = tuple(Check(service, chain_id) for chain_id in settings.chains)
         self._settings = settings
         self._topics = {settings.content_topic.replace("{chainId}", str(each)): each for each in settings.chains}
         self._sightings = Sightings(settings, seen.sightings)
@@ -121,9 +122,9 @@ class StoreBroadcasters(BroadcastersSource):
     broadcasters stay monitored, is read while there is time, and by the next probes from there on.
     """
 
-    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
+    def __init__(self, service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN) -> None:
         (self._chain_id,) = settings.chains
-        super().__init__(f"broadcasters {self._chain_id}", settings, seen)
+        super().__init__(f"{service} {self._chain_id}", service, settings, seen)
         self._page_size = PAGE_SIZE
 
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
@@ -213,8 +214,8 @@ class StoreBroadcasters(BroadcastersSource):
 class RelayBroadcasters(BroadcastersSource):
     """Reads what a node of one's own relayed since the last time. Reading empties the node's cache."""
 
-    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
-        super().__init__("broadcasters", settings, seen)
+    def __init__(self, service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN) -> None:
+        super().__init__(service, service, settings, seen)
 
     async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
         self._begin_probe()
@@ -222,8 +223,8 @@ class RelayBroadcasters(BroadcastersSource):
             messages, subscribed_now = await self._read(session)
             await self._note(messages, now)
         return {
-            Check("broadcasters", chain_id): self._found(chain_id, now(), subscribed_now=subscribed_now)
-            for chain_id in self._settings.chains
+            check: self._found(chain_id, now(), subscribed_now=subscribed_now)
+            for check, chain_id in zip(self.checks, self._settings.chains, strict=True)
         }
 
     async def _read(self, session: Session) -> tuple[tuple[Message, ...], bool]:
@@ -246,10 +247,10 @@ class RelayBroadcasters(BroadcastersSource):
 
 
 def broadcasters_sources(
-    settings: Broadcasters, seen: Seen = NOTHING_SEEN
+    service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN
 ) -> tuple[StoreBroadcasters | RelayBroadcasters, ...]:
     listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
-    return tuple(listen(each, seen) for each in settings.by_source())
+    return tuple(listen(service, each, seen) for each in settings.by_source())
 
 
 def parse_page(body: bytes) -> Page:
@@ -295,3 +296,6 @@ def _field(message: dict[str, Raw], name: str) -> Any:
     """None for one that is longer than any real one."""
     value = message.get(name)
     return None if value is None or len(value) > _LONGEST_FIELD else open_value(value)
+
+
+BROADCASTERS: Final = OwnTableProtocol("broadcasters", Members, BroadcastersTable, broadcasters_sources)
