@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 from lookout.core.model import Check, Failed, Found
 from lookout.protocols.broadcasters.source import PAGE_SIZE, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
-from lookout.protocols.client.session import Request, fetch, open_session
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import fetch, open_session
 from lookout.protocols.source import OneRequest, Source, observe
 from tests.builders import NOON
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster, envelope

@@ -8,7 +8,7 @@ from lookout.base.problem import Problem
 from lookout.core.model import Blocks
 from lookout.protocols.answers import count, decimal, decode, open_value, quantity
 from lookout.protocols.client.failure import not_understood
-from lookout.protocols.client.session import Request
+from lookout.protocols.client.request import Request
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.tables import KindTable
 

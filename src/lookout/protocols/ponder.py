@@ -4,7 +4,7 @@ from typing import Final
 
 from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, decode, table
-from lookout.protocols.client.session import Request, below
+from lookout.protocols.client.request import Request, below
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.tables import KindTable
 

@@ -11,7 +11,7 @@ from lookout.base.setting_types import Chains, Headers, KeyedByChain, Text, Url,
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
 from lookout.protocols.answers import call, count, entries, open_value, result_of, table
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.session import Request
+from lookout.protocols.client.request import Request
 from lookout.protocols.protocol import OwnTableProtocol
 from lookout.protocols.source import OneRequest
 from lookout.protocols.tables import SourceTable

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lookout.core.model import Answer, Check, Found
-from lookout.protocols.broadcasters.sightings import Seen
-from lookout.protocols.client.session import Request
+from lookout.protocols.client.request import Request
 from lookout.protocols.source import OneRequest, Source
 from lookout.protocols.tables import KindTable, SourceTable
+
+if TYPE_CHECKING:
+    from lookout.protocols.broadcasters.sightings import Seen
 
 Settings = TypeVar("Settings", bound=KindTable)
 
@@ -24,7 +26,7 @@ class Protocol(Generic[Settings]):
     parse: Callable[[bytes, Settings], Found]
     """ProbeFailed for what is not exactly as expected."""
 
-    def sources(self, service: str, settings: Settings, _seen: Seen) -> tuple[Source, ...]:
+    def sources(self, service: str, settings: Settings, _seen: "Seen") -> tuple[Source, ...]:
         check = Check(service, settings.chain)
         parse = self.parse
         return (OneRequest(check.name, (check,), self.request(settings), lambda body: {check: parse(body, settings)}),)
@@ -37,7 +39,7 @@ class OwnTableProtocol:
     name: str
     answer: type[Answer]
     settings: type[SourceTable]
-    sources: Callable[[str, Any, Seen], tuple[Source, ...]]
+    sources: Callable[[str, Any, "Seen"], tuple[Source, ...]]
     """Given the service's name, the settings, and what was seen before a restart (M7)."""
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, graphql_answer, open_value, query, table
-from lookout.protocols.client.session import Request
+from lookout.protocols.client.request import Request
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.tables import KindTable
 

@@ -12,7 +12,7 @@ import msgspec
 from lookout.core.model import Blocks
 from lookout.protocols.answers import count, decimal, entries, graphql_answer, query, table
 from lookout.protocols.client.failure import not_understood
-from lookout.protocols.client.session import Request
+from lookout.protocols.client.request import Request
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.tables import KindTable
 

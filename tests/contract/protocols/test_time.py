@@ -16,7 +16,8 @@ from lookout.protocols.broadcasters.sightings import NOTHING_SEEN
 from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.session import Request, Session, fetch, open_session
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import Session, fetch, open_session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.messaging import MessagingSource, MessagingTable
 from lookout.protocols.source import Source, observe
