@@ -28,6 +28,7 @@ from lookout.core.model import (
     Nothing,
     Observation,
     Peers,
+    Responding,
 )
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES
@@ -63,6 +64,9 @@ class World(Protocol):
 
     def messaging(self, at: int, /) -> int | Silence:
         """The number of peers."""
+
+    def responder(self, service: str, chain_id: int, at: int, /) -> Silence | None:
+        """How a service that only answers fails to; None if it does answer."""
 
     def calm_until(self, service: str, chain_id: int | None, at: int, /) -> float:
         """When something next goes wrong with a service on a chain; this very instant while something does."""
@@ -328,6 +332,7 @@ def _sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, ...], _Ask
     for service in SERVICES:
         checks = tuple(check for check in service.checks(plan.chains) if check in plan.monitored)
         chain_ids = [check.chain_id for check in checks if check.chain_id is not None]
+        ask_one = _ask_indexer if service.needs_head else _ask_responder
         match service.name:
             case "messaging" if checks:
                 yield checks, partial(_ask_messaging, world)
@@ -337,7 +342,7 @@ def _sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, ...], _Ask
                 yield checks, partial(_ask_broadcasters, world, chain_ids)
             case name:
                 for chain_id in chain_ids:
-                    yield (Check(name, chain_id),), partial(_ask_indexer, world, name, chain_id)
+                    yield (Check(name, chain_id),), partial(ask_one, world, name, chain_id)
 
 
 def _ask_messaging(world: World, at: int) -> tuple[Found, ...] | Silence:
@@ -367,6 +372,10 @@ def _ask_broadcasters(world: World, chain_ids: Sequence[int], at: int) -> tuple[
     if isinstance(members, str):
         return members
     return tuple(Members(*members.get(chain_id, (0, 0))) for chain_id in chain_ids)
+
+
+def _ask_responder(world: World, service: str, chain_id: int, at: int) -> tuple[Found, ...] | Silence:
+    return world.responder(service, chain_id, at) or (Responding(),)
 
 
 def _ask_indexer(world: World, service: str, chain_id: int, at: int) -> tuple[Found, ...] | Silence:

@@ -70,7 +70,9 @@ _INDEXER_FAULTS: Final = (
     Odds("rebuild", 0, 20, 600, 600_000, 43_200_000),
 )
 
-# Every subject, with a star for each of its numbers, and what may befall it.
+_RESPONDER_FAULTS: Final = (Odds("fail", 4, 20, 7_200), Odds("hang", 3, 20, 3_600))
+
+# Every subject but the responders, with a star for each of its numbers, and what may befall it.
 FAULTS: Final[Mapping[str, tuple[Odds, ...]]] = {
     "chain/*": (
         Odds("halt", 0.5, 300, 7_200),
@@ -166,7 +168,7 @@ def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict
 
 def faults_of(subject: str) -> tuple[Odds, ...]:
     """What may befall a subject."""
-    return FAULTS[_NUMBER.sub("*", subject)]
+    return FAULTS.get(_NUMBER.sub("*", subject), _RESPONDER_FAULTS)
 
 
 def draw_episodes(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> tuple[Episode, ...]:

@@ -19,6 +19,7 @@ SubjectKind = Literal[
     "peers",  # waku/peers
     "messages",  # waku/messages: the store and the relay
     "broadcasters",  # broadcasters/1
+    "responder",  # faucet/1: a service that only answers
 ]
 Subjects = Mapping[str, SubjectKind]
 
@@ -30,6 +31,7 @@ _SPEAKERS: Final[tuple[SubjectKind, ...]] = (
     "ppoi",
     "peers",
     "messages",
+    "responder",
 )
 _FOLLOWERS: Final[tuple[SubjectKind, ...]] = ("graphql-indexer", "document", "share", "network")
 

@@ -57,6 +57,7 @@ class Simulation:
                 web.get("/ponder{path:/.*}", self._ponder),
                 web.route("*", "/ppoi{path:(/.*)?}", self._ppoi),
                 web.route("*", "/waku{path:(/.*)?}", self._waku),
+                web.route("*", "/{service}/{chain}", self._responder),
             ]
         )
         application.on_shutdown.append(self._stop)
@@ -151,6 +152,10 @@ class Simulation:
 
         subject = "waku/messages" if path.startswith(("/store/", "/relay/")) else "waku/peers"
         return await self._answer(request, subject, reply)
+
+    async def _responder(self, request: web.Request) -> web.StreamResponse:
+        subject = "{service}/{chain}".format(**request.match_info)
+        return await self._answer(request, subject, lambda _body, _at: json_reply({"status": "ok"}))
 
     async def _answer(
         self, request: web.Request, subject: str, reply: Callable[[bytes, int], Reply | None]

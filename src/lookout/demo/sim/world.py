@@ -66,15 +66,16 @@ class World:
         self._endpoints: dict[tuple[int, int], Course] = {}
         self._indexers: dict[tuple[str, int], tuple[Course, Progress]] = {}
         self._trees: dict[int, tuple[Course, Tree, Progress]] = {}
-        for chain_id, block_ms, first_height, endpoints, _, indexer, hosted_indexer, ppoi, _ in layout:
+        for chain in layout:
+            chain_id = chain.chain_id
             course = self._courses[f"chain/{chain_id}"]
-            self._chains[chain_id] = Chain(first_height, block_ms, origin_at, course)
-            for number in range(endpoints):
+            self._chains[chain_id] = Chain(chain.first_height, chain.block_ms, origin_at, course)
+            for number in range(chain.endpoints):
                 self._endpoints[chain_id, number] = self._courses[f"rpc/{chain_id}/{number}"]
-            for service, present in (("indexer", indexer), ("hosted-indexer", hosted_indexer)):
+            for service, present in (("indexer", chain.indexer), ("hosted-indexer", chain.hosted_indexer)):
                 if present:
                     self._indexers[service, chain_id] = self._indexer(f"{service}/{chain_id}")
-            if ppoi:
+            if chain.ppoi:
                 self._trees[chain_id] = self._tree(f"ppoi/{chain_id}")
 
     def endpoints(self, chain_id: int) -> int:
@@ -135,6 +136,10 @@ class World:
         """How many peers the messaging node is connected with."""
         episode = self._courses["messaging"].at(at)
         return _silence(episode) or self._peers(episode, at)
+
+    def responder(self, service: str, chain_id: int, at: int) -> Silence | None:
+        """How one of a chain's responders fails to answer; None if it does answer."""
+        return _silence(self._courses[f"{service}/{chain_id}"].at(at))
 
     def head(self, chain_id: int, at: int) -> Block:
         """The chain's true head."""
