@@ -80,7 +80,7 @@ rpc = ["{base}/rpc/1/a", "{base}/rpc/1/b", "{base}/rpc/1/c"]
 [[faucet]]
 chain = 1
 kind = "hello"
-url = "{base}/faucet/1"
+url = "{base}/responders/faucet/1"
 word = "ok"
 
 [alerts.targets]

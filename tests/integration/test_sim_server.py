@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from lookout.demo.sim.episodes import Episode
-from lookout.demo.sim.faults import WAYS
+from lookout.demo.sim.faults import FAULT_KINDS
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.server import serving
 from lookout.demo.sim.upstreams import launch_world
@@ -52,7 +52,7 @@ def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> None:
         pytest.param(b'{"target":"*","fault":"fire"}', "fault is 'fire'; there are refuse, hang", id="unknown fault"),
         pytest.param(b'{"target":"*","fault":[]}', "fault is []; there are", id="a fault that is no text"),
         pytest.param(
-            b'{"target":"waku","fault":"halt"}', "halt cannot befall waku; it can have refuse", id="misplaced"
+            b'{"target":"waku","fault":"halt"}', "halt does not apply to waku; it can have refuse", id="misplaced"
         ),
         pytest.param(b'{"target":"*","fault":"hang","by":5}', "by: hang takes no parameter", id="parameter of another"),
         pytest.param(b'{"target":"*","fault":"lag","code":5}', "code: lag takes by", id="a wrong parameter"),
@@ -77,14 +77,14 @@ def test_an_order_that_cannot_be_followed_is_refused_with_the_reason(body: bytes
 
 def test_every_fault_is_explained_by_the_control_route_and_in_the_documentation() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "simulation.md").read_text()
-    for name, way in WAYS.items():
+    for name, kind in FAULT_KINDS.items():
         assert f"| `{name}` |" in page, name
-        if way.parameter is not None:
-            assert f"`{way.parameter.name}`" in page, name
+        if kind.parameter is not None:
+            assert f"`{kind.parameter.name}`" in page, name
 
     async def scene(client: Client) -> None:
         faults = (await client.get("/control")).document["faults"]
-        assert list(faults) == list(WAYS)
+        assert list(faults) == list(FAULT_KINDS)
         assert all(told["explanation"] for told in faults.values())
         subjects = (await client.get("/")).document["subjects"]
         assert all(f"`{family}" in page for family in {subject.split("/")[0] for subject in subjects})

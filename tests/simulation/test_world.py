@@ -291,7 +291,7 @@ def test_drawn_episodes_use_every_kind_of_fault_and_a_subjects_do_not_overlap() 
     ("episode", "message"),
     [
         pytest.param(an_episode("rpc/1/3", "fail", 0, 1), "'rpc/1/3' is not in this world", id="no such endpoint"),
-        pytest.param(an_episode("messaging", "halt", 0, 1), "'halt' cannot befall messaging", id="no such fault"),
+        pytest.param(an_episode("messaging", "halt", 0, 1), "'halt' does not apply to messaging", id="no such fault"),
         pytest.param(an_episode("messaging", "fail", 0, 0), "and end later", id="over before it begins"),
         pytest.param(an_episode("messaging", "fail", -1, 9), "does not begin after the world", id="before the world"),
     ],

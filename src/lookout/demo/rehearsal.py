@@ -122,7 +122,7 @@ class _Source:
     def __init__(self, checks: tuple[Check, ...], ask: _Ask, chance: Random) -> None:
         self.checks = checks
         self.ask = ask
-        self.chance = chance  # of its own, so that what befalls one source moves no other's instants
+        self.chance = chance  # of its own, so that a fault of one source moves no other's instants
         self.failures = 0  # in a row
 
 

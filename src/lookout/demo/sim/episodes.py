@@ -47,7 +47,7 @@ class Episode(NamedTuple):
 
 
 class Odds(NamedTuple):
-    """How often a kind of fault befalls a subject, how long it lasts, and how large it is.
+    """How often a subject has a kind of fault, how long it lasts, and how large it is.
 
     One of 0 times a month is never drawn, and only happens in a world that names it: each kind that is drawn changes
     what all seeds draw.
@@ -72,7 +72,7 @@ _INDEXER_FAULTS: Final = (
 
 _RESPONDER_FAULTS: Final = (Odds("fail", 4, 20, 7_200), Odds("hang", 3, 20, 3_600))
 
-# Every subject but the responders, with a star for each of its numbers, and what may befall it.
+# Every subject but the responders, with a star for each of its numbers, and which faults it may have.
 FAULTS: Final[Mapping[str, tuple[Odds, ...]]] = {
     "chain/*": (
         Odds("halt", 0.5, 300, 7_200),
@@ -156,7 +156,7 @@ def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict
             raise ValueError(f"{episode.subject!r} is not in this world; there are {', '.join(of_subject)}")
         kinds = [fault.kind for fault in faults_of(episode.subject)]
         if episode.kind not in kinds:
-            raise ValueError(f"{episode.kind!r} cannot befall {episode.subject}, only {', '.join(kinds)}")
+            raise ValueError(f"{episode.kind!r} does not apply to {episode.subject}, only {', '.join(kinds)}")
         if not origin_at <= episode.begin_at < episode.end_at:
             raise ValueError(
                 f"{episode.kind} of {episode.subject} from {episode.begin_at} to {episode.end_at}"
@@ -167,7 +167,7 @@ def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict
 
 
 def faults_of(subject: str) -> tuple[Odds, ...]:
-    """What may befall a subject."""
+    """The faults that a subject may have."""
     return FAULTS.get(_NUMBER.sub("*", subject), _RESPONDER_FAULTS)
 
 
