@@ -102,9 +102,9 @@ def parse_line(line: bytes) -> Event | Unread:
         raise LineError(f"at: {error}") from None
     match fields.kind:
         case "probe":
-            check = _check(fields)
+            check, service = _check(fields)
             try:
-                return Observation(check, at, _found(SERVICES[check.service], fields))
+                return Observation(check, at, _found(service, fields))
             except LineError as error:
                 if check.chain_id is None:
                     raise
@@ -239,22 +239,23 @@ def _answered(service: Service, fields: _Line) -> Found:
     return members
 
 
-def _check(fields: _Line) -> Check:
+def _check(fields: _Line) -> tuple[Check, Service]:
     try:
         return _checked(fields.service, fields.chain_id)
     except TypeError:  # a list or an object is not even looked up
         return _check_of(fields.service, fields.chain_id)
 
 
-def _check_of(service: Any, chain_id: Any) -> Check:
-    if service not in SERVICES:
+def _check_of(name: Any, chain_id: Any) -> tuple[Check, Service]:
+    if name not in SERVICES:
         *first, last = SERVICES.names
-        raise _wrong("service", service, f"{', '.join(first)} or {last}")
-    if not SERVICES[service].is_shared:
-        return Check(service, _chain_id(chain_id))
+        raise _wrong("service", name, f"{', '.join(first)} or {last}")
+    service = SERVICES[name]
+    if not service.is_shared:
+        return Check(name, _chain_id(chain_id)), service
     if chain_id is not None:
-        raise _wrong("chainId", chain_id, f"null for {service}")
-    return Check(service, None)
+        raise _wrong("chainId", chain_id, f"null for {name}")
+    return Check(name, None), service
 
 
 # A log names the same few checks over and over; typed, or true would be taken for 1.
