@@ -11,9 +11,9 @@ from bench.figures import Figure
 from lookout.core.model import Check
 from lookout.protocols.broadcasters.announcements import LONGEST_PAYLOAD
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, StoreBroadcasters
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.settings import Broadcasters
 from lookout.protocols.source import observe
 from tests.contract.protocols.announcers import a_message, a_page
 from tests.contract.protocols.costly import SHAPES, costly_answers, listed
@@ -71,7 +71,7 @@ async def longest_stall_ms(page: bytes) -> float:
 
     async with talking(saying(answer)) as url, open_session(10) as session:
         ticking = asyncio.create_task(tick())
-        source = StoreBroadcasters(Broadcasters(url, (1,)))
+        source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
         found = await observe(source, session, lambda: time.time_ns() // 1_000_000)
         ticking.cancel()
     if Check("broadcasters", 1) not in found:

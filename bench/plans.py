@@ -2,8 +2,8 @@
 
 from lookout.config.tables import History, Policy
 from lookout.core.heads import Pace
-from lookout.core.model import all_checks
 from lookout.core.plan import Plan
+from lookout.core.services import all_checks
 
 
 def a_plan(chains: int) -> Plan:

@@ -15,8 +15,9 @@ from typing import Final, NamedTuple
 
 from lookout.core.model import Check, Failed, Found
 from lookout.protocols.broadcasters.source import PAGE_SIZE, StoreBroadcasters
-from lookout.protocols.client.session import Request, fetch, open_session
-from lookout.protocols.settings import Broadcasters
+from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import fetch, open_session
 from lookout.protocols.source import OneRequest, Source, observe
 from tests.builders import NOON
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster, envelope
@@ -62,7 +63,7 @@ def _conversation(name: str) -> Conversation:
 
 def _source(name: str, url: str) -> Source:
     if name == "announcements":
-        return StoreBroadcasters(Broadcasters(url, (1,)))
+        return StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
     parser = name.partition(": ")[0]
     parse = PARSERS[parser][0] if parser in PARSERS else PARSERS["squid"][0]
 

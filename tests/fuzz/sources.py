@@ -13,9 +13,9 @@ from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Blocks, Failed, Indexes, Members, MissingList, Nothing, Peers
 from lookout.protocols.broadcasters.sightings import Seen, Sightings
 from lookout.protocols.broadcasters.source import Message, Page
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.evm import Block
-from lookout.protocols.settings import Broadcasters
 from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement
 from tests.contract.protocols.recorded import FOLDER, PARSERS, recorded
@@ -60,7 +60,7 @@ def is_legal(outcome: object) -> bool:
 
 def _can_be_counted(messages: Sequence[Message]) -> bool:
     """Whether what is in the messages leads to a count of broadcasters, and can be stored."""
-    settings = Broadcasters("http://127.0.0.1", chains=(1,))
+    settings = BroadcastersTable("http://127.0.0.1", chains=(1,))
     sightings = Sightings(settings)
     for message in messages[:50]:
         announcement = read_announcement(message.payload, message.sent_at)

@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from lookout.monitor.recorder import LogFile
-from lookout.protocols.client.session import Request, fetch, open_session
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import fetch, open_session
 from lookout.state.log import Started
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError

@@ -14,7 +14,7 @@ ASKED = [("rpc/1/a", "/rpc/1/a", LATEST), ("squid/1", "/squid/1/graphql", SQUID)
 
 
 @pytest.mark.parametrize(("target", "path", "request_document"), ASKED)
-def test_a_fault_of_the_wire_befalls_its_target_alone(target: str, path: str, request_document: object) -> None:
+def test_a_fault_of_the_wire_applies_to_its_target_alone(target: str, path: str, request_document: object) -> None:
     async def scene(client: Client) -> None:
         await client.order(target, "refuse")
         with pytest.raises(aiohttp.ClientConnectionError):

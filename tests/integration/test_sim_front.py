@@ -20,7 +20,8 @@ from lookout.demo.sim.server import serving
 from lookout.demo.sim.upstreams import launch_world
 from lookout.protocols import squid
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.session import Request, fetch, open_session
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import fetch, open_session
 from tests.builders import NOON
 from tests.commands import LOOKOUT, TIME_S, lookout
 from tests.integration.fast import a_config

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from lookout.demo.sim.episodes import Episode
-from lookout.demo.sim.faults import WAYS
+from lookout.demo.sim.faults import FAULT_KINDS
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.server import serving
 from lookout.demo.sim.upstreams import launch_world
@@ -77,14 +77,14 @@ def test_an_order_that_cannot_be_followed_is_refused_with_the_reason(body: bytes
 
 def test_every_fault_is_explained_by_the_control_route_and_in_the_documentation() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "simulation.md").read_text()
-    for name, way in WAYS.items():
+    for name, kind in FAULT_KINDS.items():
         assert f"| `{name}` |" in page, name
-        if way.parameter is not None:
-            assert f"`{way.parameter.name}`" in page, name
+        if kind.parameter is not None:
+            assert f"`{kind.parameter.name}`" in page, name
 
     async def scene(client: Client) -> None:
         faults = (await client.get("/control")).document["faults"]
-        assert list(faults) == list(WAYS)
+        assert list(faults) == list(FAULT_KINDS)
         assert all(told["explanation"] for told in faults.values())
         subjects = (await client.get("/")).document["subjects"]
         assert all(f"`{family}" in page for family in {subject.split("/")[0] for subject in subjects})

@@ -14,7 +14,8 @@ import pytest
 
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Nothing, Observation, Peers, all_checks
+from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Nothing, Observation, Peers
+from lookout.core.services import all_checks
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
 from lookout.state.log import HeadRead, Started

@@ -50,7 +50,7 @@ def findings(check: Check) -> st.SearchStrategy[Found]:
             return st.builds(Indexes, COUNTS, COUNTS) | FAILED | nothing | st.just(MissingList())
         case "broadcasters":
             return members() | FAILED | nothing
-        case "indexer" | "hosted-indexer":
+        case _:
             return st.builds(Blocks, HEIGHTS) | FAILED | nothing
 
 

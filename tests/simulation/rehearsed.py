@@ -13,7 +13,10 @@ from lookout.demo.rehearsal import Life, Listeners, rehearse
 from lookout.demo.sim.episodes import Episode, EpisodeKind
 from lookout.demo.sim.layout import ChainLayout, Layout
 from lookout.demo.sim.world import World
-from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
+from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.messaging import MessagingTable
+from lookout.protocols.ppoi import PpoiTable
+from lookout.protocols.tables import KindTable
 from tests.builders import MINUTE, NOON
 
 SLOW_CHAIN = ChainLayout(1, 12_000, 25_700_000)
@@ -27,13 +30,17 @@ def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
     url = "http://127.0.0.1"
     return Settings(
         chains=tuple(Chain(chain.chain_id, "a chain", chain.block_ms / 1000, (url,)) for chain in layout),
-        ppoi=Ppoi(url, "a list", tuple(chain.chain_id for chain in layout if chain.ppoi)),
-        indexer=tuple(Indexer(chain.chain_id, "squid", url, chain.confirmations) for chain in layout if chain.indexer),
-        hosted_indexer=tuple(
-            Indexer(chain.chain_id, "squid", url, chain.confirmations) for chain in layout if chain.hosted_indexer
-        ),
-        messaging=Messaging(url),
-        broadcasters=Broadcasters(url, tuple(chain.chain_id for chain in layout if chain.members)),
+        sources={
+            "ppoi": (PpoiTable(url, "a list", tuple(chain.chain_id for chain in layout if chain.ppoi)),),
+            "indexer": tuple(
+                KindTable(chain.chain_id, "squid", url, chain.confirmations) for chain in layout if chain.indexer
+            ),
+            "hosted-indexer": tuple(
+                KindTable(chain.chain_id, "squid", url, chain.confirmations) for chain in layout if chain.hosted_indexer
+            ),
+            "messaging": (MessagingTable(url),),
+            "broadcasters": (BroadcastersTable(url, tuple(chain.chain_id for chain in layout if chain.members)),),
+        },
         policy=Policy() if policy is None else policy,
     ).plan()
 

@@ -150,7 +150,7 @@ class Given(Settings, frozen=True):
     """Settings whose plan, sources and endpoints a test has made."""
 
     given: Plan | None = None
-    sources: tuple[Source, ...] = ()
+    given_sources: tuple[Source, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
 
     def plan(self) -> Plan:
@@ -158,18 +158,18 @@ class Given(Settings, frozen=True):
         return self.given
 
     def sources_by_check(self) -> dict[Check, Any]:
-        return {check: source for source in self.sources for check in source.checks}
+        return {check: source for source in self.given_sources for check in source.checks}
 
 
 def given_settings(
     plan: Plan, sources: Sequence[Source] = (), endpoints: Sequence[Endpoint] = (), **more: Any
 ) -> Given:
-    return Given(given=plan, sources=tuple(sources), endpoints=tuple(endpoints), **more)
+    return Given(given=plan, given_sources=tuple(sources), endpoints=tuple(endpoints), **more)
 
 
 def built_as_given(settings: Settings, _seen: Seen) -> Built:
     assert isinstance(settings, Given)
-    return Built(settings.sources, settings.endpoints)
+    return Built(settings.given_sources, settings.endpoints)
 
 
 def some_resources(writer: Writer, clock: Clock, registry: CollectorRegistry | None = None) -> Resources:

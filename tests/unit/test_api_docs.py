@@ -9,7 +9,8 @@ import pytest
 
 from lookout.config.tables import Server
 from lookout.core.buckets import CHARACTERS, NO_DATA
-from lookout.core.model import SERVICES, Reason, Status
+from lookout.core.model import Reason, Status
+from lookout.core.services import SERVICES
 from lookout.documents.reports import schemas
 from lookout.documents.routes import paths
 from lookout.server.counts import CODES
@@ -58,7 +59,7 @@ def test_every_field_of_both_documents_is_explained() -> None:
         field for schema in schemas().values() for part in schema["$defs"].values() for field in part["properties"]
     }
     assert set(TABLES["field"]) == fields
-    assert all(f"`{service}`" in TABLES["field"]["service"][0] for service in SERVICES)
+    assert all(f"`{service}`" in TABLES["field"]["service"][0] for service in SERVICES.names)
 
 
 def test_the_examples_are_those_of_the_description() -> None:

@@ -11,6 +11,7 @@ from lookout.config.settings import ServerSettings, Settings
 from lookout.config.tables import Admin, Log, Policy, Server
 from lookout.core.heads import Pace
 from lookout.core.model import Check
+from lookout.protocols.messaging import MessagingTable
 from tests.builders import LAUNCH, LAUNCH_SPAN
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
@@ -255,8 +256,8 @@ def test_a_variable_that_is_not_utf_8_is_refused_as_no_part_of_it_may_be_dropped
 
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
     text = "[messaging]\nurl = 'http://${HOST}/x'\nheaders = {Authorization = 'Bearer ${KEY}'}\n"
-    messaging = settings(tmp_path, text, HOST="h", KEY="secret").messaging
-    assert messaging is not None
+    messaging = settings(tmp_path, text, HOST="h", KEY="secret").sources["messaging"][0]
+    assert isinstance(messaging, MessagingTable)
     assert (messaging.url, messaging.headers) == ("http://h/x", {"Authorization": "Bearer secret"})
     bad = text.replace("http://", "ftp://") + "[ppoi]\nurl = 5\nrequired_list = 'x'\nchains = []\nheaders = 'secret'\n"
     told = "\n".join(problems(tmp_path, bad, HOST="secret", KEY="secret"))

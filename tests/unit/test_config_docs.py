@@ -9,13 +9,12 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 import pytest
-from msgspec import Struct
 from msgspec.structs import replace
 
-from lookout.base.setting_types import Duration, DurationOrZero, Natural, Positive
+from lookout.base.setting_types import Duration, DurationOrZero, Form, Key, Natural, OneOf, Positive, Rows
 from lookout.config.alerts import AlertRule, Alerts
-from lookout.config.file import read_config
-from lookout.config.settings import Settings
+from lookout.config.file import form_in, read_config
+from lookout.config.settings import SETTINGS_FORM
 from lookout.core.model import Check
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -26,31 +25,22 @@ DIVIDES_A_DAY: Final = "whole seconds that divide a day, 86400"
 ALLOWED: Final = {Duration: "time", DurationOrZero: "time or 0", Positive: "1 or more", Natural: "0 or more"}
 
 
-class Key(NamedTuple):
+class Place(NamedTuple):
     """A key of the settings: ``table`` is "" at the top of the file."""
 
     table: str
-    name: str
-    kind: Any
-    default: Any  # msgspec.NODEFAULT for one that is required
+    key: Key
 
 
-def struct_in(kind: Any) -> type[Struct] | None:
-    """The table in ``Server``, ``Ppoi | None`` or ``tuple[Chain, ...]``."""
-    for option in (kind, *typing.get_args(kind)):
-        if isinstance(option, type) and issubclass(option, Struct):
-            return option
-    return None
-
-
-def keys_of(struct: type[Struct], table: str = "") -> Iterator[Key]:
-    for field in msgspec.structs.fields(struct):
-        inner = struct_in(field.type)
+def places_of(form: Form, table: str = "") -> Iterator[Place]:
+    for key in form.list_keys():
+        inner = form_in(key.holds)
         if inner is not None:
-            yield from keys_of(inner, f"{table}.{field.encode_name}" if table else field.encode_name)
+            inner = inner.form if isinstance(inner, Rows) else inner
+            yield from places_of(inner, f"{table}.{key.name}" if table else key.name)
             continue
-        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-        yield Key(table, field.encode_name, field.type, list(default) if isinstance(default, tuple) else default)
+        default = list(key.default) if isinstance(key.default, tuple) else key.default
+        yield Place(table, key._replace(default=default))
 
 
 def without_rules(kind: Any) -> Any:
@@ -65,7 +55,7 @@ def bounds_of(kind: Any) -> tuple[float, float] | None:
     return next(((meta.ge, meta.le) for meta in metas if meta.ge is not None and meta.le is not None), None)
 
 
-KEYS: Final = {(key.table, key.name): key for key in keys_of(Settings)}
+KEYS: Final = {(place.table, place.key.name): place.key for place in places_of(SETTINGS_FORM)}
 
 
 def documented() -> Iterator[tuple[str, str, str, str]]:
@@ -99,14 +89,16 @@ def test_a_documented_key_has_its_default_and_its_range(table: str, name: str, d
     else:
         written = tomllib.loads(f"value = {default.strip('`')}")["value"]
         assert (written, type(written)) == (key.default, type(key.default))
-    plain = without_rules(key.kind)
+    plain = without_rules(key.holds)
     if plain in ALLOWED and name != "chain":
         assert allowed == ALLOWED[plain]
-    elif (bounds := bounds_of(key.kind)) is not None and allowed not in ("chain", DIVIDES_A_DAY):
+    elif (bounds := bounds_of(key.holds)) is not None and allowed not in ("chain", DIVIDES_A_DAY):
         assert allowed.endswith("{} to {}".format(*bounds))
-    for choices in (key.kind, *typing.get_args(key.kind)):  # of the value, or of each of its items
-        if typing.get_origin(choices) is Literal:
-            assert allowed == ", ".join(f'`"{choice}"`' for choice in typing.get_args(choices))
+    for held in (key.holds, *typing.get_args(key.holds)):  # the value, or each of its items
+        declared = [note for note in typing.get_args(held) if isinstance(note, OneOf)]
+        if declared or typing.get_origin(held) is Literal:
+            choices = declared[0].choices() if declared else typing.get_args(held)
+            assert allowed == ", ".join(f'`"{choice}"`' for choice in choices)
 
 
 @pytest.mark.clause("M10")

@@ -12,6 +12,7 @@ import pytest
         pytest.param("lookout_reader", "urllib.request", id="the reader's rules need no network"),
         pytest.param("lookout.app.server_main", "lookout_reader.poller", id="a server polls nobody"),
         pytest.param("lookout.cli.check_config", "aiohttp", id="who judges a configuration asks nobody"),
+        pytest.param("lookout.app.server_main", "cryptography", id="a server checks no signatures"),
     ],
 )
 def test_a_part_does_not_read_what_it_never_uses(module: str, unneeded: str) -> None:

@@ -15,6 +15,7 @@ from lookout.core.model import (
     MissingList,
     Nothing,
     Peers,
+    Responding,
     Row,
     unmonitored,
     unobserved,
@@ -230,6 +231,14 @@ def test_broadcasters_answer(members: Members, expected: str, metrics: Metrics) 
 @pytest.mark.parametrize(("check", "found"), [(BROADCASTERS, Members(0, 5)), (MESSAGING, Peers(0))])
 def test_silence_behind_an_answer_counts_as_a_failure(check: Check, found: Found) -> None:
     assert told(judge_one(check, found, memory=Memory(failures=2))) == "unavailable/unreachable"
+
+
+@pytest.mark.clause("S1", "S2", "R7", "R8")
+def test_an_answer_and_nothing_more_is_responding_and_fails_as_others_do() -> None:
+    _, rows = judge_all(Check("faucet", 1), (0, Responding()), (1, FAILED), (2, FAILED), (3, FAILED), (4, Responding()))
+    failing = ["unknown/unreachable"] * 2 + ["unavailable/unreachable"]
+    assert [told(row) for row in rows] == ["current/responding", *failing, "current/responding"]
+    assert (rows[0].metrics, rows[0].expires_at) == (NO_METRICS, NOON + LIFETIME)
 
 
 @pytest.mark.clause("S11", "R9")

@@ -27,18 +27,29 @@ from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch
-from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
+from lookout.protocols.messaging import MessagingTable
+from lookout.protocols.ppoi import PpoiTable
+from lookout.protocols.tables import KindTable, SourceTable
 from tests.builders import DAY, HOUR, NOON
 
 CHAINS = (Chain(1, "Ethereum", 12, ("http://a", "http://b")), Chain(137, "Polygon", 2, ("http://c",)))
 SETTINGS = Settings(
     chains=CHAINS,
-    ppoi=Ppoi("http://p", "list", (1, 137)),
-    indexer=(Indexer(1, "squid", "http://i", 5), Indexer(137, "squid", "http://j", 5)),
-    messaging=Messaging("http://m"),
-    broadcasters=Broadcasters("http://w", (1, 137)),
+    sources={
+        "ppoi": (PpoiTable("http://p", "list", (1, 137)),),
+        "indexer": (KindTable(1, "squid", "http://i", 5), KindTable(137, "squid", "http://j", 5)),
+        "messaging": (MessagingTable("http://m"),),
+        "broadcasters": (BroadcastersTable("http://w", (1, 137)),),
+    },
 )
+INDEXERS = SETTINGS.sources["indexer"]
+
+
+def watching(**tables: SourceTable) -> dict[str, tuple[SourceTable, ...]]:
+    """The tables of the settings, with others in the place of these."""
+    return SETTINGS.sources | {service: (table,) for service, table in tables.items()}
 
 
 def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen() -> None:
@@ -48,8 +59,8 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
     changed = replace(
         SETTINGS,
         chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=("http://d",))),
-        indexer=(SETTINGS.indexer[0], replace(SETTINGS.indexer[1], headers={"k": "v"})),
-        broadcasters=Broadcasters("http://other", (1,)),
+        sources=watching(broadcasters=BroadcastersTable("http://other", (1,)))
+        | {"indexer": (INDEXERS[0], replace(INDEXERS[1], headers={"k": "v"}))},
         policy=Policy(recheck_s=60),
     )
     again = rebuild_sources(built, SETTINGS, changed)
@@ -73,23 +84,25 @@ def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_t
     built = sources_of(SETTINGS, seen)
     one, polygon = listening(built)
     assert seen_by(built.sources) == seen
-    added = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 56, 137)))
+    added = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 56, 137))))
     again = rebuild_sources(built, SETTINGS, added)
     kept, new, also_kept = listening(again)
     assert (kept, also_kept) == (one, polygon)
     assert new.seen == NOTHING_SEEN
-    fewer = replace(SETTINGS, broadcasters=Broadcasters("http://w", (137,)))
+    fewer = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (137,))))
     again = rebuild_sources(again, added, fewer)
     assert listening(again) == [polygon]
     assert seen_by(again.sources) == Seen(seen.sightings[1:], {137: NOON})
-    members = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 137), members={"1": ("0zk1",)}))
+    members = replace(
+        SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 137), members={"1": ("0zk1",)}))
+    )
     assert listening(rebuild_sources(built, SETTINGS, members))[1] is polygon
 
 
 @pytest.mark.clause("M7")
 def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> None:
     sightings = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
-    relay = replace(SETTINGS, broadcasters=Broadcasters("http://w", (1, 137), "relay"))
+    relay = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 137), "relay")))
     built = sources_of(SETTINGS, Seen(sightings, {1: NOON, 137: NOON}))
     relayed = rebuild_sources(built, SETTINGS, relay)
     assert [source.checks for source in listening(relayed)] == [(Check("broadcasters", 1), Check("broadcasters", 137))]
@@ -107,9 +120,7 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
             replace(
                 SETTINGS,
                 chains=CHAINS[:1],
-                ppoi=None,
-                broadcasters=Broadcasters("http://w", (1,)),
-                indexer=SETTINGS.indexer[:1],
+                sources=watching(broadcasters=BroadcastersTable("http://w", (1,)), indexer=INDEXERS[0]) | {"ppoi": ()},
             ),
             True,
             Reloaded(
@@ -121,7 +132,9 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
         ),
         pytest.param(
             replace(
-                SETTINGS, chains=(*CHAINS, Chain(56, "BNB", 1, ("http://e",))), hosted_indexer=SETTINGS.indexer[:1]
+                SETTINGS,
+                chains=(*CHAINS, Chain(56, "BNB", 1, ("http://e",))),
+                sources=SETTINGS.sources | {"hosted-indexer": INDEXERS[:1]},
             ),
             True,
             Reloaded("f", "applied", added=("hosted-indexer 1", "chain 56")),
@@ -131,7 +144,7 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
             replace(
                 SETTINGS,
                 chains=(replace(CHAINS[0], block_time_s=13, rpc=("http://b",)), CHAINS[1]),
-                messaging=Messaging("http://n"),
+                sources=watching(messaging=MessagingTable("http://n")),
                 policy=Policy(recheck_s=60),
                 history=History(hold_s=61),
                 monitor=Monitor("log.jsonl"),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lookout.core.model import Members
 from lookout.protocols.broadcasters.announcements import Announcement
 from lookout.protocols.broadcasters.sightings import Sighting, Sightings
-from lookout.protocols.settings import Broadcasters
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 
 KNOWN = Announcement("0zk1a", None, NOON - 30 * SECOND, NOON + 4 * MINUTE, 2)
@@ -16,7 +16,7 @@ SILENT = replace(KNOWN, sent_at=NOON - HOUR, expires_at=NOON - HOUR + 5 * MINUTE
 
 
 def sightings_of(*known: Announcement, **changed: Any) -> Sightings:
-    settings = Broadcasters(**{"url": "http://w", "chains": (1,), "limit": 2, **changed})
+    settings = BroadcastersTable(**{"url": "http://w", "chains": (1,), "limit": 2, **changed})
     return Sightings(settings, [Sighting(1, each) for each in known])
 
 

@@ -13,7 +13,8 @@ from jsonschema import Draft202012Validator, ValidationError
 from lookout.config.tables import History
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.ledger import Ledger
-from lookout.core.model import SERVICES, Blocks, Check, Failed, Members, Observation, Peers
+from lookout.core.model import Blocks, Check, Failed, Members, Observation, Peers
+from lookout.core.services import SERVICES
 from lookout.documents.document import Document, compress, unpacks_to
 from lookout.documents.reports import history_document, live_document, schemas
 from lookout.replay.replay import Replay
@@ -217,7 +218,7 @@ def a_quiet_fortnight() -> Document:
     """The history of the 21 rows of the launch, as it is when nothing goes wrong for two weeks."""
     checks = [
         MESSAGING,
-        *(Check(service, chain) for service in SERVICES[1:] for chain in (1, 56, 137, 42161, 11155111)),
+        *(Check(service, chain) for service in SERVICES.names[1:] for chain in (1, 56, 137, 42161, 11155111)),
     ]
     rows = tuple(
         HistoryRow(check, "." * 4033, Uptime(None, None, None))

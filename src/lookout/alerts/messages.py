@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
 from lookout.core.episodes import News
-from lookout.core.model import SERVICES, Check
+from lookout.core.model import Check
+from lookout.core.services import place_in_report
 from lookout_reader.statuses import TROUBLE_STATUSES
 from lookout_reader.words import NOTES, reason_text, status_text
 
@@ -33,7 +34,7 @@ class Message(NamedTuple):
 
 def write_message(news: Iterable[News]) -> Message:
     """All news for one target in one message."""
-    ordered = sorted(_without_repeats(news), key=lambda each: (_report_order(each.check), each.since_at))
+    ordered = sorted(_without_repeats(news), key=lambda each: (place_in_report(each.check), each.since_at))
     by_heading = {heading: [each for each in ordered if _choose_heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
     body = "\n".join((*_list_checks(sections), "", *_explain(ordered)))
@@ -70,11 +71,6 @@ def _without_repeats(news: Iterable[News]) -> Iterator[News]:
 
 def _episode(news: News) -> tuple[str, Check, int]:
     return news.rule, news.check, news.since_at
-
-
-def _report_order(check: Check) -> tuple[int, int]:
-    """R12."""
-    return SERVICES.index(check.service), check.chain_id or 0
 
 
 def _choose_heading(news: News) -> str:

@@ -24,11 +24,13 @@ from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import ServerSettings, Settings
 from lookout.config.tables import Chain
 from lookout.core.model import Check
+from lookout.core.services import SERVICES
 from lookout.monitor.metrics import Instruments
+from lookout.protocols.registry import has_one_table
 
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
 ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
-_WATCHED: Final = ("chains", "ppoi", "indexer", "hosted-indexer", "messaging", "broadcasters")
+_WATCHED: Final = ("chains", "sources")
 # Any other table, also one that is yet to come, needs a restart.
 _APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "alerts", "ping"))
 _UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
@@ -242,8 +244,8 @@ def _named(checks: set[Check]) -> list[str]:
 
 
 def _source(check: Check) -> str:
-    """One source answers for all chains of these two."""
-    return check.service if check.service in ("ppoi", "broadcasters") else check.name
+    """What has one table is named by it, for all of its chains."""
+    return check.service if has_one_table(SERVICES[check.service]) else check.name
 
 
 def _chains(chain_ids: set[int]) -> list[str]:

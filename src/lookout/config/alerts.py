@@ -7,10 +7,11 @@ from typing import Annotated, Final
 from msgspec import Meta, field
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import Duration, DurationOrZero, Positive, Rule, Table, Text
+from lookout.base.setting_types import Duration, DurationOrZero, OneOf, Positive, Rule, Table, Text
 from lookout.config.tables import in_ms
 from lookout.core import episodes
-from lookout.core.model import Check, Service, all_checks
+from lookout.core.model import Check
+from lookout.core.services import SERVICES
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -18,7 +19,7 @@ _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 class AlertRule(Table, frozen=True):
     name: str = ""
-    services: tuple[Service, ...] = ()
+    services: tuple[Annotated[str, OneOf(lambda: SERVICES.names)], ...] = ()
     chains: tuple[Positive, ...] = ()
     from_: TroubleStatus = field(default="unavailable", name="from")
     unknown: bool = False
@@ -59,7 +60,7 @@ class AlertRule(Table, frozen=True):
             return
         for service in dict.fromkeys(self.services):
             if all(check.service != service for check in matched):
-                if self.chains and Check(service, None) in all_checks(()):
+                if self.chains and SERVICES[service].is_shared:
                     what = f"{service} has no chain, and so does not match; give it a rule without chains"
                 else:
                     what = f"{service} matches no monitored check; take it out, or configure its source"

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import tomllib
-import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -17,10 +16,10 @@ from msgspec import Meta
 
 from lookout.alerts.sender import count_recipients, is_installed
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
-from lookout.base.setting_types import Rule, Table
+from lookout.base.setting_types import Form, OneOf, Rows, Rule, Table
 from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
-from lookout.config.settings import ServerSettings, Settings
+from lookout.config.settings import SETTINGS_FORM, ServerSettings, Settings
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
@@ -83,7 +82,7 @@ def _read(
     reader: "_Reader",
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
 ) -> Settings:
-    settings: Settings = reader.table(Settings, tables, "")
+    settings: Settings = reader.table(SETTINGS_FORM, tables, "")
     checks = (
         _check_record(settings, path),
         _check_read_url(settings, tables),
@@ -159,36 +158,37 @@ class _Reader:
         self._environment = environment
         self._is_used = is_used
 
-    def table(self, kind: type[Table], table: Any, key: str) -> Any:
-        """A value of this kind with all that could be read."""
+    def table(self, form: Form, table: Any, key: str) -> Any:
+        """What this form makes of all that could be read."""
         if not isinstance(table, dict):
             return self._unread(key, f"has to be a table, [{key}]" if "[" not in key else "has to be a table")
-        fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+        keys = {each.name: each for each in form.list_keys()}
         for name in table:
-            if name not in fields:
-                near = difflib.get_close_matches(name, fields, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(fields)}"
+            if name not in keys:
+                near = difflib.get_close_matches(name, keys, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(keys)}"
                 written = name if _BARE_KEY.fullmatch(name) else _shown(name)
                 self._unread(join_keys(key, written), f"unknown key; {hint}")
-        built = {}
-        for name, field in fields.items():
+        read = {}
+        for name, each in keys.items():
             if name in table:
-                built[field.name] = self._field(field.type, table[name], join_keys(key, name))
-            elif field.required:
-                built[field.name] = self._unread(join_keys(key, name), "missing")
-        whole = kind(**built)
-        self.found += (problem.below(key) for problem in run_checks(whole.checks()))
+                read[name] = self._key(each.holds, table[name], join_keys(key, name))
+            elif each.default is msgspec.NODEFAULT:
+                read[name] = self._unread(join_keys(key, name), "missing")
+        whole = form.build(read)
+        self.found += (problem.below(key) for problem in run_checks(form.checks(whole, read)))
         return whole
 
-    def _field(self, kind: Any, value: Any, key: str) -> Any:
-        table, row = _table_type(kind), _row_type(kind)
-        if table is not None:
-            return self.table(table, value, key)
-        if row is None:
-            return self._value(kind, value, key)
-        if not isinstance(value, list):
-            return self._unread(key, f"has to be a list of tables, [[{key}]]")
-        return tuple(self.table(row, entry, f"{key}[{n}]") for n, entry in enumerate(value))
+    def _key(self, holds: Any, value: Any, key: str) -> Any:
+        match form_in(holds):
+            case None:
+                return self._value(holds, value, key)
+            case Rows(form):
+                if not isinstance(value, list):
+                    return self._unread(key, f"has to be a list of tables, [[{key}]]")
+                return tuple(self.table(form, entry, f"{key}[{n}]") for n, entry in enumerate(value))
+            case form:
+                return self.table(form, value, key)
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
         variables = set(_variables(value))
@@ -201,6 +201,7 @@ class _Reader:
             return UNREAD
         try:
             filled = msgspec.convert(self._fill(value), kind)
+            _check_choices(kind, filled)
         except msgspec.ValidationError:
             may_be_secret = variables or _MAY_BE_SECRET.search(key)
             what = "its value" if may_be_secret else _shown(value)
@@ -253,17 +254,14 @@ def _variables(value: Any) -> Iterable[str]:
             yield from _variables(entry)
 
 
-def _table_type(kind: Any) -> type[Table] | None:
-    """The table that a field holds, if it holds one: ``Server`` or ``Ppoi | None``."""
-    for option in typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,):
-        if isinstance(option, type) and issubclass(option, Table):
-            return option
-    return None
-
-
-def _row_type(kind: Any) -> type[Table] | None:
-    """The table that a field repeats, if it does: ``tuple[Chain, ...]``."""
-    return _table_type(typing.get_args(kind)[0]) if typing.get_origin(kind) is tuple else None
+def form_in(holds: Any) -> Form | Rows | None:
+    """The form of the table or tables that a key holds, as ``Server`` or ``tuple[Chain, ...]``; None for a value."""
+    if isinstance(holds, Form | Rows):
+        return holds
+    if isinstance(holds, type) and issubclass(holds, Table):
+        return Form(holds)
+    row = form_in(typing.get_args(holds)[0]) if typing.get_origin(holds) is tuple else None
+    return Rows(row) if isinstance(row, Form) else None
 
 
 def _broken_rules(kind: Any, value: Any) -> Iterator[Problem]:
@@ -280,12 +278,28 @@ def _broken_rules(kind: Any, value: Any) -> Iterator[Problem]:
             yield from (problem.below(name) for problem in _broken_rules(inner[1], entry))
 
 
+def _check_choices(kind: Any, value: Any) -> None:
+    """ValidationError for a text that is not among those that are declared."""
+    if (choices := _choices(kind)) is not None and value not in choices:
+        raise msgspec.ValidationError
+    if typing.get_origin(kind) is tuple:
+        for entry in value:
+            _check_choices(typing.get_args(kind)[0], entry)
+
+
+def _choices(kind: Any) -> tuple[str, ...] | None:
+    if typing.get_origin(kind) is Literal:
+        return typing.get_args(kind)
+    declared = [note for note in getattr(kind, "__metadata__", ()) if isinstance(note, OneOf)]
+    return tuple(declared[0].choices()) if declared else None
+
+
 def _allowed(kind: Any) -> str:
     """What a value may be, in words."""
+    if (texts := _choices(kind)) is not None:
+        return f"one of {', '.join(texts)}"
     kind, meta, _ = _bare(kind)
     choices = typing.get_args(kind)
-    if typing.get_origin(kind) is Literal:
-        return f"one of {', '.join(choices)}"
     if typing.get_origin(kind) is tuple:
         return f"a list{' that is not empty' if meta.min_length else ''}, each of it {_allowed(choices[0])}"
     if typing.get_origin(kind) is dict:

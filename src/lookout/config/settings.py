@@ -3,14 +3,15 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
 
 from lookout.alerts.policy import AlertPolicy
-from lookout.base.problem import Problem, run_checks
-from lookout.base.setting_types import Table, chain_ids
+from lookout.base.problem import UNREAD, Problem, run_checks
+from lookout.base.setting_types import Form, Key, Table
 from lookout.config.alerts import Alerts
+from lookout.config.source_forms import form_of
 from lookout.config.tables import (
     Admin,
     Chain,
@@ -27,7 +28,9 @@ from lookout.config.tables import (
 from lookout.core.episodes import Rules
 from lookout.core.model import Check
 from lookout.core.plan import Plan
-from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi, SourceSettings
+from lookout.core.services import SERVICES, Service
+from lookout.protocols.registry import configurable_services, has_one_table
+from lookout.protocols.tables import KindTable, SourceTable
 
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
@@ -49,7 +52,7 @@ class ServerSettings(Struct, frozen=True):
 
 
 class Settings(Table, frozen=True):
-    """A whole configuration file. A source's table that is left out is a source that is not configured (S14)."""
+    """A whole configuration file. A service whose tables are left out is not configured (S14)."""
 
     protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = "protocol"
     server: Server = Server()
@@ -58,11 +61,8 @@ class Settings(Table, frozen=True):
     store: Store = Store()
     monitor: Monitor = Monitor()
     chains: tuple[Chain, ...] = ()
-    ppoi: Ppoi | None = None
-    indexer: tuple[Indexer, ...] = ()
-    hosted_indexer: tuple[Indexer, ...] = field(default=(), name="hosted-indexer")
-    messaging: Messaging | None = None
-    broadcasters: Broadcasters | None = None
+    sources: dict[str, tuple[SourceTable, ...]] = field(default_factory=dict)
+    """By the service's name, its tables."""
     policy: Policy = Policy()
     history: History = History()
     edge: Edge = Edge()
@@ -71,8 +71,11 @@ class Settings(Table, frozen=True):
 
     def plan(self) -> Plan:
         """The settings as the rules need them."""
-        confirmations = {Check("indexer", i.chain): i.confirmations for i in self.indexer}
-        confirmations |= {Check("hosted-indexer", i.chain): i.confirmations for i in self.hosted_indexer}
+        confirmations = {
+            Check(service.name, table.chain): table.confirmations
+            for service, table in self.tables()
+            if service.needs_head and isinstance(table, KindTable)
+        }
         return Plan(
             {chain.id: chain.pace() for chain in self.chains},
             frozenset(self.sources_by_check()),
@@ -94,18 +97,18 @@ class Settings(Table, frozen=True):
             reads_as_writer=not self.store.read_url,
         )
 
-    def sources_by_check(self) -> dict[Check, SourceSettings]:
+    def tables(self) -> Iterator[tuple[Service, SourceTable]]:
+        """All that names something to watch, in the report's order of the services (R12)."""
+        return ((service, table) for service in SERVICES for table in self.sources.get(service.name, ()))
+
+    def sources_by_check(self) -> dict[Check, SourceTable]:
         """Every monitored check, with the settings of the source that answers for it."""
-        asked: dict[Check, SourceSettings] = {}
-        if self.messaging is not None:
-            asked[Check("messaging", None)] = self.messaging
-        if self.ppoi is not None:
-            asked |= {Check("ppoi", chain_id): self.ppoi for chain_id in self.ppoi.chains}
-        if self.broadcasters is not None:
-            for each in self.broadcasters.by_source():
-                asked |= {Check("broadcasters", chain_id): each for chain_id in each.chains}
-        asked |= {Check("indexer", indexer.chain): indexer for indexer in self.indexer}
-        return asked | {Check("hosted-indexer", indexer.chain): indexer for indexer in self.hosted_indexer}
+        return {
+            Check(service.name, chain_id): of_source
+            for service, table in self.tables()
+            for of_source in table.by_source()
+            for chain_id in of_source.chain_ids()
+        }
 
     def alert_policy(self) -> AlertPolicy:
         """The tables of alerts as the monitor needs them."""
@@ -133,16 +136,13 @@ class Settings(Table, frozen=True):
 
     def _named_chains(self) -> Iterable[tuple[str, Callable[[], Iterable[int]]]]:
         """Every key that names chains of [[chains]], and which."""
-        yield "indexer", lambda: [indexer.chain for indexer in self.indexer]
-        yield "hosted-indexer", lambda: [indexer.chain for indexer in self.hosted_indexer]
-        if self.ppoi is not None:
-            ppoi = self.ppoi
-            yield "ppoi.chains", lambda: ppoi.chains
-            yield "ppoi.networks", lambda: chain_ids(ppoi.networks)
-        if self.broadcasters is not None:
-            broadcasters = self.broadcasters
-            yield "broadcasters.chains", lambda: broadcasters.chains
-            yield "broadcasters.members", lambda: chain_ids(broadcasters.members)
+        written = {service: self.sources[service.name] for service in SERVICES if service.name in self.sources}
+        for service, tables in written.items():
+            if not has_one_table(service):
+                yield service.name, partial(_chain_ids, tables)
+        for service, tables in written.items():
+            if has_one_table(service) and tables is not UNREAD:
+                yield from ((f"{service.name}.{key}", named) for key, named in tables[0].named_chains())
 
     def _check_named_chains(self, key: str, named: Callable[[], Iterable[int]]) -> Iterator[Problem]:
         chains = list(named())
@@ -176,6 +176,33 @@ class Settings(Table, frozen=True):
         for number, rule in enumerate(self.alerts.rules):
             found = run_checks([rule.check_matches(monitored, known)])
             yield from (each.below(f"alerts.rules[{number}]") for each in found)
+
+
+class _SettingsForm(Form):
+    """In the place of ``sources``, the file has the tables of every service that is declared."""
+
+    def list_keys(self) -> Iterable[Key]:
+        for key in super().list_keys():
+            if key.name == "sources":
+                yield from (Key(service.name, form_of(service), None) for service in configurable_services())
+            else:
+                yield key
+
+    def build(self, read: dict[str, Any]) -> Settings:
+        sources = {service.name: _as_rows(read.pop(service.name)) for service in SERVICES if service.name in read}
+        settings: Settings = super().build({**read, "sources": sources})
+        return settings
+
+
+SETTINGS_FORM: Final = _SettingsForm(Settings)
+
+
+def _as_rows(read: Any) -> Any:
+    return read if read is UNREAD or isinstance(read, tuple) else (read,)
+
+
+def _chain_ids(tables: Iterable[SourceTable]) -> list[int]:
+    return [chain_id for table in tables for chain_id in table.chain_ids() if chain_id is not None]
 
 
 def _same_endpoints(key: str, chain: Chain) -> Iterator[Problem]:

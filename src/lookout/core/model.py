@@ -1,18 +1,13 @@
 """The contract's words as values: checks, what a probe found, rows."""
 
-from collections.abc import Iterable
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lookout_reader.statuses import PublishedStatus
 from lookout_reader.words import Reason as Reason
 
-Service = Literal["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]
 Status = PublishedStatus
-
-# In the report's order (R12).
-SERVICES: Final[tuple[Service, ...]] = ("messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer")
 
 LARGEST_METRIC: Final = 2**53 - 1
 Count = Annotated[int, Meta(ge=0, le=LARGEST_METRIC)]
@@ -21,7 +16,7 @@ Count = Annotated[int, Meta(ge=0, le=LARGEST_METRIC)]
 class Check(NamedTuple):
     """One service on one chain: what a row is about, and its identity."""
 
-    service: Service
+    service: str
     chain_id: int | None
 
     @property
@@ -30,39 +25,34 @@ class Check(NamedTuple):
         return self.service if self.chain_id is None else f"{self.service} {self.chain_id}"
 
 
-def all_checks(chain_ids: Iterable[int]) -> tuple[Check, ...]:
-    """Every service on every chain, in the report's order (R3, R12): the one messaging check is of no chain."""
-    ascending = sorted(chain_ids)
-    return (
-        Check("messaging", None),
-        *(Check(service, chain_id) for service in SERVICES if service != "messaging" for chain_id in ascending),
-    )
-
-
 class Blocks(Struct, frozen=True, gc=False):
-    """An indexer answered with the last block it has."""
+    """The service answered with the last block it has, which is compared with the chain's head."""
 
     position: Count
 
 
 class Indexes(Struct, frozen=True, gc=False):
-    """A ppoi node answered with its validated index and its own current one."""
+    """The service answered with how far it is and with its own head: a ppoi node's validated and current index."""
 
     position: Count
     head: Count
 
 
 class Members(Struct, frozen=True, gc=False):
-    """So many of the monitored broadcasters answered; ``responding`` is never above ``monitored``."""
+    """So many of the monitored members answered; ``responding`` is never above ``monitored``."""
 
     responding: Count
     monitored: Count
 
 
 class Peers(Struct, frozen=True, gc=False):
-    """The messaging connection answered with the number of its peers."""
+    """The service answered with the number of its peers."""
 
     peers: Count
+
+
+class Responding(Struct, frozen=True, gc=False):
+    """The service answered, and there is nothing more to an answer of it."""
 
 
 class Nothing(Struct, frozen=True, gc=False):
@@ -79,7 +69,8 @@ class Failed(Struct, frozen=True, gc=False):
     error: str
 
 
-Found = Blocks | Indexes | Members | Peers | Nothing | MissingList | Failed
+Answer = Blocks | Indexes | Members | Peers | Responding
+Found = Answer | Nothing | MissingList | Failed
 
 
 class Observation(Struct, frozen=True, gc=False):

@@ -3,7 +3,8 @@
 from msgspec import Struct
 
 from lookout.core.heads import Pace
-from lookout.core.model import Check, all_checks
+from lookout.core.model import Check
+from lookout.core.services import all_checks
 
 
 class Limits(Struct, frozen=True):
@@ -40,7 +41,7 @@ class Plan(Struct, frozen=True):
 
     chains: dict[int, Pace]
     monitored: frozenset[Check]
-    confirmations: dict[Check, int]  # of the monitored indexers and hosted indexers
+    confirmations: dict[Check, int]  # of those that are compared with their chain's head
     limits: Limits
     span: Span
 

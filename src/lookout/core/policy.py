@@ -21,6 +21,7 @@ from lookout.core.model import (
     Observation,
     Peers,
     Reason,
+    Responding,
     Row,
     Status,
 )
@@ -66,6 +67,8 @@ def judge(
             if peers == 0:
                 return _failed(memory, seen, limits, blind=blind)
             return _evaluated(memory, seen, "current", "responding", Metrics(peers=peers), limits)
+        case Responding():  # R14
+            return _evaluated(memory, seen, "current", "responding", NO_METRICS, limits)
         case Nothing():  # S12
             return _incomparable(memory, seen, "no-observation")
         case MissingList():  # S13, R13

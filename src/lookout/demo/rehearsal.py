@@ -18,7 +18,6 @@ from lookout.core.cadence import wait_ms
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import (
-    SERVICES,
     Blocks,
     Check,
     Failed,
@@ -29,16 +28,16 @@ from lookout.core.model import (
     Nothing,
     Observation,
     Peers,
-    Service,
+    Responding,
 )
 from lookout.core.plan import Plan
+from lookout.core.services import SERVICES
 from lookout.monitor.publisher import GATHER_MS
 from lookout.state.log import Event, HeadRead, Started, Stopped
 
 _PROGRESS_EVERY_MS: Final = 3_600_000
 
 Silence = Literal["hang", "fail"]
-IndexerService = Literal["indexer", "hosted-indexer"]
 Ask = Callable[[int], tuple[Found, ...] | Silence]
 
 
@@ -54,7 +53,7 @@ class World(Protocol):
     def endpoint_delay_ms(self, chain_id: int, number: int, at: int, /) -> int:
         """How much later than usual an endpoint answers."""
 
-    def indexer(self, service: IndexerService, chain_id: int, at: int, /) -> int | Silence:
+    def indexer(self, service: str, chain_id: int, at: int, /) -> int | Silence:
         """The last block that an indexer has; -1 if it has none yet."""
 
     def ppoi(self, at: int, /) -> Mapping[int, tuple[int, int] | Literal["nothing", "missing-list"]] | Silence:
@@ -66,7 +65,10 @@ class World(Protocol):
     def messaging(self, at: int, /) -> int | Silence:
         """The number of peers."""
 
-    def calm_until(self, service: Service, chain_id: int | None, at: int, /) -> float:
+    def responder(self, service: str, chain_id: int, at: int, /) -> Silence | None:
+        """How a service that only answers fails to; None if it does answer."""
+
+    def calm_until(self, service: str, chain_id: int | None, at: int, /) -> float:
         """When something next goes wrong with a service on a chain; this very instant while something does."""
 
 
@@ -329,18 +331,19 @@ def simulated_sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, .
     """What is probed as one, for the plan's monitored checks, and how it answers at an instant: ppoi and broadcasters
     answer for all their chains."""
     for service in SERVICES:
-        checks = tuple(check for check in plan.checks() if check.service == service and check in plan.monitored)
+        checks = tuple(check for check in service.checks(plan.chains) if check in plan.monitored)
         chain_ids = [check.chain_id for check in checks if check.chain_id is not None]
-        match service:
+        ask_one = _ask_indexer if service.needs_head else _ask_responder
+        match service.name:
             case "messaging" if checks:
                 yield checks, partial(_ask_messaging, world)
             case "ppoi" if checks:
                 yield checks, partial(_ask_ppoi, world, chain_ids)
             case "broadcasters" if checks:
                 yield checks, partial(_ask_broadcasters, world, chain_ids)
-            case "indexer" | "hosted-indexer":
+            case name:
                 for chain_id in chain_ids:
-                    yield (Check(service, chain_id),), partial(_ask_indexer, world, service, chain_id)
+                    yield (Check(name, chain_id),), partial(ask_one, world, name, chain_id)
 
 
 def _ask_messaging(world: World, at: int) -> tuple[Found, ...] | Silence:
@@ -372,7 +375,11 @@ def _ask_broadcasters(world: World, chain_ids: Sequence[int], at: int) -> tuple[
     return tuple(Members(*members.get(chain_id, (0, 0))) for chain_id in chain_ids)
 
 
-def _ask_indexer(world: World, service: IndexerService, chain_id: int, at: int) -> tuple[Found, ...] | Silence:
+def _ask_responder(world: World, service: str, chain_id: int, at: int) -> tuple[Found, ...] | Silence:
+    return world.responder(service, chain_id, at) or (Responding(),)
+
+
+def _ask_indexer(world: World, service: str, chain_id: int, at: int) -> tuple[Found, ...] | Silence:
     position = world.indexer(service, chain_id, at)
     if isinstance(position, str):
         return position

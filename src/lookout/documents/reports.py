@@ -10,6 +10,7 @@ from lookout.base.instants import format_instant, format_second
 from lookout.core.history import HistoryView, Uptime
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Metrics, Report, Row
+from lookout.core.services import SERVICES
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
 from lookout_reader.statuses import CHARACTERS, NO_DATA
 
@@ -19,8 +20,9 @@ _SECOND = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}"
 Instant = Annotated[str, Meta(pattern=_SECOND + r"\.\d{3}Z$", description="UTC, to the millisecond")]
 Second = Annotated[str, Meta(pattern=_SECOND + "Z$", description="UTC, to the second")]
 
-# Plain strings where the contract's set of values is open: a reader has to bear values that do not exist yet.
-ServiceName = Annotated[str, Meta(description="today messaging, ppoi, broadcasters, indexer or hosted-indexer")]
+# Plain strings where the contract's set of values is open: a reader has to bear values that do not exist yet. What is
+# in braces is filled in when the schema is made.
+ServiceName = Annotated[str, Meta(description="today {services}")]
 ChainId = Annotated[int, Meta(ge=1)]
 _STATUSES: Final = tuple(CHARACTERS)
 _CHARACTERS: Final = ", ".join(f"{character} {status}" for status, character in CHARACTERS.items())
@@ -30,7 +32,7 @@ class LiveRow(Struct, frozen=True, rename="camel"):
     """One row of the live report."""
 
     service: ServiceName
-    chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: messaging")]
+    chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: {shared}")]
     status: Annotated[str, Meta(description=f"today {', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}")]
     reason: Annotated[str, Meta(description="why; for a reason you do not know, act on the status alone")]
     observed_at: Annotated[Instant | None, Meta(description="when the latest probe completed")]
@@ -51,7 +53,7 @@ class HistoryJsonRow(Struct, frozen=True, rename="camel"):
     """The history of one row."""
 
     service: ServiceName
-    chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: messaging")]
+    chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: {shared}")]
     buckets: Annotated[
         str,
         Meta(
@@ -130,7 +132,11 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def _schema(document: type[Struct]) -> dict[str, Any]:
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(document)}
+    *first, last = SERVICES.names
+    shared = (service.name for service in SERVICES if service.is_shared)
+    text = msgspec.json.encode(msgspec.json.schema(document)).decode()
+    text = text.replace("{services}", f"{', '.join(first)} or {last}").replace("{shared}", ", ".join(shared))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.decode(text)}
 
 
 def _document(generated_at: int, report: Struct) -> Document:

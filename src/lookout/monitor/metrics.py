@@ -14,7 +14,8 @@ from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
-from lookout.core.model import SERVICES, Check, Found, Row, Service, Status
+from lookout.core.model import Check, Found, Row, Status
+from lookout.core.services import SERVICES
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.state.log import Outcome, outcome_of
 
@@ -44,8 +45,8 @@ class Instruments(Collector):
         )
         for service in SERVICES:
             for outcome in get_args(Outcome):
-                if outcome != "missing-list" or service == "ppoi":
-                    self._probes.labels(service, outcome)
+                if outcome != "missing-list" or service.has_required_list:
+                    self._probes.labels(service.name, outcome)
         self._probe_duration = Histogram(
             "lookout_probe_duration_seconds",
             "How long a source took to answer, or to fail",
@@ -110,7 +111,7 @@ class Instruments(Collector):
         """Whenever they are asked for."""
         self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
-    def count_probe(self, service: Service, took_ms: int, found: Mapping[Check, Found]) -> None:
+    def count_probe(self, service: str, took_ms: int, found: Mapping[Check, Found]) -> None:
         self._probe_duration.labels(service).observe(took_ms / 1000)
         for check, what in found.items():
             self._probes.labels(check.service, outcome_of(what)).inc()

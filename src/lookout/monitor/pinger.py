@@ -15,7 +15,8 @@ from lookout.config.tables import Ping
 from lookout.monitor.resources import Resources
 from lookout.monitor.watcher import EXHAUSTED_RECHECKS
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed
-from lookout.protocols.client.session import Request, Session, fetch
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import Session, fetch
 
 TIMEOUT_S: Final = 10.0
 _LOOK_EVERY_S: Final = 1.0

@@ -1,13 +1,16 @@
 """A chain's head, read from an RPC endpoint."""
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lookout.base.instants import END_AT
 from lookout.core.heads import Reading
 from lookout.protocols.answers import call, quantity, result_of, table
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
-from lookout.protocols.client.session import Request, Session, at_most, fetch
+from lookout.protocols.client.request import Request, at_most
 from lookout.protocols.source import Now
+
+if TYPE_CHECKING:  # it loads aiohttp, which whoever reads a configuration does without
+    from lookout.protocols.client.session import Session
 
 _CHAIN_ID: Final = 1
 _BLOCK: Final = 2
@@ -34,18 +37,18 @@ class EvmEndpoint:
         self._ask_block = Request("POST", url, body=call("eth_getBlockByNumber", ["latest", False], _BLOCK))
         self._right_chain_at: int | None = None
 
-    async def read(self, session: Session, now: Now, /) -> Reading:
+    async def read(self, session: "Session", now: Now, /) -> Reading:
         right_chain_at, self._right_chain_at = self._right_chain_at, None
         async with at_most(session.timeout_s):
             if right_chain_at is None or not 0 <= now() - right_chain_at < _CHAIN_ID_HOLDS_MS:
                 await self._check_chain_id(session)
                 right_chain_at = now()
-            block = parse_block(await fetch(session, self._ask_block))
+            block = parse_block(await session.fetch(self._ask_block))
         self._right_chain_at = right_chain_at
         return Reading(now(), block.height, block.block_at)
 
-    async def _check_chain_id(self, session: Session) -> None:
-        if parse_chain_id(await fetch(session, self._ask_chain_id)) != self.chain_id:
+    async def _check_chain_id(self, session: "Session") -> None:
+        if parse_chain_id(await session.fetch(self._ask_chain_id)) != self.chain_id:
             raise WrongChainFailed
 
 

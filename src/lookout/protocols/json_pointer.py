@@ -1,14 +1,32 @@
 """An own indexer of any kind: a JSON document, and the path in it to the block number (RFC 6901)."""
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from lookout.base.problem import Problem
 from lookout.core.model import Blocks
 from lookout.protocols.answers import count, decimal, decode, open_value, quantity
 from lookout.protocols.client.failure import not_understood
+from lookout.protocols.client.request import Request
+from lookout.protocols.protocol import Protocol
+from lookout.protocols.tables import KindTable
 
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,15}", re.ASCII)
 _ESCAPE_OF_NOTHING: Final = re.compile(r"~(?![01])")
+
+
+class JsonTable(KindTable, frozen=True):
+    pointer: str = ""
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_pointer(),)
+
+    def _check_pointer(self) -> Iterator[Problem]:
+        if not self.pointer.startswith("/"):
+            yield Problem("pointer", 'kind "json" needs a JSON Pointer such as "/status/lastBlock"')
+        if _ESCAPE_OF_NOTHING.search(self.pointer):
+            yield Problem("pointer", "has a ~ that is not part of ~0 or ~1")
 
 
 def parse_document(body: bytes, pointer: str) -> Blocks:
@@ -40,3 +58,12 @@ def _block_number(value: Any) -> int:
     if type(value) is not str:
         return count(value, what)
     return quantity(value, what) if value[:2] in ("0x", "0X") else decimal(value, what)
+
+
+JSON: Final = Protocol(
+    "json",
+    Blocks,
+    JsonTable,
+    request=lambda settings: Request("GET", settings.url, settings.headers),
+    parse=lambda body, settings: parse_document(body, settings.pointer),
+)

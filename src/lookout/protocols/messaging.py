@@ -1,41 +1,52 @@
 """The messaging connection: how many peers a waku node is connected to."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import field
+
+from lookout.base.setting_types import Headers, Url
 from lookout.core.model import Check, Found, Peers
 from lookout.protocols.answers import count, decode, entries, open_value, table
 from lookout.protocols.client.failure import HttpCodeFailed
-from lookout.protocols.client.session import Request, Session, at_most, below, fetch
-from lookout.protocols.settings import Messaging
+from lookout.protocols.client.request import Request, at_most, below
+from lookout.protocols.protocol import OwnTableProtocol
 from lookout.protocols.source import Now
+from lookout.protocols.tables import SourceTable
+
+if TYPE_CHECKING:  # it loads aiohttp, which whoever reads a configuration does without
+    from lookout.protocols.client.session import Session
 
 # NotConnected, CannotConnect, CanConnect, Connected: the place in the node's own list of states.
 _CONNECTED: Final = 3
 
 
+class MessagingTable(SourceTable, frozen=True):
+    url: Url
+    headers: Headers = field(default_factory=dict)
+
+
 class MessagingSource:
     """A waku node's admin interface."""
 
-    name = "messaging"
-    checks = (Check("messaging", None),)
-
-    def __init__(self, settings: Messaging) -> None:
+    def __init__(self, service: str, settings: MessagingTable) -> None:
+        self.name = service
+        self.checks = (Check(service, None),)
         self._connected = Request("GET", below(settings.url, "/admin/v1/peers/connected"), settings.headers)
         self._known = Request("GET", below(settings.url, "/admin/v1/peers"), settings.headers)
 
-    async def probe(self, session: Session, _now: Now, /) -> Mapping[Check, Found]:
+    async def probe(self, session: "Session", _now: Now, /) -> Mapping[Check, Found]:
         async with at_most(session.timeout_s):
             return {self.checks[0]: await self._peers(session)}
 
-    async def _peers(self, session: Session) -> Peers:
+    async def _peers(self, session: "Session") -> Peers:
         try:
-            return parse_connected(await fetch(session, self._connected))
+            return parse_connected(await session.fetch(self._connected))
         except HttpCodeFailed as failure:
             if failure.http_code not in (400, 404):
                 raise
         # A version without this path says 400. One without its admin interface says 404 here and there.
-        return parse_known(await fetch(session, self._known))
+        return parse_known(await session.fetch(self._known))
 
 
 def parse_connected(body: bytes) -> Peers:
@@ -55,3 +66,8 @@ def _is_connected(connected: Any) -> bool:
     if type(connected) is str:
         return connected == "Connected"
     return count(connected, "whether a peer is connected") == _CONNECTED
+
+
+MESSAGING: Final = OwnTableProtocol(
+    "messaging", Peers, MessagingTable, lambda service, settings, _seen: (MessagingSource(service, settings),)
+)

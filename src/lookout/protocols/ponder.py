@@ -1,8 +1,12 @@
 """Ponder: ``/status`` has the latest indexed block of each of its chains."""
 
+from typing import Final
+
 from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, decode, table
-from lookout.protocols.client.session import below
+from lookout.protocols.client.request import Request, below
+from lookout.protocols.protocol import Protocol
+from lookout.protocols.tables import KindTable
 
 
 def status_url(url: str) -> str:
@@ -11,14 +15,23 @@ def status_url(url: str) -> str:
     return below(url, "" if bare.rstrip("/").endswith("/status") else "/status")
 
 
-def parse_status(body: bytes, chain_id: int) -> Blocks | Nothing:
+def parse_status(body: bytes, chain_id: int | None) -> Blocks | Nothing:
     """Chains are found by their id, for their names are the operator's choice."""
     status = table(decode(body), "no status")
     by_id = {}
     for named in status.values():
         chain = table(named, "no status of chains")
         by_id[count(chain.get("id"), "a chain's id")] = chain
-    if chain_id not in by_id:
+    if chain_id is None or chain_id not in by_id:
         return Nothing()
     block = table(by_id[chain_id].get("block"), "no block")
     return Blocks(count(block.get("number"), "the block number"))
+
+
+PONDER: Final = Protocol(
+    "ponder",
+    Blocks,
+    KindTable,
+    request=lambda settings: Request("GET", status_url(settings.url), settings.headers),
+    parse=lambda body, settings: parse_status(body, settings.chain),
+)

@@ -1,43 +1,81 @@
 """PPOI node (private proof of innocence): one answer with the indexes of every network it serves."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, Final
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, field
 
+from lookout.base.problem import Problem
+from lookout.base.setting_types import Chains, Headers, KeyedByChain, Text, Url, chain_ids
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
 from lookout.protocols.answers import call, count, entries, open_value, result_of, table
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.session import Request
-from lookout.protocols.settings import PPOI_NETWORKS, Ppoi
+from lookout.protocols.client.request import Request
+from lookout.protocols.protocol import OwnTableProtocol
 from lookout.protocols.source import OneRequest
+from lookout.protocols.tables import SourceTable
 
 _REQUEST_ID: Final = 1
+# The ppoi node's own names of the networks that are built in.
+NETWORKS: Final[Mapping[int, str]] = {
+    1: "Ethereum",
+    56: "BNB_Chain",
+    137: "Polygon",
+    42161: "Arbitrum",
+    11155111: "Ethereum_Sepolia",
+}
 
 
-def ppoi_source(settings: Ppoi) -> OneRequest:
-    networks = {**PPOI_NETWORKS, **{int(chain_id): name for chain_id, name in settings.networks.items()}}
+class PpoiTable(SourceTable, frozen=True):
+    url: Url
+    required_list: Text
+    chains: Chains
+    networks: Annotated[dict[str, Text], KeyedByChain] = field(default_factory=dict)
+    headers: Headers = field(default_factory=dict)
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_names(),)
+
+    def _check_names(self) -> Iterator[Problem]:
+        named = {*NETWORKS, *chain_ids(self.networks)}
+        for chain_id in dict.fromkeys(self.chains):
+            if chain_id not in named:
+                yield Problem("networks", f"has no name for chain {chain_id}, and none is built in")
+
+    def chain_ids(self) -> tuple[int | None, ...]:
+        return self.chains
+
+    def named_chains(self) -> Iterator[tuple[str, Callable[[], Iterable[int]]]]:
+        yield "chains", lambda: self.chains
+        yield "networks", lambda: chain_ids(self.networks)
+
+
+def ppoi_source(service: str, settings: PpoiTable) -> OneRequest:
+    networks = {**NETWORKS, **{int(chain_id): name for chain_id, name in settings.networks.items()}}
     named = {chain_id: networks.get(chain_id) for chain_id in settings.chains}
     return OneRequest(
-        "ppoi",
-        tuple(Check("ppoi", chain_id) for chain_id in settings.chains),
+        service,
+        tuple(Check(service, chain_id) for chain_id in settings.chains),
         Request("POST", settings.url, settings.headers, call("ppoi_node_status", {}, _REQUEST_ID)),
-        lambda body: parse_node_status(body, named, settings.required_list),
+        lambda body: {
+            Check(service, chain_id): found
+            for chain_id, found in parse_node_status(body, named, settings.required_list).items()
+        },
     )
 
 
-def parse_node_status(body: bytes, networks: Mapping[int, str | None], required_list: str) -> dict[Check, Found]:
+def parse_node_status(body: bytes, networks: Mapping[int, str | None], required_list: str) -> dict[int, Found]:
     """What the node has for each chain. A network that is not understood fails alone."""
     status = table(result_of(body, _REQUEST_ID), "no status")
     for_network = table(status.get("forNetwork"), "no forNetwork")
     list_keys = open_value(status.get("listKeys", []))  # once, for it is as long as the node likes
-    found: dict[Check, Found] = {}
+    found: dict[int, Found] = {}
     for chain_id, name in networks.items():
         try:
-            found[Check("ppoi", chain_id)] = _parse_network(for_network, name, list_keys, required_list)
+            found[chain_id] = _parse_network(for_network, name, list_keys, required_list)
         except ProbeFailed as failure:
-            found[Check("ppoi", chain_id)] = Failed(failure.reason)
+            found[chain_id] = Failed(failure.reason)
     return found
 
 
@@ -56,3 +94,8 @@ def _parse_network(for_network: dict[str, Any], name: str | None, list_keys: Any
         count(txids["validatedTxidIndex"], "validatedTxidIndex"),
         count(txids["currentTxidIndex"], "currentTxidIndex"),
     )
+
+
+PPOI: Final = OwnTableProtocol(
+    "ppoi", Indexes, PpoiTable, lambda service, settings, _seen: (ppoi_source(service, settings),)
+)

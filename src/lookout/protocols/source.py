@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.session import Request, Session, fetch
+from lookout.protocols.client.request import Request
+
+if TYPE_CHECKING:  # it loads aiohttp, which whoever reads a configuration does without
+    from lookout.protocols.client.session import Session
 
 Now = Callable[[], int]  # milliseconds since 1970
 
@@ -23,7 +26,7 @@ class Source(Protocol):
     def checks(self) -> tuple[Check, ...]:
         """What it answers for."""
 
-    async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
+    async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
         """Ask once, within the session's time (M3): what was found for each of the checks.
 
         ProbeFailed if that is nothing at all, OwnFault if something of our own was lacking to ask. Where one chain's
@@ -41,7 +44,7 @@ class Endpoint(Protocol):
     @property
     def chain_id(self) -> int: ...
 
-    async def read(self, session: Session, now: Now, /) -> Reading:
+    async def read(self, session: "Session", now: Now, /) -> Reading:
         """The chain's head as this endpoint sees it; ProbeFailed or OwnFault if it could not be read."""
 
 
@@ -54,11 +57,11 @@ class OneRequest:
     request: Request
     parse: Callable[[bytes], Mapping[Check, Found]]
 
-    async def probe(self, session: Session, _now: Now, /) -> Mapping[Check, Found]:
-        return self.parse(await fetch(session, self.request))
+    async def probe(self, session: "Session", _now: Now, /) -> Mapping[Check, Found]:
+        return self.parse(await session.fetch(self.request))
 
 
-async def observe(source: Source, session: Session, now: Now) -> Mapping[Check, Found]:
+async def observe(source: Source, session: "Session", now: Now) -> Mapping[Check, Found]:
     """Probe a source; a failure is what was found for each of its checks."""
     try:
         return await source.probe(session, now)

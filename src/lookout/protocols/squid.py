@@ -4,6 +4,9 @@ from typing import Final
 
 from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, graphql_answer, open_value, query, table
+from lookout.protocols.client.request import Request
+from lookout.protocols.protocol import Protocol
+from lookout.protocols.tables import KindTable
 
 # The height alone: older servers refuse a query that names the other fields.
 QUERY: Final = query("{ squidStatus { height } }")
@@ -17,3 +20,12 @@ def parse_status(body: bytes) -> Blocks | Nothing:
     if type(height) is int and height == _BEFORE_THE_FIRST_BATCH:
         return Nothing()
     return Blocks(count(height, "the height"))
+
+
+SQUID: Final = Protocol(
+    "squid",
+    Blocks,
+    KindTable,
+    request=lambda settings: Request("POST", settings.url, settings.headers, QUERY),
+    parse=lambda body, _: parse_status(body),
+)

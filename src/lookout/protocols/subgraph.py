@@ -12,9 +12,22 @@ import msgspec
 from lookout.core.model import Blocks
 from lookout.protocols.answers import count, decimal, entries, graphql_answer, query, table
 from lookout.protocols.client.failure import not_understood
+from lookout.protocols.client.request import Request
+from lookout.protocols.protocol import Protocol
+from lookout.protocols.tables import KindTable
 
-META_QUERY: Final = query("{ _meta { block { number } } }")
+_META_QUERY: Final = query("{ _meta { block { number } } }")
 _NO_BLOCK: Final = "no latest block of one chain"
+
+
+class SubgraphTable(KindTable, frozen=True):
+    deployment: str = ""
+    """Where it is given, the address is an index node's, which has many of them."""
+
+
+def _request(settings: SubgraphTable) -> Request:
+    query = status_query(settings.deployment) if settings.deployment else _META_QUERY
+    return Request("POST", settings.url, settings.headers, query)
 
 
 def parse_meta(body: bytes) -> Blocks:
@@ -46,3 +59,12 @@ def _only(value: Any) -> dict[str, Any]:
             return table(one, _NO_BLOCK)
         case _:
             raise not_understood(_NO_BLOCK)
+
+
+SUBGRAPH: Final = Protocol(
+    "subgraph",
+    Blocks,
+    SubgraphTable,
+    request=_request,
+    parse=lambda body, settings: parse_indexing_status(body) if settings.deployment else parse_meta(body),
+)

@@ -11,7 +11,6 @@ from msgspec.structs import astuple
 from lookout.base.instants import format_second
 from lookout.core.buckets import KNOWN, uptime
 from lookout.core.history import DAY_MS, WINDOW_DAYS, HistoryRow, HistoryView
-from lookout.core.model import Service
 from lookout.core.plan import Plan
 
 Window = Literal["24h", "7d", "14d"]
@@ -39,7 +38,7 @@ class Figure(Struct, frozen=True, rename="camel"):
 
 
 class ComparedRow(Struct, frozen=True, rename="camel"):
-    service: Service
+    service: str
     chain_id: int | None
     changed: int
     stretches: list[Stretch]

@@ -12,7 +12,6 @@ from lookout.base.text import shorten
 from lookout.core.heads import Reading
 from lookout.core.model import (
     LARGEST_METRIC,
-    SERVICES,
     Blocks,
     Check,
     Failed,
@@ -23,8 +22,9 @@ from lookout.core.model import (
     Nothing,
     Observation,
     Peers,
-    Service,
+    Responding,
 )
+from lookout.core.services import SERVICES, Service
 
 
 class LineError(ValueError):
@@ -103,9 +103,9 @@ def parse_line(line: bytes) -> Event | Unread:
         raise LineError(f"at: {error}") from None
     match fields.kind:
         case "probe":
-            check = _check(fields)
+            check, service = _check(fields)
             try:
-                return Observation(check, at, _found(check.service, fields))
+                return Observation(check, at, _found(service, fields))
             except LineError as error:
                 if check.chain_id is None:
                     raise
@@ -218,43 +218,45 @@ def _found(service: Service, fields: _Line) -> Found:
         return Nothing()
     if outcome != "missing-list":
         raise _wrong("outcome", outcome, "answered, nothing, missing-list or failed")
-    if service != "ppoi":
-        raise LineError(f"outcome missing-list is for ppoi alone, not for {service}")
+    if not service.has_required_list:
+        others = " and ".join(each.name for each in SERVICES if each.has_required_list)
+        raise LineError(f"outcome missing-list is for {others} alone, not for {service.name}")
     return MissingList()
 
 
 def _answered(service: Service, fields: _Line) -> Found:
-    match service:
-        case "indexer" | "hosted-indexer":
-            return Blocks(_count("position", fields.position))
-        case "ppoi":
-            return Indexes(_count("position", fields.position), _count("head", fields.head))
-        case "messaging":
-            return Peers(_count("peers", fields.peers))
-        case "broadcasters":
-            members = Members(_count("responding", fields.responding), _count("monitored", fields.monitored))
-            if members.responding > members.monitored:
-                raise LineError(f"responding is {members.responding}, above monitored, which is {members.monitored}")
-            return members
-        case _ as never:
-            assert_never(never)
+    answer = service.answer
+    if answer is Blocks:
+        return Blocks(_count("position", fields.position))
+    if answer is Indexes:
+        return Indexes(_count("position", fields.position), _count("head", fields.head))
+    if answer is Peers:
+        return Peers(_count("peers", fields.peers))
+    if answer is Responding:
+        return Responding()
+    members = Members(_count("responding", fields.responding), _count("monitored", fields.monitored))
+    if members.responding > members.monitored:
+        raise LineError(f"responding is {members.responding}, above monitored, which is {members.monitored}")
+    return members
 
 
-def _check(fields: _Line) -> Check:
+def _check(fields: _Line) -> tuple[Check, Service]:
     try:
         return _checked(fields.service, fields.chain_id)
     except TypeError:  # a list or an object is not even looked up
         return _check_of(fields.service, fields.chain_id)
 
 
-def _check_of(service: Any, chain_id: Any) -> Check:
-    if service not in SERVICES:
-        raise _wrong("service", service, ", ".join(SERVICES[:-1]) + " or " + SERVICES[-1])
-    if service != "messaging":
-        return Check(service, _chain_id(chain_id))
+def _check_of(name: Any, chain_id: Any) -> tuple[Check, Service]:
+    if name not in SERVICES:
+        *first, last = SERVICES.names
+        raise _wrong("service", name, f"{', '.join(first)} or {last}")
+    service = SERVICES[name]
+    if not service.is_shared:
+        return Check(name, _chain_id(chain_id)), service
     if chain_id is not None:
-        raise _wrong("chainId", chain_id, "null for messaging")
-    return Check(service, None)
+        raise _wrong("chainId", chain_id, f"null for {name}")
+    return Check(name, None), service
 
 
 # A log names the same few checks over and over; typed, or true would be taken for 1.

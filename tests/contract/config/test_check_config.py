@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from lookout.cli import main
 from lookout.config.file import ConfigError, read_config
-from lookout.protocols.settings import PPOI_NETWORKS
+from lookout.protocols.ppoi import NETWORKS
 from tests.commands import lookout
 
 FOLDER: Final = Path(__file__).parent
@@ -55,14 +55,14 @@ def test_every_bad_file_has_its_words_and_all_words_have_their_file() -> None:
     assert {path.suffix for folder in ("bad", "good") for path in (FOLDER / folder).iterdir()} == {".toml", ".txt"}
 
 
-@pytest.mark.parametrize("chain_id", [*PPOI_NETWORKS, 10])
+@pytest.mark.parametrize("chain_id", [*NETWORKS, 10])
 def test_a_ppoi_chain_needs_a_name_exactly_if_its_source_has_none_built_in(chain_id: int, tmp_path: Path) -> None:
     path = tmp_path / "lookout.toml"
     path.write_text(
         f'[[chains]]\nid = {chain_id}\nname = "c"\nblock_time_s = 1\nrpc = ["http://h"]\n'
         f'[ppoi]\nurl = "http://h"\nrequired_list = "x"\nchains = [{chain_id}]\n'
     )
-    if chain_id in PPOI_NETWORKS:
+    if chain_id in NETWORKS:
         read_config(path, {})
         return
     with pytest.raises(ConfigError, match=f"has no name for chain {chain_id}, and none is built in"):

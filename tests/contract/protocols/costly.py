@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from lookout.protocols.answers import MOST_VALUES
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, MOST_MESSAGES
-from lookout.protocols.client.session import MIB
+from lookout.protocols.client.request import MIB
 from tests.contract.protocols.recorded import PARSERS, recorded
 
 _PLACE: Final = "where it goes"

@@ -8,16 +8,16 @@ from lookout.core.model import Check, Found
 from lookout.monitor.sources import seen_by
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
 from lookout.protocols.broadcasters.source import broadcasters_sources
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
-from lookout.protocols.settings import Broadcasters
 from lookout.protocols.source import observe
 from tests.contract.protocols.upstreams import Answer, Asked, answering
 
 ONE, POLYGON = Check("broadcasters", 1), Check("broadcasters", 137)
 
 
-def settings(url: str = "http://127.0.0.1:1", **changed: Any) -> Broadcasters:
-    return Broadcasters(**{"url": url, "chains": (1,), **changed})
+def settings(url: str = "http://127.0.0.1:1", **changed: Any) -> BroadcastersTable:
+    return BroadcastersTable(**{"url": url, "chains": (1,), **changed})
 
 
 def probes(
@@ -28,7 +28,7 @@ def probes(
 
     async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], Seen]:
         async with answering(answer) as (url, asked), open_session(5) as session:
-            sources = broadcasters_sources(settings(url, **changed), seen)
+            sources = broadcasters_sources("broadcasters", settings(url, **changed), seen)
             found: list[Mapping[Check, Found]] = []
             for at in instants:
                 answers = [await observe(source, session, lambda at=at: at) for source in sources]  # type: ignore[misc]

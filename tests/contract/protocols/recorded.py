@@ -7,7 +7,6 @@ from typing import Final
 
 from lookout.protocols import evm, json_pointer, messaging, ponder, ppoi, squid, subgraph
 from lookout.protocols.broadcasters.source import parse_messages, parse_page
-from lookout.protocols.settings import PPOI_NETWORKS
 
 FOLDER: Final = Path(__file__).parent.parent.parent / "data" / "sources"
 REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
@@ -19,7 +18,7 @@ def recorded(name: str) -> bytes:
 
 PARSERS: Final[dict[str, tuple[Callable[[bytes], object], str]]] = {
     "ppoi": (
-        partial(ppoi.parse_node_status, networks=PPOI_NETWORKS, required_list=REQUIRED_LIST),
+        partial(ppoi.parse_node_status, networks=ppoi.NETWORKS, required_list=REQUIRED_LIST),
         "ppoi-node-status.json",
     ),
     "squid": (squid.parse_status, "squid-status.json"),

@@ -11,10 +11,15 @@ from lookout.config.tables import Chain
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers
 from lookout.monitor.sources import seen_by, sources_of
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.resolver import ThreadPerLookup
 from lookout.protocols.client.session import open_session
-from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
+from lookout.protocols.json_pointer import JsonTable
+from lookout.protocols.messaging import MessagingTable
+from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.source import observe
+from lookout.protocols.subgraph import SubgraphTable
+from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 from tests.contract.protocols.announcers import a_message, a_page
 from tests.contract.protocols.recorded import REQUIRED_LIST, recorded
@@ -27,16 +32,18 @@ def everything(url: str) -> Settings:
             Chain(1, "Ethereum", 12, (f"{url}/rpc/a", f"{url}/rpc/b")),
             Chain(42161, "Arbitrum", 0.25, (f"{url}/rpc/c",)),
         ),
-        ppoi=Ppoi(f"{url}/ppoi", REQUIRED_LIST, (1,)),
-        indexer=(
-            Indexer(1, "squid", f"{url}/squid", 5, headers={"Authorization": "Bearer key"}),
-            Indexer(5, "subgraph", f"{url}/subgraph", 5),
-            Indexer(31337, "ponder", f"{url}/ponder", 5),
-            Indexer(7, "json", f"{url}/own", 5, pointer="/status/lastBlock"),
-        ),
-        hosted_indexer=(Indexer(1, "subgraph", f"{url}/index-node", 5, deployment="Qm1"),),
-        messaging=Messaging(f"{url}/waku"),
-        broadcasters=Broadcasters(f"{url}/waku", (1,)),
+        sources={
+            "ppoi": (PpoiTable(f"{url}/ppoi", REQUIRED_LIST, (1,)),),
+            "indexer": (
+                KindTable(1, "squid", f"{url}/squid", 5, headers={"Authorization": "Bearer key"}),
+                SubgraphTable(5, "subgraph", f"{url}/subgraph", 5),
+                KindTable(31337, "ponder", f"{url}/ponder", 5),
+                JsonTable(7, "json", f"{url}/own", 5, pointer="/status/lastBlock"),
+            ),
+            "hosted-indexer": (SubgraphTable(1, "subgraph", f"{url}/index-node", 5, deployment="Qm1"),),
+            "messaging": (MessagingTable(f"{url}/waku"),),
+            "broadcasters": (BroadcastersTable(f"{url}/waku", (1,)),),
+        },
     )
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from lookout.demo.sim.certificate import CERTIFICATE, load_or_make
 from lookout.protocols.client.connector import PIECE_BYTES, Connector
-from lookout.protocols.client.session import Request, Session, fetch
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import Session, fetch
 
 HEAD: Final = b"HTTP/1.1 200 OK\r\n"
 ANSWERS: Final = 3

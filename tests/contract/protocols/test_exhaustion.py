@@ -14,7 +14,8 @@ import pytest
 
 from lookout.protocols.client.exhaustion import can_open_files, has_free_port, own_fault
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
-from lookout.protocols.client.session import MIB, Request, fetch, open_session
+from lookout.protocols.client.request import MIB, Request
+from lookout.protocols.client.session import fetch, open_session
 from tests.contract.protocols.upstreams import saying, talking
 from tests.exhaustion import with_little_memory, without_descriptors, without_threads
 

@@ -13,7 +13,8 @@ import pytest
 
 from lookout.core.model import Blocks, Check, Failed
 from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
-from lookout.protocols.client.session import MIB, Request, below, fetch, open_session
+from lookout.protocols.client.request import MIB, Request, below
+from lookout.protocols.client.session import fetch, open_session
 from lookout.protocols.source import OneRequest, observe
 from tests.builders import INDEXER, NOON
 from tests.contract.protocols.upstreams import (

@@ -15,7 +15,8 @@ from lookout.protocols.broadcasters.announcements import LONGEST_PAYLOAD
 from lookout.protocols.broadcasters.source import MAX_PAGES, MOST_MESSAGES, MOST_SIGNATURES, PAGE_SIZE, SMALL_PAGE_SIZE
 from lookout.protocols.client.connector import MOST_HEAD_BYTES, MOST_INTERIM, PIECE_BYTES, Connection
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.session import Request, Session, fetch, open_session
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import Session, fetch, open_session
 from lookout.protocols.client.turns import Turns
 from tests.builders import HOUR, MINUTE, NOON, SECOND
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster, envelope

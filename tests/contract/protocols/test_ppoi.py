@@ -7,8 +7,7 @@ import pytest
 
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.ppoi import parse_node_status, ppoi_source
-from lookout.protocols.settings import PPOI_NETWORKS, Ppoi
+from lookout.protocols.ppoi import NETWORKS, PpoiTable, parse_node_status, ppoi_source
 from tests.contract.protocols.recorded import REQUIRED_LIST, recorded
 
 FINE = {"currentTxidIndex": 42, "validatedTxidIndex": 41}
@@ -22,17 +21,17 @@ def status(network: Any, list_keys: Any = (REQUIRED_LIST,)) -> bytes:
 
 
 def found_on_ethereum(body: bytes) -> Found:
-    return parse_node_status(body, {1: "Ethereum"}, REQUIRED_LIST)[Check("ppoi", 1)]
+    return parse_node_status(body, {1: "Ethereum"}, REQUIRED_LIST)[1]
 
 
 @pytest.mark.clause("M9", "S12", "S13")
 def test_a_recorded_status_answers_for_every_chain_in_its_own_way() -> None:
-    assert parse_node_status(recorded("ppoi-node-status.json"), PPOI_NETWORKS, REQUIRED_LIST) == {
-        Check("ppoi", 1): Indexes(1230, 1234),
-        Check("ppoi", 56): Nothing(),  # the validated index is absent
-        Check("ppoi", 137): MissingList(),
-        Check("ppoi", 42161): Nothing(),  # both indexes are absent
-        Check("ppoi", 11155111): Nothing(),  # the network is absent
+    assert parse_node_status(recorded("ppoi-node-status.json"), NETWORKS, REQUIRED_LIST) == {
+        1: Indexes(1230, 1234),
+        56: Nothing(),  # the validated index is absent
+        137: MissingList(),
+        42161: Nothing(),  # both indexes are absent
+        11155111: Nothing(),  # the network is absent
     }
 
 
@@ -87,9 +86,9 @@ def test_a_status_is_told_as_the_rules_need_it(body: bytes, expected: Found) -> 
 )
 def test_an_index_that_is_no_count_fails_its_chain_alone(index: bytes) -> None:
     body = recorded("ppoi-node-status.json").replace(b'"validatedTxidIndex":1230', b'"validatedTxidIndex":' + index)
-    found = parse_node_status(body, PPOI_NETWORKS, REQUIRED_LIST)
-    assert found[Check("ppoi", 1)] == Failed("not understood: validatedTxidIndex")
-    assert found[Check("ppoi", 137)] == MissingList()
+    found = parse_node_status(body, NETWORKS, REQUIRED_LIST)
+    assert found[1] == Failed("not understood: validatedTxidIndex")
+    assert found[137] == MissingList()
 
 
 @pytest.mark.parametrize("network", [None, [], "Ethereum", {"txidStatus": [], "listStatuses": CARRIED}])
@@ -119,13 +118,13 @@ def test_a_network_of_another_shape_fails(network: Any) -> None:
 )
 def test_what_is_no_status_fails_for_all_chains(body: bytes, reason: str) -> None:
     with pytest.raises(ProbeFailed) as caught:
-        parse_node_status(body, PPOI_NETWORKS, REQUIRED_LIST)
+        parse_node_status(body, NETWORKS, REQUIRED_LIST)
     assert caught.value.reason == reason
 
 
 @pytest.mark.clause("M9")
 def test_the_node_is_asked_with_empty_params_for_all_chains_at_once() -> None:
-    source = ppoi_source(Ppoi("http://127.0.0.1:1", REQUIRED_LIST, (1, 8453), {"8453": "Base"}))
+    source = ppoi_source("ppoi", PpoiTable("http://127.0.0.1:1", REQUIRED_LIST, (1, 8453), {"8453": "Base"}))
     assert source.request.body is not None
     assert msgspec.json.decode(source.request.body) == {
         "jsonrpc": "2.0",

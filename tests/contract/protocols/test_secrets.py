@@ -9,9 +9,14 @@ import pytest
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain
 from lookout.monitor.sources import sources_of
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
+from lookout.protocols.json_pointer import JsonTable
+from lookout.protocols.messaging import MessagingTable
+from lookout.protocols.ppoi import PpoiTable
+from lookout.protocols.subgraph import SubgraphTable
+from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 from tests.contract.protocols.upstreams import Asked, Reply, answering
 
@@ -25,16 +30,18 @@ def with_secrets(base: str) -> Settings:
     headers = {"X-Api-Key": SECRET}
     return Settings(
         chains=(Chain(1, "Ethereum", 12, (url,)),),
-        ppoi=Ppoi(url, "efc6", (1,), headers=headers),
-        indexer=(
-            Indexer(1, "squid", url, 5, headers=headers),
-            Indexer(2, "subgraph", url, 5, headers=headers),
-            Indexer(3, "ponder", url, 5, headers=headers),
-            Indexer(4, "json", url, 5, pointer="/block", headers=headers),
-        ),
-        hosted_indexer=(Indexer(1, "subgraph", url, 5, deployment="Qm", headers=headers),),
-        messaging=Messaging(url, headers),
-        broadcasters=Broadcasters(url, (1,), "relay", headers=headers),
+        sources={
+            "ppoi": (PpoiTable(url, "efc6", (1,), headers=headers),),
+            "indexer": (
+                KindTable(1, "squid", url, 5, headers=headers),
+                SubgraphTable(2, "subgraph", url, 5, headers=headers),
+                KindTable(3, "ponder", url, 5, headers=headers),
+                JsonTable(4, "json", url, 5, pointer="/block", headers=headers),
+            ),
+            "hosted-indexer": (SubgraphTable(1, "subgraph", url, 5, deployment="Qm", headers=headers),),
+            "messaging": (MessagingTable(url, headers),),
+            "broadcasters": (BroadcastersTable(url, (1,), "relay", headers=headers),),
+        },
     )
 
 

@@ -15,8 +15,8 @@ from lookout.core.model import Check, Failed, Found, Members
 from lookout.monitor.monitor import Monitor, Parts
 from lookout.protocols.broadcasters.sightings import Seen
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, MAX_PAGES, MOST_BYTES_A_CHAIN, broadcasters_sources
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
-from lookout.protocols.settings import Broadcasters
 from lookout.protocols.source import observe
 from tests.builders import DAY, HOUR, LAUNCH, MINUTE, NOON, SECOND, a_plan
 from tests.contract.protocols.announcers import a_message, a_page
@@ -52,7 +52,7 @@ def test_a_store_that_takes_long_for_each_page_answers_at_once_and_all_are_found
 
     async def converse() -> list[Mapping[Check, Found]]:
         async with answering(store, after_s=step_s) as (url, _), open_session(timeout_s) as session:
-            sources = broadcasters_sources(Broadcasters(url, (1, 137), limit=LIMIT))
+            sources = broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137), limit=LIMIT))
             found: list[Mapping[Check, Found]] = []
             while not found or (min(monitored(found[-1]), monitored(found[-1], POLYGON)) < count and len(found) < 40):
                 began = time.monotonic()
@@ -73,7 +73,7 @@ def test_who_answers_is_judged_when_the_newest_page_is_there_and_not_after_the_o
 
     async def converse() -> Mapping[Check, Found]:
         async with answering(store) as (url, asked), open_session(5) as session:
-            (source,) = broadcasters_sources(Broadcasters(url, (1,)))
+            (source,) = broadcasters_sources("broadcasters", BroadcastersTable(url, (1,)))
             return await observe(source, session, lambda: NOON + 2 * SECOND * len(asked))
 
     assert asyncio.run(converse()) == {ONE: Members(1, 5)}
@@ -96,7 +96,7 @@ def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> None:
             return {row.check: row.status for row in ledger.rows if row.check in checks}
 
         async with answering(store, after_s=hang) as (url, asked):
-            settings = given_settings(plan, broadcasters_sources(Broadcasters(url, (1, 137))))
+            settings = given_settings(plan, broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137))))
             resources = some_resources(KeptInMemory(), clock)
             monitor = Monitor(settings, {}, resources, parts=Parts(ledger=lambda _plan, _state: ledger))
             task = asyncio.create_task(monitor.run())
@@ -218,7 +218,7 @@ def test_a_clock_that_is_wrong_while_older_pages_are_read_forgets_nobody() -> No
 
     async def converse() -> list[Mapping[Check, Found]]:
         async with answering(store) as (url, asked), open_session(5) as session:
-            (source,) = broadcasters_sources(Broadcasters(url, (1,)))
+            (source,) = broadcasters_sources("broadcasters", BroadcastersTable(url, (1,)))
             during = await observe(source, session, lambda: NOON + 10 * DAY * (len(asked) > 1))
             return [during, await observe(source, session, lambda: NOON + SECOND)]
 

@@ -14,11 +14,12 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from lookout.core.model import Check, Failed, Members
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN
 from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.client.session import Request, Session, fetch, open_session
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import Session, fetch, open_session
 from lookout.protocols.evm import EvmEndpoint
-from lookout.protocols.messaging import MessagingSource
-from lookout.protocols.settings import Broadcasters, Messaging
+from lookout.protocols.messaging import MessagingSource, MessagingTable
 from lookout.protocols.source import Source, observe
 from tests.builders import NOON
 from tests.contract.protocols.announcers import a_message, a_page
@@ -45,9 +46,13 @@ def endless_pages() -> Answer:
 @pytest.mark.parametrize(
     ("source_at", "answer"),
     [
-        pytest.param(lambda url: MessagingSource(Messaging(url)), lambda _: (404, b""), id="one path and then another"),
         pytest.param(
-            lambda url: RelayBroadcasters(Broadcasters(url, (1, 137), "relay")),
+            lambda url: MessagingSource("messaging", MessagingTable(url)),
+            lambda _: (404, b""),
+            id="one path and then another",
+        ),
+        pytest.param(
+            lambda url: RelayBroadcasters("broadcasters", BroadcastersTable(url, (1, 137), "relay")),
             lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
             id="subscribing and then reading",
         ),
@@ -69,7 +74,7 @@ def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_the_ne
     async def converse() -> None:
         timeout_s = 4 * STEP_S  # for the first page there is time, however busy the machine is
         async with answering(endless_pages(), after_s=STEP_S) as (url, _), open_session(timeout_s) as session:
-            source = StoreBroadcasters(Broadcasters(url, (1,)))
+            source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
             began = time.monotonic()
             found = await observe(source, session, lambda: NOON)
             assert time.monotonic() - began < timeout_s + 1
@@ -82,7 +87,7 @@ def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_the_ne
 def test_a_newest_page_that_takes_too_long_is_a_failed_probe() -> None:
     async def converse() -> None:
         async with answering(endless_pages(), after_s=60) as (url, _), open_session(TIMEOUT_S) as session:
-            source = StoreBroadcasters(Broadcasters(url, (1,)))
+            source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
             with in_time():
                 found = await observe(source, session, lambda: NOON)
             assert found == {Check("broadcasters", 1): Failed("timeout")}

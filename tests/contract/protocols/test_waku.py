@@ -8,8 +8,7 @@ import pytest
 from lookout.core.model import Check, Failed, Found, Peers
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.messaging import MessagingSource, parse_connected, parse_known
-from lookout.protocols.settings import Messaging
+from lookout.protocols.messaging import MessagingSource, MessagingTable, parse_connected, parse_known
 from lookout.protocols.source import observe
 from tests.builders import MESSAGING, NOON
 from tests.contract.protocols.recorded import recorded
@@ -49,7 +48,7 @@ def test_what_is_no_list_of_peers_fails(body: bytes) -> None:
 def observed(answer: Answer) -> tuple[Mapping[Check, Found], list[str]]:
     async def converse() -> tuple[Mapping[Check, Found], list[str]]:
         async with answering(answer) as (url, asked), open_session(5) as session:
-            found = await observe(MessagingSource(Messaging(f"{url}/waku")), session, lambda: NOON)
+            found = await observe(MessagingSource("messaging", MessagingTable(f"{url}/waku")), session, lambda: NOON)
             return found, [each.target for each in asked]
 
     return asyncio.run(converse())

@@ -7,7 +7,7 @@ from typing import Literal
 
 from lookout.core.heads import Reading
 from lookout.core.ledger import Changes, Ledger, State
-from lookout.core.model import Check, Found, Observation, Row, Service
+from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
 from lookout.monitor.metrics import Instruments
 from tests.simulation.worlds.scene import Agreed, BeganAnew, Judged, Life, Publication, Published, Scene, Seen, Stored
@@ -63,7 +63,7 @@ class Noting(Instruments):
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None: ...
 
-    def count_probe(self, service: Service, took_ms: int, found: Mapping[Check, Found]) -> None: ...
+    def count_probe(self, service: str, took_ms: int, found: Mapping[Check, Found]) -> None: ...
 
     def count_head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None: ...
 

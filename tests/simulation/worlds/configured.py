@@ -8,7 +8,10 @@ from lookout.config.alerts import AlertRule, Alerts
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain, Policy
 from lookout.demo.sim.layout import Layout
-from lookout.protocols.settings import Broadcasters, Indexer, Messaging, Ppoi
+from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.messaging import MessagingTable
+from lookout.protocols.ppoi import PpoiTable
+from lookout.protocols.tables import KindTable, SourceTable
 from tests.simulation.worlds.scene import Scene
 from tests.simulation.worlds.script import TARGETS
 
@@ -22,21 +25,24 @@ def configured(scene: Scene) -> Settings:
     layout = tuple(chain for chain in scene.script.layout if f"chain/{chain.chain_id}" not in gone)
     ppoi = tuple(chain.chain_id for chain in layout if chain.ppoi)
     broadcasters = tuple(chain.chain_id for chain in layout if chain.members)
+    sources: dict[str, tuple[SourceTable, ...]] = {
+        "ppoi": (PpoiTable(_URL, "a list", ppoi),),
+        "indexer": _indexers(layout, "indexer", gone),
+        "hosted-indexer": _indexers(layout, "hosted-indexer", gone),
+        "messaging": (MessagingTable(_URL),),
+        "broadcasters": (BroadcastersTable(_URL, broadcasters, via="relay"),),
+    }
     return Settings(
         chains=tuple(Chain(chain.chain_id, "a chain", chain.block_ms / 1000, (_URL,)) for chain in layout),
-        ppoi=None if "ppoi" in gone else Ppoi(_URL, "a list", ppoi),
-        indexer=_indexers(layout, "indexer", gone),
-        hosted_indexer=_indexers(layout, "hosted-indexer", gone),
-        messaging=None if "messaging" in gone else Messaging(_URL),
-        broadcasters=None if "broadcasters" in gone else Broadcasters(_URL, broadcasters, via="relay"),
+        sources={service: tables for service, tables in sources.items() if service not in gone},
         policy=Policy(heartbeat_s=8) if "heartbeat" in gone else Policy(),
         alerts=_alerts(scene, gone),
     )
 
 
-def _indexers(layout: Layout, service: str, gone: set[str]) -> tuple[Indexer, ...]:
+def _indexers(layout: Layout, service: str, gone: set[str]) -> tuple[KindTable, ...]:
     chains = (chain for chain in layout if f"{service}/{chain.chain_id}" not in gone)
-    return tuple(Indexer(chain.chain_id, "squid", _URL, chain.confirmations) for chain in chains)
+    return tuple(KindTable(chain.chain_id, "squid", _URL, chain.confirmations) for chain in chains)
 
 
 def _alerts(scene: Scene, gone: set[str]) -> Alerts:

@@ -3,11 +3,11 @@ read back from the words of a message."""
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from lookout.base.instants import format_second
 from lookout.core.episodes import Rule, Rules
-from lookout.core.model import Check, Row, Service
+from lookout.core.model import Check, Row
 
 _GOOD: Final = ("current", "unmonitored")
 _BAD: Final = ("unavailable", "degraded", "catching-up", "unknown")
@@ -138,7 +138,7 @@ def lines_of(body: str) -> Lines:
             kind, how = _HEADINGS[line]
         elif found := _LINE.match(line):
             service, chain_id, since = found.groups()
-            check = Check(cast("Service", service), None if chain_id is None else int(chain_id))
+            check = Check(service, None if chain_id is None else int(chain_id))
             lines[About(kind, check, since)] = how
         else:
             raise ValueError(line)

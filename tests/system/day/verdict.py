@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 from jsonschema import Draft202012Validator
 
 from lookout.base.instants import parse_instant, parse_second
-from lookout.core.model import SERVICES, Check
+from lookout.core.model import Check
+from lookout.core.services import SERVICES
 from lookout.documents.document import etag
 from tests.integration.served import HISTORY, LIVE, Answer
 from tests.system.day.diary import Diary
@@ -178,10 +179,10 @@ class Judge:
 
 def _unordered(rows: list[Any]) -> Iterator[str]:
     """R12, and R1: each once."""
-    strange = {row["service"] for row in rows} - set(SERVICES)
+    strange = {row["service"] for row in rows} - set(SERVICES.names)
     if strange:
         yield f"rows of unknown services: {strange}"
         return
-    places = [(SERVICES.index(row["service"]), row["chainId"] or 0) for row in rows]
+    places = [(SERVICES.names.index(row["service"]), row["chainId"] or 0) for row in rows]
     if places != sorted(set(places)):
         yield f"rows out of order: {places}"

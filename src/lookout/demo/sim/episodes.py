@@ -47,7 +47,7 @@ class Episode(NamedTuple):
 
 
 class Odds(NamedTuple):
-    """How often a kind of fault befalls a subject, how long it lasts, and how large it is.
+    """How often a subject has a kind of fault, how long it lasts, and how large it is.
 
     One of 0 times a month is never drawn, and only happens in a world that names it: each kind that is drawn changes
     what all seeds draw.
@@ -70,7 +70,9 @@ _INDEXER_FAULTS: Final = (
     Odds("rebuild", 0, 20, 600, 600_000, 43_200_000),
 )
 
-# Every subject, with a star for each of its numbers, and what may befall it.
+_RESPONDER_FAULTS: Final = (Odds("fail", 4, 20, 7_200), Odds("hang", 3, 20, 3_600))
+
+# Every subject but the responders, with a star for each of its numbers, and which faults it may have.
 FAULTS: Final[Mapping[str, tuple[Odds, ...]]] = {
     "chain/*": (
         Odds("halt", 0.5, 300, 7_200),
@@ -165,8 +167,8 @@ def courses(layout: Layout, origin_at: int, episodes: Iterable[Episode]) -> dict
 
 
 def faults_of(subject: str) -> tuple[Odds, ...]:
-    """What may befall a subject."""
-    return FAULTS[_NUMBER.sub("*", subject)]
+    """The faults that a subject may have."""
+    return FAULTS.get(_NUMBER.sub("*", subject), _RESPONDER_FAULTS)
 
 
 def draw_episodes(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> tuple[Episode, ...]:

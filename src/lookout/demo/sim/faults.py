@@ -1,4 +1,4 @@
-"""Faults that are set by hand: which there are, what each befalls, and which have been set, from when until when.
+"""Faults that are set by hand: which there are, what each applies to, and which were set, from when until when.
 
 A subject is a part of an upstream that can go wrong on its own, named by a path (``rpc/1/a``). A target is a subject,
 the beginning of its path (``rpc/1``, ``rpc``), or ``*``. Where several targets cover a subject, the longest decides.
@@ -19,6 +19,7 @@ SubjectKind = Literal[
     "peers",  # waku/peers
     "messages",  # waku/messages: the store and the relay
     "broadcasters",  # broadcasters/1
+    "responder",  # faucet/1: a service that only answers
 ]
 Subjects = Mapping[str, SubjectKind]
 
@@ -30,6 +31,7 @@ _SPEAKERS: Final[tuple[SubjectKind, ...]] = (
     "ppoi",
     "peers",
     "messages",
+    "responder",
 )
 _FOLLOWERS: Final[tuple[SubjectKind, ...]] = ("graphql-indexer", "document", "share", "network")
 
@@ -43,80 +45,86 @@ class Parameter(NamedTuple):
     highest: int
 
 
-class Way(NamedTuple):
-    """A way to go wrong."""
+class FaultKind(NamedTuple):
+    """One of the ways to go wrong."""
 
     explanation: str
-    befalls: tuple[SubjectKind, ...]
+    applies_to: tuple[SubjectKind, ...]
     parameter: Parameter | None = None
 
 
 EVERYBODY: Final = 1_000_000
 _FAR: Final = 10**12
 
-WAYS: Final[Mapping[str, Way]] = {
-    "refuse": Way("the connection is reset at once; one port cannot refuse for one upstream alone", _SPEAKERS),
-    "hang": Way("the request is accepted and never answered", _SPEAKERS),
-    "drip": Way("the right answer, one byte a second", _SPEAKERS),
-    "endless": Way("a JSON body that never ends", _SPEAKERS),
-    "interim": Way("interim responses (103) without an end, and no answer", _SPEAKERS),
-    "numbers": Way("a JSON list of numbers that take long to convert, a MiB of them", _SPEAKERS),
-    "garbage": Way("random bytes that claim to be JSON", _SPEAKERS),
-    "html": Way("200 with a web page", _SPEAKERS),
-    "status": Way("an HTTP error", _SPEAKERS, Parameter("code", 500, 300, 599)),
-    "rate-limit": Way(
+FAULT_KINDS: Final[Mapping[str, FaultKind]] = {
+    "refuse": FaultKind("the connection is reset at once; one port cannot refuse for one upstream alone", _SPEAKERS),
+    "hang": FaultKind("the request is accepted and never answered", _SPEAKERS),
+    "drip": FaultKind("the right answer, one byte a second", _SPEAKERS),
+    "endless": FaultKind("a JSON body that never ends", _SPEAKERS),
+    "interim": FaultKind("interim responses (103) without an end, and no answer", _SPEAKERS),
+    "numbers": FaultKind("a JSON list of numbers that take long to convert, a MiB of them", _SPEAKERS),
+    "garbage": FaultKind("random bytes that claim to be JSON", _SPEAKERS),
+    "html": FaultKind("200 with a web page", _SPEAKERS),
+    "status": FaultKind("an HTTP error", _SPEAKERS, Parameter("code", 500, 300, 599)),
+    "rate-limit": FaultKind(
         "429, with JSON-RPC error -32005 where JSON-RPC is spoken; code 200 tells it in the body alone",
         _SPEAKERS,
         Parameter("code", 429, 200, 429),
     ),
-    "late": Way("the right answer, after a while", _SPEAKERS, Parameter("ms", 3_000, 1, 600_000)),
-    "slow-pages": Way("each page of the store takes a while", ("messages",), Parameter("ms", 600, 1, 600_000)),
-    "wrong-chain": Way("the endpoint is of another chain", ("endpoint",), Parameter("chainId", 61, 1, _FAR)),
-    "lag": Way(
+    "late": FaultKind("the right answer, after a while", _SPEAKERS, Parameter("ms", 3_000, 1, 600_000)),
+    "slow-pages": FaultKind("each page of the store takes a while", ("messages",), Parameter("ms", 600, 1, 600_000)),
+    "wrong-chain": FaultKind("the endpoint is of another chain", ("endpoint",), Parameter("chainId", 61, 1, _FAR)),
+    "lag": FaultKind(
         "so many blocks, or indexes of ppoi, behind", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000, 1, _FAR)
     ),
-    "freeze": Way("answers for ever with the height, or validated index, of this moment", ("endpoint", *_FOLLOWERS)),
-    "lie": Way("so many blocks or indexes too high", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000_000, 1, _FAR)),
-    "future": Way("block timestamps ahead of now", ("endpoint",), Parameter("seconds", 3_600, 1, 10**9)),
-    "past": Way("block timestamps too old", ("endpoint",), Parameter("seconds", 86_400, 1, _FAR)),
-    "genesis": Way(
+    "freeze": FaultKind(
+        "answers for ever with the height, or validated index, of this moment", ("endpoint", *_FOLLOWERS)
+    ),
+    "lie": FaultKind(
+        "so many blocks or indexes too high", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000_000, 1, _FAR)
+    ),
+    "future": FaultKind("block timestamps ahead of now", ("endpoint",), Parameter("seconds", 3_600, 1, 10**9)),
+    "past": FaultKind("block timestamps too old", ("endpoint",), Parameter("seconds", 86_400, 1, _FAR)),
+    "genesis": FaultKind(
         "the endpoint is at block 0, which is of 1970 or of the second that is given; a new test node's is of now",
         ("endpoint",),
         Parameter("timestamp", 0, 0, _FAR),
     ),
-    "rebuild": Way(
+    "rebuild": FaultKind(
         "an indexer that is built again: nothing for a minute, then from the block of a day before at so many times the"
         " chain's speed",
         ("graphql-indexer", "share"),
         Parameter("times", 50, 2, 1_000_000),
     ),
-    "halt": Way("the chain itself stops, for everybody who follows it", ("chain",)),
-    "reorg": Way(
+    "halt": FaultKind("the chain itself stops, for everybody who follows it", ("chain",)),
+    "reorg": FaultKind(
         "the newest blocks are taken back; this happens once and leaves nothing to clear",
         ("chain",),
         Parameter("depth", 3, 1, 10_000),
     ),
-    "missing-list": Way("the required list is not among the node's, or not in the network's", ("ppoi", "network")),
-    "missing-network": Way("the answer leaves this chain out", ("network", "share")),
-    "absent-index": Way("txidStatus has none of its fields", ("network",)),
-    "zero-peers": Way("connected with nobody", ("peers",)),
-    "silent": Way(
+    "missing-list": FaultKind(
+        "the required list is not among the node's, or not in the network's", ("ppoi", "network")
+    ),
+    "missing-network": FaultKind("the answer leaves this chain out", ("network", "share")),
+    "absent-index": FaultKind("txidStatus has none of its fields", ("network",)),
+    "zero-peers": FaultKind("connected with nobody", ("peers",)),
+    "silent": FaultKind(
         "the first so many broadcasters, or all, announce nothing more",
         ("broadcasters",),
         Parameter("first", EVERYBODY, 1, EVERYBODY),
     ),
-    "unsigned": Way(
+    "unsigned": FaultKind(
         "the first so many broadcasters, or all, send signatures that do not verify",
         ("broadcasters",),
         Parameter("first", EVERYBODY, 1, EVERYBODY),
     ),
-    "null-status": Way("200 with GraphQL errors and null for the status", ("graphql-indexer",)),
+    "null-status": FaultKind("200 with GraphQL errors and null for the status", ("graphql-indexer",)),
 }
 _MOMENTARY: Final = "reorg"
 
 
 class Fault(NamedTuple):
-    """A way to go wrong, and its number (0 where it has none)."""
+    """The name of a kind, and its number (0 where it has none)."""
 
     name: str
     size: int = 0
@@ -133,7 +141,7 @@ class OrderError(ValueError):
     """An order that cannot be followed; the text says why."""
 
 
-class Standing(NamedTuple):
+class ActiveFault(NamedTuple):
     """A fault that was set on a target, and holds until ``end_at`` if that is known."""
 
     target: str
@@ -145,16 +153,16 @@ class Standing(NamedTuple):
         return self.begin_at <= at and (self.end_at is None or at < self.end_at)
 
 
-class Book:
+class FaultLog:
     """Every fault that was ever set: what is asked about an instant in the past is answered as it was then."""
 
     def __init__(self, subjects: Subjects) -> None:
         self.subjects = subjects
-        self._written: dict[str, list[Standing]] = {}
+        self._by_target: dict[str, list[ActiveFault]] = {}
 
-    def follow(self, order: Order, at: int) -> None:
+    def apply(self, order: Order, at: int) -> None:
         if order.fault is None:
-            for target in self._written:
+            for target in self._by_target:
                 if order.target in _covering(target):
                     self._end(target, at)
             return
@@ -163,34 +171,34 @@ class Book:
             end_at = at + 1
         else:
             self._end(order.target, at)
-        self._written.setdefault(order.target, []).append(Standing(order.target, order.fault, at, end_at))
+        self._by_target.setdefault(order.target, []).append(ActiveFault(order.target, order.fault, at, end_at))
 
-    def set_at(self, at: int) -> list[Standing]:
+    def set_at(self, at: int) -> list[ActiveFault]:
         """All that holds at this instant."""
-        return [standing for written in self._written.values() for standing in written if standing.holds(at)]
+        return [active for faults in self._by_target.values() for active in faults if active.holds(at)]
 
-    def over(self, subject: str, at: int) -> Standing | None:
-        """What befalls this subject at this instant."""
-        for standing in self._about(subject):
-            if standing.holds(at):
-                return standing
+    def find(self, subject: str, at: int) -> ActiveFault | None:
+        """The fault that this subject has at this instant."""
+        for active in self._about(subject):
+            if active.holds(at):
+                return active
         return None
 
-    def befell(self, subject: str) -> list[Standing]:
-        """All that ever befell this subject."""
+    def find_all(self, subject: str) -> list[ActiveFault]:
+        """All faults that this subject ever had."""
         return list(self._about(subject))
 
-    def _about(self, subject: str) -> Iterator[Standing]:
+    def _about(self, subject: str) -> Iterator[ActiveFault]:
         """What may matter to a subject: the longest target first, and of each target the newest."""
         for target in _covering(subject):
-            for standing in reversed(self._written.get(target, ())):
-                if self.subjects[subject] in WAYS[standing.fault.name].befalls:
-                    yield standing
+            for active in reversed(self._by_target.get(target, ())):
+                if self.subjects[subject] in FAULT_KINDS[active.fault.name].applies_to:
+                    yield active
 
     def _end(self, target: str, at: int) -> None:
-        self._written[target] = [
-            standing._replace(end_at=at) if standing.end_at is None else standing
-            for standing in self._written.get(target, ())
+        self._by_target[target] = [
+            active._replace(end_at=at) if active.end_at is None else active
+            for active in self._by_target.get(target, ())
         ]
 
 
@@ -211,13 +219,13 @@ def parse_order(document: object, subjects: Subjects) -> Order:
         if further:
             raise OrderError(f"{', '.join(further)}: nothing more can be said when clearing")
         return Order(target, None)
-    if not isinstance(name, str) or name not in WAYS:
-        raise OrderError(f"fault is {name!r}; there are {', '.join(WAYS)}, and null to clear")
-    way = WAYS[name]
-    if covered.isdisjoint(way.befalls):
-        possible = [name for name, way in WAYS.items() if not covered.isdisjoint(way.befalls)]
+    if not isinstance(name, str) or name not in FAULT_KINDS:
+        raise OrderError(f"fault is {name!r}; there are {', '.join(FAULT_KINDS)}, and null to clear")
+    kind = FAULT_KINDS[name]
+    if covered.isdisjoint(kind.applies_to):
+        possible = [name for name, kind in FAULT_KINDS.items() if not covered.isdisjoint(kind.applies_to)]
         raise OrderError(f"{name} does not apply to {target}; what does: {', '.join(possible)}")
-    return Order(target, Fault(name, _size(name, way.parameter, further)))
+    return Order(target, Fault(name, _size(name, kind.parameter, further)))
 
 
 def _size(name: str, parameter: Parameter | None, given: dict[str, object]) -> int:

@@ -2,7 +2,7 @@
 
 A subject is something that can go wrong on its own: ``chain/56``, ``rpc/56/2`` (an endpoint), ``indexer/56``,
 ``hosted-indexer/56``, ``ppoi`` (the node), ``ppoi/56`` (what it has of one network), ``broadcasters`` (the node that
-hears them), ``broadcasters/56`` (those of one chain), ``messaging``.
+hears them), ``broadcasters/56`` (those of one chain), ``messaging``, and the responders of a chain by their names.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ class ChainLayout(NamedTuple):
     hosted_indexer: bool = True
     ppoi: bool = True
     members: int = 5  # broadcasters
+    responders: tuple[str, ...] = ()  # services of which an answer says no more than that they answer
 
 
 Layout = tuple[ChainLayout, ...]
@@ -49,4 +50,6 @@ def subjects(layout: Layout) -> Iterator[str]:
             yield f"ppoi/{chain.chain_id}"
         if chain.members:
             yield f"broadcasters/{chain.chain_id}"
+        for service in chain.responders:
+            yield f"{service}/{chain.chain_id}"
     yield from ("ppoi", "broadcasters", "messaging")

@@ -7,26 +7,26 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from lookout.demo.sim.faults import Fault
 from lookout.demo.sim.front import BARE, Front
 from lookout.demo.sim.http.control import order_reply, overview_reply
-from lookout.demo.sim.http.indexers import (
-    deployment,
-    document_reply,
-    index_node_reply,
-    ponder_reply,
-    squid_reply,
-    subgraph_reply,
-)
-from lookout.demo.sim.http.ppoi import node_status, ppoi_reply
+from lookout.demo.sim.http.indexers import DOCUMENT, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
+from lookout.demo.sim.http.ppoi import NODE
 from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
-from lookout.demo.sim.http.rpc import rpc_reply
+from lookout.demo.sim.http.rpc import ENDPOINT
 from lookout.demo.sim.http.trouble import Holding, misbehave, reset, respond
+from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.http.waku import Relay, peers_reply, store_reply
 from lookout.demo.sim.upstreams import Upstreams, launch_world
 from lookout.demo.sim.world import World
 
+# The waku node, which remembers who listens, is answered for below.
+RESPONDER: Final = Upstream(
+    "*", "/responders/{service}/{chain}", "{service}/{chain}", lambda _: json_reply({"status": "ok"})
+)
+UPSTREAMS: Final = (ENDPOINT, SQUID, SUBGRAPH, DOCUMENT, INDEX_NODE, PONDER, NODE, RESPONDER)
 _LAST_WORDS_S: Final = 0.1
 _BACKLOG: Final = 1_024
 # The faults that leave the answer itself right.
@@ -49,14 +49,8 @@ class Simulation:
                 web.get("/", self._index),
                 web.get("/control", self._overview),
                 web.post("/control", self._order),
-                web.post("/rpc/{chain}/{letter}", self._rpc),
-                web.post("/{family:squid|hosted}/{chain}/graphql", self._squid),
-                web.post("/subgraph/{chain}", self._subgraph),
-                web.get("/json/{chain}", self._document),
-                web.post("/index-node/graphql", self._index_node),
-                web.get("/ponder{path:/.*}", self._ponder),
-                web.route("*", "/ppoi{path:(/.*)?}", self._ppoi),
                 web.route("*", "/waku{path:(/.*)?}", self._waku),
+                *(web.route(each.method, each.route, self._handler(each)) for each in UPSTREAMS),
             ]
         )
         application.on_shutdown.append(self._stop)
@@ -86,51 +80,17 @@ class Simulation:
     async def _order(self, request: web.Request) -> web.StreamResponse:
         return respond(order_reply(await request.read(), self._upstreams, self._now()))
 
-    async def _rpc(self, request: web.Request) -> web.StreamResponse:
-        subject = "rpc/{chain}/{letter}".format(**request.match_info)
-        return await self._answer(request, subject, lambda body, at: rpc_reply(body, self._upstreams.head(subject, at)))
+    def _handler(self, upstream: Upstream) -> Handler:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            found = request.match_info
+            subject, path = upstream.subject.format(**found), found.get("path", "")
 
-    async def _squid(self, request: web.Request) -> web.StreamResponse:
-        subject = "{family}/{chain}".format(**request.match_info)
+            def reply(body: bytes, at: int) -> Reply | None:
+                return upstream.reply(Asked(self._upstreams, subject, request.method, path, body, at))
 
-        def reply(body: bytes, at: int) -> Reply:
-            without_status = self._upstreams.has(subject, "null-status", at)
-            return squid_reply(body, self._upstreams.indexed(subject, at).height, without_status=without_status)
+            return await self._answer(request, subject, reply)
 
-        return await self._answer(request, subject, reply)
-
-    async def _subgraph(self, request: web.Request) -> web.StreamResponse:
-        subject = "subgraph/{chain}".format(**request.match_info)
-
-        def reply(body: bytes, at: int) -> Reply:
-            without_status = self._upstreams.has(subject, "null-status", at)
-            return subgraph_reply(body, self._upstreams.indexed(subject, at), without_status=without_status)
-
-        return await self._answer(request, subject, reply)
-
-    async def _document(self, request: web.Request) -> web.StreamResponse:
-        subject = "json/{chain}".format(**request.match_info)
-        return await self._answer(request, subject, lambda _, at: document_reply(self._upstreams.indexed(subject, at)))
-
-    async def _index_node(self, request: web.Request) -> web.StreamResponse:
-        return await self._answer(
-            request, "index-node", lambda body, at: index_node_reply(body, self._upstreams.told_by("index-node", at))
-        )
-
-    async def _ponder(self, request: web.Request) -> web.StreamResponse:
-        path = request.match_info["path"]
-        return await self._answer(
-            request, "ponder", lambda _, at: ponder_reply(path, self._upstreams.told_by("ponder", at))
-        )
-
-    async def _ppoi(self, request: web.Request) -> web.StreamResponse:
-        path = request.match_info["path"]
-
-        def reply(body: bytes, at: int) -> Reply | None:
-            status = node_status(self._upstreams.networks(at), carries_list=self._upstreams.carries_list(at))
-            return ppoi_reply(request.method, path, body, status)
-
-        return await self._answer(request, "ppoi", reply)
+        return answer
 
     async def _waku(self, request: web.Request) -> web.StreamResponse:
         path = request.match_info["path"]

@@ -22,6 +22,7 @@ def subjects_of(layout: Layout) -> dict[str, SubjectKind]:
             subjects[f"ppoi/{number}"] = "network"
         if chain.members:
             subjects[f"broadcasters/{number}"] = "broadcasters"
+        subjects |= {f"{service}/{number}": "responder" for service in chain.responders}
     return subjects | {
         "index-node": "node",
         "ponder": "node",

@@ -1,4 +1,4 @@
-"""What every upstream has to tell at an instant: the world as it is, with the faults that were set put over it."""
+"""What every upstream answers at an instant: the world as it is, with the faults that were set put over it."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -8,10 +8,10 @@ from typing import Final, Literal, NamedTuple
 
 from lookout.demo.sim.announcements import Broadcaster, broadcasters, sent_between
 from lookout.demo.sim.episodes import Episode
-from lookout.demo.sim.faults import Book, Fault, Order, Standing
+from lookout.demo.sim.faults import ActiveFault, Fault, FaultLog, Order
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.subjects import in_world, subjects_of
-from lookout.demo.sim.world import NOTHING_INDEXED, HeadAnswer, IndexerService, World, drawn_world
+from lookout.demo.sim.world import NOTHING_INDEXED, HeadAnswer, World, drawn_world
 
 # Fixed, so that heights go on where they were when the simulation is started again.
 _ORIGIN_AT: Final = 1_767_225_600_000  # 2026-01-01
@@ -28,8 +28,8 @@ _FAILURES: Final = (
     Fault("html"),
     Fault("garbage"),
 )
-# The other faults are told in answers that are well formed.
-_OF_THE_WIRE: Final = frozenset(
+# The other faults show in answers that are well formed.
+_WIRE_FAULTS: Final = frozenset(
     {
         *("refuse", "hang", "drip", "late", "slow-pages", "endless", "interim", "numbers"),
         *("garbage", "html", "status", "rate-limit"),
@@ -52,7 +52,7 @@ class Indexed(NamedTuple):
 
 
 class Network(NamedTuple):
-    """What the ppoi node tells of one network; without indexes it leaves their fields out."""
+    """What the ppoi node has of one network; without indexes it leaves their fields out."""
 
     chain_id: int
     current: int
@@ -77,27 +77,27 @@ class Upstreams:
         self.layout = world.layout
         self._drawn = world
         self._world = world
-        self._book = Book(subjects_of(world.layout))
+        self._faults = FaultLog(subjects_of(world.layout))
         self.broadcasters: dict[int, tuple[Broadcaster, ...]] = {
             chain.chain_id: broadcasters(world.seed, chain.chain_id, chain.members) for chain in world.layout
         }
-        self.subjects = self._book.subjects
+        self.subjects = self._faults.subjects
 
-    def set_at(self, at: int) -> list[Standing]:
+    def set_at(self, at: int) -> list[ActiveFault]:
         """The faults that were set and hold at this instant."""
-        return self._book.set_at(at)
+        return self._faults.set_at(at)
 
-    def follow(self, order: Order, at: int) -> None:
+    def apply(self, order: Order, at: int) -> None:
         """Set or clear a fault, from this instant on."""
-        self._book.follow(order, at)
+        self._faults.apply(order, at)
         self._world = self._world_as_ordered()
 
     def trouble(self, subject: str, at: int) -> Fault | None:
         """What is wrong with the way a subject answers; a fault that was set takes the place of a drawn one."""
-        standing = self._book.over(subject, at)
-        if standing is not None:
-            return standing.fault if standing.fault.name in _OF_THE_WIRE else None
-        if self.subjects[subject] == "node":  # not in the world: it tells of many indexers, and never fails with one
+        active = self._faults.find(subject, at)
+        if active is not None:
+            return active.fault if active.fault.name in _WIRE_FAULTS else None
+        if self.subjects[subject] == "node":  # not in the world: it stands for many indexers, and never fails with one
             return None
         match self._world.fault(in_world(subject), at):
             case Episode(kind="hang"):
@@ -113,26 +113,26 @@ class Upstreams:
 
     def has(self, subject: str, name: str, at: int) -> bool:
         """Whether this fault was set and holds over the subject."""
-        standing = self._book.over(subject, at)
-        return standing is not None and standing.fault.name == name
+        active = self._faults.find(subject, at)
+        return active is not None and active.fault.name == name
 
     def head(self, subject: str, at: int) -> HeadAnswer:
         """The newest block of an endpoint."""
         _, chain_id, number = in_world(subject).split("/")
         block = self._world.head(int(chain_id), at)
         true = HeadAnswer(int(chain_id), block.height, block.block_at)
-        standing = self._book.over(subject, at)
-        if standing is None:
+        active = self._faults.find(subject, at)
+        if active is None:
             drawn = self._world.endpoint(int(chain_id), int(number), at)
             return drawn if isinstance(drawn, HeadAnswer) else true
-        match standing.fault:
+        match active.fault:
             case Fault("wrong-chain", other):
                 return true._replace(chain_id=other)
             case Fault("lag", blocks):
                 behind_ms = blocks * self._block_ms(int(chain_id))
                 return true._replace(height=max(0, true.height - blocks), block_at=max(0, true.block_at - behind_ms))
             case Fault("freeze"):
-                return HeadAnswer(int(chain_id), *self._world.head(int(chain_id), standing.begin_at))
+                return HeadAnswer(int(chain_id), *self._world.head(int(chain_id), active.begin_at))
             case Fault("lie", blocks):
                 return true._replace(height=true.height + blocks)
             case Fault("future", seconds):
@@ -147,24 +147,23 @@ class Upstreams:
     def indexed(self, subject: str, at: int) -> Indexed:
         """The last block that an indexer has."""
         service, _, number = in_world(subject).partition("/")
-        kind: IndexerService = "hosted-indexer" if service == "hosted-indexer" else "indexer"
         chain_id = int(number)
-        height = self._followed(subject, at, partial(self._indexed, kind, chain_id))
+        height = self._followed(subject, at, partial(self._indexed, service, chain_id))
         head = self._world.head(chain_id, at)
         return Indexed(chain_id, height, max(0, head.block_at - (head.height - height) * self._block_ms(chain_id)))
 
-    def told_by(self, node: str, at: int) -> Iterator[Indexed]:
-        """What a node that tells of many chains has of each, leaving out what it does not tell of."""
+    def indexed_by(self, node: str, at: int) -> Iterator[Indexed]:
+        """What a node that indexes many chains has of each, without those that it leaves out."""
         for subject in self.subjects:
             if subject.startswith(f"{node}/") and not self.has(subject, "missing-network", at):
                 yield self.indexed(subject, at)
 
     def networks(self, at: int) -> Iterator[Network]:
-        """What the ppoi node has, leaving out what it does not tell of."""
+        """What the ppoi node has, without the networks that it leaves out."""
         listed = self.carries_list(at)
         for chain_id in (chain.chain_id for chain in self.layout if chain.ppoi):
             subject = f"ppoi/{chain_id}"
-            if self._tells_of(subject, at):
+            if self._has_network(subject, at):
                 yield Network(
                     chain_id,
                     _known(self._world.truth("ppoi", chain_id, at).head),
@@ -175,9 +174,9 @@ class Upstreams:
 
     def carries_list(self, at: int) -> bool:
         """Whether the required list is among those of the ppoi node."""
-        standing = self._book.over("ppoi", at)
-        if standing is not None:
-            return standing.fault.name != "missing-list"
+        active = self._faults.find("ppoi", at)
+        if active is not None:
+            return active.fault.name != "missing-list"
         episode = self._world.fault("ppoi", at)
         return episode is None or episode.kind != "missing-list"
 
@@ -192,27 +191,27 @@ class Upstreams:
         subject, members = f"broadcasters/{chain_id}", self.broadcasters[chain_id]
         for number, broadcaster in enumerate(members):
             for sent_at in sent_between(broadcaster, after_at, until_at):
-                standing = self._book.over(subject, sent_at)
-                if standing is None:
+                active = self._faults.find(subject, sent_at)
+                if active is None:
                     truth = self._world.truth("broadcasters", chain_id, sent_at)
                     if number >= len(members) - _known(truth.responding):
                         yield Heard(sent_at, chain_id, number, well_signed=True)
-                elif number >= standing.fault.size:
+                elif number >= active.fault.size:
                     yield Heard(sent_at, chain_id, number, well_signed=True)
-                elif standing.fault.name == "unsigned":
+                elif active.fault.name == "unsigned":
                     yield Heard(sent_at, chain_id, number, well_signed=False)
 
     def _followed(self, subject: str, at: int, reached: Callable[[int], int]) -> int:
         """How far something has got that follows a chain or a tree, given how far it had got at any instant."""
-        standing = self._book.over(subject, at)
-        match standing:
-            case Standing(fault=Fault("freeze"), begin_at=begin_at):
+        active = self._faults.find(subject, at)
+        match active:
+            case ActiveFault(fault=Fault("freeze"), begin_at=begin_at):
                 return reached(begin_at)
-            case Standing(fault=Fault("lag", by)):
+            case ActiveFault(fault=Fault("lag", by)):
                 return max(0, reached(at) - by)
-            case Standing(fault=Fault("lie", by)):
+            case ActiveFault(fault=Fault("lie", by)):
                 return reached(at) + by
-            case Standing(fault=Fault("rebuild", times), begin_at=begin_at):
+            case ActiveFault(fault=Fault("rebuild", times), begin_at=begin_at):
                 climbing_ms = at - begin_at - _WITHOUT_BLOCKS_MS
                 if climbing_ms < 0:
                     return NOTHING_INDEXED
@@ -220,17 +219,17 @@ class Upstreams:
             case _:
                 return reached(at)
 
-    def _indexed(self, service: IndexerService, chain_id: int, at: int) -> int:
+    def _indexed(self, service: str, chain_id: int, at: int) -> int:
         return _known(self._world.truth(service, chain_id, at).position)
 
     def _validated(self, chain_id: int, at: int) -> int:
         return _known(self._world.truth("ppoi", chain_id, at).position)
 
-    def _tells_of(self, subject: str, at: int) -> bool:
+    def _has_network(self, subject: str, at: int) -> bool:
         """Whether the ppoi node has anything of this network."""
-        standing = self._book.over(subject, at)
-        if standing is not None:
-            return standing.fault.name != "missing-network"
+        active = self._faults.find(subject, at)
+        if active is not None:
+            return active.fault.name != "missing-network"
         episode = self._world.fault(subject, at)
         return episode is None or episode.kind != "no-network"
 
@@ -246,12 +245,12 @@ class Upstreams:
         ordered: dict[str, list[Episode]] = {}
         for chain in self.layout:
             subject = f"chain/{chain.chain_id}"
-            for standing in self._book.befell(f"rpc/{chain.chain_id}"):
-                begin_at, end_at = standing.begin_at, standing.end_at
+            for active in self._faults.find_all(f"rpc/{chain.chain_id}"):
+                begin_at, end_at = active.begin_at, active.end_at
                 end_at = begin_at + _FOR_EVER_MS if end_at is None else end_at
                 if begin_at < end_at:
-                    kind: Literal["halt", "reorg"] = "halt" if standing.fault.name == "halt" else "reorg"
-                    episode = Episode(subject, kind, begin_at, end_at, standing.fault.size)
+                    kind: Literal["halt", "reorg"] = "halt" if active.fault.name == "halt" else "reorg"
+                    episode = Episode(subject, kind, begin_at, end_at, active.fault.size)
                     ordered.setdefault(subject, []).append(episode)
         kept = [
             drawn
@@ -274,5 +273,5 @@ def launch_world(seed: int | None, at: int) -> World:
 def _known(number: int | None) -> int:
     """A number that the world's truth about this service always has."""
     if number is None:
-        raise LookupError("the world tells nothing of this service")
+        raise LookupError("the world knows nothing of this service")
     return number

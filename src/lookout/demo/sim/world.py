@@ -11,8 +11,6 @@ from lookout.demo.sim.progress import Progress
 from lookout.demo.sim.tree import SHORTEST_GAP_MS, Tree
 
 Silence = Literal["hang", "fail"]
-IndexerService = Literal["indexer", "hosted-indexer"]
-Service = Literal["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]
 
 _ANOTHER_CHAIN: Final = 61
 _PPOI_DELAY_MS: Final = 3_000
@@ -68,15 +66,16 @@ class World:
         self._endpoints: dict[tuple[int, int], Course] = {}
         self._indexers: dict[tuple[str, int], tuple[Course, Progress]] = {}
         self._trees: dict[int, tuple[Course, Tree, Progress]] = {}
-        for chain_id, block_ms, first_height, endpoints, _, indexer, hosted_indexer, ppoi, _ in layout:
+        for chain in layout:
+            chain_id = chain.chain_id
             course = self._courses[f"chain/{chain_id}"]
-            self._chains[chain_id] = Chain(first_height, block_ms, origin_at, course)
-            for number in range(endpoints):
+            self._chains[chain_id] = Chain(chain.first_height, chain.block_ms, origin_at, course)
+            for number in range(chain.endpoints):
                 self._endpoints[chain_id, number] = self._courses[f"rpc/{chain_id}/{number}"]
-            for service, present in (("indexer", indexer), ("hosted-indexer", hosted_indexer)):
+            for service, present in (("indexer", chain.indexer), ("hosted-indexer", chain.hosted_indexer)):
                 if present:
                     self._indexers[service, chain_id] = self._indexer(f"{service}/{chain_id}")
-            if ppoi:
+            if chain.ppoi:
                 self._trees[chain_id] = self._tree(f"ppoi/{chain_id}")
 
     def endpoints(self, chain_id: int) -> int:
@@ -119,7 +118,7 @@ class World:
             case _:
                 return 0
 
-    def indexer(self, service: IndexerService, chain_id: int, at: int) -> int | Silence:
+    def indexer(self, service: str, chain_id: int, at: int) -> int | Silence:
         """The last block that an indexer, the operator's or the hosted one, says it has; -1 if it has none yet."""
         return _silence(self._indexers[service, chain_id][0].at(at)) or self._position(service, chain_id, at)
 
@@ -138,6 +137,10 @@ class World:
         episode = self._courses["messaging"].at(at)
         return _silence(episode) or self._peers(episode, at)
 
+    def responder(self, service: str, chain_id: int, at: int) -> Silence | None:
+        """How one of a chain's responders fails to answer; None if it does answer."""
+        return _silence(self._courses[f"{service}/{chain_id}"].at(at))
+
     def head(self, chain_id: int, at: int) -> Block:
         """The chain's true head."""
         return self._chains[chain_id].head(at)
@@ -150,12 +153,12 @@ class World:
         """What is wrong with a subject at this instant."""
         return self._courses[subject].at(at)
 
-    def calm_until(self, service: Service, chain_id: int | None, at: int) -> float:
+    def calm_until(self, service: str, chain_id: int | None, at: int) -> float:
         """When something next goes wrong with a service on a chain; this very instant while something does."""
         its = (service, f"{service}/{chain_id}")
         return min(self._courses[subject].calm_until(at) for subject in its if subject in self._courses)
 
-    def truth(self, service: Service, chain_id: int | None, at: int) -> Truth:
+    def truth(self, service: str, chain_id: int | None, at: int) -> Truth:
         """What is so about a check at this instant."""
         if service == "messaging":
             episode = self._courses["messaging"].at(at)
@@ -172,7 +175,7 @@ class World:
                 reached_at = progress.reached_at(at)
                 trailing_since_at = tree.trailing_since_at(progress, at)
                 return Truth(answering, tree.index(reached_at), tree.index(at), reached_at, trailing_since_at)
-            case "indexer" | "hosted-indexer":
+            case _:
                 course, progress = self._indexers[service, chain_id]
                 head = max(0, self.head(chain_id, at).height - self._of_chain[chain_id].confirmations)
                 position = self._position(service, chain_id, at)
@@ -190,7 +193,7 @@ class World:
         course = self._courses[subject]
         return course, tree, Progress(_PPOI_DELAY_MS, self.origin_at, course)
 
-    def _position(self, service: IndexerService, chain_id: int, at: int) -> int:
+    def _position(self, service: str, chain_id: int, at: int) -> int:
         course, progress = self._indexers[service, chain_id]
         match course.at(at):
             case Episode(kind="rebuild"):

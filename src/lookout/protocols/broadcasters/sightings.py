@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from lookout.core.model import Members
 from lookout.protocols.broadcasters.announcements import Announcement, Freshness, is_answer, is_from_the_future
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Unread
-from lookout.protocols.settings import Broadcasters
 
 _NO_MEMBERS: Final[frozenset[str]] = frozenset()
 
@@ -41,7 +41,7 @@ class Sightings:
     stays behind them until seen again. So a flood of strangers takes no memory.
     """
 
-    def __init__(self, settings: Broadcasters, seen: Iterable[Sighting] = ()) -> None:
+    def __init__(self, settings: BroadcastersTable, seen: Iterable[Sighting] = ()) -> None:
         self._limit = settings.limit
         self._seen_ms = round(settings.seen_s * 1000)
         self._freshness = Freshness(round(settings.fresh_s * 1000), round(settings.expiry_margin_s * 1000))

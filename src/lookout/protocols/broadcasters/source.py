@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -20,12 +20,15 @@ from lookout.protocols.broadcasters.announcements import (
     read_claim,
 )
 from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen, Sightings
+from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch, Unread, after_page, begin, begin_again
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
-from lookout.protocols.client.session import MIB, Request, Session, at_most, below, fetch
+from lookout.protocols.client.request import MIB, Request, at_most, below
 from lookout.protocols.client.turns import Turns
-from lookout.protocols.settings import Broadcasters
 from lookout.protocols.source import Now
+
+if TYPE_CHECKING:  # it loads aiohttp, which whoever reads a configuration does without
+    from lookout.protocols.client.session import Session
 
 PAGE_SIZE: Final = 100
 MAX_PAGES: Final = 20  # a chain and probe
@@ -66,9 +69,9 @@ class Page(Struct, frozen=True, gc=False):
 class BroadcastersSource:
     """What both ways of listening share."""
 
-    def __init__(self, name: str, settings: Broadcasters, seen: Seen) -> None:
+    def __init__(self, name: str, service: str, settings: BroadcastersTable, seen: Seen) -> None:
         self.name = name
-        self.checks = tuple(Check("broadcasters", chain_id) for chain_id in settings.chains)
+        self.checks = tuple(Check(service, chain_id) for chain_id in settings.chains)
         self._settings = settings
         self._topics = {settings.content_topic.replace("{chainId}", str(each)): each for each in settings.chains}
         self._sightings = Sightings(settings, seen.sightings)
@@ -121,12 +124,12 @@ class StoreBroadcasters(BroadcastersSource):
     broadcasters stay monitored, is read while there is time, and by the next probes from there on.
     """
 
-    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
+    def __init__(self, service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN) -> None:
         (self._chain_id,) = settings.chains
-        super().__init__(f"broadcasters {self._chain_id}", settings, seen)
+        super().__init__(f"{service} {self._chain_id}", service, settings, seen)
         self._page_size = PAGE_SIZE
 
-    async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
+    async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
         read_until = asyncio.get_running_loop().time() + _READING_SHARE * session.timeout_s
         asked_at = now()
         self._begin_probe()
@@ -156,7 +159,7 @@ class StoreBroadcasters(BroadcastersSource):
             return begin((), oldest_at, oldest_at)
         return begin(self._unread.get(self._chain_id, ()), max(oldest_at, min(asked_at, at)), oldest_at)
 
-    async def _read_older(self, session: Session, at: int, read_bytes: int) -> None:
+    async def _read_older(self, session: "Session", at: int, read_bytes: int) -> None:
         """A failure here is none of the probe's, which has its answer, and costs nothing of what was read before. Nor
         does a clock that is set meanwhile: all is read as of the answer."""
         for _ in range(MAX_PAGES - 1):
@@ -172,7 +175,7 @@ class StoreBroadcasters(BroadcastersSource):
                 return
             read_bytes += page_bytes
 
-    async def _read_page(self, session: Session, now: Now, unread: Unread) -> tuple[Unread, int]:
+    async def _read_page(self, session: "Session", now: Now, unread: Unread) -> tuple[Unread, int]:
         """One page of the first stretch: what is left after it, and its bytes."""
         body = await self._fetch_page(session, unread[0], self._oldest_at(now()))
         page = parse_page(body)
@@ -181,12 +184,12 @@ class StoreBroadcasters(BroadcastersSource):
         sent_from_at = None if page.sent_from_at is None else min(page.sent_from_at, now())
         return after_page(unread, sent_from_at, page.cursor), len(body)
 
-    async def _fetch_page(self, session: Session, stretch: Stretch, oldest_at: int) -> bytes:
+    async def _fetch_page(self, session: "Session", stretch: Stretch, oldest_at: int) -> bytes:
         """A page that is too long is asked for again as a small one, and so are those after it."""
         with suppress(TooLongFailed):
-            return await fetch(session, self._query(stretch, oldest_at))
+            return await session.fetch(self._query(stretch, oldest_at))
         self._page_size = SMALL_PAGE_SIZE
-        return await fetch(session, self._query(stretch, oldest_at))
+        return await session.fetch(self._query(stretch, oldest_at))
 
     def _oldest_at(self, at: int) -> int:
         return at - round(self._settings.seen_s * 1000)
@@ -213,30 +216,30 @@ class StoreBroadcasters(BroadcastersSource):
 class RelayBroadcasters(BroadcastersSource):
     """Reads what a node of one's own relayed since the last time. Reading empties the node's cache."""
 
-    def __init__(self, settings: Broadcasters, seen: Seen = NOTHING_SEEN) -> None:
-        super().__init__("broadcasters", settings, seen)
+    def __init__(self, service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN) -> None:
+        super().__init__(service, service, settings, seen)
 
-    async def probe(self, session: Session, now: Now, /) -> Mapping[Check, Found]:
+    async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
         self._begin_probe()
         async with at_most(session.timeout_s):
             messages, subscribed_now = await self._read(session)
             await self._note(messages, now)
         return {
-            Check("broadcasters", chain_id): self._found(chain_id, now(), subscribed_now=subscribed_now)
-            for chain_id in self._settings.chains
+            check: self._found(chain_id, now(), subscribed_now=subscribed_now)
+            for check, chain_id in zip(self.checks, self._settings.chains, strict=True)
         }
 
-    async def _read(self, session: Session) -> tuple[tuple[Message, ...], bool]:
+    async def _read(self, session: "Session") -> tuple[tuple[Message, ...], bool]:
         """What came since the last time, and whether the node had to be told only now to listen."""
         topic = self._settings.pubsub_topic
         read = self._request(f"/relay/v1/messages/{quote(topic, safe='')}")
         try:
-            return parse_messages(await fetch(session, read)), False
+            return parse_messages(await session.fetch(read)), False
         except HttpCodeFailed as failure:
             if failure.http_code != 404:
                 raise
-        await fetch(session, self._request("/relay/v1/subscriptions", post=msgspec.json.encode([topic])))
-        return parse_messages(await fetch(session, read)), True
+        await session.fetch(self._request("/relay/v1/subscriptions", post=msgspec.json.encode([topic])))
+        return parse_messages(await session.fetch(read)), True
 
     def _found(self, chain_id: int, at: int, *, subscribed_now: bool) -> Found:
         members = self._sightings.members(chain_id, at)
@@ -246,10 +249,10 @@ class RelayBroadcasters(BroadcastersSource):
 
 
 def broadcasters_sources(
-    settings: Broadcasters, seen: Seen = NOTHING_SEEN
+    service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN
 ) -> tuple[StoreBroadcasters | RelayBroadcasters, ...]:
     listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
-    return tuple(listen(each, seen) for each in settings.by_source())
+    return tuple(listen(service, each, seen) for each in settings.by_source())
 
 
 def parse_page(body: bytes) -> Page:

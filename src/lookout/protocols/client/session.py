@@ -1,15 +1,14 @@
 """The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason that tells nothing
 secret."""
 
-import asyncio
 import errno
 import zlib
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Final, Literal
-from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote_to_bytes
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
@@ -19,10 +18,10 @@ from yarl import URL
 from lookout.protocols.client.connector import Connector
 from lookout.protocols.client.exhaustion import own_fault
 from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, TooLongFailed, not_understood
+from lookout.protocols.client.request import Request, at_most
 from lookout.protocols.client.resolver import ThreadPerLookup
 from lookout.protocols.client.turns import Turns
 
-MIB: Final = 1_048_576
 _PIECE_BYTES: Final = 65_536  # decompressed at a time
 
 # Shorter than the time between two probes of a source: each begins with the name, the certificate and the connection
@@ -31,24 +30,15 @@ _PIECE_BYTES: Final = 65_536  # decompressed at a time
 _KEEPALIVE_S: Final = 20
 
 
-# A dataclass and not a Struct: its repr, and what debuggers and tracebacks make of it, leaves the secrets out.
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to ask; the address and the headers may hold secrets."""
-
-    method: Literal["GET", "POST"]
-    url: str = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    body: bytes | None = field(default=None, repr=False)  # JSON
-    limit_bytes: int = MIB
-
-
 @dataclass(frozen=True, slots=True)
 class Session:
     """The connections that all sources share, and how long a probe may last."""
 
     http: aiohttp.ClientSession
     timeout_s: float
+
+    async def fetch(self, request: Request) -> bytes:
+        return await fetch(self, request)
 
 
 @asynccontextmanager
@@ -70,16 +60,6 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
         yield Session(http, timeout_s)
 
 
-@asynccontextmanager
-async def at_most(timeout_s: float) -> AsyncIterator[None]:
-    """What happens inside ends after so many seconds, whatever the upstream does (M3)."""
-    try:
-        async with asyncio.timeout(timeout_s):
-            yield
-    except TimeoutError:
-        raise ProbeFailed("timeout") from None
-
-
 async def fetch(session: Session, request: Request) -> bytes:
     """The body of a 200, decompressed; ProbeFailed for anything else that an upstream or the network can do,
     OwnFault if it is this machine that lacks something."""
@@ -98,13 +78,6 @@ async def fetch(session: Session, request: Request) -> bytes:
                 return await _read_body(response, request.limit_bytes)
         except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
             raise own_fault(error) or ProbeFailed(_reason(error)) from None
-
-
-def below(url: str, path: str, query: str = "") -> str:
-    """The address of something under a base address, which may have a query of its own (a key, say)."""
-    parts = urlsplit(url)
-    both = "&".join(filter(None, (parts.query, query)))
-    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, both, ""))
 
 
 def _headers(request: Request) -> CIMultiDict[str]:

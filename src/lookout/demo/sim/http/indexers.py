@@ -1,11 +1,11 @@
 """The indexers in all their kinds: squid, subgraph, index node, Ponder, and a plain JSON document."""
 
 import hashlib
-from collections.abc import Iterable
 from typing import Final
 
 from lookout.demo.sim.http.graphql import Request, graphql_reply
 from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
+from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.upstreams import Indexed
 
 _NAMES: Final = {1: "mainnet", 56: "bsc", 137: "polygon", 42161: "arbitrum-one", 11155111: "sepolia"}
@@ -26,13 +26,13 @@ def deployment(chain_id: int) -> str:
     return characters
 
 
-def squid_reply(body: bytes, height: int, *, without_status: bool) -> Reply:
-    return graphql_reply(
-        body, lambda _: {"squidStatus": {"height": height}}, nulled="squidStatus" if without_status else None
-    )
+def _squid_reply(asked: Asked) -> Reply:
+    height = asked.upstreams.indexed(asked.subject, asked.at).height
+    return _status_reply(asked, "squidStatus", {"height": height})
 
 
-def subgraph_reply(body: bytes, indexed: Indexed, *, without_status: bool) -> Reply:
+def _subgraph_reply(asked: Asked) -> Reply:
+    indexed = asked.upstreams.indexed(asked.subject, asked.at)
     if not indexed.has_blocks:
         return json_reply({"errors": [{"message": _NOT_STARTED.format(deployment(indexed.chain_id))}]})
     meta = {
@@ -44,23 +44,30 @@ def subgraph_reply(body: bytes, indexed: Indexed, *, without_status: bool) -> Re
         "deployment": deployment(indexed.chain_id),
         "hasIndexingErrors": False,
     }
-    return graphql_reply(body, lambda _: {"_meta": meta}, nulled="_meta" if without_status else None)
+    return _status_reply(asked, "_meta", meta)
 
 
-def index_node_reply(body: bytes, chains: Iterable[Indexed]) -> Reply:
+def _status_reply(asked: Asked, name: str, status: dict[str, object]) -> Reply:
+    without_status = asked.upstreams.has(asked.subject, "null-status", asked.at)
+    return graphql_reply(asked.body, lambda _: {name: status}, nulled=name if without_status else None)
+
+
+def _index_node_reply(asked: Asked) -> Reply:
     """The deployments that were asked for, as far as there are such; all of them when none was named."""
+    chains = asked.upstreams.indexed_by(asked.subject, asked.at)
     statuses = {deployment(indexed.chain_id): _indexing_status(indexed) for indexed in chains}
 
     def answer(request: Request) -> dict[str, object]:
         wanted = request.strings or tuple(statuses)
         return {"indexingStatuses": [statuses[each] for each in wanted if each in statuses]}
 
-    return graphql_reply(body, answer)
+    return graphql_reply(asked.body, answer)
 
 
-def ponder_reply(path: str, chains: Iterable[Indexed]) -> Reply:
-    match path:
+def _ponder_reply(asked: Asked) -> Reply:
+    match asked.path:
         case "/status":
+            chains = asked.upstreams.indexed_by(asked.subject, asked.at)
             return json_reply(
                 {_name(indexed.chain_id): _ponder_status(indexed) for indexed in chains if indexed.has_blocks}
             )
@@ -70,7 +77,8 @@ def ponder_reply(path: str, chains: Iterable[Indexed]) -> Reply:
             return text_reply("404 Not Found", 404)
 
 
-def document_reply(indexed: Indexed) -> Reply:
+def _document_reply(asked: Asked) -> Reply:
+    indexed = asked.upstreams.indexed(asked.subject, asked.at)
     last_block = indexed.height if indexed.has_blocks else None
     return json_reply({"status": {"chainId": indexed.chain_id, "lastBlock": last_block}})
 
@@ -92,3 +100,10 @@ def _ponder_status(indexed: Indexed) -> dict[str, object]:
 
 def _name(chain_id: int) -> str:
     return _NAMES.get(chain_id, f"chain-{chain_id}")
+
+
+SQUID: Final = Upstream("POST", "/{family:squid|hosted}/{chain}/graphql", "{family}/{chain}", _squid_reply)
+SUBGRAPH: Final = Upstream("POST", "/subgraph/{chain}", "subgraph/{chain}", _subgraph_reply)
+INDEX_NODE: Final = Upstream("POST", "/index-node/graphql", "index-node", _index_node_reply)
+PONDER: Final = Upstream("GET", "/ponder{path:/.*}", "ponder", _ponder_reply)
+DOCUMENT: Final = Upstream("GET", "/json/{chain}", "json/{chain}", _document_reply)

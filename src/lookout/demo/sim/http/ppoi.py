@@ -7,6 +7,7 @@ from typing import Final
 
 from lookout.demo.sim.announcements import REQUIRED_LIST
 from lookout.demo.sim.http.reply import Reply, html_reply, json_reply
+from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.upstreams import Network
 
 NETWORKS: Final = {
@@ -90,3 +91,11 @@ def _network_status(network: Network) -> dict[str, object]:
 
 def _root(chain_id: int, index: int) -> str:
     return hashlib.sha256(f"{chain_id}/{index}".encode()).hexdigest()
+
+
+def _reply(asked: Asked) -> Reply | None:
+    networks, carries_list = asked.upstreams.networks(asked.at), asked.upstreams.carries_list(asked.at)
+    return ppoi_reply(asked.method, asked.path, asked.body, node_status(networks, carries_list=carries_list))
+
+
+NODE: Final = Upstream("*", "/ppoi{path:(/.*)?}", "ppoi", _reply)

@@ -5,6 +5,7 @@ import json
 from typing import Final
 
 from lookout.demo.sim.http.reply import Reply, json_reply
+from lookout.demo.sim.http.upstream import Upstream
 from lookout.demo.sim.world import HeadAnswer
 
 _EMPTY: Final = "0x" + "00" * 32
@@ -76,3 +77,11 @@ def _result(request_id: object, result: object) -> dict[str, object]:
 
 def _error(request_id: object, code: int, message: str) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}
+
+
+ENDPOINT: Final = Upstream(
+    "POST",
+    "/rpc/{chain}/{letter}",
+    "rpc/{chain}/{letter}",
+    lambda asked: rpc_reply(asked.body, asked.upstreams.head(asked.subject, asked.at)),
+)

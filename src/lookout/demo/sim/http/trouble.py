@@ -65,7 +65,7 @@ class Holding:
                     return response
         return reset(request)
 
-    async def pour(self, request: web.Request) -> web.StreamResponse:
+    async def stream_forever(self, request: web.Request) -> web.StreamResponse:
         """Say something without an end."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         with self._place() as free:
@@ -113,7 +113,7 @@ async def misbehave(request: web.Request, family: str, fault: Fault, holding: Ho
         case Fault("hang"):
             return await holding.hang(request)
         case Fault("endless"):
-            return await holding.pour(request)
+            return await holding.stream_forever(request)
         case Fault("interim"):
             return await holding.announce(request)
         case Fault("numbers"):

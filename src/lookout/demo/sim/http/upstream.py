@@ -1,0 +1,27 @@
+"""What a simulated upstream is: one value, declared beside the function that answers for it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lookout.demo.sim.http.reply import Reply
+from lookout.demo.sim.upstreams import Upstreams
+
+
+class Asked(NamedTuple):
+    """One request that was made of a subject."""
+
+    upstreams: Upstreams
+    subject: str
+    method: str
+    path: str  # what follows the upstream's own address, where its route has such a part
+    body: bytes
+    at: int
+
+
+class Upstream(NamedTuple):
+    """``route`` is aiohttp's; ``subject`` may have the route's variables in it. No reply is silence."""
+
+    method: str
+    route: str
+    subject: str
+    reply: Callable[[Asked], Reply | None]

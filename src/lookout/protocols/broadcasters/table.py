@@ -1,0 +1,80 @@
+"""The table of the configuration that names the broadcasters to watch."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from msgspec import Meta, field
+from msgspec.structs import replace
+
+from lookout.base.setting_types import (
+    Chains,
+    Duration,
+    DurationOrZero,
+    Headers,
+    KeyedByChain,
+    Positive,
+    Text,
+    Url,
+    chain_ids,
+    must,
+)
+from lookout.core.model import Members
+from lookout.protocols.broadcasters.addresses import ADDRESS_LENGTH, viewing_key
+from lookout.protocols.protocol import OwnTableProtocol
+from lookout.protocols.source import Source
+from lookout.protocols.tables import SourceTable
+
+if TYPE_CHECKING:
+    from lookout.protocols.broadcasters.sightings import Seen
+
+BroadcasterAddress = Annotated[
+    str,
+    Meta(min_length=1),
+    must(
+        lambda address: viewing_key(address) is not None,
+        f"is no 0zk1 address, or mistyped; copy all {ADDRESS_LENGTH} characters",
+    ),
+]
+
+
+class BroadcastersTable(SourceTable, frozen=True):
+    url: Url
+    chains: Chains
+    via: Literal["store", "relay"] = "store"
+    pubsub_topic: Text = "/waku/2/rs/5/1"
+    content_topic: Annotated[
+        str, Meta(min_length=1), must(lambda topic: "{chainId}" in topic, "has to contain {chainId}")
+    ] = "/railgun/v2/0-{chainId}-fees/json"
+    limit: Positive = 20
+    fresh_s: Duration = 120
+    expiry_margin_s: DurationOrZero = 40
+    seen_s: Duration = 86_400
+    members: Annotated[dict[str, tuple[BroadcasterAddress, ...]], KeyedByChain] = field(default_factory=dict)
+    headers: Headers = field(default_factory=dict)
+
+    def by_source(self) -> tuple["BroadcastersTable", ...]:
+        """The settings of each source. A store is asked for each chain on its own, so that none waits for another (M6).
+        A relay has one cache for all chains, which reading empties."""
+        if self.via == "relay":
+            return (self,)
+        return tuple(replace(self, chains=(each,), members=self._members_of(each)) for each in self.chains)
+
+    def _members_of(self, chain_id: int) -> dict[str, tuple[str, ...]]:
+        return {chain: listed for chain, listed in self.members.items() if chain == str(chain_id)}
+
+    def chain_ids(self) -> tuple[int | None, ...]:
+        return self.chains
+
+    def named_chains(self) -> Iterator[tuple[str, Callable[[], Iterable[int]]]]:
+        yield "chains", lambda: self.chains
+        yield "members", lambda: chain_ids(self.members)
+
+
+def _sources(service: str, settings: BroadcastersTable, seen: "Seen") -> tuple[Source, ...]:
+    # What checks signatures takes 7 MB, and servers, which read the configuration too, do without it.
+    from lookout.protocols.broadcasters.source import broadcasters_sources
+
+    return broadcasters_sources(service, settings, seen)
+
+
+BROADCASTERS: Final = OwnTableProtocol("broadcasters", Members, BroadcastersTable, _sources)

@@ -1,0 +1,41 @@
+"""What a source asks for, and for how long. A configuration can be read with this alone, without an HTTP client."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from lookout.protocols.client.failure import ProbeFailed
+
+MIB: Final = 1_048_576
+
+
+# A dataclass and not a Struct: its repr, and what debuggers and tracebacks make of it, leaves the secrets out.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to ask; the address and the headers may hold secrets."""
+
+    method: Literal["GET", "POST"]
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes | None = field(default=None, repr=False)  # JSON
+    limit_bytes: int = MIB
+
+
+@asynccontextmanager
+async def at_most(timeout_s: float) -> AsyncIterator[None]:
+    """What happens inside ends after so many seconds, whatever the upstream does (M3)."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError:
+        raise ProbeFailed("timeout") from None
+
+
+def below(url: str, path: str, query: str = "") -> str:
+    """The address of something under a base address, which may have a query of its own (a key, say)."""
+    parts = urlsplit(url)
+    both = "&".join(filter(None, (parts.query, query)))
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, both, ""))

@@ -1,0 +1,50 @@
+"""Every protocol that sources can be configured with."""
+
+from typing import Final
+
+from lookout.base.registry import Registry
+from lookout.core.services import SERVICES, Service
+from lookout.protocols.broadcasters.table import BROADCASTERS
+from lookout.protocols.json_pointer import JSON
+from lookout.protocols.messaging import MESSAGING
+from lookout.protocols.ponder import PONDER
+from lookout.protocols.ppoi import PPOI
+from lookout.protocols.protocol import AnyProtocol, OwnTableProtocol, Protocol
+from lookout.protocols.squid import SQUID
+from lookout.protocols.subgraph import SUBGRAPH
+from lookout.protocols.tables import KindTable, SourceTable
+
+# The configuration names the services in the order of the protocols that give their answers.
+PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(PPOI, SQUID, SUBGRAPH, PONDER, JSON, MESSAGING, BROADCASTERS)
+
+
+def configurable_services() -> list[Service]:
+    """Every service that has a protocol, in the configuration's order."""
+    answers = list(dict.fromkeys(each.answer for each in PROTOCOLS))
+    having = (service for service in SERVICES if service.answer in answers)
+    return sorted(having, key=lambda service: answers.index(service.answer))
+
+
+def kinds_for(service: Service) -> list[Protocol[KindTable]]:
+    """The protocols that a service can be configured with by ``kind``."""
+    return [each for each in PROTOCOLS if isinstance(each, Protocol) and each.answer is service.answer]
+
+
+def own_table_for(service: Service) -> OwnTableProtocol | None:
+    """The protocol whose table a service has, if it is not configured by ``kind``."""
+    own = (each for each in PROTOCOLS if isinstance(each, OwnTableProtocol) and each.answer is service.answer)
+    return next(own, None)
+
+
+def has_one_table(service: Service) -> bool:
+    """Whether a service is configured by one table, ``[name]``, and not by one for each chain, ``[[name]]``."""
+    return service.is_shared or own_table_for(service) is not None
+
+
+def protocol_of(service: Service, table: SourceTable) -> AnyProtocol:
+    if isinstance(table, KindTable):
+        return PROTOCOLS[table.kind]
+    own = own_table_for(service)
+    if own is None:
+        raise LookupError(f"no protocol has the table of {service.name}")
+    return own

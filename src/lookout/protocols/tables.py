@@ -1,0 +1,37 @@
+"""The tables of the configuration that name what is watched."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import field
+
+from lookout.base.setting_types import Headers, Natural, Positive, Table, Url
+
+
+class SourceTable(Table, frozen=True):
+    """A table of the configuration that names what is watched."""
+
+    def chain_ids(self) -> tuple[int | None, ...]:
+        """The chains that it has a row of its service for; None is the row of no chain."""
+        return (None,)
+
+    def by_source(self) -> "tuple[SourceTable, ...]":
+        """The settings of each source that is built of it."""
+        return (self,)
+
+    def named_chains(self) -> Iterator[tuple[str, Callable[[], Iterable[int]]]]:
+        """Every key that names chains, and which."""
+        return iter(())
+
+
+class KindTable(SourceTable, frozen=True):
+    """A table whose ``kind`` is a protocol's name. The service decides which of these keys it has: ``chain`` where it
+    has a row for each chain, ``confirmations`` where its position is compared with the chain's head."""
+
+    chain: Positive | None
+    kind: str
+    url: Url
+    confirmations: Natural = 0
+    headers: Headers = field(default_factory=dict)
+
+    def chain_ids(self) -> tuple[int | None, ...]:
+        return (self.chain,)

@@ -1,0 +1,239 @@
+"""A service and a protocol that are declared here, and nowhere else, are found wherever those of the contract are."""
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+from prometheus_client import CollectorRegistry, generate_latest
+from rich.console import Console
+
+from lookout.alerts.messages import write_message
+from lookout.base.clock import SystemClock
+from lookout.cli import main
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
+from lookout.core.episodes import News
+from lookout.core.ledger import Ledger
+from lookout.core.model import Check, Responding
+from lookout.core.services import SERVICES, Service
+from lookout.demo.rehearsal import Life, Listeners, rehearse
+from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.layout import ChainLayout
+from lookout.demo.sim.server import serving, wall_clock
+from lookout.demo.sim.world import World
+from lookout.documents.reports import documents_of
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.probe import probe_once
+from lookout.protocols.answers import decode, open_value, table
+from lookout.protocols.client.failure import not_understood
+from lookout.protocols.client.request import Request
+from lookout.protocols.conformance import list_faults
+from lookout.protocols.protocol import Protocol
+from lookout.protocols.registry import PROTOCOLS
+from lookout.protocols.tables import KindTable
+from lookout.public.feeds.files import make
+from lookout.public.feeds.picture import Names
+from lookout.public.page.html import render
+from lookout.public.terminal import View, draw_screen
+from lookout.replay.replay import Replay
+from lookout.state.log import Event, format_event, parse_event
+from lookout.verify.verdict import verify_visit
+from lookout_reader import History, LiveReport, Update, effective_status, parse_history, parse_report, rows_by_check
+from tests.builders import HOUR, MINUTE
+from tests.contract.test_js_reader import READER, node
+from tests.integration.broken_replies import dated
+from tests.integration.planted import a_deployment, resources
+from tests.integration.visits import visited
+from tools import schemas
+
+
+class HelloTable(KindTable, frozen=True, kw_only=True):
+    word: str
+
+
+def parse_hello(body: bytes, settings: HelloTable) -> Responding:
+    if open_value(table(decode(body), "no greeting").get("status")) != settings.word:
+        raise not_understood("no greeting")
+    return Responding()
+
+
+FAUCET: Final = Service("faucet", Responding)
+HELLO: Final = Protocol(
+    "hello", Responding, HelloTable, lambda settings: Request("GET", settings.url, settings.headers), parse_hello
+)
+CHECK: Final = Check("faucet", 1)
+CONFIG: Final = """
+[[chains]]
+id = 1
+name = "Ethereum"
+block_time_s = 12
+rpc = ["{base}/rpc/1/a", "{base}/rpc/1/b", "{base}/rpc/1/c"]
+
+[[faucet]]
+chain = 1
+kind = "hello"
+url = "{base}/responders/faucet/1"
+word = "ok"
+
+[alerts.targets]
+ops = "json://127.0.0.1"
+
+[[alerts.rules]]
+services = ["faucet"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _declared() -> Iterator[None]:
+    with SERVICES.including(FAUCET), PROTOCOLS.including(HELLO):
+        yield
+
+
+class Past(NamedTuple):
+    """Two hours in a simulated world whose faucet failed for a while."""
+
+    world: World
+    settings: Settings
+    events: list[Event]
+    ledger: Ledger
+    now: int
+
+    @property
+    def live(self) -> bytes:
+        return documents_of(self.ledger)["live"].body
+
+    @property
+    def history(self) -> bytes:
+        return documents_of(self.ledger)["history"].body
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Past:
+    now = time.time_ns() // 1_000_000
+    layout = (ChainLayout(1, 12_000, 25_700_000, responders=("faucet",)),)
+    failed = Episode("faucet/1", "fail", now - HOUR, now - HOUR + 20 * MINUTE)
+    world = World(layout, 7, now - 3 * HOUR, [failed])
+    settings = configured(tmp_path)
+    events: list[Event] = []
+    lives = [Life(now - 2 * HOUR, now)]
+    ledger = rehearse(settings.plan(), world, lives, Random(7), listeners=Listeners(event=events.append))
+    return Past(world, settings, events, ledger, now)
+
+
+def configured(folder: Path, base: str = "http://127.0.0.1:1", text: str = CONFIG) -> Settings:
+    path = folder / "lookout.toml"
+    path.write_text(text.format(base=base))
+    return read_config(path, {})
+
+
+def row_in(live: bytes) -> dict[str, object]:
+    (row,) = (row for row in json.loads(live)["checks"] if row["service"] == "faucet")
+    return dict(row)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "problem"),
+    [
+        ('kind = "hello"', 'kind = "squid"', 'faucet[0].kind: "squid" is not allowed; it has to be one of hello'),
+        ('word = "ok"', "", "faucet[0].word: missing"),
+        ('word = "ok"', 'word = ""\nwrod = "ok"', "faucet[0].wrod: unknown key; did you mean word?"),
+        ("chain = 1", "chain = 2", "faucet: there is no chain 2 in [[chains]]"),
+        ('services = ["faucet"]', 'services = ["fawcett"]', "each of it one of messaging, ppoi, broadcasters, indexer"),
+        ("[[faucet]]", "[[fauset]]", "fauset: unknown key; did you mean faucet?"),
+    ],
+)
+def test_the_configuration_is_checked(written: str, instead: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    path.write_text(CONFIG.format(base="http://127.0.0.1:1"))
+    assert CliRunner().invoke(main, ["check-config", "-c", str(path)]).output == "ok\n"
+    path.write_text(CONFIG.format(base="http://127.0.0.1:1").replace(written, instead))
+    assert problem in CliRunner().invoke(main, ["check-config", "-c", str(path)]).output
+
+
+def test_the_protocol_conforms() -> None:
+    settings = HelloTable(1, "hello", "http://127.0.0.1/?key=hunter2", word="ok")
+    assert list(list_faults(HELLO, settings, b'{"status":"ok"}')) == []
+
+
+def test_it_is_probed_in_the_simulated_world(past: Past, tmp_path: Path) -> None:
+    async def converse() -> dict[str, tuple[int | None, bool]]:
+        async with serving("127.0.0.1", 0, past.world, wall_clock) as (host, port):
+            probed = await probe_once(configured(tmp_path, f"http://{host}:{port}"), SystemClock())
+        return {each.source: (each.chain_id, each.failed) for each in probed}
+
+    answers = asyncio.run(converse())
+    assert answers["faucet"] == (1, False)
+    assert len(answers) == 4
+
+
+def test_both_documents_have_it_and_a_replay_gives_the_same(past: Past) -> None:
+    row = row_in(past.live)
+    assert (row["chainId"], row["status"], row["reason"], row["metrics"]) == (1, "current", "responding", {})
+    assert json.loads(past.live)["checks"][-1] == row  # after those that were declared before it (R12)
+    (of_past,) = (row for row in json.loads(past.history)["rows"] if row["service"] == "faucet")
+    assert "u" in of_past["buckets"]
+    replay = Replay(past.settings.plan())
+    for event in past.events:
+        replay.feed(parse_event(format_event(event)))
+    assert row_in(documents_of(replay.ledger)["live"].body) == row
+    assert any(b'"service":"faucet"' in format_event(event) for event in past.events)
+
+
+def test_metrics_and_alerts_name_it(past: Past) -> None:
+    registry = CollectorRegistry()
+    Instruments(registry, SystemClock())
+    assert b'lookout_probes_total{outcome="answered",service="faucet"}' in generate_latest(registry)
+    (rule,) = past.settings.alert_policy().rules.rules
+    assert rule.checks == {CHECK}
+    news = News("began", CHECK, "unavailable", "unreachable", "unavailable", past.now, past.now, 0, ("ops",))
+    assert "faucet" in str(write_message([news]))
+
+
+def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
+    assert b"faucet" in render(past.live, "/live", "/history", {1: "Ethereum"})
+    made = make(Names("protocol", {1: "Ethereum"}), past.live, past.history, past.now, 0)
+    texts = {path: file.body for path, file in made.files.items() if file is not None}
+    assert all(any(b"faucet" in text for path, text in texts.items() if end in path) for end in ("atom", "summary"))
+    assert any("faucet/1" in stem for stem in made.rows)
+    report = parse_report(past.live)
+    history = parse_history(past.history)
+    assert isinstance(report, LiveReport)
+    assert isinstance(history, History)
+    row = rows_by_check(report)[CHECK]
+    assert effective_status(row, past.now) == "current"
+    console = Console(file=StringIO(), width=120)
+    console.print(
+        draw_screen(Update(past.now, report, None, history, None, None, 0), past.now, "", View(120, None, False))
+    )
+    assert isinstance(console.file, StringIO)
+    assert "faucet 1" in console.file.getvalue()
+    program = (
+        f'import {{ parseReport, findRow, effectiveStatus }} from "{(READER / "lookout-reader.js").as_uri()}";'
+        'import { readFileSync } from "node:fs";'
+        'const row = findRow(parseReport(readFileSync(0, "utf8")), "faucet", 1);'
+        f"console.log(effectiveStatus(row, {past.now}));"
+    )
+    ran = subprocess.run(
+        [node(), "--input-type=module", "-e", program], input=past.live, capture_output=True, check=True, timeout=60
+    )
+    assert ran.stdout == b"current\n"
+
+
+def test_verify_finds_nothing_wrong_with_it(past: Past) -> None:
+    real = resources(past.live, past.history)
+    with a_deployment(lambda _: real, dated) as deployment:
+        assert [each for each in verify_visit(visited(deployment.base)) if each.verdict == "fail"] == []
+
+
+def test_the_generated_documents_name_it(tmp_path: Path) -> None:
+    assert schemas.main(tmp_path) == 0
+    for name in ("schemas/liveness.json", "schemas/history.json", "openapi.json"):
+        assert "hosted-indexer or faucet" in (tmp_path / name).read_text()
