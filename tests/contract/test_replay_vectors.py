@@ -13,7 +13,7 @@ from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.core.plan import Plan
 from lookout.replay.replay import Replay, read_log, run_log
-from tests.property.history_oracle import Publication, expected_history
+from tests.oracles.history import Publication, expected_history
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 EDGES: list[dict[str, Any]] = json.loads((VECTORS / "edges.json").read_text())

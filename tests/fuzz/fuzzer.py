@@ -8,12 +8,13 @@ from random import Random
 from typing import Final, NamedTuple
 
 from tests.campaign.part import Tell
+from tests.campaign.shrink import shrink
 from tests.fuzz.corpus import CORPUS, keep, kept
-from tests.fuzz.shrink import shrunk
 
 _BATCH: Final = 48
 _LARGEST_POOL: Final = 2_000
 _MOST_FAILURES: Final = 10
+_MOST_TRIES: Final = 200  # to shrink one
 _TELL_EVERY_S: Final = 60
 
 
@@ -102,5 +103,8 @@ def _smallest(kind: Kind, judge: Judge, case: bytes, verdict: Verdict) -> tuple[
     """The smallest part of a case that still fails, and its problem."""
     smallest = case
     if kind.is_steady:
-        smallest = shrunk(case, lambda smaller: bool(judge.each([smaller])[0].problem))
+        tries = iter(range(_MOST_TRIES))
+        smallest = shrink(
+            case, lambda smaller: bool(judge.each([smaller])[0].problem), lambda: next(tries, None) is not None
+        )
     return smallest, judge.each([smallest])[0].problem or verdict.problem

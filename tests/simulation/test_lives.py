@@ -22,7 +22,7 @@ from lookout.monitor.publisher import GATHER_MS
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, format_event, parse_event
 from tests.builders import BROADCASTERS, DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND
-from tests.property.history_oracle import Publication, expected_history
+from tests.oracles.history import Publication, expected_history
 from tests.simulation.rehearsed import ONE_CHAIN, TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
 
 BUCKET = 300 * SECOND
