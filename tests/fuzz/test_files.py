@@ -13,8 +13,7 @@ from lookout.protocols.client.failure import ProbeFailed
 from tests.campaign.shrink import shrink
 from tests.fuzz import documents, sources
 from tests.fuzz.config import judged as judged_config
-from tests.fuzz.corpus import kept
-from tests.fuzz.fuzzer import Judge, Until, Verdict, fuzz
+from tests.fuzz.fuzzer import Judge, Until, Verdict, fuzz, kept
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.logs import judged_by_command
 from tests.fuzz.mutation import changed_json
