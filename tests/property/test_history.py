@@ -14,7 +14,7 @@ from lookout.core.model import Status
 from lookout.core.plan import Plan
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
-from lookout.state.log import Event, Started, Stopped
+from lookout.state.log import Event
 from tests.builders import (
     DAY,
     HOSTED_INDEXER,
@@ -28,8 +28,9 @@ from tests.builders import (
     a_plan,
     a_row,
 )
-from tests.oracles.history import EndedBuckets, Publication, expected_history
+from tests.oracles.history import EndedBuckets, expected_history
 from tests.property.events import LONG_STEPS, logs
+from tests.replayed import published
 
 BUCKET = 300 * SECOND
 SET_BACK = st.sampled_from([1, 10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE, HOUR, 3 * HOUR, 2 * DAY])
@@ -41,24 +42,6 @@ BRIEF = a_plan(
 
 # What a log says of the hosted indexer is skipped.
 WITHOUT_HOSTED = replace(BRIEF, monitored=BRIEF.monitored - {HOSTED_INDEXER})
-
-
-def published(events: list[Event], plan: Plan) -> tuple[Replay, list[Publication]]:
-    """Replay a log and note every publication; the heartbeats' instants are worked out here, apart from the code."""
-    replay = Replay(plan)
-    noted: list[Publication] = []
-    running = False
-    for event in events:
-        if running and not isinstance(event, Started):
-            beat_at = noted[-1].at + plan.limits.heartbeat_ms
-            while beat_at < event.at:
-                noted.append(Publication(beat_at, noted[-1].rows))
-                beat_at += plan.limits.heartbeat_ms
-        replay.feed(event)
-        running = not isinstance(event, Stopped)
-        if running:
-            noted.append(Publication(event.at, replay.ledger.rows))
-    return replay, noted
 
 
 def document(replay: Replay) -> Any:
