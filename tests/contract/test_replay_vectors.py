@@ -2,6 +2,8 @@
 
 import json
 import random
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.core.plan import Plan
 from lookout.replay.replay import Replay, read_log, run_log
-from tests.property.history_oracle import Publication, expected_history
+from lookout.state.log import Event, Unread
+from tests.oracles.history import expected_history
+from tests.replayed import published
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 EDGES: list[dict[str, Any]] = json.loads((VECTORS / "edges.json").read_text())
@@ -53,42 +57,22 @@ def the_plan() -> Plan:
 def test_at_any_instant_the_history_is_what_the_oracle_says(name: str) -> None:
     """Each of these instants cuts the log somewhere else; the publications up to there give the history."""
     plan = the_plan()
-    with (VECTORS / f"{name}.jsonl").open("rb") as lines:
-        events = list(read_log(lines, []))
-    chance = random.Random(name)
-    instants = sorted(chance.sample(range(events[0][1].at, events[-1][1].at + 600_000), 12))
-    replay = Replay(plan)
-    noted: list[Publication] = []
-    due = list(instants)
-    for _, event in events:
-        while due and event.at > due[0]:
-            _agree(plan, name, due.pop(0), noted, replay)
-        if replay.running and type(event).__name__ != "Started":
-            _beat(noted, event.at)
-        replay.feed(event)
-        if replay.running:
-            noted.append(Publication(event.at, replay.ledger.rows))
-    while due:
-        _agree(plan, name, due.pop(0), noted, replay)
+    log = VECTORS / f"{name}.jsonl"
+    with log.open("rb") as lines:
+        events = [event for _, event in read_log(lines, [])]
+    for until_at in random.Random(name).sample(range(events[0].at, events[-1].at + 600_000), 12):
+        _, publications = published(takewhile(partial(is_due, until_at), events), plan, until_at)
+        expected = expected_history(publications, plan.span)
+        replay = Replay(plan)
+        with log.open("rb") as lines:
+            run_log(read_log(lines, []), replay, until_at=until_at)
+        view = replay.ledger.view()
+        assert {row.check: row.buckets for row in view.rows} == expected.buckets
+        assert view.published_at == publications[-1].at
 
 
-def _beat(noted: list[Publication], until_at: int) -> None:
-    while noted[-1].at + 30_000 < until_at:
-        noted.append(Publication(noted[-1].at + 30_000, noted[-1].rows))
-
-
-def _agree(plan: Plan, name: str, until_at: int, noted: list[Publication], so_far: Replay) -> None:
-    publications = list(noted)
-    if so_far.running:
-        _beat(publications, until_at)
-        publications.append(Publication(until_at, publications[-1].rows))
-    expected = expected_history(publications, plan.span)
-    replay = Replay(plan)
-    with (VECTORS / f"{name}.jsonl").open("rb") as lines:
-        run_log(read_log(lines, []), replay, until_at=until_at)
-    view = replay.ledger.view()
-    assert {row.check: row.buckets for row in view.rows} == expected.buckets
-    assert view.published_at == publications[-1].at
+def is_due(until_at: int, event: Event | Unread) -> bool:
+    return event.at <= until_at
 
 
 def test_until_the_last_instant_is_the_whole_log(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz.corpus import kept
 from tests.fuzz.eavesdropper import overhearing
 from tests.fuzz.exchange import Came
-from tests.fuzz.fuzzer import Judge, Kind, Verdict
+from tests.fuzz.fuzzer import Judge, Kind, Verdict, kept
 from tests.fuzz.http_answers import REFUSALS, Answered, CutOffError, NotHttpError, answers_to_anything
 from tests.fuzz.requests import changed_connection
 from tests.fuzz.web import Known, a_server, known, ordinary_requests, trying

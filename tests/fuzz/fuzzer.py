@@ -3,17 +3,19 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from hashlib import blake2b
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
 from tests.campaign.part import Tell
-from tests.fuzz.corpus import CORPUS, keep, kept
-from tests.fuzz.shrink import shrunk
+from tests.campaign.shrink import shrink
 
+CORPUS: Final = Path(__file__).parent / "corpus"  # a folder for each kind: known attacks, and what failed once
 _BATCH: Final = 48
 _LARGEST_POOL: Final = 2_000
 _MOST_FAILURES: Final = 10
+_MOST_TRIES: Final = 200  # to shrink one
 _TELL_EVERY_S: Final = 60
 
 
@@ -102,5 +104,21 @@ def _smallest(kind: Kind, judge: Judge, case: bytes, verdict: Verdict) -> tuple[
     """The smallest part of a case that still fails, and its problem."""
     smallest = case
     if kind.is_steady:
-        smallest = shrunk(case, lambda smaller: bool(judge.each([smaller])[0].problem))
+        tries = iter(range(_MOST_TRIES))
+        smallest = shrink(
+            case, lambda smaller: bool(judge.each([smaller])[0].problem), lambda: next(tries, None) is not None
+        )
     return smallest, judge.each([smallest])[0].problem or verdict.problem
+
+
+def kept(kind: str, corpus: Path = CORPUS) -> dict[str, bytes]:
+    """By name, which says what each is."""
+    return {path.stem: path.read_bytes() for path in sorted((corpus / kind).glob("*")) if path.is_file()}
+
+
+def keep(kind: str, case: bytes, corpus: Path = CORPUS) -> Path:
+    """Give the file a better name once you have fixed what it found."""
+    path = corpus / kind / f"found-{blake2b(case, digest_size=6).hexdigest()}.bin"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(case)
+    return path

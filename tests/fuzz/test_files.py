@@ -10,15 +10,14 @@ import pytest
 
 from lookout.core.model import Blocks
 from lookout.protocols.client.failure import ProbeFailed
+from tests.campaign.shrink import shrink
 from tests.fuzz import documents, sources
 from tests.fuzz.config import judged as judged_config
-from tests.fuzz.corpus import kept
-from tests.fuzz.fuzzer import Judge, Until, Verdict, fuzz
+from tests.fuzz.fuzzer import Judge, Until, Verdict, fuzz, kept
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.logs import judged_by_command
 from tests.fuzz.mutation import changed_json
 from tests.fuzz.readers import READERS, judge_told, told_by_python
-from tests.fuzz.shrink import shrunk
 from tests.fuzz.state import judged as judged_state
 
 
@@ -134,7 +133,8 @@ def test_readers_that_differ_are_found_out() -> None:
 
 
 def test_the_smallest_part_that_fails_is_found() -> None:
-    assert shrunk(b"a" * 50 + b"X" + b"b" * 50 + b"Y" + b"c" * 50, lambda case: b"X" in case and b"Y" in case) == b"XY"
+    case = b"a" * 50 + b"X" + b"b" * 50 + b"Y" + b"c" * 50
+    assert shrink(case, lambda case: b"X" in case and b"Y" in case, lambda: True) == b"XY"
 
 
 def test_a_case_that_fails_is_shrunk_kept_and_tried_ever_after(tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.fuzz.corpus import kept
 from tests.fuzz.crowds import CROWDS
 from tests.fuzz.eavesdropper import Talk
 from tests.fuzz.edge import EDGE
 from tests.fuzz.exchange import Came, exchange
 from tests.fuzz.exhaustion import EXHAUSTION
-from tests.fuzz.fuzzer import Judge, Until, fuzz
+from tests.fuzz.fuzzer import Judge, Until, fuzz, kept
 from tests.fuzz.http_answers import requests_in
 from tests.fuzz.requests import SMUGGLED
 from tests.fuzz.web import HTTP, Known, Reply, a_server, judge_exchange, known, trying

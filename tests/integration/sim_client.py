@@ -4,7 +4,9 @@ import asyncio
 import base64
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from functools import wraps
+from inspect import Signature, signature
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import aiohttp
 import yarl
@@ -16,6 +18,8 @@ from lookout.demo.sim.server import serving
 from lookout.demo.sim.upstreams import launch_world
 from lookout.demo.sim.world import World
 from tests.builders import NOON
+
+Given = ParamSpec("Given")
 
 PATIENCE_S = 0.4  # how long a test waits for an answer that never comes
 
@@ -126,6 +130,23 @@ def simulate(
                 await scene(Client(session, f"{front.scheme}://{host}:{port}", clock))
 
     asyncio.run(play())
+
+
+def simulated(
+    *, front: Front = BARE
+) -> Callable[[Callable[Concatenate[Client, Given], Awaitable[None]]], Callable[Given, None]]:
+    """Makes a test of a scene: it has a simulation of its own, and is given a client of it."""
+
+    def decorate(scene: Callable[Concatenate[Client, Given], Awaitable[None]]) -> Callable[Given, None]:
+        @wraps(scene)
+        def test(*args: Given.args, **given: Given.kwargs) -> None:
+            simulate(lambda client: scene(client, *args, **given), front=front)
+
+        _, *others = signature(scene).parameters.values()
+        test.__signature__ = Signature(others)  # type: ignore[attr-defined]  # what pytest has to give
+        return test
+
+    return decorate
 
 
 def content_of(message: Any) -> Any:

@@ -1,7 +1,6 @@
 """The monitor's admin port, scraped and asked over real sockets."""
 
 import asyncio
-import http.client
 import json
 import resource
 import signal
@@ -15,7 +14,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminPort, Readiness
+from lookout.base.admin_port import AdminPort
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Policy
@@ -25,27 +24,12 @@ from lookout.monitor.monitor import Monitor
 from lookout.monitor.resources import Resources
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError
-from tests.commands import a_command, lookout, said
+from tests.commands import a_command, lookout
+from tests.integration.admin import admin_address, always, ask, received, with_admin
 from tests.integration.fast import World, a_config, a_world, run
 from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6
 from tests.wait import until_async
-
-
-def with_admin(config: str, address: str = "127.0.0.1:0") -> str:
-    return config.replace('[admin]\nmonitor = ""', f'[admin]\nmonitor = "{address}"')
-
-
-async def admin_address(folder: Path) -> str:
-    """Where the monitor says that its admin port is."""
-
-    def told() -> list[str]:
-        whole, _, _ = said(folder).rpartition("\n")
-        lines = [json.loads(line) for line in whole.splitlines()]
-        return [line["address"] for line in lines if line["event"] == "admin port"]
-
-    await until_async(lambda: bool(told()), "an admin port is told of")
-    return told()[0]
 
 
 def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
@@ -212,20 +196,6 @@ def test_metrics_show_no_secret_and_no_address(tmp_path: Path) -> None:
     run(scenario())
 
 
-def ask(address: str, method: str, path: str) -> tuple[int, Mapping[str, str], bytes]:
-    connection = http.client.HTTPConnection(address, timeout=10)
-    try:
-        connection.request(method, path)
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read()
-    finally:
-        connection.close()
-
-
-def always(_max_age_s: float | None) -> Readiness:
-    return Readiness(True, "always", 0.0)
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
 def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str) -> None:
     if host == "[::1]" and not has_ipv6():
@@ -259,11 +229,3 @@ def test_get_and_head_alone_are_answered_and_nothing_is_said_on_standard_error(
             with socket.create_connection((host, int(number))) as gone:
                 gone.sendall(b"GET /metr")
     assert capfd.readouterr() == ("", "")
-
-
-def received(connection: socket.socket) -> bytes:
-    connection.settimeout(10)
-    body = b""
-    while part := connection.recv(65_536):
-        body += part
-    return body

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from lookout.base.admin_port import AdminError, AdminPort
 from lookout.base.host_port import host_and_port
 from tests.commands import a_command, lookout, said
-from tests.integration.test_admin import always, ask, received
+from tests.integration.admin import always, ask, received
 from tests.wait import until
 
 DRIPPERS = 40

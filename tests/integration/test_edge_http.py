@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pytest
 
+from tests.header_cases import ACCEPT_ENCODINGS, BAD_HOSTS, GOOD_HOSTS
 from tests.integration.edged import Edge, an_edge, an_origin, caching, fails, hangs, needs_varnish, says
 from tests.integration.raw import Answer, RawServer, a_raw_server, a_request, parsed
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
-from tests.unit.server import test_hosts, test_negotiation
 from tests.wait import until
 
 pytestmark = needs_varnish
@@ -146,7 +146,7 @@ def test_a_reader_that_has_any_form_of_the_document_gets_304_with_that_ones_tag(
             assert are_alike(ours, theirs)
 
 
-SENDABLE: Final = [case for case in test_negotiation.TABLE if str(case.values[0]).isprintable() and case.values[0]]
+SENDABLE: Final = [case for case in ACCEPT_ENCODINGS if str(case.values[0]).isprintable() and case.values[0]]
 
 
 @pytest.mark.clause("A15", "A4", "E4")
@@ -245,13 +245,13 @@ def requests_with(hosts: list[str]) -> bytes:
     return "\r\n".join(lines).encode("latin-1")
 
 
-@pytest.mark.parametrize("text", test_hosts.GOOD)
+@pytest.mark.parametrize("text", GOOD_HOSTS)
 def test_one_host_is_right(both: tuple[Edge, RawServer], text: str) -> None:
     ours, theirs = sent_to_both(both, requests_with([text]))
     assert (ours.http_code, theirs.http_code) == (200, 200)
 
 
-@pytest.mark.parametrize("lines", [case for case in test_hosts.BAD if case.id != "a line break"])
+@pytest.mark.parametrize("lines", [case for case in BAD_HOSTS if case.id != "a line break"])
 def test_no_host_or_two_or_one_that_is_none_is_a_bad_request(both: tuple[Edge, RawServer], lines: list[str]) -> None:
     ours, theirs = sent_to_both(both, requests_with(lines))
     assert (ours.http_code, theirs.http_code) == (400, 400)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.commands import a_command, said
+from tests.integration.admin import admin_address, with_admin
 from tests.integration.exhausted import Closing, dripping, leaving, limit
 from tests.integration.fast import World, a_config, a_world, run
 from tests.integration.metrics import scrape
-from tests.integration.test_admin import admin_address, with_admin
 from tests.wait import until_async
 
 DRIPPERS = 70

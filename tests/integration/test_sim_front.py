@@ -25,50 +25,44 @@ from lookout.protocols.client.session import fetch, open_session
 from tests.builders import NOON
 from tests.commands import LOOKOUT, TIME_S, lookout
 from tests.integration.fast import a_config
-from tests.integration.sim_client import Client, Clock, simulate
+from tests.integration.sim_client import Client, Clock, simulate, simulated
 
 GZIP = {"Accept-Encoding": "gzip"}
 REQUEST = "/squid/1/graphql"
 
 
-def test_what_a_client_accepts_compressed_it_gets_compressed() -> None:
-    async def scene(client: Client) -> None:
-        async with aiohttp.ClientSession(auto_decompress=False) as session:
-            for path in ("/json/1", "/ponder/status", "/ppoi/node-status-v2", "/waku/store/v3/messages"):
-                async with session.get(client.url(path), headers=GZIP) as response:
-                    assert response.headers["Content-Encoding"] == "gzip"
-                    body = gzip.decompress(await response.read())
-                async with session.get(client.url(path), headers={"Accept-Encoding": "identity"}) as response:
-                    assert "Content-Encoding" not in response.headers
-                    assert await response.read() == body
-            await client.order("json/1", "status", code=503)
-            async with session.get(client.url("/json/1"), headers=GZIP) as response:
-                assert (response.status, "Content-Encoding" in response.headers) == (503, False)
-            await client.order("json/1", "refuse")
-            with pytest.raises(aiohttp.ClientConnectionError):
-                await session.get(client.url("/json/1"), headers=GZIP)
-
-    simulate(scene, front=Front(compresses=True))
+@simulated(front=Front(compresses=True))
+async def test_what_a_client_accepts_compressed_it_gets_compressed(client: Client) -> None:
+    async with aiohttp.ClientSession(auto_decompress=False) as session:
+        for path in ("/json/1", "/ponder/status", "/ppoi/node-status-v2", "/waku/store/v3/messages"):
+            async with session.get(client.url(path), headers=GZIP) as response:
+                assert response.headers["Content-Encoding"] == "gzip"
+                body = gzip.decompress(await response.read())
+            async with session.get(client.url(path), headers={"Accept-Encoding": "identity"}) as response:
+                assert "Content-Encoding" not in response.headers
+                assert await response.read() == body
+        await client.order("json/1", "status", code=503)
+        async with session.get(client.url("/json/1"), headers=GZIP) as response:
+            assert (response.status, "Content-Encoding" in response.headers) == (503, False)
+        await client.order("json/1", "refuse")
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await session.get(client.url("/json/1"), headers=GZIP)
 
 
-def test_nothing_is_compressed_unless_it_was_asked_for() -> None:
-    async def scene(client: Client) -> None:
-        async with client.session.get(client.url("/json/1"), headers=GZIP) as response:
-            assert "Content-Encoding" not in response.headers
-
-    simulate(scene)
+@simulated()
+async def test_nothing_is_compressed_unless_it_was_asked_for(client: Client) -> None:
+    async with client.session.get(client.url("/json/1"), headers=GZIP) as response:
+        assert "Content-Encoding" not in response.headers
 
 
 @pytest.mark.clause("M9")
-def test_a_probe_reads_a_compressed_answer() -> None:
-    async def scene(client: Client) -> None:
-        async with client.session.post(client.url(REQUEST), data=squid.QUERY, headers=GZIP) as response:
-            assert response.headers["Content-Encoding"] == "gzip"
-        async with open_session(5) as session:
-            body = await fetch(session, Request("POST", client.base + REQUEST, body=squid.QUERY))
-        assert squid.parse_status(body) == Blocks(await client.squid("squid/1"))
-
-    simulate(scene, front=Front(compresses=True))
+@simulated(front=Front(compresses=True))
+async def test_a_probe_reads_a_compressed_answer(client: Client) -> None:
+    async with client.session.post(client.url(REQUEST), data=squid.QUERY, headers=GZIP) as response:
+        assert response.headers["Content-Encoding"] == "gzip"
+    async with open_session(5) as session:
+        body = await fetch(session, Request("POST", client.base + REQUEST, body=squid.QUERY))
+    assert squid.parse_status(body) == Blocks(await client.squid("squid/1"))
 
 
 def test_a_certificate_is_made_once_and_trusted_where_it_is_given(tmp_path: Path) -> None:
@@ -89,15 +83,6 @@ def test_a_certificate_is_made_once_and_trusted_where_it_is_given(tmp_path: Path
                 assert response.status == 200
 
     simulate(scene, front=Front(tls=tls))
-
-
-@pytest.mark.parametrize("missing", ["cert.pem", "key.pem"])
-def test_half_of_a_certificate_is_an_error_and_stays_as_it_is(missing: str, tmp_path: Path) -> None:
-    load_or_make(tmp_path, "localhost")
-    (tmp_path / missing).unlink()
-    with pytest.raises(OSError, match="No such file"):
-        load_or_make(tmp_path, "localhost")
-    assert not (tmp_path / missing).exists()
 
 
 @pytest.mark.clause("M3")
@@ -143,12 +128,13 @@ def test_every_source_works_through_tls_and_compression_if_it_trusts_the_certifi
 
 
 @pytest.mark.parametrize("missing", ["cert.pem", "key.pem"])
-def test_the_half_of_a_certificate_that_is_missing_is_named(missing: str, tmp_path: Path) -> None:
+def test_the_half_of_a_certificate_that_is_missing_is_named_and_not_made(missing: str, tmp_path: Path) -> None:
     load_or_make(tmp_path / "tls", "localhost")
     (tmp_path / "tls" / missing).unlink()
     refused = lookout(tmp_path, "sim", "--listen", "127.0.0.1:0", "--tls", "tls")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == f"lookout: --tls: tls/{missing}: No such file or directory\n"
+    assert not (tmp_path / "tls" / missing).exists()
 
 
 def test_an_encrypted_key_is_refused_and_nobody_is_asked_for_its_passphrase(tmp_path: Path) -> None:

@@ -16,28 +16,26 @@ from lookout.demo.sim.server import serving
 from lookout.demo.sim.upstreams import launch_world
 from lookout.demo.sim.world import World
 from tests.builders import DAY, HOUR, NOON
-from tests.integration.sim_client import LATEST, Answer, Client, Clock, simulate
+from tests.integration.sim_client import LATEST, Answer, Client, Clock, simulate, simulated
 from tests.wait import until_async
 
 
-def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> None:
-    async def scene(client: Client) -> None:
-        await client.order("*", "lag", by=10)
-        await client.order("rpc/1", "lag", by=20)
-        await client.order("rpc/1/a", "lag", by=30)
-        await client.order("rpc/1/b", "wrong-chain")
-        heights = [await client.height(f"1/{letter}") for letter in "abc"]
-        assert (heights[1] - heights[0], heights[1] - heights[2]) == (30, 20)
-        told = (await client.get("/control")).document["set"]
-        assert {"target": "rpc/1/a", "fault": "lag", "by": 30} in told
-        assert {"target": "rpc/1/b", "fault": "wrong-chain", "chainId": 61} in told
-        await client.order("rpc", None)
-        assert (await client.get("/control")).document["set"] == [{"target": "*", "fault": "lag", "by": 10}]
-        assert heights[1] - await client.height("1/a") == 10
-        await client.order("*", None)
-        assert await client.height("1/a") == heights[1]
-
-    simulate(scene)
+@simulated()
+async def test_the_longest_target_decides_and_clearing_reaches_all_beneath(client: Client) -> None:
+    await client.order("*", "lag", by=10)
+    await client.order("rpc/1", "lag", by=20)
+    await client.order("rpc/1/a", "lag", by=30)
+    await client.order("rpc/1/b", "wrong-chain")
+    heights = [await client.height(f"1/{letter}") for letter in "abc"]
+    assert (heights[1] - heights[0], heights[1] - heights[2]) == (30, 20)
+    told = (await client.get("/control")).document["set"]
+    assert {"target": "rpc/1/a", "fault": "lag", "by": 30} in told
+    assert {"target": "rpc/1/b", "fault": "wrong-chain", "chainId": 61} in told
+    await client.order("rpc", None)
+    assert (await client.get("/control")).document["set"] == [{"target": "*", "fault": "lag", "by": 10}]
+    assert heights[1] - await client.height("1/a") == 10
+    await client.order("*", None)
+    assert await client.height("1/a") == heights[1]
 
 
 @pytest.mark.parametrize(
@@ -63,16 +61,16 @@ def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> None:
         pytest.param(b'{"target":"*","fault":null,"by":5}', "by: nothing more can be said", id="clearing with more"),
     ],
 )
-def test_an_order_that_cannot_be_followed_is_refused_with_the_reason(body: bytes, reason: str) -> None:
-    async def scene(client: Client) -> None:
-        await client.order("ppoi", "hang")
-        before = (await client.get("/control")).body
-        answer = await client.post_bytes("/control", body)
-        assert (answer.http_code, list(answer.document)) == (400, ["error"])
-        assert reason in answer.document["error"]
-        assert (await client.get("/control")).body == before
-
-    simulate(scene)
+@simulated()
+async def test_an_order_that_cannot_be_followed_is_refused_with_the_reason(
+    client: Client, body: bytes, reason: str
+) -> None:
+    await client.order("ppoi", "hang")
+    before = (await client.get("/control")).body
+    answer = await client.post_bytes("/control", body)
+    assert (answer.http_code, list(answer.document)) == (400, ["error"])
+    assert reason in answer.document["error"]
+    assert (await client.get("/control")).body == before
 
 
 def test_every_fault_is_explained_by_the_control_route_and_in_the_documentation() -> None:
@@ -185,19 +183,17 @@ def are_done(tasks: Sequence[asyncio.Task[Answer]], number: int) -> bool:
     return sum(task.done() for task in tasks) >= number
 
 
-def test_only_so_many_connections_are_held_and_given_up_ones_make_room() -> None:
-    async def scene(client: Client) -> None:
-        await client.order("rpc/1/a", "hang")
-        for _ in range(2):
-            asked = [asyncio.create_task(client.post("/rpc/1/a", LATEST)) for _ in range(260)]
-            await until_async(partial(are_done, asked, 4), "four are turned away")
-            done, waiting = await asyncio.wait(asked, timeout=1)
-            assert (len(done), len(waiting)) == (4, 256)
-            assert all(isinstance(task.exception(), aiohttp.ClientConnectionError) for task in done)
-            assert await client.height("1/b")
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-            await asyncio.sleep(0.2)
-
-    simulate(scene)
+@simulated()
+async def test_only_so_many_connections_are_held_and_given_up_ones_make_room(client: Client) -> None:
+    await client.order("rpc/1/a", "hang")
+    for _ in range(2):
+        asked = [asyncio.create_task(client.post("/rpc/1/a", LATEST)) for _ in range(260)]
+        await until_async(partial(are_done, asked, 4), "four are turned away")
+        done, waiting = await asyncio.wait(asked, timeout=1)
+        assert (len(done), len(waiting)) == (4, 256)
+        assert all(isinstance(task.exception(), aiohttp.ClientConnectionError) for task in done)
+        assert await client.height("1/b")
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await asyncio.sleep(0.2)

@@ -7,27 +7,25 @@ from itertools import pairwise
 import pytest
 
 from tests.builders import DAY, NOON
-from tests.integration.sim_client import CHAINS, REQUIRED_LIST, Client, content_of, decoded, simulate, verifies
+from tests.integration.sim_client import CHAINS, REQUIRED_LIST, Client, content_of, decoded, simulated, verifies
 
 RELAY = "/waku/relay/v1/messages/%2Fwaku%2F2%2Frs%2F5%2F1"
 TOPIC_OF_1 = "/railgun/v2/0-1-fees/json"
 MEMBERS_OF_1 = 9
 
 
-def test_the_waku_node_tells_of_its_peers_and_its_health() -> None:
-    async def scene(client: Client) -> None:
-        connected = (await client.get("/waku/admin/v1/peers/connected")).document
-        known = (await client.get("/waku/admin/v1/peers")).document
-        assert connected
-        assert [peer for peer in known if peer["connected"] == "Connected"] == connected
-        assert len(known) > len(connected)
-        health = (await client.get("/waku/health")).document
-        assert (health["nodeHealth"], health["protocolsHealth"][0]) == ("READY", {"Relay": "READY"})
-        for path in ("/waku/else", "/waku", "/waku/store/v1/messages"):
-            astray = await client.get(path)
-            assert (astray.http_code, astray.content_type) == (400, "text/plain")
-
-    simulate(scene)
+@simulated()
+async def test_the_waku_node_tells_of_its_peers_and_its_health(client: Client) -> None:
+    connected = (await client.get("/waku/admin/v1/peers/connected")).document
+    known = (await client.get("/waku/admin/v1/peers")).document
+    assert connected
+    assert [peer for peer in known if peer["connected"] == "Connected"] == connected
+    assert len(known) > len(connected)
+    health = (await client.get("/waku/health")).document
+    assert (health["nodeHealth"], health["protocolsHealth"][0]) == ("READY", {"Relay": "READY"})
+    for path in ("/waku/else", "/waku", "/waku/store/v1/messages"):
+        astray = await client.get(path)
+        assert (astray.http_code, astray.content_type) == (400, "text/plain")
 
 
 # Made with the network's own library: what differs between the three, and their signatures.
@@ -78,97 +76,89 @@ def test_a_real_announcement_verifies_by_this_tests_rules(address: str, own: dic
     assert not verifies(json.dumps({"data": altered.hex(), "signature": signature}).encode())
 
 
-def test_every_broadcaster_announces_about_every_twenty_seconds_and_its_signature_verifies() -> None:
-    async def scene(client: Client) -> None:
-        members = (await client.get("/")).document["broadcasters"]
-        assert [len(members[str(chain_id)]) for chain_id in CHAINS] == [9, 6, 7, 5, 2]
-        assert len({decoded(address) for addresses in members.values() for address in addresses}) == 29
-        answer = await client.store(contentTopics=TOPIC_OF_1, startTime=(NOON - 120_000) * 10**6)
-        assert (answer["statusCode"], answer["statusDesc"], "paginationCursor" in answer) == (200, "OK", False)
-        sent: dict[str, list[int]] = {}
-        for stored in answer["messages"]:
-            message = stored["message"]
-            assert (stored["pubsubTopic"], message["contentTopic"]) == ("/waku/2/rs/5/1", TOPIC_OF_1)
-            assert verifies(base64.b64decode(message["payload"]))
-            content, sent_at = content_of(message), message["timestamp"] // 10**6
-            assert NOON - 120_000 <= sent_at <= NOON
-            assert content["feeExpiration"] == sent_at + 300_000
-            assert content["availableWallets"] > 0
-            sent.setdefault(content["railgunAddress"], []).append(sent_at)
-        assert sorted(sent) == sorted(members["1"])
-        for instants in sent.values():
-            assert all(15_000 <= after - before <= 30_000 for before, after in pairwise(instants))
-            assert NOON - instants[-1] < 30_000
-
-    simulate(scene)
-
-
-def test_the_store_is_read_page_by_page_in_either_direction() -> None:
-    async def scene(client: Client) -> None:
-        whole = await client.store(contentTopics=TOPIC_OF_1, startTime=(NOON - 100_000) * 10**6)
-        hashes = [stored["messageHash"] for stored in whole["messages"]]
-        assert len(hashes) == len(set(hashes)) > 40
-        for ascending in ("true", "false"):
-            pages: list[list[str]] = []
-            query: dict[str, str | int] = {"ascending": ascending, "pageSize": 10}
-            while True:
-                page = await client.store(contentTopics=TOPIC_OF_1, startTime=(NOON - 100_000) * 10**6, **query)
-                instants = [stored["message"]["timestamp"] for stored in page["messages"]]
-                assert instants == sorted(instants)
-                pages.append([stored["messageHash"] for stored in page["messages"]])
-                if "paginationCursor" not in page:
-                    break
-                query["cursor"] = page["paginationCursor"]
-            in_order = pages if ascending == "true" else pages[::-1]
-            assert [each for page_hashes in in_order for each in page_hashes] == hashes
-
-    simulate(scene)
+@simulated()
+async def test_every_broadcaster_announces_about_every_twenty_seconds_and_its_signature_verifies(
+    client: Client,
+) -> None:
+    members = (await client.get("/")).document["broadcasters"]
+    assert [len(members[str(chain_id)]) for chain_id in CHAINS] == [9, 6, 7, 5, 2]
+    assert len({decoded(address) for addresses in members.values() for address in addresses}) == 29
+    answer = await client.store(contentTopics=TOPIC_OF_1, startTime=(NOON - 120_000) * 10**6)
+    assert (answer["statusCode"], answer["statusDesc"], "paginationCursor" in answer) == (200, "OK", False)
+    sent: dict[str, list[int]] = {}
+    for stored in answer["messages"]:
+        message = stored["message"]
+        assert (stored["pubsubTopic"], message["contentTopic"]) == ("/waku/2/rs/5/1", TOPIC_OF_1)
+        assert verifies(base64.b64decode(message["payload"]))
+        content, sent_at = content_of(message), message["timestamp"] // 10**6
+        assert NOON - 120_000 <= sent_at <= NOON
+        assert content["feeExpiration"] == sent_at + 300_000
+        assert content["availableWallets"] > 0
+        sent.setdefault(content["railgunAddress"], []).append(sent_at)
+    assert sorted(sent) == sorted(members["1"])
+    for instants in sent.values():
+        assert all(15_000 <= after - before <= 30_000 for before, after in pairwise(instants))
+        assert NOON - instants[-1] < 30_000
 
 
-def test_the_store_takes_what_it_is_asked_for_and_names_what_it_cannot_read() -> None:
-    async def scene(client: Client) -> None:
-        topics = {stored["message"]["contentTopic"] for stored in (await client.store(ascending="false"))["messages"]}
-        assert len(topics) == len(CHAINS)
-        assert (await client.store(pubsubTopic="/waku/2/rs/0/1"))["messages"] == []
-        assert (await client.store(contentTopics="/else"))["messages"] == []
-        assert (await client.store(endTime=(NOON - DAY) * 10**6))["messages"] == []
-        assert list((await client.store(includeData="false"))["messages"][0]) == ["messageHash"]
-        assert len((await client.get("/waku/store/v3/messages")).document["messages"]) == 20
-        for query in ("pageSize=many", "pageSize=-1", "startTime=now", "cursor=0x00"):
-            assert (await client.get(f"/waku/store/v3/messages?{query}")).http_code == 400
-
-    simulate(scene)
-
-
-def test_the_relay_gives_what_was_heard_since_the_last_reading() -> None:
-    async def scene(client: Client) -> None:
-        assert (await client.get(RELAY)).http_code == 404
-        assert (await client.post("/waku/relay/v1/subscriptions", {})).http_code == 400
-        assert (await client.post_bytes("/waku/relay/v1/subscriptions", b"[")).http_code == 400
-        subscribed = await client.post("/waku/relay/v1/subscriptions", ["/waku/2/rs/5/1"])
-        assert (subscribed.http_code, subscribed.body) == (200, b"OK")
-        assert (await client.get(RELAY)).document == []
-        client.clock.pass_s(30)
-        messages = (await client.get(RELAY)).document
-        assert {content_of(message)["railgunAddress"] for message in messages} == {
-            address for members in (await client.get("/")).document["broadcasters"].values() for address in members
-        }
-        assert all(verifies(base64.b64decode(message["payload"])) for message in messages)
-        assert (await client.get(RELAY)).document == []
-
-    simulate(scene)
+@simulated()
+async def test_the_store_is_read_page_by_page_in_either_direction(client: Client) -> None:
+    whole = await client.store(contentTopics=TOPIC_OF_1, startTime=(NOON - 100_000) * 10**6)
+    hashes = [stored["messageHash"] for stored in whole["messages"]]
+    assert len(hashes) == len(set(hashes)) > 40
+    for ascending in ("true", "false"):
+        pages: list[list[str]] = []
+        query: dict[str, str | int] = {"ascending": ascending, "pageSize": 10}
+        while True:
+            page = await client.store(contentTopics=TOPIC_OF_1, startTime=(NOON - 100_000) * 10**6, **query)
+            instants = [stored["message"]["timestamp"] for stored in page["messages"]]
+            assert instants == sorted(instants)
+            pages.append([stored["messageHash"] for stored in page["messages"]])
+            if "paginationCursor" not in page:
+                break
+            query["cursor"] = page["paginationCursor"]
+        in_order = pages if ascending == "true" else pages[::-1]
+        assert [each for page_hashes in in_order for each in page_hashes] == hashes
 
 
-def test_a_waku_node_without_peers_still_answers() -> None:
-    async def scene(client: Client) -> None:
-        await client.order("waku", "zero-peers")
-        assert (await client.get("/waku/admin/v1/peers/connected")).document == []
-        known = (await client.get("/waku/admin/v1/peers")).document
-        assert {peer["connected"] for peer in known} == {"NotConnected"}
-        health = await client.get("/waku/health")
-        assert (health.http_code, health.document["nodeHealth"]) == (200, "NOT_READY")
+@simulated()
+async def test_the_store_takes_what_it_is_asked_for_and_names_what_it_cannot_read(client: Client) -> None:
+    topics = {stored["message"]["contentTopic"] for stored in (await client.store(ascending="false"))["messages"]}
+    assert len(topics) == len(CHAINS)
+    assert (await client.store(pubsubTopic="/waku/2/rs/0/1"))["messages"] == []
+    assert (await client.store(contentTopics="/else"))["messages"] == []
+    assert (await client.store(endTime=(NOON - DAY) * 10**6))["messages"] == []
+    assert list((await client.store(includeData="false"))["messages"][0]) == ["messageHash"]
+    assert len((await client.get("/waku/store/v3/messages")).document["messages"]) == 20
+    for query in ("pageSize=many", "pageSize=-1", "startTime=now", "cursor=0x00"):
+        assert (await client.get(f"/waku/store/v3/messages?{query}")).http_code == 400
 
-    simulate(scene)
+
+@simulated()
+async def test_the_relay_gives_what_was_heard_since_the_last_reading(client: Client) -> None:
+    assert (await client.get(RELAY)).http_code == 404
+    assert (await client.post("/waku/relay/v1/subscriptions", {})).http_code == 400
+    assert (await client.post_bytes("/waku/relay/v1/subscriptions", b"[")).http_code == 400
+    subscribed = await client.post("/waku/relay/v1/subscriptions", ["/waku/2/rs/5/1"])
+    assert (subscribed.http_code, subscribed.body) == (200, b"OK")
+    assert (await client.get(RELAY)).document == []
+    client.clock.pass_s(30)
+    messages = (await client.get(RELAY)).document
+    assert {content_of(message)["railgunAddress"] for message in messages} == {
+        address for members in (await client.get("/")).document["broadcasters"].values() for address in members
+    }
+    assert all(verifies(base64.b64decode(message["payload"])) for message in messages)
+    assert (await client.get(RELAY)).document == []
+
+
+@simulated()
+async def test_a_waku_node_without_peers_still_answers(client: Client) -> None:
+    await client.order("waku", "zero-peers")
+    assert (await client.get("/waku/admin/v1/peers/connected")).document == []
+    known = (await client.get("/waku/admin/v1/peers")).document
+    assert {peer["connected"] for peer in known} == {"NotConnected"}
+    health = await client.get("/waku/health")
+    assert (health.http_code, health.document["nodeHealth"]) == (200, "NOT_READY")
 
 
 async def _announced(client: Client, after_at: int) -> tuple[set[str], set[bool]]:
@@ -179,33 +169,29 @@ async def _announced(client: Client, after_at: int) -> tuple[set[str], set[bool]
     return {content_of(message)["railgunAddress"] for message in messages}, verdicts
 
 
-def test_silent_broadcasters_are_not_heard_and_what_they_did_not_send_never_comes() -> None:
-    async def scene(client: Client) -> None:
-        members = (await client.get("/")).document["broadcasters"]["1"]
-        await client.order("broadcasters/1", "silent")
-        client.clock.pass_s(60)
-        assert await _announced(client, NOON) == (set(), set())
-        assert (await _announced(client, NOON - 60_000))[0] == set(members)
-        await client.order("broadcasters/1", "silent", first=4)
-        client.clock.pass_s(60)
-        assert await _announced(client, NOON) == (set(members[4:]), {True})
-        await client.order("broadcasters/1", None)
-        assert await _announced(client, NOON) == (set(members[4:]), {True})
-        client.clock.pass_s(60)
-        assert await _announced(client, NOON) == (set(members), {True})
-
-    simulate(scene)
+@simulated()
+async def test_silent_broadcasters_are_not_heard_and_what_they_did_not_send_never_comes(client: Client) -> None:
+    members = (await client.get("/")).document["broadcasters"]["1"]
+    await client.order("broadcasters/1", "silent")
+    client.clock.pass_s(60)
+    assert await _announced(client, NOON) == (set(), set())
+    assert (await _announced(client, NOON - 60_000))[0] == set(members)
+    await client.order("broadcasters/1", "silent", first=4)
+    client.clock.pass_s(60)
+    assert await _announced(client, NOON) == (set(members[4:]), {True})
+    await client.order("broadcasters/1", None)
+    assert await _announced(client, NOON) == (set(members[4:]), {True})
+    client.clock.pass_s(60)
+    assert await _announced(client, NOON) == (set(members), {True})
 
 
-def test_ill_signed_announcements_do_not_verify() -> None:
-    async def scene(client: Client) -> None:
-        await client.order("broadcasters", "unsigned")
-        client.clock.pass_s(60)
-        heard, verdicts = await _announced(client, NOON)
-        assert (len(heard), verdicts) == (MEMBERS_OF_1, {False})
-        await client.order("broadcasters", "unsigned", first=1)
-        client.clock.pass_s(60)
-        heard, verdicts = await _announced(client, NOON + 60_000)
-        assert (len(heard), verdicts) == (MEMBERS_OF_1, {True, False})
-
-    simulate(scene)
+@simulated()
+async def test_ill_signed_announcements_do_not_verify(client: Client) -> None:
+    await client.order("broadcasters", "unsigned")
+    client.clock.pass_s(60)
+    heard, verdicts = await _announced(client, NOON)
+    assert (len(heard), verdicts) == (MEMBERS_OF_1, {False})
+    await client.order("broadcasters", "unsigned", first=1)
+    client.clock.pass_s(60)
+    heard, verdicts = await _announced(client, NOON + 60_000)
+    assert (len(heard), verdicts) == (MEMBERS_OF_1, {True, False})

@@ -1,5 +1,7 @@
 """Logs made by Hypothesis: what may happen, at instants that hurt."""
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
@@ -32,6 +34,7 @@ STEPS = st.sampled_from(
     ]
 )
 LONG_STEPS = STEPS | st.sampled_from([6 * HOUR, DAY, DAY + 1, 5 * DAY])
+ANYTHING = (MESSAGING, MESSAGING, PPOI, BROADCASTERS, INDEXER, HOSTED_INDEXER, None)  # None is a head
 STARTS = st.sampled_from([NOON, NOON + 1, NOON + 150 * SECOND, NOON + 299_999])
 
 
@@ -55,8 +58,8 @@ def findings(check: Check) -> st.SearchStrategy[Found]:
 
 
 @st.composite
-def _happening(draw: st.DrawFn, at: int, read_from_at: int) -> Event:
-    check = draw(st.sampled_from([MESSAGING, MESSAGING, PPOI, BROADCASTERS, INDEXER, HOSTED_INDEXER, None]))
+def _happening(draw: st.DrawFn, at: int, read_from_at: int, checks: Sequence[Check | None]) -> Event:
+    check = draw(st.sampled_from(checks))
     if check is None:
         read_at = max(read_from_at, at - draw(st.just(0) | st.integers(0, MINUTE)))
         return HeadRead(at, 1, Reading(read_at, draw(HEIGHTS), read_at - draw(st.integers(-MINUTE, HOUR))))
@@ -69,6 +72,7 @@ def logs(
     steps: st.SearchStrategy[int] = STEPS,
     set_back: st.SearchStrategy[int] | None = None,
     most: int = 60,
+    checks: Sequence[Check | None] = ANYTHING,
 ) -> list[Event]:
     """A log that is as it should be: starts, stops, crashes and, where asked for, clocks that were set back."""
     at = draw(STARTS)
@@ -87,6 +91,6 @@ def logs(
             events.append(Stopped(at))
             running = False
         else:
-            events.append(event := draw(_happening(at, read_from_at)))
+            events.append(event := draw(_happening(at, read_from_at, checks)))
             read_from_at = event.reading.at if isinstance(event, HeadRead) else read_from_at
     return events

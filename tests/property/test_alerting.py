@@ -1,6 +1,6 @@
-"""Any course of publications: what is told, held against a slow oracle that looks at the whole past each time."""
+"""Any course of publications: what is told is what the oracle says."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from lookout.core.episodes import AlertState, Rule, Rules, advance, restart
 from lookout.core.model import Check, Row, Status
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
+from tests.oracles.alerts import NOTHING_DUE, due_with
 
 CHECKS: Final = (MESSAGING, INDEXER)
-KNOWN: Final = ("current", "catching-up", "degraded", "unavailable")
 HOLD: Final = MINUTE
 
 
@@ -101,86 +101,20 @@ def lived(course: Sequence[Publication], rules: Rules, stored_after: frozenset[i
     return heard
 
 
-class Oracle:
-    """Says of each publication alone what is to be told with it, from all that were before."""
-
-    def __init__(self, course: Sequence[Publication], rules: Rules) -> None:
-        self.course = course
-        self.rules = rules
-
-    def lasted_ms(self, n: int) -> int:
-        """How long publication ``n`` was seen to last."""
-        if n + 1 == len(self.course) or self.course[n + 1].follows_a_start:
-            return 0
-        return sorted((0, self.course[n + 1].at - self.course[n].at, HOLD))[1]
-
-    def status(self, n: int, check: Check) -> Status:
-        row = rows(self.course[n])[CHECKS.index(check)]
-        return "unknown" if row.expires_at is not None and row.expires_at <= self.course[n].at else row.status
-
-    def is_bad(self, n: int, rule: Rule, check: Check) -> bool:
-        return self.status(n, check) in rule.statuses
-
-    def ends(self, n: int, rule: Rule, check: Check) -> bool:
-        return self.status(n, check) in KNOWN and not self.is_bad(n, rule, check)
-
-    def begin(self, n: int, rule: Rule, check: Check) -> int | None:
-        """The publication that began the episode which was under way before ``n``, or begins with it."""
-        first = n
-        while first > 0 and not self.ends(first - 1, rule, check):
-            first -= 1
-        return next((m for m in range(first, n + 1) if self.is_bad(m, rule, check)), None)
-
-    def seen_ms(self, begin: int, n: int, rule: Rule, check: Check) -> int:
-        return sum(self.lasted_ms(m) for m in range(begin, n) if self.is_bad(m, rule, check))
-
-    def tellings(self, begin: int, n: int, rule: Rule, check: Check) -> list[int]:
-        """The publications up to ``n`` with which the episode's beginning and its reminders are told."""
-        found: list[int] = []
-        for m in range(begin, n + 1):
-            seen_ms = self.seen_ms(begin, m, rule, check)
-            if not self.is_bad(m, rule, check):
-                continue
-            if not found:
-                is_due = seen_ms >= rule.for_ms
-            else:
-                waits = (rule.remind_ms * 2 ** (len(found) - 1), DAY)
-                is_due = rule.remind_ms > 0 and seen_ms - self.seen_ms(begin, found[-1], rule, check) >= min(waits)
-            found += [m] if is_due else []
-        return found
-
-    def news(self, n: int) -> Iterator[tuple[str, str, Check, int, int]]:
-        for rule in self.rules.rules:
-            for check in CHECKS:
-                begin = self.begin(n, rule, check)
-                if check not in rule.checks or begin is None:
-                    continue
-                tellings = self.tellings(begin, n, rule, check)
-                if self.ends(n, rule, check):
-                    kind = "ended" if tellings else ""
-                elif tellings[-1:] == [n]:
-                    kind = "began" if len(tellings) == 1 else "goes-on"
-                else:
-                    kind = ""
-                if kind:
-                    yield kind, rule.targets[0], check, self.course[begin].at, self.seen_ms(begin, n, rule, check)
-
-    def told(self) -> list[Told]:
-        heard: list[Told] = []
-        waiting: list[tuple[str, str, Check, int, int]] = []
-        waited_ms = 0
-        for n in range(len(self.course)):
-            waited_ms += self.lasted_ms(n - 1) if n > 0 and waiting else 0
-            waiting += self.news(n)
-            if waiting and waited_ms >= self.rules.group_ms:
-                heard += [Told(n, *each) for each in waiting]
-                waiting, waited_ms = [], 0
-        return heard
+def expected(course: Sequence[Publication], rules: Rules) -> list[Told]:
+    due, before_at, heard = NOTHING_DUE, None, []
+    for n, publication in enumerate(course):
+        before_at = None if publication.follows_a_start else before_at
+        due = due_with(due, before_at, publication.at, rows(publication), rules)
+        before_at = publication.at
+        for each in due.news:
+            heard += [Told(n, each.kind, to, each.check, each.since_at, each.lasted_ms) for to in each.targets]
+    return heard
 
 
 @given(courses, all_rules)
-def test_what_is_told_is_what_the_whole_past_says(course: list[Publication], rules: Rules) -> None:
-    assert lived(course, rules) == Oracle(course, rules).told()
+def test_what_is_told_is_what_the_oracle_says(course: list[Publication], rules: Rules) -> None:
+    assert lived(course, rules) == expected(course, rules)
 
 
 @given(courses, all_rules, st.frozensets(st.integers(0, 60)))

@@ -14,7 +14,7 @@ from lookout.core.model import Status
 from lookout.core.plan import Plan
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
-from lookout.state.log import Event, Started, Stopped
+from lookout.state.log import Event
 from tests.builders import (
     DAY,
     HOSTED_INDEXER,
@@ -28,8 +28,9 @@ from tests.builders import (
     a_plan,
     a_row,
 )
+from tests.oracles.history import EndedBuckets, expected_history
 from tests.property.events import LONG_STEPS, logs
-from tests.property.history_oracle import Publication, expected_history
+from tests.replayed import published
 
 BUCKET = 300 * SECOND
 SET_BACK = st.sampled_from([1, 10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE, HOUR, 3 * HOUR, 2 * DAY])
@@ -41,24 +42,6 @@ BRIEF = a_plan(
 
 # What a log says of the hosted indexer is skipped.
 WITHOUT_HOSTED = replace(BRIEF, monitored=BRIEF.monitored - {HOSTED_INDEXER})
-
-
-def published(events: list[Event], plan: Plan) -> tuple[Replay, list[Publication]]:
-    """Replay a log and note every publication; the heartbeats' instants are worked out here, apart from the code."""
-    replay = Replay(plan)
-    noted: list[Publication] = []
-    running = False
-    for event in events:
-        if running and not isinstance(event, Started):
-            beat_at = noted[-1].at + plan.limits.heartbeat_ms
-            while beat_at < event.at:
-                noted.append(Publication(beat_at, noted[-1].rows))
-                beat_at += plan.limits.heartbeat_ms
-        replay.feed(event)
-        running = not isinstance(event, Stopped)
-        if running:
-            noted.append(Publication(event.at, replay.ledger.rows))
-    return replay, noted
 
 
 def document(replay: Replay) -> Any:
@@ -100,25 +83,10 @@ def test_a_clock_set_back_hides_later_buckets_and_changes_none(events: list[Even
 @settings(max_examples=40)
 @given(logs(steps=LONG_STEPS, set_back=SET_BACK, most=40))
 def test_an_ended_bucket_never_changes_whatever_comes_later(events: list[Event]) -> None:
-    replay = Replay(BRIEF)
-    ended: dict[tuple[str, int], str] = {}
-    begun: set[int] = set()
+    replay, ended = Replay(BRIEF), EndedBuckets()
     for event in events:
         replay.feed(event)
-        shown = document(replay)
-        to = event_bucket(replay)
-        begun.add(to)
-        for row in shown["rows"]:
-            first = to - len(row["buckets"]) + 1
-            for bucket, character in enumerate(row["buckets"], first):
-                if bucket in begun and bucket < max(begun):
-                    assert ended.setdefault((row["service"], bucket), character) == character
-
-
-def event_bucket(replay: Replay) -> int:
-    published_at = replay.ledger.published_at
-    assert published_at is not None
-    return published_at // BUCKET
+        assert list(ended.changed(document(replay))) == []
 
 
 @pytest.mark.clause("H3", "H4", "M12")

@@ -105,16 +105,6 @@ def test_a_quiet_monitor_still_publishes_every_half_minute() -> None:
     assert max(later[0] - earlier[0] for earlier, later in pairwise(publications)) == 30 * SECOND
 
 
-@pytest.mark.clause("M5")
-def test_publications_are_gathered_to_two_a_second_and_no_row_waits_longer() -> None:
-    world = a_world(layout=LAUNCH)
-    publications = watch(world, (a_life(0, 120),)).publications
-    assert min(later[0] - earlier[0] for earlier, later in pairwise(publications)) >= 500
-    for (_, before), (at, rows) in pairwise(publications):
-        for old, row in zip(before, rows, strict=True):
-            assert row == old or (row.observed_at is not None and at - row.observed_at <= 500)
-
-
 @pytest.mark.clause("M8")
 def test_each_endpoint_is_read_every_15_seconds_and_a_little() -> None:
     read_at: dict[int, list[int]] = defaultdict(list)

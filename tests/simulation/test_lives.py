@@ -7,22 +7,20 @@ from random import Random
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from lookout.config.tables import Policy
-from lookout.core.heads import Pace
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.demo.rehearsal import Life, Listeners, rehearse
 from lookout.demo.sim.episodes import draw_episodes
-from lookout.demo.sim.layout import LAUNCH, ChainLayout
+from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.world import World, drawn_world
 from lookout.documents.reports import history_document
 from lookout.monitor.publisher import GATHER_MS
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, format_event, parse_event
-from tests.builders import BROADCASTERS, DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND
-from tests.property.history_oracle import Publication, expected_history
+from tests.builders import DAY, HOUR, MINUTE, NOON, PPOI, SECOND
+from tests.oracles.history import Publication, expected_history
 from tests.simulation.rehearsed import ONE_CHAIN, TWO_CHAINS, Record, a_life, a_world, an_episode, plan_of, watch
 
 BUCKET = 300 * SECOND
@@ -45,14 +43,6 @@ def buckets(ledger: Ledger) -> dict[Check, dict[int, str]]:
     }
 
 
-@pytest.mark.clause("M7", "S1", "S2")
-def test_failures_are_counted_on_over_a_restart() -> None:
-    world = a_world(an_episode("messaging", "fail", 0, 60))
-    lives = a_life(0, 0.75), a_life(2, 2.25)  # two failures in the first, one in the second
-    rows = [row for _, row in watch(world, lives).of("messaging", None)]
-    assert [row.status for row in rows] == ["unknown", "unknown", "unknown", "unavailable"]
-
-
 @pytest.mark.clause("M7", "S8")
 def test_a_node_trails_on_over_a_restart() -> None:
     """Trailing began in the first life, so the second life's first observation is already beyond the 45 s."""
@@ -68,18 +58,6 @@ def test_a_node_trails_on_over_a_restart() -> None:
         "catching-up",
         "degraded",
     }
-
-
-@pytest.mark.clause("M7", "S15")
-def test_the_measured_pace_is_carried_over_a_restart() -> None:
-    """90 s behind are 30 blocks: few enough by the chain's real pace, too many by the configured one."""
-    quick = (ChainLayout(1, 3_000, 25_700_000),)
-    world = a_world(
-        an_episode("indexer/1", "freeze", 1, 1.5), an_episode("indexer/1", "behind", 2.5, 400, 100), layout=quick
-    )
-    plan = replace(plan_of(quick), chains={1: Pace(12_000, 1)})
-    record = watch(world, (a_life(5, 40), a_life(41, 80)), plan=plan)
-    assert record.statuses("indexer", 1, 16.5, 80) == {"current"}
 
 
 @pytest.mark.clause("M7", "M14")
@@ -112,45 +90,6 @@ def test_a_crash_loses_only_what_was_not_published_yet() -> None:
     assert {row.observed_at for row in stopped if row.check == check} == {observed_at}
     assert all(row.observed_at != observed_at for row in crashed if row.check == check)
     assert sum(one != other for one, other in zip(crashed, stopped, strict=True)) < len(crashed)
-
-
-@pytest.mark.clause("H4", "H7", "H8", "M14")
-def test_a_bucket_without_the_monitor_is_no_data_and_one_with_it_is_not() -> None:
-    ledger = lived(a_world(), (a_life(0, 61), a_life(92, 153)))
-    for of_check in buckets(ledger).values():
-        told = "".join(of_check.values())
-        # The monitor ran in the first minute of bucket 12 and from minute 92 on, which is inside bucket 18.
-        assert [place for place, character in enumerate(told) if character == "-"] == [13, 14, 15, 16, 17]
-        assert set(told) == {"c", "-"}
-
-
-@pytest.mark.clause("H6", "H8", "S2")
-def test_buckets_in_which_a_service_was_down_throughout_are_unavailable() -> None:
-    told = buckets(lived(a_world(an_episode("indexer/1", "outage", 30, 60)), (a_life(0, 180),)))[INDEXER]
-    characters = "".join(told.values())
-    assert characters[7:18] == "u" * 11
-    assert set(characters[:6]) == {"c"}
-    assert characters[-10:] == "c" * 10
-
-
-@pytest.mark.clause("H6", "H8")
-@pytest.mark.parametrize(
-    ("lasts_s", "character"),
-    [pytest.param(20, "c", id="some seconds do not count"), pytest.param(140, "d", id="some minutes do")],
-)
-def test_a_short_spell_of_partial_coverage_counts_from_a_minute_on(lasts_s: int, character: str) -> None:
-    spell = an_episode("broadcasters/1", "some-silent", 30.5, lasts_s / 60, 50)
-    told = buckets(lived(a_world(spell), (a_life(0, 60),)))[BROADCASTERS]
-    assert told[NOON + 30 * MINUTE] == character
-    assert {told[at] for at in told if at != NOON + 30 * MINUTE} == {"c"}
-
-
-@pytest.mark.clause("H8")
-def test_a_status_holds_for_a_minute_after_the_monitor_stopped_and_no_longer() -> None:
-    """The outage and the monitor end just before a bucket does; in the next one it was down for under a minute."""
-    world = a_world(an_episode("indexer/1", "fail", 30, 35))
-    told = buckets(lived(world, (a_life(0, 64.9), a_life(68.3, 90))))[INDEXER]
-    assert [told[NOON + minute * MINUTE] for minute in (60, 65, 70)] == ["u", "c", "c"]
 
 
 @pytest.mark.clause("H17", "M7", "M14")
@@ -186,28 +125,6 @@ def test_the_history_is_what_a_slow_count_of_all_publications_gives(seed: int) -
         assert tuple(row["uptime"].values()) == expected.uptime[check]
     characters = {character for row in history["rows"] for character in row["buckets"]}
     assert characters >= set("cdu?-")
-
-
-@pytest.mark.clause("H3", "H16", "M12")
-def test_a_clock_set_back_by_an_hour_changes_no_ended_bucket() -> None:
-    world = a_world(an_episode("messaging", "fail", 60, 40), layout=TWO_CHAINS)
-    samples: list[dict[Check, dict[int, str]]] = []
-
-    def look(ledger: Ledger) -> None:
-        if ledger.published_at is not None and ledger.published_at >= NOON + 100 * MINUTE:
-            samples.append(buckets(ledger))
-
-    first, second = a_life(0, 120), a_life(60, 240)
-    before = buckets(lived(world, (first,)))
-    after = buckets(lived(world, (first, second), Listeners(published=look)))
-    assert len(samples) > 200
-    for of_check in (*samples, after):
-        for check, characters in of_check.items():
-            ended = before[check]
-            common = ended.keys() & characters.keys()
-            assert common
-            assert all(characters[at] == ended[at] for at in common)
-    assert list(after[MESSAGING].values()) == [*before[MESSAGING].values(), *"c" * (47 - len(before[MESSAGING]))]
 
 
 def recorded(world: World, lives: Iterable[Life], gather_ms: int) -> tuple[Ledger, Ledger]:

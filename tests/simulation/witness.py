@@ -15,14 +15,16 @@ from typing import Any
 from msgspec import UNSET
 
 from lookout.core.ledger import Ledger
-from lookout.core.model import Check, Row
+from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, MissingList, Nothing, Peers, Row
 from lookout.core.plan import Plan
 from lookout.demo.rehearsal import Life
 from lookout.demo.sim.world import Truth, World
 from lookout.documents.reports import history_document, live_document
 from lookout.monitor.publisher import GATHER_MS
 from tests.builders import HOUR, MINUTE, SECOND
-from tests.simulation.documents import assert_history_is_right, assert_report_is_right
+from tests.oracles.documents import assert_history_is_right, assert_report_is_right
+from tests.oracles.history import CHARACTERS, EndedBuckets, Piece, the_character
+from tests.oracles.rows import NO_PAST, Past, Probe, Verdict, between, compare_blocks, follow, shown
 from tests.simulation.truth import Onlooker, running_throughout, silencing, stopped_throughout
 
 BUCKET = 300 * SECOND
@@ -45,12 +47,11 @@ class Witness:
         self._begun_at = 0
         self._published_at = 0
         self._rows: tuple[Row, ...] = ()
-        self._failures: Counter[Check] = Counter()
-        self._surely_far: Counter[Check] = Counter()
-        self._seen_trailing_at: dict[Check, int] = {}
+        self._limits = plan.limits
+        self._pasts: dict[Check, frozenset[Past]] = defaultdict(lambda: NO_PAST)
         self._changes: dict[Check, list[tuple[int, str]]] = defaultdict(list)
         self._sampled_at = 0
-        self._sample: dict[str, Any] = {}
+        self._ended = EndedBuckets()
         self.compared: Counter[tuple[str, str]] = Counter()  # by service and status
         self.doubtful = 0  # indexer rows that could not be compared, their chain's endpoints being outvoted
 
@@ -70,7 +71,7 @@ class Witness:
                 assert at - before.observed_at <= oldest  # M15
             if row.observed_at is not None and row != before:
                 assert 0 <= at - row.observed_at <= GATHER_MS  # M5
-                self._hold_against_truth(row, row.observed_at)
+                self._hold_against_truth(row)
             changes = self._changes[row.check]
             if not changes or changes[-1][1] != row.status:
                 changes.append((at, row.status))
@@ -116,28 +117,38 @@ class Witness:
             if running_throughout(self._lives, begin_at, begin_at + BUCKET):
                 assert character == "c"
 
-    def _hold_against_truth(self, row: Row, at: int) -> None:
+    def _hold_against_truth(self, row: Row) -> None:
+        self.compared[row.check.service, row.status] += 1
+        possible = list(follow(self._pasts[row.check], self._probe(row), self._limits))
+        self._pasts[row.check] = frozenset(past for past, expected in possible if expected == shown(row))
+        assert self._pasts[row.check], (row, [expected for _, expected in possible])
+
+    def _probe(self, row: Row) -> Probe:
+        """The probe that gave the row, as the world's truth has it."""
         service, chain_id = row.check
-        at = self._read_at(row, at)
+        assert row.observed_at is not None
+        at = self._read_at(row, row.observed_at)
         truth = self._world.truth(service, chain_id, at)
-        self.compared[service, row.status] += 1
         silent = not truth.answering or truth.peers == 0 or (truth.responding == 0 and truth.monitored != 0)
-        if row.reason == "unreachable":  # S1, S2
-            self._failures[row.check] += 1
+        if row.reason == "unreachable":
             assert silent or self._was_hanging(row.check, at)
-            assert row.status == ("unavailable" if self._failures[row.check] >= 3 else "unknown")
-            return
-        self._failures[row.check] = 0
+            return Probe(Failed("silent"), row.observed_at)
         assert not silent
         match service:
-            case "messaging":  # S11
-                assert (row.status, row.reason, row.metrics.peers) == ("current", "responding", truth.peers)
+            case "messaging":
+                assert truth.peers is not None
+                return Probe(Peers(truth.peers), row.observed_at)
             case "broadcasters":
-                self._hold_members(row, truth)
+                assert truth.responding is not None
+                assert truth.monitored is not None
+                return Probe(Members(truth.responding, truth.monitored), row.observed_at)
             case "ppoi":
-                self._hold_indexes(row, truth, at)
-            case "indexer" | "hosted-indexer":
-                self._hold_blocks(row, truth, at)
+                return Probe(self._indexes(row, truth, at), row.observed_at)
+            case _:
+                assert truth.position is not None
+                head = None if row.metrics.head is UNSET else row.metrics.head
+                compared = self._compare(row, truth.position, at)
+                return Probe(Blocks(truth.position), row.observed_at, compared=compared, head=head)
 
     def _read_at(self, row: Row, at: int) -> int:
         """When the row's answer was read: an indexer's position may have waited for the first head (M12)."""
@@ -153,103 +164,59 @@ class Witness:
         faults = (self._world.fault(_subjects(check)[0], at - TIMEOUT + ms) for ms in (40, 2_040))
         return any(fault is not None and fault.kind == "hang" for fault in faults)
 
-    def _hold_members(self, row: Row, truth: Truth) -> None:
-        """S10."""
-        if truth.monitored == 0:
-            assert (row.status, row.reason) == ("unknown", "no-observation")
-            return
-        assert (row.metrics.responding, row.metrics.monitored) == (truth.responding, truth.monitored)
-        all_respond = truth.responding == truth.monitored
-        assert row.status == ("current" if all_respond else "degraded")
-        assert row.reason == ("responding" if all_respond else "partial-coverage")
-
-    def _hold_indexes(self, row: Row, truth: Truth, at: int) -> None:
-        """S7, S8, S9, S12, S13."""
+    def _indexes(self, row: Row, truth: Truth, at: int) -> Found:
         node, network = (self._world.fault(subject, at) for subject in _subjects(row.check))
         if network is not None and network.kind == "no-network":
-            assert (row.status, row.reason) == ("unknown", "no-observation")
-            return
+            return Nothing()
         if node is not None:
-            assert (row.status, row.reason) == ("unknown", "incompatible-reference")
-            return
-        assert (row.metrics.position, row.metrics.head) == (truth.position, truth.head)
-        if truth.trailing_since_at is None:
-            self._seen_trailing_at.pop(row.check, None)
-            assert row.status == "current"
-            return
-        seen_at = self._seen_trailing_at.setdefault(row.check, at)
-        assert (row.status == "current") == (at - seen_at < 45 * SECOND)
+            return MissingList()
         trailing_since_at = truth.trailing_since_at
-        if running_throughout(self._lives, trailing_since_at, at) and not any(
-            episode.begin_at < at and trailing_since_at < episode.end_at + MINUTE
-            for episode in self._world.episodes
-            if episode.subject in _subjects(row.check) and (episode.subject == "ppoi" or episode.kind == "no-network")
-        ):
-            assert row.status != "current" or at - trailing_since_at <= 45 * SECOND + ONE_CYCLE
-        if row.status == "degraded":
-            head_long_ago = self._world.truth("ppoi", row.check.chain_id, at - 30 * MINUTE).head
-            assert truth.position is not None
-            assert head_long_ago is not None
-            assert truth.position < head_long_ago
-
-    def _hold_blocks(self, row: Row, truth: Truth, at: int) -> None:
-        """S3, S4, S5, S13, S15."""
-        assert row.check.chain_id is not None
+        if trailing_since_at is not None and running_throughout(self._lives, trailing_since_at, at):
+            hindered = any(
+                episode.begin_at < at and trailing_since_at < episode.end_at + MINUTE
+                for episode in self._world.episodes
+                if episode.subject in _subjects(row.check)
+                and (episode.subject == "ppoi" or episode.kind == "no-network")
+            )
+            # It is noticed with the next probe (S8).
+            assert hindered or row.status != "current" or at - trailing_since_at <= 45 * SECOND + ONE_CYCLE
         assert truth.position is not None
+        assert truth.head is not None
+        return Indexes(truth.position, truth.head)
+
+    def _compare(self, row: Row, position: int, at: int) -> tuple[Verdict, ...]:
+        """All that comparing an indexer's position may have come to."""
+        assert row.check.chain_id is not None
         onlooker = self._onlookers[row.check.chain_id]
-        assert row.metrics.position == truth.position
         if row.reason == "incompatible-reference":
             assert onlooker.may_lack_a_head(at)
-            return
+            return ("incomparable",)
         assert not onlooker.has_no_head(at)
-        if row.status == "current" and onlooker.surely_near(truth.position, at):
-            self._surely_far[row.check] = 0
-            return
+        if row.status == "current" and onlooker.surely_near(position, at):
+            return ("synced",)
         if onlooker.outvoted(at):
             self.doubtful += 1
-            self._surely_far[row.check] = 0
-            return
-        least, most = onlooker.lags(truth.position, at)
-        shortest_ms, longest_ms = onlooker.block_times(at)
-        if row.status == "current":
-            assert least <= max(10, 120 * SECOND / shortest_ms)
-        else:
-            assert most > max(10, 120 * SECOND / longest_ms)
-        if row.status == "degraded":
-            assert most * longest_ms >= 30 * MINUTE
-        surely_far = least * shortest_ms >= 30 * MINUTE and least > max(10, 120 * SECOND / shortest_ms)
-        self._surely_far[row.check] = self._surely_far[row.check] + 1 if surely_far else 0
-        if self._surely_far[row.check] >= 2:
-            assert row.status == "degraded"
+            return ("synced", "behind", "far")
+        (least, most), (shortest_ms, longest_ms) = onlooker.lags(position, at), onlooker.block_times(at)
+        best = compare_blocks(least, shortest_ms, self._limits)
+        return between(best, compare_blocks(most, longest_ms, self._limits))
 
     def _look_at_documents(self, ledger: Ledger) -> dict[str, Any]:
         """Both documents keep the contract, and no bucket that had ended has changed since the last look (H16)."""
         report = assert_report_is_right(live_document(ledger.report()))
         history = assert_history_is_right(history_document(ledger.view()))
         assert report["generatedAt"] == history["generatedAt"]
-        if self._sample:
-            between = datetime.fromisoformat(history["from"]) - datetime.fromisoformat(self._sample["from"])
-            dropped = round(between.total_seconds()) // 300
-            for before, row in zip(self._sample["rows"], history["rows"], strict=True):
-                ended = before["buckets"][dropped:-1]
-                assert row["buckets"].startswith(ended)
-        self._sample = history
+        assert list(self._ended.changed(history)) == []
         return history
 
     def _character(self, check: Check, begin_at: int, end_at: int) -> str:
         """The bucket's character, from how long each status was published in it (H5, H6, H7)."""
-        lasted: Counter[str] = Counter()
-        stretches = self._between(check, begin_at, end_at)
-        for (at, status), (until_at, _) in pairwise([*stretches, (end_at, "")]):
-            lasted[status] += until_at - max(at, begin_at)
-        worse_ms = 0
-        for character, status in (("u", "unavailable"), ("d", "degraded"), ("k", "catching-up")):
-            worse_ms += lasted[status]
-            if worse_ms >= MINUTE:
-                return character
-        if lasted["current"]:
-            return "c"
-        return "?" if worse_ms or lasted["unknown"] else "."
+        stretches = pairwise([*self._between(check, begin_at, end_at), (end_at, "")])
+        pieces = [
+            Piece(until_at - max(at, begin_at), frozenset(CHARACTERS[status]))
+            for (at, status), (until_at, _) in stretches
+        ]
+        return the_character(pieces, MINUTE)
 
     def _between(self, check: Check, begin_at: int, end_at: int) -> list[tuple[int, str]]:
         """What the check was published as between these instants, and since when."""

@@ -13,30 +13,17 @@ from jsonschema import Draft202012Validator, ValidationError
 from lookout.config.tables import History
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.ledger import Ledger
-from lookout.core.model import Blocks, Check, Failed, Members, Observation, Peers
+from lookout.core.model import Check, Observation, Peers
 from lookout.core.services import SERVICES
 from lookout.documents.document import Document, compress, unpacks_to
 from lookout.documents.reports import history_document, live_document, schemas
 from lookout.replay.replay import Replay
 from lookout.state.log import Started
-from tests.builders import BROADCASTERS, HOSTED_INDEXER, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tests.builders import BROADCASTERS, HOSTED_INDEXER, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
+from tests.integration.served import a_ledger
 from tools.schemas import schema_files
 
 PLAN = a_plan(MESSAGING, INDEXER, BROADCASTERS, PPOI, chains=(1, 137))
-
-
-def a_ledger() -> Ledger:
-    replay = Replay(PLAN)
-    for event in (
-        Started(NOON),
-        Observation(MESSAGING, NOON + SECOND, Peers(5)),
-        Observation(BROADCASTERS, NOON + 2 * SECOND, Members(3, 5)),
-        Observation(INDEXER, NOON + 3 * SECOND, Blocks(7)),
-        Observation(PPOI, NOON + 4 * SECOND, Failed("timeout")),
-    ):
-        replay.feed(event)
-    replay.finish(NOON + 70 * MINUTE)
-    return replay.ledger
 
 
 def body(document: Document) -> Any:

@@ -16,7 +16,6 @@ from tests.simulation.worlds.rules_monitor import (
     SurvivesBugs,
 )
 from tests.simulation.worlds.rules_rows import (
-    ComparesWithHeads,
     LastSuccessIsKept,
     NothingUnseen,
     ReportIsRight,
@@ -45,7 +44,6 @@ def all_rules() -> list[Rule]:
         KeepsWhatItPromised(),
         RightAgainSoon(),
         RowsFollow(),
-        ComparesWithHeads(),
         NothingUnseen(),
         ReportIsRight(),
         LastSuccessIsKept(),

@@ -15,7 +15,7 @@ from tests.campaign.part import Outcome, Tell
 from tests.simulation.worlds.all_rules import all_rules
 from tests.simulation.worlds.monitors import Parts
 from tests.simulation.worlds.script import Script, draw, write_script
-from tests.simulation.worlds.shrink import shrink
+from tests.simulation.worlds.shrink import shrink_script
 from tests.simulation.worlds.world import Lived, live
 
 CASES: Final = Path(__file__).parent / "cases"
@@ -80,7 +80,7 @@ def _try(seed: int) -> Tried:
 def smallest(script: Script, rule: str, parts: Parts | None = None, seconds: float = _SHRINK_S) -> Script:
     """The smallest world that can be found in this time, in which the same rule is broken."""
     end = time.monotonic() + seconds
-    script = shrink(
+    script = shrink_script(
         _shortened(script, rule, parts),
         lambda smaller: lived(smaller, parts).rule == rule,
         lambda: time.monotonic() < end,

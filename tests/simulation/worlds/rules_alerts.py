@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from typing import Final, NamedTuple
 
 from tests.simulation.worlds import scene as s
-from tests.simulation.worlds.due_alerts import Lines, lines_of
+from tests.simulation.worlds.message_lines import Lines, lines_of
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.script import TARGETS
 
@@ -88,7 +88,7 @@ class TellsWhatIsDue(_AboutMessages):
             line.append(each)
             each = each.before
         self._upto = event.publication
-        due = [(target, lines, made) for made in reversed(line) for target, lines in made.due.messages]
+        due = [(target, lines, made) for made in reversed(line) for target, lines in made.messages]
         return [each for each in due if not self._is_dropped(event, each[0], each[2])]
 
     def _is_dropped(self, event: s.Written, target: str, made: s.Publication) -> bool:

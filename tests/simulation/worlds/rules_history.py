@@ -1,6 +1,5 @@
 """Rules about the history: ended buckets stand for ever, and a slow count of all publications gives the same."""
 
-from collections import defaultdict
 from typing import Any, Final
 
 import msgspec
@@ -8,9 +7,9 @@ import msgspec
 from lookout.base.instants import parse_instant
 from lookout.core.model import Check
 from lookout.documents.document import Document
-from tests.property.history_oracle import Publication as Sample
-from tests.property.history_oracle import expected_history
-from tests.simulation.documents import assert_history_is_right
+from tests.oracles.documents import assert_history_is_right
+from tests.oracles.history import EndedBuckets, expected_history
+from tests.oracles.history import Publication as Sample
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
 
@@ -24,29 +23,24 @@ class EndedBucketsStay(Rule):
     clauses = ("H1", "H2", "H3", "H4", "H5", "H9", "H10", "H11", "H12", "H16", "M12")
 
     def __init__(self) -> None:
-        self._ended: dict[Check, dict[int, str]] = defaultdict(dict)
+        self._ended = EndedBuckets()
         self._went_back_ms = -1
         self._times = 0
 
     def written(self, event: s.Written) -> None:
         if self._went_back_ms != self.scene.went_back_ms:
             self._went_back_ms = self.scene.went_back_ms
-            self._ended.clear()
+            self._ended.forget()
         if "history" not in event.documents:
             return
         self._times += 1
         history = self._checked(event.documents["history"])
         first, last = (parse_instant(history[name][:-1] + ".000Z") // BUCKET_MS for name in ("from", "to"))
-        each_bucket = enumerate(zip(*(row["buckets"] for row in history["rows"]), strict=True), first)
-        begun = {bucket for bucket, characters in each_bucket if set(characters) != {"-"}}
         for row in history["rows"]:
-            check, buckets = Check(row["service"], row["chainId"]), row["buckets"]
-            if len(buckets) != last - first + 1:
-                self.broken(f"{check} has {len(buckets)} buckets from {history['from']} to {history['to']}")
-            ended = self._ended[check]
-            for bucket, character in enumerate(buckets[:-1], first):
-                if bucket in begun and ended.setdefault(bucket, character) != character:
-                    self.broken(f"bucket {bucket} of {check} was {ended[bucket]} and is {character}")
+            if len(row["buckets"]) != last - first + 1:
+                self.broken(f"{row} has {len(row['buckets'])} buckets from {history['from']} to {history['to']}")
+        for changed in self._ended.changed(history):
+            self.broken(changed)
 
     def _checked(self, document: Document) -> dict[str, Any]:
         if self._times % 5 == 1:

@@ -1,137 +1,76 @@
 """Rules about rows: each follows from what its probes found, and nothing is shown that was not seen."""
 
 from collections import defaultdict
+from math import inf
 from typing import Any, Final, NamedTuple
 
-from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, MissingList, Nothing, Peers, Row
+from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers, Row
 from lookout.demo.sim.layout import ChainLayout
-from tests.simulation.documents import assert_report_is_right
+from tests.oracles.documents import assert_report_is_right
+from tests.oracles.rows import NO_PAST, Past, Probe, between, compare_blocks, follow, shown
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.script import ORIGIN_AT
 
-_LIFETIME_MS: Final = 150_000
 _SLACK_MS: Final = 6_000  # clocks are slewed, and set by less than what counts as being set
 
 
-class _Memory(NamedTuple):
-    """What follows from a check's probes so far, in one line of memory."""
+class _Line(NamedTuple):
+    """What a check's probes may have come to, in one line of memory."""
 
-    failures: int = 0
-    last_success_at: int | None = None
-    trailing: tuple[int, int] | None = None  # since when, and in which life
+    pasts: frozenset[Past] = NO_PAST
+    trails_in: int | None = None  # the life in which it began to
 
 
 class RowsFollow(Rule):
-    """A row is what its probe found, by the contract's sentences; the memory is the line's own."""
+    """A row is what its probe found, by the contract's sentences. An indexer is compared with a head of the last
+    minute, at a pace that the chain has or had."""
 
-    clauses = ("S1", "S2", "S7", "S8", "S10", "S11", "S12", "S13", "R5", "R6", "R7", "M7")
-
-    def judged(self, event: s.Judged) -> None:
-        life, (now_ms, serial, _, seen, row) = event.life, event.seen
-        memory: _Memory = life.memory.get(row.check) or _Memory()
-        told = row.status, row.reason
-        expected: set[tuple[str, str]]
-        match seen.found:
-            case Failed() | Peers(peers=0):
-                memory, expected = self._failed(memory)
-            case Members(responding=0, monitored=monitored) if monitored:
-                memory, expected = self._failed(memory)
-            case Peers():
-                memory, expected = self._answered(memory, seen.at), {("current", "responding")}
-            case Members(responding=0):
-                memory, expected = memory._replace(failures=0), {("unknown", "no-observation")}
-            case Members(responding=responding, monitored=monitored):
-                memory = self._answered(memory, seen.at)
-                all_respond = responding == monitored
-                expected = {("current", "responding") if all_respond else ("degraded", "partial-coverage")}
-            case Nothing():
-                memory, expected = memory._replace(failures=0), {("unknown", "no-observation")}
-            case MissingList():
-                memory, expected = memory._replace(failures=0), {("unknown", "incompatible-reference")}
-            case Indexes(position, head):
-                memory = self._answered(memory, seen.at)
-                trailing = None if position >= head else memory.trailing or (now_ms, serial)
-                memory = memory._replace(trailing=trailing)
-                expected = self._trailing(trailing, now_ms, serial)
-            case Blocks():
-                comparable = row.reason != "incompatible-reference"
-                memory = self._answered(memory, seen.at) if comparable else memory._replace(failures=0)
-                expected = {told}  # see ComparesWithHeads
-        if told not in expected:
-            self.broken(f"{row.check} is {told} and not {expected} after {seen.found}")
-        self._hold_instants(row, seen.at, memory)
-        ahead_ms = seen.at - life.clock.now()
-        if not 0 <= ahead_ms <= 5_000 * (1 + self.scene.small_steps_back):
-            self.broken(f"{row.check} was observed {ahead_ms} ms from now")
-        life.memory[row.check] = memory
-
-    def _failed(self, memory: _Memory) -> tuple[_Memory, set[tuple[str, str]]]:
-        memory = memory._replace(failures=memory.failures + 1)
-        return memory, {("unavailable" if memory.failures >= 3 else "unknown", "unreachable")}
-
-    def _answered(self, memory: _Memory, at: int) -> _Memory:
-        return memory._replace(failures=0, last_success_at=at)
-
-    def _trailing(self, trailing: tuple[int, int] | None, now_ms: int, serial: int) -> set[tuple[str, str]]:
-        green, behind = {("current", "synced")}, {("catching-up", "behind"), ("degraded", "behind")}
-        if trailing is None:
-            return green
-        since_ms, in_life = trailing
-        if in_life == serial and now_ms - since_ms > 45_000 + _SLACK_MS:
-            return behind
-        if in_life == serial and now_ms - since_ms < 45_000 - _SLACK_MS and not self.scene.clocks_are_set:
-            return green
-        return green | behind
-
-    def _hold_instants(self, row: Row, at: int, memory: _Memory) -> None:
-        expires_at = None if row.status == "unknown" else at + _LIFETIME_MS
-        if (row.observed_at, row.expires_at) != (at, expires_at):
-            self.broken(f"{row.check} has {row.observed_at} and {row.expires_at}, observed at {at}")
-        if row.last_success_at != memory.last_success_at:
-            self.broken(f"{row.check} last succeeded at {memory.last_success_at}, not at {row.last_success_at}")
-
-
-class ComparesWithHeads(Rule):
-    """An indexer is compared with a head of the last minute, at a pace that the chain has or had."""
-
-    clauses = ("S3", "S4", "S5", "S13", "S15", "R11", "R13")
+    clauses = (
+        *("S1", "S2", "S3", "S4", "S5", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S15"),
+        *("R5", "R6", "R7", "R11", "R13", "M7"),
+    )
 
     def agreed(self, event: s.Agreed) -> None:
         age_ms = max(0, event.life.clock.now() - event.reading.at)
         event.life.memory["head", event.chain_id] = self.scene.ms - age_ms, event.reading.height
 
     def judged(self, event: s.Judged) -> None:
-        life, (now_ms, _, _, seen, row) = event.life, event.seen
-        if not isinstance(seen.found, Blocks):
-            return
-        chain = next(each for each in self.scene.script.layout if each.chain_id == row.check.chain_id)
-        read_ms, height = life.memory.get(("head", chain.chain_id), (None, 0))
-        position, head = row.metrics.position, row.metrics.head
-        if position != seen.found.position:
-            self.broken(f"{row.check} is at {seen.found.position}, not at {position}")
-        if row.reason == "incompatible-reference":
-            if read_ms is not None and now_ms - read_ms < 60_000 - _SLACK_MS and not self.scene.clocks_are_set:
-                self.broken(f"{row.check} was not compared with a head of {now_ms - read_ms} ms ago")
-            return
-        if read_ms is None or not isinstance(head, int) or not isinstance(position, int):
-            self.broken(f"{row.check} was compared with no head")
-        if now_ms - read_ms > 60_000 + _SLACK_MS and not self.scene.clocks_are_set:
-            self.broken(f"{row.check} was compared with a head of {now_ms - read_ms} ms ago")
-        if head != max(0, height - chain.confirmations):
-            self.broken(f"{row.check} was compared with {head}, the head being {height}")
-        lag = max(0, head - position)
-        if lag <= 10:
-            if row.status != "current":
-                self.broken(f"{row.check} is {row.status} with a lag of {lag} blocks")
-            return
-        shortest_ms, longest_ms = self._block_times(chain)
-        if row.status == "current" and lag * shortest_ms > 120_000:
-            self.broken(f"{row.check} is current with a lag of {lag} blocks of {shortest_ms} ms or more")
-        if row.status != "current" and lag * longest_ms < 120_000:
-            self.broken(f"{row.check} is {row.status} with a lag of {lag} blocks of {longest_ms} ms or less")
-        if row.status == "degraded" and lag * longest_ms < 1_800_000:
-            self.broken(f"{row.check} is degraded with a lag of {lag} blocks of {longest_ms} ms or less")
+        life, (now_ms, serial, _, seen, row) = event.life, event.seen
+        line: _Line = life.memory.get(row.check) or _Line()
+        same_life = line.trails_in in (None, serial)
+        less_ms = _SLACK_MS if same_life else inf
+        more_ms = _SLACK_MS if same_life and not self.scene.clocks_are_set else inf
+        probe = Probe(seen.found, seen.at, now_ms, less_ms, more_ms)
+        if isinstance(seen.found, Blocks):
+            probe = self._compare(probe, seen.found.position, event)
+        possible = list(follow(line.pasts, probe, life.plan.limits))
+        pasts = frozenset(past for past, expected in possible if expected == shown(row))
+        if not pasts:
+            self.broken(f"{row} is none of {[expected for _, expected in possible]} after {seen.found}")
+        trails = any(past.trailing for past in pasts)
+        trails_in = None if not trails else serial if line.trails_in is None else line.trails_in
+        life.memory[row.check] = _Line(pasts, trails_in)
+        ahead_ms = seen.at - life.clock.now()
+        if not 0 <= ahead_ms <= 5_000 * (1 + self.scene.small_steps_back):
+            self.broken(f"{row.check} was observed {ahead_ms} ms from now")
+
+    def _compare(self, probe: Probe, position: int, event: s.Judged) -> Probe:
+        """The probe with all that the position may have come to."""
+        life, chain_id = event.life, event.seen.row.check.chain_id
+        chain = next(each for each in self.scene.script.layout if each.chain_id == chain_id)
+        read_ms, height = life.memory.get(("head", chain_id), (None, 0))
+        if read_ms is None:
+            return probe
+        limits, head = life.plan.limits, max(0, height - chain.confirmations)
+        best, worst = (
+            compare_blocks(max(0, head - position), block_ms, limits) for block_ms in self._block_times(chain)
+        )
+        age_ms, is_set = event.seen.ms - read_ms, self.scene.clocks_are_set
+        compared = between(best, worst) if is_set or age_ms <= limits.head_max_age_ms + _SLACK_MS else ()
+        if is_set or age_ms >= limits.head_max_age_ms - _SLACK_MS:
+            compared += ("incomparable",)
+        return probe._replace(compared=compared, head=head)
 
     def _block_times(self, chain: ChainLayout) -> tuple[float, float]:
         """The shortest and the longest block time that an honest monitor may have measured; endpoints may lie, two at a

@@ -18,9 +18,10 @@ from lookout.demo.sim.episodes import Episode
 from lookout.demo.sim.world import World as Sim
 from lookout.documents.document import Document, DocumentName
 from lookout_reader.poller import Update
+from tests.oracles.alerts import NOTHING_DUE, Due, due_with
 from tests.simulation.worlds.clock import VirtualClock
-from tests.simulation.worlds.due_alerts import NOTHING_DUE, Due, due_with
 from tests.simulation.worlds.loop import Process, VirtualLoop
+from tests.simulation.worlds.message_lines import due_messages
 from tests.simulation.worlds.script import ORIGIN_AT, Fault, Script
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Seen(NamedTuple):
 class Publication:
     """What one monitor's ledger published, after what was published before it in the same line of memory."""
 
-    __slots__ = ("at", "before", "due", "life", "memory", "ms", "rows", "sightings", "state")
+    __slots__ = ("at", "before", "due", "life", "memory", "messages", "ms", "rows", "sightings", "state")
 
     def __init__(self, before: "Publication | None", life: "Life", ms: int, at: int, rows: tuple[Row, ...]) -> None:
         self.before = before
@@ -59,14 +60,9 @@ class Publication:
         self.memory: Mapping[object, Any] = {}  # what rules remember of this line, up to here
         self.sightings = b""
         self.state: State | None = None
-        self.due: Due = due_with(
-            NOTHING_DUE if before is None else before.due,
-            None if before is None or life.is_new else before.at,
-            at,
-            rows,
-            life.alert_policy.rules,
-            tuple(life.alert_policy.targets),
-        )
+        due_before, before_at = (NOTHING_DUE, None) if before is None else (before.due, before.at)
+        self.due: Due = due_with(due_before, None if life.is_new else before_at, at, rows, life.alert_policy.rules)
+        self.messages = tuple(due_messages(self.due.news, tuple(life.alert_policy.targets)))
 
 
 class Message(Struct, frozen=True):

@@ -5,34 +5,32 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tests.campaign.shrink import shrink
 from tests.simulation.worlds.script import Script
 
 StillBreaks = Callable[[Script], bool]
 
 
-def shrink(script: Script, still_breaks: StillBreaks, may_go_on: Callable[[], bool]) -> Script:
-    """Leave out whatever the failure does not need: first much at once, then less, for as long as it may go on."""
+def shrink_script(script: Script, still_breaks: StillBreaks, may_go_on: Callable[[], bool]) -> Script:
+    """Leave out whatever the failure does not need, for as long as it may go on."""
     while may_go_on():
-        for smaller in _smaller(script):
-            if not may_go_on():
-                return script
-            if still_breaks(smaller):
-                script = smaller
-                break
-        else:
-            return script
+        before = script
+        for name in ("episodes", "faults"):
+            script = _with_fewer(script, name, still_breaks, may_go_on)
+        script = next((each for each in _simpler(script) if may_go_on() and still_breaks(each)), script)
+        if script == before:
+            break
     return script
 
 
-def _smaller(script: Script) -> Iterator[Script]:
+def _with_fewer(script: Script, name: str, still_breaks: StillBreaks, may_go_on: Callable[[], bool]) -> Script:
+    all_of_them: tuple[Any, ...] = getattr(script, name)
+    kept = shrink(all_of_them, lambda fewer: still_breaks(replace(script, **{name: fewer})), may_go_on)
+    return replace(script, **{name: kept})
+
+
+def _simpler(script: Script) -> Iterator[Script]:
     """Worlds that are simpler by one thing, the most promising first."""
-    for name in ("episodes", "faults"):
-        kept: tuple[Any, ...] = getattr(script, name)
-        size = len(kept)
-        while size >= 1:
-            for start in range(0, len(kept), size):
-                yield replace(script, **{name: kept[:start] + kept[start + size :]})
-            size //= 2
     simplest = Script(0, 0)
     for name in ("store", "monitors", "servers", "chains"):
         if getattr(script, name) != getattr(simplest, name) and _fits(script, name):

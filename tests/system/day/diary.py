@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from lookout.core.model import Check
+from tests.oracles import history
 from tests.system.day.scale import Scale
 
-_KNOWN: Final = frozenset("ckdu")
 _NOBODY_WATCHES: Final = Check("hosted-indexer", 11155111)
 
 
@@ -89,11 +89,12 @@ class Diary:
         """All that the bucket that begins at this instant may show."""
         end_at = bucket_at + _ms(self.scale.bucket_s)
         clipped = [
-            piece._replace(from_at=max(piece.from_at, bucket_at), until_at=min(piece.until_at, end_at))
+            history.Piece(min(piece.until_at, end_at) - max(piece.from_at, bucket_at), piece.shown, piece.sure)
             for piece in pieces
             if piece.from_at < end_at and bucket_at < piece.until_at
         ]
-        return frozenset(_characters(clipped, _ms(self.scale.counts_from_s), _ms(self.scale.heartbeat_s + 1)))
+        noticed_ms = _ms(self.scale.heartbeat_s + 1)
+        return frozenset(history.possible_characters(clipped, _ms(self.scale.counts_from_s), noticed_ms))
 
     def pieces(self, check: Check, now: int) -> list[Piece]:
         """The whole day of a row, in order, up to now."""
@@ -142,35 +143,6 @@ class Diary:
                 piece._replace(shown=anything) if is_in else piece for piece, is_in in zip(pieces, within, strict=True)
             ]
         return pieces
-
-
-def _characters(pieces: list[Piece], counts_from_ms: int, noticed_ms: int) -> Iterator[str]:
-    """H6 and H7, for times that are only known within limits. What is not longer than ``noticed_ms`` may have had no
-    publication of its own."""
-
-    def least(characters: str) -> int:
-        return sum(p.until_at - p.from_at for p in pieces if p.sure and p.shown <= set(characters))
-
-    def most(characters: str) -> int:
-        return sum(p.until_at - p.from_at for p in pieces if not p.shown.isdisjoint(characters))
-
-    anywhere = frozenset("").union(*(piece.shown for piece in pieces))
-    if not anywhere.isdisjoint(_KNOWN):
-        if most("u") >= counts_from_ms:
-            yield "u"
-        if "d" in anywhere and most("ud") >= counts_from_ms > least("u"):
-            yield "d"
-        if "k" in anywhere and most("udk") >= counts_from_ms > least("ud"):
-            yield "k"
-        if least("udk") < counts_from_ms:
-            if "c" in anywhere:
-                yield "c"
-            if not anywhere.isdisjoint("udk") and least("c") <= noticed_ms:  # short trouble, and nothing seen current
-                yield "?"
-    if least("ckdu") <= noticed_ms:
-        yield from anywhere & set("?.")
-    if least("ckdu?.") <= noticed_ms:
-        yield "-"
 
 
 def _ms(seconds: float) -> int:

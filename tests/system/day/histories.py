@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from lookout.base.instants import parse_instant, parse_second
 from lookout.core.model import Check
-from lookout.verify.clauses_history import calculate_uptime
+from tests.oracles.history import uptime
 from tests.system.day.diary import Diary
 
 
@@ -24,7 +24,7 @@ def compared(diary: Diary, body: bytes) -> Comparison:
     exact, open_, wrong = [], 0, []
     for row in history["rows"]:
         check, buckets = Check(row["service"], row["chainId"]), row["buckets"]
-        if row["uptime"]["24h"] != calculate_uptime(buckets[-86_400 // diary.scale.bucket_s - 1 :]):
+        if row["uptime"]["24h"] != uptime(buckets[-86_400 // diary.scale.bucket_s - 1 :]):
             wrong.append(f"{check}: the uptime of {buckets} is said to be {row['uptime']}")
         pieces = diary.pieces(check, now)
         for number, character in enumerate(buckets[:-1]):

@@ -16,6 +16,7 @@ from lookout.core.model import Check
 from lookout.core.services import SERVICES
 from lookout.documents.document import etag
 from tests.integration.served import HISTORY, LIVE, Answer
+from tests.oracles.history import EndedBuckets
 from tests.system.day.diary import Diary
 
 _SCHEMAS: Final = Path(__file__).parents[3] / "docs" / "schemas"
@@ -51,7 +52,7 @@ class Judge:
     _reads: dict[tuple[str, str], Read] = field(default_factory=dict)  # by path and ETag
     _last: dict[tuple[str, str], int] = field(default_factory=dict)  # by place and path
     _may_go_back: set[tuple[str, str]] = field(default_factory=set)
-    _buckets: dict[tuple[Check, int], str] = field(default_factory=dict)  # those that ended
+    _ended: EndedBuckets = field(default_factory=EndedBuckets)
     _first_at: int | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -169,12 +170,7 @@ class Judge:
             check, buckets = Check(row["service"], row["chainId"]), row["buckets"]
             if len(buckets) != (to_at - from_at) // (1000 * bucket_s) + 1:
                 yield f"{check} has {len(buckets)} buckets"
-            for number, character in enumerate(buckets[:-1]):
-                before = self._buckets.get((check, number))
-                if before is None and character != "-":  # one that was jumped over may still be lived through (H16)
-                    self._buckets[check, number] = character
-                elif before not in (None, character):
-                    yield f"{check}: the ended bucket {number} was {before} and is {character}"
+        yield from self._ended.changed(document)
 
 
 def _unordered(rows: list[Any]) -> Iterator[str]:

@@ -1,21 +1,19 @@
-"""The smallest part of a case that still fails: delta debugging."""
+"""The smallest part of a case that still fails: delta debugging, of bytes and of a world's faults alike."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, TypeVar
 
-_MOST_TRIES: Final = 200
+Case = TypeVar("Case", bytes, tuple[Any, ...])
 
 
-def shrunk(case: bytes, fails: Callable[[bytes], bool], most_tries: int = _MOST_TRIES) -> bytes:
-    """What is left once no part of it can go without its ceasing to fail, or after so many tries."""
-    tries = 0
+def shrink(case: Case, fails: Callable[[Case], bool], may_go_on: Callable[[], bool]) -> Case:
+    """What is left once no part of it can go without its ceasing to fail, or when it may not go on."""
     parts = 2
-    while len(case) > 1:
+    while case:
         size = -(-len(case) // parts)
         for begin in range(0, len(case), size):
-            if tries == most_tries:
+            if not may_go_on():
                 return case
-            tries += 1
             smaller = case[:begin] + case[begin + size :]
             if fails(smaller):
                 case, parts = smaller, max(2, parts - 1)

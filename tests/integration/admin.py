@@ -1,0 +1,49 @@
+"""A monitor's admin port: asked for its address, and asked."""
+
+import http.client
+import json
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from lookout.base.admin_port import Readiness
+from tests.commands import said
+from tests.wait import until_async
+
+
+def with_admin(config: str, address: str = "127.0.0.1:0") -> str:
+    return config.replace('[admin]\nmonitor = ""', f'[admin]\nmonitor = "{address}"')
+
+
+async def admin_address(folder: Path) -> str:
+    """Where the monitor says that its admin port is."""
+
+    def told() -> list[str]:
+        whole, _, _ = said(folder).rpartition("\n")
+        lines = [json.loads(line) for line in whole.splitlines()]
+        return [line["address"] for line in lines if line["event"] == "admin port"]
+
+    await until_async(lambda: bool(told()), "an admin port is told of")
+    return told()[0]
+
+
+def ask(address: str, method: str, path: str) -> tuple[int, Mapping[str, str], bytes]:
+    connection = http.client.HTTPConnection(address, timeout=10)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
+
+
+def always(_max_age_s: float | None) -> Readiness:
+    return Readiness(True, "always", 0.0)
+
+
+def received(connection: socket.socket) -> bytes:
+    connection.settimeout(10)
+    body = b""
+    while part := connection.recv(65_536):
+        body += part
+    return body

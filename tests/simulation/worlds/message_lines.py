@@ -1,0 +1,66 @@
+"""The lines of a message: those that are due, and those that its words have."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from lookout.base.instants import format_second
+from lookout.core.model import Check
+from tests.oracles.alerts import News
+
+_BAD: Final = ("unavailable", "degraded", "catching-up", "unknown")
+_HEADINGS: Final = {
+    **{f"{status.capitalize()}:": ("began", status) for status in _BAD},
+    **{f"Still {status}:": ("goes-on", status) for status in _BAD},
+    "Recovered:": ("ended", "recovered"),
+    "Improved:": ("ended", "improved"),
+    "No longer watched:": ("left", ""),
+}
+_LINE: Final = re.compile(r"- (\S+?)(?: on (\d+))?: .*?since (\S+?)[,;]")
+
+
+class About(NamedTuple):
+    """One line of a message: what happened to a check, in an episode that began then."""
+
+    kind: str
+    check: Check
+    since: str
+
+
+Lines = Mapping[About, str]  # each with its status, or how it ended
+
+
+def due_messages(news: Sequence[News], targets: Sequence[str]) -> Iterator[tuple[str, Lines]]:
+    """What each target is to be told. What began and is over within one message is told by its end alone."""
+    for target in targets:
+        mine = [each for each in news if target in each.targets]
+        over = {(each.rule, each.check, each.since_at) for each in mine if each.kind in ("ended", "left")}
+        lines = {
+            About(each.kind, each.check, format_second(each.since_at)): _outcome(each)
+            for each in mine
+            if each.kind in ("ended", "left") or (each.rule, each.check, each.since_at) not in over
+        }
+        if lines:
+            yield target, lines
+
+
+def _outcome(news: News) -> str:
+    if news.kind == "ended":
+        return "recovered" if news.status == "current" else "improved"
+    return "" if news.kind == "left" else news.status
+
+
+def lines_of(body: str) -> Lines:
+    """What a message says. ValueError if it says something else."""
+    kind = how = ""
+    lines: dict[About, str] = {}
+    for line in body.partition("\n\n")[0].splitlines():
+        if line in _HEADINGS:
+            kind, how = _HEADINGS[line]
+        elif found := _LINE.match(line):
+            service, chain_id, since = found.groups()
+            check = Check(service, None if chain_id is None else int(chain_id))
+            lines[About(kind, check, since)] = how
+        else:
+            raise ValueError(line)
+    return lines
