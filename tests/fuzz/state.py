@@ -10,7 +10,9 @@ from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Failed, Found, Indexes, Members, Observation, Peers
 from lookout.documents.reports import history_document, live_document
-from lookout.state.pieces import StateError, decode_state, encode_changes
+from lookout.state.codec import decode_state
+from lookout.state.differ import all_pieces
+from lookout.state.pieces import StateError
 from lookout_reader import History, HistoryRow, LiveReport, parse_history, parse_report
 from tests.builders import BROADCASTERS, DAY, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.fuzz.fuzzer import Judge, Kind, Verdict
@@ -87,17 +89,17 @@ def _publish(ledger: Ledger, at: int) -> History:
     assert isinstance(history, History)
     assert not live.unreadable_rows
     assert not history.unreadable_rows
-    decode_state(encode_changes(ledger.changes()).put)
+    decode_state(all_pieces(ledger.state()).put)
     return history
 
 
 def _seeds() -> list[bytes]:
     ledger = a_ledger()
-    whole = encode_changes(ledger.changes()).put
+    whole = all_pieces(ledger.state()).put
     ledger.read_head(1, Reading(NOON + DAY, 100, NOON + DAY))
     ledger.read_head(137, Reading(NOON + DAY, 200, NOON + DAY))
     ledger.publish(NOON + DAY)
-    return [packed(whole), packed(whole | encode_changes(ledger.changes()).put)]
+    return [packed(whole), packed(whole | all_pieces(ledger.state()).put)]
 
 
 def _changed(chance: Random, case: bytes, other: bytes) -> bytes:

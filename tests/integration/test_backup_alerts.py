@@ -18,8 +18,8 @@ from lookout.core.model import Status
 from lookout.documents.reports import documents_of
 from lookout.monitor.alerts import Alerts, Telling
 from lookout.monitor.metrics import Instruments
-from lookout.state.pieces import Pieces, decode_state, encode_changes, sealed
-from lookout.state.seal import Seal
+from lookout.state.codec import decode_state
+from lookout.state.differ import all_pieces
 from lookout.store.backup import read_file
 from lookout.store.sqlite.writer import open_writer
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
@@ -49,7 +49,7 @@ class Monitor:
         """Publish these statuses, a second apart; the messages that this makes."""
         for n, status in enumerate(statuses):
             self._alerts.published(at + n * SECOND, [a_row(status)])
-        pieces = self._alerts.pieces(whole=True).put
+        pieces = self._alerts.pieces()
         new = sorted(name for name in pieces if name.startswith("alerts/") and name not in self._known)
         self._known.update(new)
         self._write(at + len(statuses) * SECOND)
@@ -57,10 +57,8 @@ class Monitor:
 
     def _write(self, at: int) -> None:
         ledger = a_fresh_ledger(at)
-        put = encode_changes(ledger.changes()).put | self._alerts.pieces(whole=True).put
         with closing(open_writer(self._file)) as writer:
-            documents = documents_of(ledger)
-            writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))
+            writer.write(documents_of(ledger), all_pieces(ledger.state(), self._alerts.pieces()))
 
 
 def a_place(folder: Path, alerts: str = '[alerts.targets]\nops = "json://127.0.0.1:9"\n[[alerts.rules]]\n') -> Settings:

@@ -16,9 +16,10 @@ from lookout.alerts.sender import NotAcceptedError, Way
 from lookout.base.threads import Caller, DaemonThread
 from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Status
-from lookout.monitor.alerts import FRESH_MS, MOST_WAITING, Alerts, Telling, marked_as_restored
+from lookout.monitor.alerts import FRESH_MS, MOST_WAITING, Alerts, Telling
 from lookout.monitor.metrics import Instruments
-from lookout.state.pieces import Pieces, StateError
+from lookout.state.alerts import mark_restored
+from lookout.state.pieces import StateError
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
@@ -88,14 +89,13 @@ class Night:
         with DaemonThread(name) as real:
             yield Counting(self, real)
 
-    def publish(self, status: Status, *, is_stored: bool = True, whole: bool = False) -> Pieces:
+    def publish(self, status: Status, *, is_stored: bool = True) -> dict[str, bytes]:
         self.at += SECOND
         self.alerts.published(self.at, [a_row(status)])
-        pieces = self.alerts.pieces(whole=whole)
+        pieces = self.alerts.pieces()
         if is_stored:
-            self.store.update(pieces.put)
-            for name in pieces.delete:
-                self.store.pop(name, None)
+            self.store.clear()
+            self.store.update(pieces)
             self.alerts.stored(self.clock.elapsed)
         return pieces
 
@@ -146,7 +146,7 @@ def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publi
             night.publish("unavailable", is_stored=False)
             await all_have_decided()
             assert night.handed == 0
-            night.publish("unavailable", whole=True)
+            night.publish("unavailable")
             assert len(night.messages()) == 2
             await until(lambda: len(night.sent) == 2)
             await until(lambda: night.asked == 2)
@@ -177,7 +177,7 @@ def test_who_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None
         async with second.alerts.sending(second.ask):
             await all_have_decided()
             assert second.handed == 0  # before it has written, the store may not be its own
-            second.publish("unavailable", whole=True)
+            second.publish("unavailable")
             await until(lambda: second.sent == [(TARGETS["chat"], BEGAN)])
             second.publish("current")
             await until(lambda: len(second.sent) == 3)
@@ -392,7 +392,7 @@ def test_whether_all_is_over_goes_with_the_message_also_through_the_store() -> N
         second = Night(a_telling({"ops": "a"}), stored)
         second.at = first.at
         async with second.alerts.sending(second.ask):
-            second.publish("current", whole=True)
+            second.publish("current")
             await until(lambda: len(second.sent) == 2)
         assert second.over == [False, True]
 
@@ -443,13 +443,13 @@ def test_a_sender_without_a_thread_is_not_started_again_before_a_wait() -> None:
     played(scenario)
 
 
-def test_a_quiet_night_stores_nothing_and_a_whole_write_keeps_all() -> None:
+def test_a_quiet_night_stores_nothing() -> None:
     night = Night()
     for _ in range(3):
-        assert night.publish("current") == Pieces({}, (), whole=False)
-    night.publish("unavailable")
-    assert set(night.publish("unavailable", whole=True).put) == {"alerts", "alerts/0", "alerts/1"}
-    assert set(night.publish("unavailable").put) == {"alerts"}  # the time that was seen
+        assert night.publish("current") == {}
+    first, second = night.publish("unavailable"), night.publish("unavailable")
+    assert set(first) == set(second) == {"alerts", "alerts/0", "alerts/1"}
+    assert {name for name in first if first[name] != second[name]} == {"alerts"}  # the time that was seen
 
 
 def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
@@ -474,7 +474,7 @@ def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
 
 def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_was_sent_since() -> None:
     async def scenario() -> None:
-        stored = marked_as_restored({}, NOON - HOUR)
+        stored = mark_restored({}, NOON - HOUR)
         unstored = Night(stored=dict(stored))
         unstored.publish("current", is_stored=False)  # and ended: the next one finds the mark again
         night = Night(stored=stored)
@@ -485,7 +485,7 @@ def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_wa
         assert night.over == [True, True]
         again = Night(stored=night.store)
         async with again.alerts.sending(again.ask):
-            again.publish("current", whole=True)
+            again.publish("current")
             await all_have_decided()
         assert again.handed == 0
 
@@ -493,7 +493,7 @@ def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_wa
 
 
 def test_a_restored_backup_without_targets_leaves_no_mark() -> None:
-    night = Night(a_telling({}), marked_as_restored({}, NOON - HOUR))
+    night = Night(a_telling({}), mark_restored({}, NOON - HOUR))
     night.publish("current")
     assert night.store == {}
 

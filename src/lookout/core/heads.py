@@ -13,7 +13,6 @@ PACE_MIN_SPAN_MS: Final = 600_000
 PACE_MIN_BLOCKS: Final = 10
 STANDSTILL_MS: Final = 600_000
 FRESH_BLOCK_MS: Final = 600_000
-PART_MS: Final = 300_000
 
 
 class Pace(NamedTuple):
@@ -49,80 +48,42 @@ class Reference(Struct, frozen=True, gc=False):
 
 
 class Heads:
-    """One chain's agreed heads of the last hour.
+    """One chain's agreed heads of the last hour."""
 
-    They are stored in parts of five minutes, since the hour may come to hundreds of heads and a new one changes but
-    the last part.
-    """
-
-    __slots__ = (
-        "_fresh",
-        "_highest",
-        "_readings",
-        "_risen_at",
-        "_stood_at",
-        "_stored",
-        "_touched",
-        "block_time",
-        "newest_of_run",
-    )
+    __slots__ = ("_fresh", "_highest", "_risen_at", "_stood_at", "block_time", "newest_of_run", "readings")
 
     def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
         self.block_time = block_time
         self.newest_of_run: Reading | None = None
         """The newest head since the monitor started, or its clock was set."""
         self._take_all(readings)
-        self._touched = set(map(_part, self._readings))  # since the last call of changes(); at first, everything
-        self._stored: set[int] = set()  # the parts that there were then
-
-    @property
-    def readings(self) -> tuple[Reading, ...]:
-        return tuple(self._readings)
 
     def read(self, reading: Reading) -> None:
         """Take the newest head; forget what was read more than an hour before it."""
         self._take(reading)
-        self._touched.add(_part(reading))
         self.newest_of_run = reading
-
-    def changes(self) -> dict[int, tuple[Reading, ...]]:
-        """The parts that are not what they were at the last call; empty ones are to be forgotten. Of a part that ages
-        out nothing is told before all of it is gone: ``of_the_hour`` leaves out the rest."""
-        there: dict[int, list[Reading]] = {}
-        for reading in self._readings:
-            there.setdefault(_part(reading), []).append(reading)
-        gone = dict.fromkeys(self._stored - there.keys(), ())
-        changed = {part: tuple(readings) for part, readings in there.items() if part in self._touched}
-        self._stored = set(there)
-        self._touched.clear()
-        return gone | changed
-
-    def clear(self) -> None:
-        self._take_all(())
-        self.newest_of_run = None
 
     def start(self, set_back_by_ms: int = 0) -> None:
         """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block."""
         self.newest_of_run = None
         if set_back_by_ms:
-            self._take_all([_moved_back(reading, set_back_by_ms) for reading in self._readings])
-            self._touched.update(map(_part, self._readings))
+            self._take_all([_moved_back(reading, set_back_by_ms) for reading in self.readings])
 
     def reference(self, confirmations: int) -> Reference | None:
         """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
-        if not self._readings:
+        if not self.readings:
             return None
-        newest = self._readings[-1]
+        newest = self.readings[-1]
         return Reference(max(0, newest.height - confirmations), newest.at, self.pace())
 
     def highest_before(self, at: int) -> int:
         """The highest head that was read at most an hour before this instant; 0 if there is none."""
-        return max((r.height for r in self._readings if at - PACE_WINDOW_MS <= r.at <= at), default=0)
+        return max((r.height for r in self.readings if at - PACE_WINDOW_MS <= r.at <= at), default=0)
 
     def pace(self) -> Pace:
         """Measured over the window once that is long enough, the configured block time until then (S15)."""
         if self._may_have_stood():
-            after = after_the_last_standstill(tuple(self._readings))
+            after = after_the_last_standstill(self.readings)
             fresh: Sequence[Reading] = [reading for reading in after if reading.is_fresh]
         else:
             fresh = self._fresh
@@ -136,7 +97,7 @@ class Heads:
         return Pace(span_ms, blocks)
 
     def _take_all(self, readings: Iterable[Reading]) -> None:
-        self._readings: deque[Reading] = deque()
+        self.readings: tuple[Reading, ...] = ()  # a new value with every head: who stores it sees what changed
         self._fresh: deque[Reading] = deque()
         self._highest = self._risen_at = 0
         self._stood_at: int | None = None
@@ -145,24 +106,26 @@ class Heads:
 
     def _take(self, reading: Reading) -> None:
         oldest_at = reading.at - PACE_WINDOW_MS
-        if self._readings and reading.at - self._risen_at >= STANDSTILL_MS:
+        if self.readings and reading.at - self._risen_at >= STANDSTILL_MS:
             self._stood_at = reading.at
-        if not self._readings or reading.height > self._highest:
+        if not self.readings or reading.height > self._highest:
             self._highest, self._risen_at = reading.height, reading.at
-        for kept in (self._readings, self._fresh):
-            while kept and kept[0].at < oldest_at:
-                kept.popleft()
-        self._readings.append(reading)
+        first = 0
+        while first < len(self.readings) and self.readings[first].at < oldest_at:
+            first += 1
+        self.readings = (*self.readings[first:], reading)
+        while self._fresh and self._fresh[0].at < oldest_at:
+            self._fresh.popleft()
         if reading.is_fresh:
             self._fresh.append(reading)
         if self._risen_at < oldest_at:  # the highest has left the hour: another one is the highest now
-            first_highest = max(self._readings, key=lambda kept: kept.height)
+            first_highest = max(self.readings, key=lambda kept: kept.height)
             self._highest, self._risen_at = first_highest.height, first_highest.at
 
     def _may_have_stood(self) -> bool:
         """Whether a standstill of the chain may be among the readings: the exact answer takes a look at all of them,
         which is too slow for every judgement, and there hardly ever is one."""
-        return self._stood_at is not None and self._stood_at >= self._readings[0].at
+        return self._stood_at is not None and self._stood_at >= self.readings[0].at
 
 
 def after_the_last_standstill(readings: Sequence[Reading]) -> Sequence[Reading]:
@@ -188,7 +151,3 @@ def of_the_hour(readings: Sequence[Reading]) -> tuple[Reading, ...]:
 
 def _moved_back(reading: Reading, by_ms: int) -> Reading:
     return Reading(move_back(reading.at, by_ms), reading.height, move_back(reading.block_at, by_ms))
-
-
-def _part(reading: Reading) -> int:
-    return reading.at // PART_MS

@@ -9,19 +9,17 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import Final, Literal, NoReturn
 
-import msgspec
 import structlog
 from msgspec import Struct
-from msgspec.structs import replace
 
 from lookout.alerts.messages import Words, message, restored
 from lookout.alerts.sender import NotAcceptedError, Way, way_to
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller, DaemonThread
-from lookout.core.episodes import AlertState, Instant, Lasted, Rules, started, tell
+from lookout.core.episodes import Rules, started, tell
 from lookout.core.model import Row
 from lookout.monitor.metrics import Instruments
-from lookout.state.pieces import Pieces, StateError
+from lookout.state.alerts import Queued, StoredAlerts, decode_alerts, encode_alerts
 
 MOST_WAITING: Final = 100  # messages to one target
 # PostgreSQL lets another monitor in when this one was silent for 5 s: what was stored a moment ago is still ours.
@@ -29,8 +27,6 @@ FRESH_MS: Final = 4_000
 LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
 FIRST_WAIT_S: Final = 5.0  # after a message was not accepted
 _LONGEST_WAIT_S: Final = 300.0
-_STATE: Final = "alerts"
-_MESSAGE: Final = "alerts/"
 
 log = structlog.get_logger("alerts")
 
@@ -44,20 +40,6 @@ class Telling(Struct, frozen=True):
 
 
 NOBODY: Final = Telling(Rules((), 0, 0), {}, 0)
-
-
-class _Message(Struct, frozen=True):
-    target: str
-    title: str
-    body: str
-    made_ms: Lasted  # on the state's clock: only time that was seen makes it old
-    is_over: bool = False
-
-
-class _Kept(Struct, frozen=True, omit_defaults=True):
-    state: AlertState
-    next_id: Lasted
-    restored_at: Instant | None = None  # of the backup that this is, until the targets know
 
 
 class _StaleError(Exception):
@@ -80,9 +62,9 @@ class Alerts:
     ) -> None:
         """Go on with what is stored, each target's sending being done by what ``open_thread`` gives. StateError if what
         is stored cannot be read."""
-        kept, self._outbox = decoded_alerts(stored)
-        self._state, self._next_id, self._restored_at = kept.state, kept.next_id, kept.restored_at
-        self._put = alert_pieces(stored)
+        kept = decode_alerts(stored)
+        self._state, self._next_id, self._restored_at = kept.state, kept.next_number, kept.restored_at
+        self._outbox = kept.messages
         self._clock = clock
         self._instruments = instruments
         self._storing: frozenset[int] = frozenset()
@@ -130,14 +112,10 @@ class Alerts:
                 self._drop(number, "given-up", "it was not accepted in time")
         self._show()
 
-    def pieces(self, *, whole: bool) -> Pieces:
-        """What of this is to be stored with the publication; if ``whole``, all of it."""
-        now = self._encoded()
-        put = {name: piece for name, piece in now.items() if whole or self._put.get(name) != piece}
-        delete = tuple(name for name in self._put if name not in now)
-        self._put = now
+    def pieces(self) -> dict[str, bytes]:
+        """All that is to be stored of this with the publication."""
         self._storing = frozenset(self._outbox)
-        return Pieces(put, delete, whole=False)
+        return encode_alerts(StoredAlerts(self._state, self._next_id, self._outbox))
 
     def stored(self, began_ms: int) -> None:
         """The publication is stored: it was ours to write when that began."""
@@ -269,7 +247,7 @@ class Alerts:
 
     def _put_out(self, target: str, words: Words) -> None:
         title, body, is_over = words
-        self._outbox[self._next_id] = _Message(target, title, body, self._state.clock_ms, is_over)
+        self._outbox[self._next_id] = Queued(target, title, body, self._state.clock_ms, is_over)
         self._next_id += 1
         self._keep_few(target)
 
@@ -286,46 +264,9 @@ class Alerts:
         self._instruments.alert_message(dropped.target, outcome)
         log.error("a message was given up", target=dropped.target, message=number, title=dropped.title, why=why)
 
-    def _encoded(self) -> dict[str, bytes]:
-        state = self._state
-        if not (state.episodes or state.gathered or self._outbox):
-            state = AlertState()  # nothing is under way that the time matters to: a quiet night writes nothing
-        if state == AlertState() and self._next_id == 0:
-            return {}
-        return {
-            _STATE: msgspec.json.encode(_Kept(state, self._next_id)),
-            **{f"{_MESSAGE}{number}": msgspec.json.encode(waiting) for number, waiting in self._outbox.items()},
-        }
-
     def _show(self) -> None:
         firing = sum(bool(episode.told_to) for episode in self._state.episodes)
         waiting = dict.fromkeys(self._telling.targets, 0)
         for each in self._outbox.values():
             waiting[each.target] += 1
         self._instruments.alerts_stand(firing, waiting)
-
-
-def alert_pieces(stored: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Those of the stored pieces in which the episodes and the messages are."""
-    return {name: piece for name, piece in stored.items() if name == _STATE or name.startswith(_MESSAGE)}
-
-
-def marked_as_restored(stored: Mapping[str, bytes], at: int) -> dict[str, bytes]:
-    """The pieces of a backup of this instant, in which the monitor finds that it was restored: it does not know which
-    alerts were sent since then, and says so."""
-    kept, _ = decoded_alerts(stored)
-    return {**stored, _STATE: msgspec.json.encode(replace(kept, restored_at=at))}
-
-
-def decoded_alerts(stored: Mapping[str, bytes]) -> tuple[_Kept, dict[int, _Message]]:
-    """The episodes and the messages among the stored pieces. StateError if they cannot be read."""
-    kept, outbox = _Kept(AlertState(), 0), {}
-    for name, piece in stored.items():
-        try:
-            if name == _STATE:
-                kept = msgspec.json.decode(piece, type=_Kept)
-            elif name.startswith(_MESSAGE):
-                outbox[int(name.removeprefix(_MESSAGE))] = msgspec.json.decode(piece, type=_Message)
-        except (ValueError, RecursionError) as error:
-            raise StateError(f"the stored piece {name} cannot be read: {error}") from None
-    return kept, dict(sorted(outbox.items()))

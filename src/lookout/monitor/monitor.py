@@ -1,12 +1,11 @@
 """The whole monitor: started, watched for jumps of the clock, and stopped."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
 from random import Random
 from typing import Final
 
-import msgspec
 import structlog
 from prometheus_client import CollectorRegistry
 
@@ -22,14 +21,13 @@ from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.watcher import Watcher
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
+from lookout.protocols.broadcasters.sightings import Seen
 from lookout.protocols.client.session import Session, open_session
-from lookout.protocols.source import Source
-from lookout.state.pieces import StateError, decode_state
+from lookout.state.codec import decode_sightings, decode_state, encode_sightings
+from lookout.state.pieces import StateError
 from lookout.store.protocol import LostStoreError, Writer
 
 _LOOK_EVERY_S: Final = 0.5
-_SEEN: Final = "source/broadcasters"
 
 # Gives the monitor other settings while it runs, and what to record with. Their store and buckets have to be the same.
 Apply = Callable[[Settings, Recorder | None], None]
@@ -53,7 +51,7 @@ async def run_monitor(
     instruments = instruments or Instruments(CollectorRegistry(), clock)
     stored = writer.load()
     ledger = _resumed(plan, stored)
-    built = sources_of(settings, seen_in(stored))
+    built = sources_of(settings, decode_sightings(stored))
     alerts = Alerts(telling(settings), stored, clock, instruments)
     publisher = Publisher(
         ledger,
@@ -61,7 +59,7 @@ async def run_monitor(
         clock,
         plan.limits,
         _write_history_every_ms(settings),
-        _changed_pieces(lambda: built.sources),
+        lambda: encode_sightings(seen_by(built.sources)),
         recorder,
         instruments,
         alerts=alerts,
@@ -192,22 +190,3 @@ def _resumed(plan: Plan, stored: dict[str, bytes]) -> Ledger:
         raise StateError(f"the store is damaged: {error}; restore a backup, or begin a new store") from None
     except ValueError as error:
         raise StateError(f"{error}; set history.bucket_s back, or choose another file in store.url") from None
-
-
-def seen_in(stored: dict[str, bytes]) -> Seen:
-    try:
-        return msgspec.json.decode(stored[_SEEN], type=Seen) if _SEEN in stored else NOTHING_SEEN
-    except (ValueError, RecursionError) as error:
-        raise StateError(f"the stored piece {_SEEN} cannot be read: {error}") from None
-
-
-def _changed_pieces(sources: Callable[[], Sequence[Source]]) -> Callable[[], dict[str, bytes]]:
-    """What the sources have to remember (M7), whenever it is not what it was the last time."""
-    last = b""
-
-    def changed() -> dict[str, bytes]:
-        nonlocal last
-        before, last = last, msgspec.json.encode(seen_by(sources()))
-        return {} if last == before else {_SEEN: last}
-
-    return changed

@@ -15,20 +15,19 @@ from lookout.core.heads import Heads, Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Limits, Plan
-from lookout.documents.document import Document, PlainName, with_compressed
+from lookout.documents.document import Document, PlainName
 from lookout.documents.reports import RowCache, history_document, live_document
 from lookout.monitor.alerts import NOBODY, Alerts
 from lookout.monitor.metrics import Instruments
+from lookout.monitor.publication_writer import PublicationWriter
 from lookout.monitor.recorder import Recorder
+from lookout.state.differ import Kept
 from lookout.state.log import Event, HeadRead, Started, Stopped
-from lookout.state.pieces import Pieces, encode_changes, merge, sealed
-from lookout.state.seal import Seal
-from lookout.store.protocol import LostStoreError, StoreError, Writer
+from lookout.store.protocol import LostStoreError, Writer
 
 GATHER_MS: Final = 500  # at most two publications a second (M5)
 STEP_MS: Final = 5_000  # a jump of the wall clock from which on it was set
 LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
-_NO_PIECES: Final = Pieces({}, (), whole=False)
 _store_thread = partial(DaemonThread, "store")
 
 log = structlog.get_logger("monitor")
@@ -52,7 +51,6 @@ class Publisher:
     ) -> None:
         """The store is written to by what ``open_thread`` gives."""
         self._ledger = ledger
-        self._writer = writer
         self._clock = clock
         self._heartbeat_ms = _heartbeat_ms(limits)
         self._write_history_every_ms = write_history_every_ms
@@ -62,13 +60,11 @@ class Publisher:
         self._open_thread = open_thread
         self._alerts = alerts or Alerts(NOBODY, {}, clock, self._instruments)
         self._changed = asyncio.Event()
-        self._unwritten = _NO_PIECES
-        self._seal = Seal()
+        self._writer = PublicationWriter(writer, clock, self._instruments)
         self._row_cache = RowCache()
         self._last_at = self._wall_at = self._elapsed_ms = 0
         self.clock_was_set = asyncio.Event()
         self._history_due_ms = clock.elapsed_ms()
-        self._failing = False
 
     def start(self) -> None:
         """The monitor begins to run."""
@@ -149,7 +145,7 @@ class Publisher:
                 self._changed.clear()  # whatever was accepted meanwhile: who took over knows better
                 raise
             finally:
-                if self._changed.is_set() or self._unwritten.put:  # a clean stop loses nothing
+                if self._changed.is_set() or self._writer.has_unwritten:  # a clean stop loses nothing
                     await self._publish_the_last(thread)
 
     async def _publish_always(self, thread: Caller) -> None:
@@ -186,32 +182,19 @@ class Publisher:
         if with_history:
             documents["history"] = history_document(self._ledger.view())
             self._history_due_ms = self._clock.elapsed_ms() + self._write_history_every_ms
-        changes = encode_changes(self._ledger.changes())
-        pieces = merge(self._unwritten, Pieces(changes.put | self._sources_pieces(), changes.delete, changes.whole))
-        pieces = sealed(merge(pieces, self._alerts.pieces(whole=changes.whole)), self._seal)
-        self._unwritten = pieces
+        kept = Kept(self._ledger.state(), {**self._sources_pieces(), **self._alerts.pieces()})
         began_ms = self._clock.elapsed_ms()
         try:
-            await thread.call(lambda: self._writer.write(with_compressed(documents), pieces))
+            is_stored = await self._writer.write(thread, documents, kept)
         except LostStoreError:
             self._changed.clear()
-            self._unwritten = _NO_PIECES  # who took over knows better
             raise
-        except StoreError as error:
-            self._changed.set()  # so that it is tried again soon
-            if with_history:
-                self._history_due_ms = began_ms
-            self._instruments.not_stored(self._clock.elapsed_ms() - began_ms)
-            if not self._failing:
-                log.error("not stored; trying again with every publication", error=str(error))
-            self._failing = True
+        if is_stored:
+            self._alerts.stored(began_ms)
             return
-        self._instruments.stored(self._clock.elapsed_ms() - began_ms)
-        self._alerts.stored(began_ms)
-        if self._failing:
-            log.info("stored again")
-        self._failing = False
-        self._unwritten = _NO_PIECES
+        self._changed.set()  # so that it is tried again soon
+        if with_history:
+            self._history_due_ms = began_ms
 
     def _instant(self) -> int:
         """Now, and never before the instant last used: a clock that is slowed down a little must not unorder events."""

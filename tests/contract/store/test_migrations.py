@@ -19,7 +19,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.reports import history_document, live_document
-from lookout.state.pieces import decode_state
+from lookout.state.codec import decode_state
 from lookout.store.postgres import schema
 from lookout.store.postgres import writer as postgres
 from lookout.store.postgres.reader import PostgresReader

@@ -14,7 +14,7 @@ from lookout.monitor.sources import Built
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.client.session import Session
 from lookout.server.mirror import Mirror
-from lookout.state.pieces import decode_state
+from lookout.state.codec import decode_state
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.alert_texts import Noting, Told, VirtualThread
 from tests.simulation.worlds.clock import VirtualClock
@@ -204,16 +204,15 @@ def _kept(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
 
 
 def _sightings(life: Life, stored: Mapping[str, bytes]) -> Callable[[], dict[str, bytes]]:
-    """What a source has to remember: here, how often it was asked to, told at every third time."""
+    """What a source has to remember: here, how often it was asked to, another one at every third time."""
     life.sightings = stored.get(SIGHTINGS, b"")
     times = begun = int(life.sightings or 0)
 
-    def changed() -> dict[str, bytes]:
+    def remembered() -> dict[str, bytes]:
         nonlocal times
         first, times = times == begun, times + 1
-        if times % 3 and not first:  # what a start does not tell again is forgotten
-            return {}
-        life.sightings = b"%d" % times
+        if first or times % 3 == 0:
+            life.sightings = b"%d" % times
         return {SIGHTINGS: life.sightings}
 
-    return changed
+    return remembered

@@ -241,7 +241,7 @@ class PostgresWriter:
                     (name, document.body, document.etag, document.generated_at, self._at.epoch),
                 )
             names = list(pieces.put)
-            if pieces.whole:
+            if pieces.replace_all:
                 session.execute("DELETE FROM lookout.pieces WHERE name <> ALL(%s)", (names,))
             session.execute(
                 "INSERT INTO lookout.pieces SELECT * FROM unnest(%s::text[], %b::bytea[])"

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from lookout.documents.document import Document, DocumentName
-from lookout.state.pieces import Pieces, merge
+from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, Snapshot, StoreBusyError, StoreError
 from lookout.store.sqlite.file import (
     BUSY_S,
@@ -90,14 +90,14 @@ class SqliteWriter:
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with told(self._path, REMEDY), self._used() as connection:
             wrote = self._at._replace(writes=self._at.writes + 1)
-            known = merge(Pieces(self._known.pieces, (), whole=True), pieces)
+            known = Pieces(self._known.pieces, replace_all=True).then(pieces)
             everything = Snapshot({**self._known.documents, **documents}, known.put)
             with _transaction(connection):
                 is_as_left = self._is_as_left(connection)
                 if is_as_left:
                     _write(connection, documents, pieces)
                 else:
-                    _write(connection, everything.documents, Pieces(everything.pieces, (), whole=True))
+                    _write(connection, everything.documents, Pieces(everything.pieces, replace_all=True))
                 _put_position(connection, wrote)
             self._at, self._known = wrote, everything
         if not is_as_left:
@@ -254,7 +254,7 @@ def _write(connection: sqlite3.Connection, documents: Mapping[DocumentName, Docu
         "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
         ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
     )
-    if pieces.whole:
+    if pieces.replace_all:
         connection.execute("DELETE FROM pieces")
     connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.put.items())
     connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in pieces.delete))
