@@ -184,6 +184,24 @@ def test_a_chain_that_leaves_and_returns_at_once_begins_without_heads() -> None:
     assert again.state().heads == ledger.state().heads == {137: (Reading(NOON + SECOND, 2, NOON),)}
 
 
+@pytest.mark.clause("M7", "M8")
+def test_a_chain_that_returns_with_its_very_last_head_has_no_other_in_the_store() -> None:
+    stored, ledger = AStore(), a_ledger(a_plan(chains=(1, 137)))
+    last = Reading(NOON + SECOND, 2, NOON)
+    for reading in (Reading(NOON, 1, NOON), last):
+        ledger.read_head(137, reading)
+    ledger.publish(NOON + SECOND)
+    stored.write(ledger)
+    ledger.replan(a_plan())
+    ledger.replan(a_plan(chains=(1, 137)))
+    ledger.read_head(137, last)
+    ledger.publish(NOON + 2 * SECOND)
+    stored.write(ledger)
+    state = decode_state(stored.pieces)
+    assert state is not None
+    assert state.heads == {137: (last,)}
+
+
 @pytest.mark.clause("M1", "M2", "M6", "M8")
 def test_who_is_not_touched_is_asked_at_the_very_same_instants() -> None:
     def untouched() -> tuple[list[Asked], list[Read]]:

@@ -50,13 +50,20 @@ class Reference(Struct, frozen=True, gc=False):
 class Heads:
     """One chain's agreed heads of the last hour."""
 
-    __slots__ = ("_fresh", "_highest", "_risen_at", "_stood_at", "block_time", "newest_of_run", "readings")
+    __slots__ = ("_fresh", "_highest", "_readings", "_risen_at", "_stood_at", "_tuple", "block_time", "newest_of_run")
 
     def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
         self.block_time = block_time
         self.newest_of_run: Reading | None = None
         """The newest head since the monitor started, or its clock was set."""
         self._take_all(readings)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """The same value until there is a new head, so that it is cheap to see that nothing changed."""
+        if self._tuple is None:
+            self._tuple = tuple(self._readings)
+        return self._tuple
 
     def read(self, reading: Reading) -> None:
         """Take the newest head; forget what was read more than an hour before it."""
@@ -67,18 +74,18 @@ class Heads:
         """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block."""
         self.newest_of_run = None
         if set_back_by_ms:
-            self._take_all([_moved_back(reading, set_back_by_ms) for reading in self.readings])
+            self._take_all([_moved_back(reading, set_back_by_ms) for reading in self._readings])
 
     def reference(self, confirmations: int) -> Reference | None:
         """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
-        if not self.readings:
+        if not self._readings:
             return None
-        newest = self.readings[-1]
+        newest = self._readings[-1]
         return Reference(max(0, newest.height - confirmations), newest.at, self.pace())
 
     def highest_before(self, at: int) -> int:
         """The highest head that was read at most an hour before this instant; 0 if there is none."""
-        return max((r.height for r in self.readings if at - PACE_WINDOW_MS <= r.at <= at), default=0)
+        return max((r.height for r in self._readings if at - PACE_WINDOW_MS <= r.at <= at), default=0)
 
     def pace(self) -> Pace:
         """Measured over the window once that is long enough, the configured block time until then (S15)."""
@@ -97,8 +104,9 @@ class Heads:
         return Pace(span_ms, blocks)
 
     def _take_all(self, readings: Iterable[Reading]) -> None:
-        self.readings: tuple[Reading, ...] = ()  # a new value with every head: who stores it sees what changed
+        self._readings: deque[Reading] = deque()
         self._fresh: deque[Reading] = deque()
+        self._tuple: tuple[Reading, ...] | None = None
         self._highest = self._risen_at = 0
         self._stood_at: int | None = None
         for reading in readings:
@@ -106,26 +114,25 @@ class Heads:
 
     def _take(self, reading: Reading) -> None:
         oldest_at = reading.at - PACE_WINDOW_MS
-        if self.readings and reading.at - self._risen_at >= STANDSTILL_MS:
+        if self._readings and reading.at - self._risen_at >= STANDSTILL_MS:
             self._stood_at = reading.at
-        if not self.readings or reading.height > self._highest:
+        if not self._readings or reading.height > self._highest:
             self._highest, self._risen_at = reading.height, reading.at
-        first = 0
-        while first < len(self.readings) and self.readings[first].at < oldest_at:
-            first += 1
-        self.readings = (*self.readings[first:], reading)
-        while self._fresh and self._fresh[0].at < oldest_at:
-            self._fresh.popleft()
+        for kept in (self._readings, self._fresh):
+            while kept and kept[0].at < oldest_at:
+                kept.popleft()
+        self._readings.append(reading)
+        self._tuple = None
         if reading.is_fresh:
             self._fresh.append(reading)
         if self._risen_at < oldest_at:  # the highest has left the hour: another one is the highest now
-            first_highest = max(self.readings, key=lambda kept: kept.height)
+            first_highest = max(self._readings, key=lambda kept: kept.height)
             self._highest, self._risen_at = first_highest.height, first_highest.at
 
     def _may_have_stood(self) -> bool:
         """Whether a standstill of the chain may be among the readings: the exact answer takes a look at all of them,
         which is too slow for every judgement, and there hardly ever is one."""
-        return self._stood_at is not None and self._stood_at >= self.readings[0].at
+        return self._stood_at is not None and self._stood_at >= self._readings[0].at
 
 
 def after_the_last_standstill(readings: Sequence[Reading]) -> Sequence[Reading]:

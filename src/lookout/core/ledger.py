@@ -17,7 +17,7 @@ from lookout.core.plan import Plan
 from lookout.core.policy import Memory, judge, set_back
 
 
-class CheckState(Struct, frozen=True):
+class CheckState(Struct, frozen=True, gc=False):
     """A monitored check as it is stored: what its judgement remembers, and its row."""
 
     memory: Memory

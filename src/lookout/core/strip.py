@@ -37,7 +37,7 @@ class Strip:
         self.current: list[int] = []
 
     def publish(self, character: str, expires_at: int | None) -> None:
-        """Take the row's new status."""
+        """Take the row's new status; it counts from the next ``count`` on."""
         self.published, self.expires_at = character, expires_at
 
     def count(self, at: int, watched_ms: int) -> None:

@@ -8,7 +8,7 @@ much as what changed.
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Literal, get_args
 
 import msgspec
 from msgspec import Struct, field
@@ -27,7 +27,7 @@ from lookout.state.seal import seal_of
 
 PART_MS: Final = 300_000
 PROGRESS: Final = "progress"
-_KINDS: Final = frozenset(("check", "tally", "heads", "day"))
+Kind = Literal["check", "tally", "heads", "day"]
 _SIGHTINGS: Final = "source/broadcasters"
 _STATUSES: Final = frozenset((*CHARACTERS.values(), NO_DATA))
 _INSTANTS: Final = range(END_AT)
@@ -42,20 +42,8 @@ class _Progress(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     seal: str | None = None  # over all pieces, this one being without it; an earlier version made none
 
 
-def check_name(check: Check) -> str:
-    return f"check/{_id(check)}"
-
-
-def tally_name(check: Check) -> str:
-    return f"tally/{_id(check)}"
-
-
-def day_name(day: int, check: Check) -> str:
-    return f"day/{day}/{_id(check)}"
-
-
-def heads_name(chain_id: int, part: int) -> str:
-    return f"heads/{chain_id}/{part}"
+def name_piece(kind: Kind, *parts: Check | int) -> str:
+    return "/".join((kind, *(str(part) if isinstance(part, int) else _id(part) for part in parts)))
 
 
 def encode_value(value: CheckState | Tally | tuple[Reading, ...] | None) -> bytes | None:
@@ -85,7 +73,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     """The state that stored pieces make, None if there are none; pieces of other kinds are somebody else's. StateError
     if they are not what was stored, or make no state."""
     if PROGRESS not in pieces:
-        if any(name.partition("/")[0] in _KINDS for name in pieces):
+        if any(map(is_ledgers, pieces)):
             raise StateError(f"the stored piece {PROGRESS} is missing")
         return None
     with _naming(PROGRESS):
@@ -137,7 +125,7 @@ def decode_sightings(pieces: Mapping[str, bytes]) -> Seen:
 
 def is_ledgers(name: str) -> bool:
     """Whether a piece of this name holds a part of the ledger's state."""
-    return name == PROGRESS or name.partition("/")[0] in _KINDS
+    return name == PROGRESS or name.partition("/")[0] in get_args(Kind)
 
 
 def _joined(parts: Mapping[int, tuple[Reading, ...]]) -> tuple[Reading, ...]:

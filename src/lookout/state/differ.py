@@ -5,19 +5,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from lookout.core.heads import Reading
+from lookout.core.heads import PACE_WINDOW_MS, Reading
 from lookout.core.history import HistoryState
 from lookout.core.ledger import State
-from lookout.state.codec import (
-    PROGRESS,
-    check_name,
-    day_name,
-    encode_progress,
-    encode_value,
-    heads_name,
-    split_heads,
-    tally_name,
-)
+from lookout.state.codec import PROGRESS, encode_progress, encode_value, name_piece, split_heads
 from lookout.state.pieces import Pieces
 from lookout.state.seal import Seal
 
@@ -75,10 +66,10 @@ def changed_pieces(before: Kept | None, now: Kept) -> Pieces:
     was, new = (before or _NOTHING).state, now.state
     pieces = dict(_differences((before or _NOTHING).others, now.others))
     for check, entry in _differences(was.checks, new.checks):
-        pieces[check_name(check)] = encode_value(entry)
+        pieces[name_piece("check", check)] = encode_value(entry)
     for chain_id, readings in _differences(was.heads, new.heads):
         for part, kept in _changed_parts(was.heads.get(chain_id, ()), readings or ()):
-            pieces[heads_name(chain_id, part)] = encode_value(kept)
+            pieces[name_piece("heads", chain_id, part)] = encode_value(kept)
     pieces |= _changed_history(was.history, new.history)
     put = {name: piece for name, piece in pieces.items() if piece is not None}
     return Pieces(put, tuple(name for name, piece in pieces.items() if piece is None), replace_all=before is None)
@@ -91,24 +82,25 @@ def _with_progress(pieces: Pieces, state: State, seal: str | None = None) -> Pie
 def _changed_history(was: HistoryState | None, new: HistoryState | None) -> dict[str, bytes | None]:
     pieces: dict[str, bytes | None] = {}
     for check, tally in _differences(was.tallies if was else {}, new.tallies if new else {}):
-        pieces[tally_name(check)] = encode_value(tally)
+        pieces[name_piece("tally", check)] = encode_value(tally)
     days_before = was.days if was else {}
     for check, days in _differences(days_before, new.days if new else {}):
         for day, characters in _differences(days_before.get(check, {}), days or {}):
-            pieces[day_name(day, check)] = None if characters is None else characters.encode()
+            pieces[name_piece("day", day, check)] = None if characters is None else characters.encode()
     return pieces
 
 
 def _changed_parts(
     was: tuple[Reading, ...], now: tuple[Reading, ...]
 ) -> Iterator[tuple[int, tuple[Reading, ...] | None]]:
-    """The parts of a chain's heads that have to be written. One that only ages out from its front is not, before all of
-    it is gone: whoever reads it leaves out what is older than an hour. After a clock was set back, that may not be what
-    was left out before: then all are written."""
+    """The parts of a chain's heads that have to be written. One that only ages out is not, before all of it is gone:
+    reading leaves out what is older than an hour. If the clock was set back, that may not be what was left out before:
+    then all are written."""
     parts_before, parts = split_heads(was), split_heads(now)
-    went_back = bool(was and now) and now[-1].at < was[-1].at
+    has_gone_on = bool(was and now) and now[-1].at >= was[-1].at
+    left = split_heads(each for each in was if each.at >= now[-1].at - PACE_WINDOW_MS) if has_gone_on else {}
     for part, readings in parts.items():
-        if went_back or parts_before.get(part, ())[-len(readings) :] != readings:
+        if left.get(part) != readings:
             yield part, readings
     for part in parts_before:
         if part not in parts:
