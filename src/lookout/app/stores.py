@@ -21,7 +21,7 @@ from lookout.store.protocol import (
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
 # A store that was away is first left to the monitor that wrote to it, which tries every 4 s: it has watched meanwhile,
-# and whoever takes over has not.
+# and a monitor that takes over has not.
 _LEFT_TO_THE_WRITER_S: Final = 6.0
 
 log = structlog.get_logger("store")
@@ -33,7 +33,7 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
     writes to it does not end of that either. Paths are relative to ``folder``."""
     url = settings.store.url
     open_writer = partial(kind_of(url).open_writer, url, folder)
-    told = ""
+    reported = ""
     was_away = False
     with DaemonThread("open the store") as thread:  # one that does not answer keeps nobody from ending
         while True:
@@ -44,20 +44,20 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
                 was_away = False
                 return await _made(thread, open_writer), has_stood_by
             except StoreHeldByOtherRoleError as error:
-                if told != "held":
+                if reported != "held":
                     log.error("another role holds the store's lock; waiting for it to end", error=str(error))
-                told = "held"
+                reported = "held"
             except StoreBusyError as error:
-                if told != "busy":
+                if reported != "busy":
                     log.info("waiting for the other monitor to end", why=str(error))
-                told = "busy"
+                reported = "busy"
             except StoreError as error:
                 if not has_stood_by and not isinstance(error, StoreUnreachableError):
                     raise
                 was_away = True
-                if told != str(error):
+                if reported != str(error):
                     log.error("the store cannot be used; trying again every second", error=str(error))
-                told = str(error)
+                reported = str(error)
             has_stood_by = True
             await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
 

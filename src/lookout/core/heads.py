@@ -56,6 +56,7 @@ class Heads:
         self.block_time = block_time
         self.newest_of_run: Reading | None = None
         """The newest head since the monitor started, or its clock was set."""
+        self._tuple: tuple[Reading, ...] | None = None  # of the readings, once it was asked for
         self._take_all(readings)
 
     @property
@@ -106,7 +107,7 @@ class Heads:
     def _take_all(self, readings: Iterable[Reading]) -> None:
         self._readings: deque[Reading] = deque()
         self._fresh: deque[Reading] = deque()
-        self._tuple: tuple[Reading, ...] | None = None
+        self._tuple = None
         self._highest = self._risen_at = 0
         self._stood_at: int | None = None
         for reading in readings:

@@ -76,7 +76,8 @@ class HistoryView(Struct, frozen=True):
 
 
 class History:
-    """The rows' buckets up to the last publication."""
+    """The rows' buckets up to the last publication. Several of its attributes follow from others: they are kept since
+    nearly every publication needs them."""
 
     def __init__(self, span: Span, state: HistoryState | None = None) -> None:
         if state is not None and state.progress.bucket_ms != span.bucket_ms:

@@ -2,8 +2,8 @@
 
 No store notices by itself when a disk gives a byte back otherwise than it was written, or a piece not at all, and
 either could be a green bucket that nobody saw. The seal is made of a hash of each piece, put together so that their
-order does not matter and that keeping up costs as much as what changed. It shows accidents, not the work of somebody
-who can write to the store: they can make a seal, too.
+order does not matter and that keeping up costs as much as what changed. It shows accidents, not what somebody
+did on purpose: all that may write to the store can make a seal, too.
 """
 
 from collections.abc import Mapping

@@ -16,8 +16,8 @@ from lookout.store.sqlite.file import (
     hear_signals,
     identity,
     read_all,
+    store_errors,
     tables_of,
-    told,
 )
 
 _BUSY_S: Final = 5.0
@@ -27,7 +27,7 @@ _LARGEST_BYTES: Final = 256 * 1024 * 1024  # a hundred times what a store takes;
 def read_file(path: Path) -> Snapshot:
     """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
     date on the way. StoreError if it is neither, or damaged, or of a newer version."""
-    with told(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+    with store_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         if identity(path.resolve()) is None:
             raise StoreError(f"{path}: there is no such file")
         # In memory, so that the file is left as it is, and held for as long as copying it takes.
@@ -42,9 +42,9 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
     """Make a backup, for its owner alone, and say its size. It has its name only once it is whole, and was read again;
     a file of that name that is there is left alone: StoreError."""
     body = _as_file(snapshot)
-    # Its name is known before it is there: whoever is interrupted in between can still remove it.
+    # Its name is known before it is there: a process that is interrupted in between can still remove it.
     beside = path.absolute().with_name(f".lookout-{secrets.token_hex(8)}")
-    with told(path):
+    with store_errors(path):
         try:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             with os.fdopen(file, "wb") as opened:

@@ -12,7 +12,8 @@ KINDS: Final[tuple[StoreKind, ...]] = (SQLITE, POSTGRES)
 
 def find_kind(url: str) -> StoreKind | None:
     """The kind of store that an address names; None if there is none of that form."""
-    return next((kind for kind in KINDS if re.match(kind.pattern, url)), None)
+    text = str(url)  # where the configuration could not be read, a value that cannot be used stands in for it
+    return next((kind for kind in KINDS if re.match(kind.pattern, text)), None)
 
 
 def kind_of(url: str) -> StoreKind:

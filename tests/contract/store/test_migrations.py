@@ -181,7 +181,7 @@ def test_whoever_is_killed_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, 
 def migrate_further(server: Postgres, database: str, step: str) -> None:
     """As the version after today's would, which has one more step."""
     address = Address.of(server.url(database))
-    with address.told(), closing(address.connect("lookout monitor")) as session, transaction(session):
+    with address.store_errors(), closing(address.connect("lookout monitor")) as session, transaction(session):
         schema.migrate(session, address, (*schema.STEPS, step))
 
 

@@ -16,7 +16,7 @@ import pytest
 from lookout.state.pieces import Pieces
 from lookout.store.backup import write_file
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite.file import SCHEMA_VERSION, hear_signals, told
+from lookout.store.sqlite.file import SCHEMA_VERSION, hear_signals, store_errors
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 from tests.wait import until
@@ -75,7 +75,7 @@ def test_ctrl_c_ends_a_statement(path: Path) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         hear_signals(connection)
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        with pytest.raises(KeyboardInterrupt), told(path):
+        with pytest.raises(KeyboardInterrupt), store_errors(path):
             connection.execute(f"{ENDLESS} count(*) FROM n")
 
 
