@@ -22,7 +22,8 @@ from lookout.app.sockets import a_free_port
 from lookout.core.model import Observation, Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.state.pieces import Pieces, encode_changes
+from lookout.state.differ import Backlog, Kept
+from lookout.state.pieces import Pieces
 from lookout.store.postgres.writer import PostgresWriter, open_writer
 from tests.leases import NotHereError
 from tests.postgres import Postgres
@@ -82,12 +83,13 @@ def publications() -> Iterator[tuple[dict[DocumentName, Document], Pieces]]:
     plan = a_plan(5)
     ledger, at = a_full_fortnight(plan)
     checks = plan.checks()
-    number = 0
+    number, backlog = 0, Backlog()
     while True:
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         if number % HISTORY_EVERY == 0:
             documents["history"] = history_document(ledger.view())
-        yield documents, encode_changes(ledger.changes())
+        yield documents, backlog.add(Kept(ledger.state()))
+        backlog.clear()
         number += 1
         at += round(PUBLISH_EVERY_S * 1000)
         ledger.observe(Observation(checks[number % len(checks)], at, Peers(5)))

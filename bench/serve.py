@@ -94,7 +94,7 @@ def fill_a_store(folder: Path, buckets: str = SOME_TROUBLE) -> None:
     ledger, _ = a_full_fortnight(a_plan(5), buckets)
     live, history = live_document(ledger.report()), history_document(ledger.view())
     writer = open_writer(folder / "lookout.db")
-    writer.write(with_compressed({"live": live, "history": history}), Pieces({}, (), whole=False))
+    writer.write(with_compressed({"live": live, "history": history}), Pieces({}))
     writer.close()
     for path, document in ((LIVE, live), (HISTORY, history)):
         _static(folder, path, document)

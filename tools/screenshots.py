@@ -21,7 +21,7 @@ from lookout.demo.sim.episodes import Episode, draw_episodes
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
-from lookout.state.pieces import encode_changes
+from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 from tests.integration.served import HISTORY, LIVE, a_server
 
@@ -99,7 +99,7 @@ def live_through(folder: Path) -> None:
     with closing(open_writer(folder / "lookout.db")) as writer:
         writer.write(
             documents_of(ledger),
-            encode_changes(ledger.changes()),
+            all_pieces(ledger.state()),
         )
 
 

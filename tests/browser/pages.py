@@ -118,7 +118,7 @@ def a_history(
 
 def store(folder: Path, live: bytes, history: bytes) -> None:
     with closing(once_free(lambda: open_writer(folder / "lookout.db"))) as writer:
-        writer.write({"live": _document(live), "history": _document(history)}, Pieces({}, (), whole=False))
+        writer.write({"live": _document(live), "history": _document(history)}, Pieces({}))
 
 
 def _document(body: bytes) -> Document:

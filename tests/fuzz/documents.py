@@ -126,7 +126,7 @@ def good_store() -> bytes:
         path = Path(folder) / "lookout.db"
         writer = open_writer(path)
         try:
-            writer.write(_good_documents(), Pieces({}, (), whole=False))
+            writer.write(_good_documents(), Pieces({}))
         finally:
             writer.close()
         return path.read_bytes()

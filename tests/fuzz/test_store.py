@@ -87,7 +87,7 @@ def written(postgres: Postgres, database: str) -> None:
     try:
         writer.write(
             documents_of(ledger),
-            Pieces({}, (), whole=False),
+            Pieces({}),
         )
     finally:
         writer.close()

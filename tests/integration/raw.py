@@ -114,7 +114,7 @@ def store(folder: Path, *, at: int = NOON, **bodies: bytes) -> dict[str, Documen
     names: dict[str, DocumentName] = {"live": "live", "history": "history"}
     writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
-        writer.write({names[name]: document for name, document in documents.items()}, Pieces({}, (), whole=False))
+        writer.write({names[name]: document for name, document in documents.items()}, Pieces({}))
     finally:
         writer.close()
     return documents

@@ -85,7 +85,7 @@ def publish(folder: Path, ledger: Ledger) -> None:
     writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
         documents = documents_of(ledger)
-        writer.write(documents, Pieces({}, (), whole=False))
+        writer.write(documents, Pieces({}))
     finally:
         writer.close()
 

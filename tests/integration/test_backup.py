@@ -21,15 +21,15 @@ import psycopg
 import pytest
 
 from lookout.app.backup import back_up, restore
-from lookout.app.stores import reader_of
 from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.state.pieces import Pieces, decode_state, encode_changes, sealed
-from lookout.state.seal import Seal
+from lookout.state.codec import decode_state
+from lookout.state.differ import all_pieces
 from lookout.store.backup import read_file
+from lookout.store.kinds import kind_of
 from lookout.store.postgres import writer as postgres
 from lookout.store.protocol import Snapshot, StoreError
 from lookout.store.sqlite import writer as sqlite
@@ -74,15 +74,14 @@ def a_store(folder: Path, url: str = "sqlite:lookout.db") -> Settings:
 def fill(folder: Path, at: int = NOON, **more: bytes) -> Snapshot:
     """Publish into the folder's file as a monitor would, with further pieces; what it then holds."""
     ledger = a_fresh_ledger(at)
-    pieces = encode_changes(ledger.changes())
+    pieces = all_pieces(ledger.state(), {f"other/{name}": piece for name, piece in more.items()})
     writer = sqlite.open_writer(folder / "lookout.db")
     try:
-        put = pieces.put | {f"other/{name}": piece for name, piece in more.items()}
         documents: dict[DocumentName, Document] = {
             "live": live_document(ledger.report()),
             "history": history_document(ledger.view()),
         }
-        writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))
+        writer.write(documents, pieces)
     finally:
         writer.close()
     return read_file(folder / "lookout.db")
@@ -113,7 +112,7 @@ def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monito
                 state = decode_state(snapshot.pieces)
                 assert state is not None
                 assert state.history is not None
-                assert state.history.reached.published_at == snapshot.documents["live"].generated_at
+                assert state.history.progress.published_at == snapshot.documents["live"].generated_at
             await asyncio.sleep(2 * BUCKET_S)  # so that there is a bucket in which nothing is published
             newest = max(first.glob("backup*.db"))
             before = characters(backups[-1])
@@ -225,7 +224,9 @@ def test_what_is_stored_is_replaced_only_by_force(kind: str, server: Postgres, t
         " --force replaces what is stored"
     )
     back_up(settings, folder, folder / "1.db")
-    with closing(reader_of(settings.store.url, folder)) as reader:  # of a server that is running
+    with closing(
+        kind_of(settings.store.url).open_reader(settings.store.url, folder, "store.url")
+    ) as reader:  # of a server that is running
         assert (reader.changed(), reader.read("live")) == (True, now.documents["live"])
         restore(settings, folder, older / "lookout.db", force=True)
         until(reader.changed, "the reader is told", TIME_S)

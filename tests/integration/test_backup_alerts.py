@@ -19,8 +19,8 @@ from lookout.core.model import Status
 from lookout.documents.reports import documents_of
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.metrics import Instruments
-from lookout.state.pieces import Pieces, decode_state, encode_changes, sealed
-from lookout.state.seal import Seal
+from lookout.state.codec import decode_state
+from lookout.state.differ import all_pieces
 from lookout.store.backup import read_file
 from lookout.store.sqlite.writer import open_writer
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
@@ -58,10 +58,8 @@ class Monitor:
 
     def _write(self, at: int) -> None:
         ledger = a_fresh_ledger(at)
-        put = encode_changes(ledger.changes()).put | self._alerts.pieces()
         with closing(open_writer(self._file)) as writer:
-            documents = documents_of(ledger)
-            writer.write(documents, sealed(Pieces(put, (), whole=True), Seal()))
+            writer.write(documents_of(ledger), all_pieces(ledger.state(), self._alerts.pieces()))
 
 
 def a_place(folder: Path, alerts: str = '[alerts.targets]\nops = "json://127.0.0.1:9"\n[[alerts.rules]]\n') -> Settings:

@@ -21,7 +21,7 @@ from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Server
-from lookout.state.pieces import decode_state
+from lookout.state.codec import decode_state
 from lookout.store.sqlite.writer import open_writer
 from tests.commands import LOOKOUT, a_command, living, lookout
 from tests.integration.fast import World, a_world, run

@@ -26,7 +26,7 @@ from lookout.config.tables import Log
 from lookout.documents.reports import live_document
 from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import Replay, read_log, run_log
-from lookout.state.pieces import decode_state
+from lookout.state.codec import decode_state
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.commands import LOOKOUT, SAID, a_command, lookout, meanwhile, said
 from tests.integration.fast import World, a_config, a_world, run, watched
@@ -140,12 +140,10 @@ def stored(folder: Path) -> dict[str, Any]:
     assert state is not None
     assert state.history is not None
     return {
-        "memories": {tuple(entry.row.check): entry.memory for entry in state.checks},
-        "first": state.history.reached.first,
+        "memories": {tuple(entry.row.check): entry.memory for entry in state.checks.values()},
+        "first": state.history.progress.first,
         "days": {
-            (strip.tally.check, day): characters
-            for strip in state.history.strips
-            for day, characters in strip.days.items()
+            (check, day): characters for check, days in state.history.days.items() for day, characters in days.items()
         },
     }
 

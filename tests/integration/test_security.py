@@ -35,7 +35,7 @@ from tests.integration.whole_service import a_service, answer
 from tests.wait import until_async
 
 OWNERS_ALONE = 0o600
-NOTHING = Pieces({}, (), whole=False)
+NOTHING = Pieces({})
 
 
 def modes(folder: Path) -> dict[str, int]:

@@ -39,7 +39,7 @@ class ForgetsWhatFailed(Publisher):
 
     async def _publish(self, thread: Caller) -> None:
         await super()._publish(thread)
-        self._unwritten = Pieces({}, (), whole=False)
+        self._writer._backlog.clear()
 
 
 class StartsByItsOwnClock(Timeline):
@@ -74,7 +74,7 @@ class PublishesTwice(Publisher):
 
     async def _publish(self, thread: Caller) -> None:
         await super()._publish(thread)
-        if self._changed.is_set():
+        if self._journal.changed.is_set():
             await super()._publish(thread)
 
 
@@ -199,7 +199,8 @@ class ForgetsFailures(Told):
 
     def __init__(self, plan: Plan, state: State | None, scene: Scene, life: Life) -> None:
         super().__init__(plan, state, scene, life)
-        self._memories = {check: replace(memory, failures=0) for check, memory in self._memories.items()}
+        for check, judged in list(self._judged.items()):
+            self._judged[check] = replace(judged, memory=replace(judged.memory, failures=0))
 
 
 class ForgetsSuccess(Told):
@@ -207,7 +208,8 @@ class ForgetsSuccess(Told):
 
     def __init__(self, plan: Plan, state: State | None, scene: Scene, life: Life) -> None:
         super().__init__(plan, state, scene, life)
-        self._memories = {check: Memory(memory.failures) for check, memory in self._memories.items()}
+        for check, judged in list(self._judged.items()):
+            self._judged[check] = replace(judged, memory=Memory(judged.memory.failures))
 
 
 class KeepsRowsGreen(Told):
@@ -300,4 +302,4 @@ class LosesPieces(Loses):
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         lost = min(pieces.put)
         kept = {name: piece for name, piece in pieces.put.items() if name != lost or len(pieces.put) < 3}
-        self._real.write(documents, Pieces(kept, pieces.delete, pieces.whole))
+        self._real.write(documents, Pieces(kept, pieces.delete, pieces.replace_all))

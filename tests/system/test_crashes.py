@@ -12,15 +12,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from lookout.state.pieces import Pieces
 from lookout.store.postgres import writer as postgres
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.system.crashes import PART, monitor_points, postgres_points, sqlite_points, torn
 from tests.system.crashes.kinds import Attempt, LeftOut
-from tests.system.crashes.planted import InTwoTransactions
+from tests.system.crashes.planted import InTwoTransactions, Unsealed
 from tests.system.crashes.points import KINDS
 from tests.system.crashes.runner import try_points
-from tests.system.crashes.story import EMPTY, NOTHING, publications
+from tests.system.crashes.story import EMPTY, publications
 from tests.system.crashes.verdict import Wrong, examine_sqlite, heard
 from tests.system.crashes.victim import FILE
 
@@ -95,7 +96,7 @@ def test_torn_stores_are_held_against_what_they_must_be() -> None:
 
 
 def test_a_store_without_a_seal_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.system.crashes.story.sealed", lambda pieces, _: pieces)
+    monkeypatch.setattr("tests.system.crashes.story.Backlog", Unsealed)
     found = wrong_ones(torn.tearing(), "new:rot-*", slice(0, None, 5))
     assert "a monitor goes on from pieces that nobody stored" in found
 
@@ -106,7 +107,7 @@ def test_a_report_without_its_state_is_found_out(tmp_path: Path) -> None:
         writer.write(*first)
     monitor_points.examined(tmp_path, {})
     with closing(open_writer(tmp_path / FILE)) as writer:
-        writer.write(second.documents, NOTHING)
+        writer.write(second.documents, Pieces({}))
     with pytest.raises(Wrong, match="of two publications"):
         monitor_points.examined(tmp_path, {})
 

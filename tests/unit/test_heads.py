@@ -154,13 +154,6 @@ def test_a_start_begins_a_run_of_its_own() -> None:
 
 
 @pytest.mark.clause("M8")
-def test_a_chain_that_left_begins_a_run_of_its_own() -> None:
-    heads = heads_at((0, 10))
-    heads.clear()
-    assert (heads.readings, heads.newest_of_run) == ((), None)
-
-
-@pytest.mark.clause("M8")
 @pytest.mark.parametrize(
     ("at", "highest"),
     [
@@ -178,17 +171,3 @@ def test_the_highest_head_of_an_hour_is_of_those_read_in_it(at: int, highest: in
 def test_of_the_hour_is_what_was_read_at_most_an_hour_before_the_newest() -> None:
     readings = [an_answer(number, at=NOON + ms) for number, ms in enumerate((-1, 0, 1, HOUR - 1, HOUR))]
     assert of_the_hour(readings) == tuple(readings[1:])
-
-
-@pytest.mark.clause("M7")
-def test_what_is_stored_of_the_heads_is_what_changed_in_parts_of_five_minutes() -> None:
-    part, heads = NOON // (5 * MINUTE), heads_at((0, 10), (4, 11), (5, 12))
-    first, second, third = heads.readings
-    assert heads.changes() == {part: (first, second), part + 1: (third,)}
-    assert heads.changes() == {}
-    heads.read(Reading(NOON + 61 * MINUTE, 13, NOON))  # the first leaves the hour, and the rest of its part does not
-    assert heads.changes() == {part + 12: (heads.readings[-1],)}
-    heads.read(Reading(NOON + 65 * MINUTE, 14, NOON))
-    assert heads.changes() == {part: (), part + 13: (heads.readings[-1],)}
-    heads.start(HOUR)
-    assert heads.changes().keys() == {part + 1 - 12, part + 12 - 12, part + 13 - 12, part + 12, part + 13}

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.history import History, HistoryState, Reached
+from lookout.core.history import History, HistoryState, Progress
 from lookout.core.model import Check, Row, Status
-from lookout.core.strip import StripState, Tally
+from lookout.core.strip import Tally
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_row
 
 BUCKET = 5 * MINUTE
@@ -85,7 +85,7 @@ def test_a_check_that_is_gone_for_good_ages_out() -> None:
     assert list(history.checks) == [MESSAGING, PPOI]  # which came too late to have anything of the first days
     state = history.state()
     assert state is not None
-    assert len(state.strips[0].days) == 5  # what is shown, at most two days, and three to spare
+    assert len(state.days[MESSAGING]) == 5  # what is shown, at most two days, and three to spare
 
 
 @pytest.mark.clause("H15", "M7")
@@ -230,7 +230,7 @@ def test_a_status_is_held_for_a_minute_and_no_longer() -> None:
     history.publish(NOON + 4 * MINUTE, [a_row("current")])
     state = history.state()
     assert state is not None
-    assert (state.strips[0].tally.lasted_ms, state.reached.watched_ms) == ({"u": MINUTE}, MINUTE)
+    assert (state.tallies[MESSAGING].lasted_ms, state.progress.watched_ms) == ({"u": MINUTE}, MINUTE)
 
 
 @pytest.mark.clause("H8")
@@ -293,8 +293,8 @@ def test_a_clock_set_back_twice_adds_no_time_to_the_buckets_that_it_left() -> No
     state = history.state()
     assert state is not None
     later = {(NOON + HOUR) // BUCKET: {"c": 0}, NOON // BUCKET: {"u": 0}}
-    assert (state.strips[0].tally.lasted_ms, state.strips[0].tally.later) == ({}, later)
-    assert state.reached.watched_ms == 0
+    assert (state.tallies[MESSAGING].lasted_ms, state.tallies[MESSAGING].later) == ({}, later)
+    assert state.progress.watched_ms == 0
 
 
 @pytest.mark.clause("H16", "H17")
@@ -305,7 +305,7 @@ def test_after_a_clock_set_back_rows_go_on_lasting_and_expiring() -> None:
     history.publish(NOON + MINUTE, [])
     state = history.state()
     assert state is not None
-    assert state.reached.watched_ms == MINUTE
+    assert state.progress.watched_ms == MINUTE
     history.publish(NOON + MINUTE, [a_row("unavailable", expires_at=NOON + 3 * MINUTE)])
     for second in range(120, 660, 30):
         history.publish(NOON + second * SECOND, [])
@@ -437,8 +437,8 @@ def test_what_an_earlier_version_stored_after_a_clock_was_set_back_goes_on_in_it
     tally = Tally(MESSAGING, "u", 40_000, {"c": 40_000})
     day, place = divmod(NOON // BUCKET, 288)
     days = {day: "-" * place + "d"}
-    reached = Reached(BUCKET, NOON // BUCKET, newest, NOON + MINUTE, 50_000)
-    history = History(LAUNCH_SPAN, HistoryState(reached, (StripState(tally, days),)))
+    progress = Progress(BUCKET, NOON // BUCKET, newest, NOON + MINUTE, 50_000)
+    history = History(LAUNCH_SPAN, HistoryState(progress, {tally.check: tally}, {tally.check: days}))
     history.publish(NOON + 2 * MINUTE, [a_row("current")])
     assert shown(history) == "d"
     history.publish(NOON + 3 * BUCKET, [a_row("unavailable")])
@@ -500,36 +500,37 @@ def test_a_clock_that_jumps_ahead_again_and_again_costs_nothing_of_what_is_shown
     assert shown(history) == "c" * 4033
     state = history.state()
     assert state is not None
-    assert len(state.strips[0].days) == 4 * 17
+    assert len(state.days[MESSAGING]) == 4 * 17
 
 
 @pytest.mark.clause("M7", "H16")
-def test_a_tally_that_is_taken_up_again_is_stored_at_once() -> None:
-    """Only what changed is stored: a bucket that goes on filling has to be among it."""
+def test_a_tally_that_is_taken_up_again_is_no_longer_kept_aside() -> None:
     history = History(LAUNCH_SPAN)
     watch(history, NOON, NOON + BUCKET + 2 * MINUTE, a_row("unavailable"))
     history.publish(NOON + MINUTE, [])
-    history.changes()
     history.publish(NOON + BUCKET, [])
-    (tally,) = history.changes().tallies
+    state = history.state()
+    assert state is not None
+    tally = state.tallies[MESSAGING]
     assert (tally.lasted_ms["u"], tally.later) == (90 * SECOND, {})
 
 
 @pytest.mark.clause("H15", "M7")
-def test_a_check_that_returns_as_its_last_day_ages_out_is_not_forgotten_in_the_store() -> None:
+def test_a_check_that_returns_as_its_last_day_ages_out_is_not_forgotten() -> None:
     def after(buckets: int) -> History:
-        """A check was gone for so many buckets, and all of that is stored."""
+        """A check was gone for so many buckets."""
         history = History(replace(LAUNCH_SPAN, retention_days=1))
         history.publish(NOON, [a_row("current"), a_row("current", check=INDEXER)])
         for n in range(1, buckets):
             history.publish(NOON + n * BUCKET, [], gone=[INDEXER] if n == 1 else [])
-        history.changes()
         return history
 
     def forgets_with(buckets: int, *rows: Row) -> bool:
         history = after(buckets)
         history.publish(NOON + buckets * BUCKET, rows)
-        return INDEXER in history.changes().forgotten_checks
+        state = history.state()
+        assert state is not None
+        return INDEXER not in state.tallies
 
     history, ages_out = after(2), 2
     while INDEXER in history.checks:
@@ -559,8 +560,8 @@ def test_of_a_clock_that_is_set_back_again_and_again_only_a_few_buckets_are_kept
         history.publish(NOON + SECOND * n, [])
     state = history.state()
     assert state is not None
-    assert len(state.strips[0].tally.later) == 16
-    assert max(state.strips[0].tally.later) == NOON // BUCKET + 200  # the latest ever begun goes on filling
+    assert len(state.tallies[MESSAGING].later) == 16
+    assert max(state.tallies[MESSAGING].later) == NOON // BUCKET + 200  # the latest ever begun goes on filling
 
 
 @pytest.mark.clause("H16")

@@ -19,8 +19,8 @@ from lookout.documents.document import DocumentName
 from lookout.documents.reports import history_document, live_document
 from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import read_log
+from lookout.state.codec import decode_state
 from lookout.state.log import Event, HeadRead, Started, Stopped
-from lookout.state.pieces import decode_state, encode_changes
 from tests.builders import HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.property.events import logs
 from tests.unit.running_monitor import (
@@ -34,6 +34,7 @@ from tests.unit.running_monitor import (
     reloading,
     setting,
 )
+from tests.unit.test_pieces import AStore
 
 POLYGON = Check("indexer", 137)
 
@@ -112,18 +113,6 @@ PLANS = (
 )
 
 
-class Stored:
-    """The pieces, as a store keeps them."""
-
-    def __init__(self) -> None:
-        self.pieces: dict[str, bytes] = {}
-
-    def take(self, ledger: Ledger) -> None:
-        changes = encode_changes(ledger.changes())
-        kept = {} if changes.whole else {k: v for k, v in self.pieces.items() if k not in changes.delete}
-        self.pieces = kept | changes.put
-
-
 def happen(ledger: Ledger, event: Event) -> None:
     match event:
         case Started(at):
@@ -141,13 +130,13 @@ def test_to_go_on_under_another_plan_is_to_begin_anew_under_it_with_all_that_is_
 ) -> None:
     """And what is stored of it, which is only what changed, is all of it."""
     ledger = Ledger(PLANS[0])
-    stored = Stored()
+    stored = AStore()
     plan = PLANS[0]
     for event in log:
         if isinstance(event, Stopped):
             continue
         happen(ledger, event)
-        stored.take(ledger)
+        stored.write(ledger)
         if chance.random() < 0.3:
             plan = chance.choice(plans)
             anew = Ledger(plan, ledger.state())
@@ -159,7 +148,7 @@ def test_to_go_on_under_another_plan_is_to_begin_anew_under_it_with_all_that_is_
                 history_document(anew.view()),
                 anew.state(),
             )
-            stored.take(ledger)
+            stored.write(ledger)
         restarted = Ledger(plan, decode_state(stored.pieces))
         restarted.publish(event.at)
         assert (live_document(ledger.report()), history_document(ledger.view())) == (
@@ -169,35 +158,55 @@ def test_to_go_on_under_another_plan_is_to_begin_anew_under_it_with_all_that_is_
 
 
 def test_who_left_is_stored_as_never_observed() -> None:
-    stored, ledger = Stored(), a_ledger(a_plan(chains=(1, 137)))
+    stored, ledger = AStore(), a_ledger(a_plan(chains=(1, 137)))
     ledger.read_head(137, Reading(NOON, 1, NOON))
     ledger.observe(Observation(POLYGON, NOON, FAILED))
     ledger.publish(NOON)
-    stored.take(ledger)
+    stored.write(ledger)
     ledger.replan(a_plan())
     ledger.publish(NOON + SECOND)
-    stored.take(ledger)
+    stored.write(ledger)
     again = Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces))
     assert again.row(POLYGON) == unobserved(POLYGON)
     assert again.state().heads == {}
     assert not [name for name in stored.pieces if name.startswith("heads/")]
 
 
+@pytest.mark.clause("M8")
 def test_a_chain_that_leaves_and_returns_at_once_begins_without_heads() -> None:
-    stored, ledger = Stored(), a_ledger(a_plan(chains=(1, 137)))
+    stored, ledger = AStore(), a_ledger(a_plan(chains=(1, 137)))
     ledger.read_head(137, Reading(NOON, 1, NOON))
     ledger.publish(NOON)
-    stored.take(ledger)
+    stored.write(ledger)
     ledger.replan(a_plan())
     ledger.replan(a_plan(chains=(1, 137)))
+    assert (ledger.heads(137).readings, ledger.heads(137).newest_of_run) == ((), None)
     ledger.publish(NOON + SECOND)
-    stored.take(ledger)
+    stored.write(ledger)
     assert Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces)).state().heads == {}
     ledger.read_head(137, Reading(NOON + SECOND, 2, NOON))
     ledger.publish(NOON + SECOND)
-    stored.take(ledger)
+    stored.write(ledger)
     again = Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces))
     assert again.state().heads == ledger.state().heads == {137: (Reading(NOON + SECOND, 2, NOON),)}
+
+
+@pytest.mark.clause("M7", "M8")
+def test_a_chain_that_returns_with_its_very_last_head_has_no_other_in_the_store() -> None:
+    stored, ledger = AStore(), a_ledger(a_plan(chains=(1, 137)))
+    last = Reading(NOON + SECOND, 2, NOON)
+    for reading in (Reading(NOON, 1, NOON), last):
+        ledger.read_head(137, reading)
+    ledger.publish(NOON + SECOND)
+    stored.write(ledger)
+    ledger.replan(a_plan())
+    ledger.replan(a_plan(chains=(1, 137)))
+    ledger.read_head(137, last)
+    ledger.publish(NOON + 2 * SECOND)
+    stored.write(ledger)
+    state = decode_state(stored.pieces)
+    assert state is not None
+    assert state.heads == {137: (last,)}
 
 
 @pytest.mark.clause("M1", "M2", "M6", "M8")

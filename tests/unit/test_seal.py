@@ -7,61 +7,48 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.core.ledger import Ledger
-from lookout.state.pieces import Pieces, StateError, decode_state, encode_changes, merge, sealed
-from lookout.state.seal import Seal
+from lookout.state.codec import decode_state, encode_progress
+from lookout.state.differ import Backlog, Kept, all_pieces
+from lookout.state.pieces import StateError
 from tests.builders import NOON, SECOND, a_plan
-from tests.unit.test_pieces import NAMES, store
+from tests.unit.test_pieces import NAMES, OUTCOMES, written
 
 BROKEN = "the stored pieces are not what was stored"
 
 
-def published() -> Pieces:
+def published() -> Ledger:
     ledger = Ledger(a_plan())
     ledger.publish(NOON)
-    return encode_changes(ledger.changes())
+    return ledger
 
 
-FIRST = published()
-PROGRESS = {"progress": FIRST.put["progress"]}
-# Pieces of somebody else's, each time with the progress. A name may be in both: it is deleted after it was put.
-WRITES = st.lists(
-    st.tuples(
-        st.builds(
-            lambda put, delete, whole: Pieces(
-                {**(FIRST.put if whole else {}), **put, **PROGRESS}, tuple(delete), whole
-            ),
-            st.dictionaries(NAMES, st.binary(max_size=2)),
-            st.lists(NAMES),
-            st.booleans(),
-        ),
-        st.sampled_from(["written", "failed", "written, and told as failed"]),
-    ),
-)
+STATE = published().state()
+WRITES = st.lists(st.tuples(st.dictionaries(NAMES, st.binary(max_size=2)), OUTCOMES))
 
 
-def stored_through(writes: list[tuple[Pieces, str]]) -> dict[str, bytes]:
-    """What is stored when some writes fail, and are merged with the next; the first is whole, as a monitor's is."""
-    seal, stored, unwritten = Seal(), dict[str, bytes](), FIRST
-    for pieces, outcome in [*writes, (Pieces({"a": b"cc", "b": b"ud", **PROGRESS}, (), whole=False), "written")]:
-        unwritten = sealed(merge(unwritten, pieces), seal)
+def stored_through(writes: list[tuple[dict[str, bytes], str]]) -> dict[str, bytes]:
+    """What is stored, of the state and of others, when some writes fail."""
+    backlog, stored = Backlog(), dict[str, bytes]()
+    for others, outcome in [*writes, ({"a": b"cc", "b": b"ud"}, "written")]:
+        pieces = backlog.add(Kept(STATE, others))
         if outcome != "failed":
-            store(stored, unwritten)
-            assert decode_state(stored) is not None
+            stored = written(stored, pieces)
+            assert decode_state(stored) == STATE
         if outcome == "written":
-            unwritten = Pieces({}, (), whole=False)
+            backlog.clear()
     return stored
 
 
 @given(WRITES)
 def test_it_holds_through_all_that_is_put_deleted_and_put_again_after_it_failed(
-    writes: list[tuple[Pieces, str]],
+    writes: list[tuple[dict[str, bytes], str]],
 ) -> None:
     stored_through(writes)
 
 
 @given(WRITES, st.data())
 def test_a_bit_a_name_or_a_piece_that_is_not_as_it_was_breaks_it(
-    writes: list[tuple[Pieces, str]], data: st.DataObject
+    writes: list[tuple[dict[str, bytes], str]], data: st.DataObject
 ) -> None:
     stored = stored_through(writes)
     name = data.draw(st.sampled_from(sorted(stored)))
@@ -82,7 +69,7 @@ def test_two_pieces_that_changed_places_break_it() -> None:
 
 @pytest.mark.clause("M7", "H16")
 def test_no_single_bit_of_the_progress_takes_the_seal_away() -> None:
-    stored = sealed(FIRST, Seal()).put
+    stored = all_pieces(STATE).put
     progress = stored["progress"]
     assert re.search(rb'"seal":"[0-9a-f]{16}"', progress)
     for bit in range(8 * len(progress)):
@@ -92,20 +79,22 @@ def test_no_single_bit_of_the_progress_takes_the_seal_away() -> None:
 
 
 def test_what_an_earlier_version_stored_has_no_seal_and_is_read() -> None:
-    assert b"seal" not in FIRST.put["progress"]
-    assert decode_state(FIRST.put) is not None
+    unsealed = all_pieces(STATE).put | {"progress": encode_progress(STATE)}
+    assert b"seal" not in unsealed["progress"]
+    assert decode_state(unsealed) == STATE
+    del unsealed["progress"]
     with pytest.raises(StateError, match="the stored piece progress is missing"):
-        decode_state({name: piece for name, piece in FIRST.put.items() if name != "progress"})
+        decode_state(unsealed)
 
 
 def test_it_is_not_made_of_a_part_of_what_is_stored() -> None:
-    with pytest.raises(ValueError, match="nobody knows what else is stored"):
-        sealed(Pieces(PROGRESS, (), whole=False), Seal())
+    """Nobody knows what else is there: the first write of a monitor replaces it."""
+    assert Backlog().add(Kept(STATE)).replace_all
 
 
 def test_it_adds_no_piece_to_a_publication() -> None:
-    ledger, seal = Ledger(a_plan()), Seal()
-    ledger.publish(NOON)
-    sealed(encode_changes(ledger.changes()), seal)
+    ledger, backlog = published(), Backlog()
+    backlog.add(Kept(ledger.state()))
+    backlog.clear()
     ledger.publish(NOON + SECOND)
-    assert sealed(encode_changes(ledger.changes()), seal).put.keys() == {"progress"}
+    assert backlog.add(Kept(ledger.state())).put.keys() == {"progress"}

@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-import msgspec
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
@@ -192,13 +191,6 @@ def test_the_published_schemas_are_those_of_the_types() -> None:
 def test_there_is_no_report_before_the_first_publication() -> None:
     with pytest.raises(ValueError, match="nothing has been published yet"):
         live_document(Ledger(PLAN).report())
-
-
-@pytest.mark.clause("M7")
-def test_a_state_survives_json_and_messagepack() -> None:
-    state = a_ledger().state()
-    assert msgspec.json.decode(msgspec.json.encode(state), type=type(state)) == state
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=type(state)) == state
 
 
 def a_quiet_fortnight() -> Document:

@@ -2,18 +2,33 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final, NamedTuple, get_args
 
-from lookout.app.stores import reader_of, sqlite_path
+import msgspec
+
 from lookout.base.instants import format_instant
 from lookout.config.settings import Settings
-from lookout.documents.document import assembled_at
-from lookout.monitor.monitor import seen_in
+from lookout.core.ledger import State
+from lookout.documents.document import PlainName, assembled_at, etag
+from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.alerts import decode_alerts, mark_restored, select_alerts
-from lookout.state.pieces import Pieces, StateError, decode_state, sealed
-from lookout.state.seal import Seal
-from lookout.store.backup import Contents, contents_of, read_file, write_file
+from lookout.state.codec import decode_sightings, decode_state, is_ledgers
+from lookout.state.differ import all_pieces
+from lookout.state.pieces import StateError
+from lookout.store.backup import read_file, write_file
+from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite import writer as sqlite
+
+_NAMES: Final[tuple[PlainName, ...]] = get_args(PlainName)
+
+
+class Contents(NamedTuple):
+    """What people want to know of a snapshot, as its documents say it."""
+
+    rows: int
+    from_: str
+    to: str
+    generated_at: str
 
 
 def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]:
@@ -21,10 +36,12 @@ def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]
     cannot be used, or the store holds nothing that could be restored."""
     if not out.absolute().parent.is_dir():
         raise StoreError(f"{out}: there is no folder {out.parent}; make it first")
-    snapshot = _snapshot_of(settings, folder)
-    contents = _checked(snapshot, "the store")
+    url = settings.store.url
+    snapshot = kind_of(url).read_snapshot(url, folder)
+    contents, state = _check(snapshot, "the store")
     # Here already, since not only ``restore`` puts a backup back: its file is a store, too.
-    return contents, write_file(Snapshot(snapshot.documents, _sealed(_marked(snapshot.pieces, settings)).put), out)
+    pieces = all_pieces(state, _mark_restored(_others(snapshot.pieces), state, settings))
+    return contents, write_file(Snapshot(snapshot.documents, pieces.put), out)
 
 
 def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> Contents:
@@ -32,83 +49,80 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
     StoreError if a monitor is writing to it, if the backup is none or not whole, or, without ``force``, if the store
     holds anything."""
     snapshot = read_file(backup)
-    contents = _checked(snapshot, backup)
+    contents, state = _check(snapshot, backup)
+    url = settings.store.url
     try:
-        writer = _open_writer(settings, folder)
+        writer = kind_of(url).open_writer(url, folder)
     except StoreBusyError as error:
         raise StoreError(f"{error}; stop it first") from None
     try:
         if not force:
-            _check_empty(writer, settings, folder, contents)
-        writer.write(snapshot.documents, _sealed(_with_later_alerts(snapshot, writer, settings)))
+            _check_empty(writer, url, folder, contents)
+        alerts = _later_alerts(writer, state)
+        others = _others(snapshot.pieces)
+        if alerts is None:
+            others = _mark_restored(others, state, settings)  # an earlier version, or one without targets, did not
+        else:
+            others = {name: piece for name, piece in others.items() if name not in select_alerts(others)} | alerts
+        writer.write(snapshot.documents, all_pieces(state, others))
     finally:
         writer.close()
     return contents
 
 
-def _with_later_alerts(snapshot: Snapshot, writer: Writer, settings: Settings) -> dict[str, bytes]:
-    """The backup's pieces, with the episodes and messages of the store, unless that is older: an alert that was sent
-    since the backup needs its end. If only the backup is left, the monitor has to say that it does not know of such
-    alerts."""
-    backed_up, stored = snapshot.pieces, _usable(writer)
-    if stored is not None and _published_at(stored) >= _published_at(backed_up):
-        others = {name: piece for name, piece in backed_up.items() if name not in select_alerts(backed_up)}
-        return others | select_alerts(stored)
-    return _marked(backed_up, settings)  # an earlier version, or one that alerted nobody, did not
+def _check(snapshot: Snapshot, name: object) -> tuple[Contents, State]:
+    """StoreError, with this name, if the snapshot is not whole: a document that is missing or is not what its ETag was
+    made of, or pieces from which a monitor could not go on with all that it remembers."""
+    for which in _NAMES:
+        document = snapshot.documents.get(which)
+        if document is None:
+            raise StoreError(f"{name}: holds no {which} document: no monitor has published into it yet")
+        if etag(document.body) != document.etag:
+            raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
+        if assembled_at(document.body) != document.generated_at:
+            raise StoreError(f"{name}: is damaged: the {which} document has another instant beside it than it says")
+    try:
+        state = decode_state(snapshot.pieces)
+        if state is None:
+            raise StoreError(f"{name}: holds no state that a monitor could go on from")
+        live = msgspec.json.decode(snapshot.documents["live"].body, type=LiveReport)
+        history = msgspec.json.decode(snapshot.documents["history"].body, type=HistoryReport)
+        decode_sightings(snapshot.pieces)
+        decode_alerts(snapshot.pieces)
+    except (StateError, msgspec.DecodeError) as error:
+        raise StoreError(f"{name}: is damaged: {error}") from None
+    return Contents(len(live.checks), history.from_, history.to, live.generated_at), state
 
 
-def _marked(pieces: dict[str, bytes], settings: Settings) -> dict[str, bytes]:
-    return mark_restored(pieces, _published_at(pieces)) if settings.alerts.targets else pieces
+def _others(pieces: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The pieces of alerts and sources."""
+    return {name: piece for name, piece in pieces.items() if not is_ledgers(name)}
 
 
-def _sealed(pieces: dict[str, bytes]) -> Pieces:
-    return sealed(Pieces(pieces, (), whole=True), Seal())
+def _mark_restored(others: dict[str, bytes], state: State, settings: Settings) -> dict[str, bytes]:
+    """If there is anybody to alert: the monitor has to say that it does not know what was sent since the backup."""
+    return mark_restored(others, _published_at(state)) if settings.alerts.targets else others
 
 
-def _usable(writer: Writer) -> dict[str, bytes] | None:
-    """What is stored, unless it is damaged: then it is about to be replaced for that."""
+def _later_alerts(writer: Writer, backed_up: State) -> dict[str, bytes] | None:
+    """The episodes and messages of the store: an alert that was sent since the backup needs its end. None if the store
+    is older than the backup, or damaged: then it is about to be replaced for that."""
     try:
         stored = writer.load()
         decode_alerts(stored)
-        return None if decode_state(stored) is None else stored
+        state = decode_state(stored)
     except (StateError, StoreError):
         return None
+    is_later = state is not None and _published_at(state) >= _published_at(backed_up)
+    return select_alerts(stored) if is_later else None
 
 
-def _published_at(pieces: Mapping[str, bytes]) -> int:
-    state = decode_state(pieces)
-    return 0 if state is None or state.history is None else state.history.reached.published_at
+def _published_at(state: State) -> int:
+    return 0 if state.history is None else state.history.progress.published_at
 
 
-def _checked(snapshot: Snapshot, name: object) -> Contents:
-    """StoreError if a monitor could not go on from it, with all that it remembers."""
-    contents = contents_of(snapshot, name)
-    try:
-        seen_in(snapshot.pieces)
-        decode_alerts(snapshot.pieces)
-    except StateError as error:
-        raise StoreError(f"{name}: is damaged: {error}") from None
-    return contents
-
-
-def _snapshot_of(settings: Settings, folder: Path) -> Snapshot:
-    if path := sqlite_path(settings.store.url, folder):
-        return read_file(path)
-    from lookout.store.postgres.backup import read_database  # only who uses it pays for loading it
-
-    return read_database(settings.store.url)
-
-
-def _open_writer(settings: Settings, folder: Path) -> Writer:
-    if path := sqlite_path(settings.store.url, folder):
-        return sqlite.open_writer(path)
-    from lookout.store.postgres import writer as postgres
-
-    return postgres.open_writer(settings.store.url)
-
-
-def _check_empty(writer: Writer, settings: Settings, folder: Path, backed_up: Contents) -> None:
-    reader = reader_of(settings.store.url, folder)
+def _check_empty(writer: Writer, url: str, folder: Path, backed_up: Contents) -> None:
+    reader = kind_of(url).open_reader(url, folder, "store.url")
     try:
         live = reader.read("live")
     finally:

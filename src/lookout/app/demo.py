@@ -27,7 +27,7 @@ from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
 from lookout.documents.routes import paths
 from lookout.public.page.html import CHAIN_NAMES
-from lookout.state.pieces import encode_changes
+from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 
 _LOOK_EVERY_S: Final = 0.1
@@ -62,7 +62,7 @@ def build_demo_store(folder: Path, listen: str, seed: int, progress: Callable[[f
     ledger = rehearse(plan, world, [Life(now - _RECENT_MS, now)], chance, listeners=listeners, state=state)
     with closing(open_writer(folder / "lookout.db")) as writer:
         documents = documents_of(ledger)
-        writer.write(documents, encode_changes(ledger.changes()))
+        writer.write(documents, all_pieces(ledger.state()))
     progress(1)
     return Demo(settings, world, upstreams)
 

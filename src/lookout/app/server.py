@@ -18,7 +18,6 @@ from lookout.app.admin import admin_port
 from lookout.app.log import LIBRARIES, configure_log
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.sockets import ListenError, check_free
-from lookout.app.stores import reader_of
 from lookout.app.worker import front_of, worker
 from lookout.base.admin_port import process_registry
 from lookout.base.clock import SystemClock
@@ -32,6 +31,7 @@ from lookout.server.follower import Follower
 from lookout.server.guard import STALLED_S, Allowed
 from lookout.server.limiter import Limiter
 from lookout.server.metrics import Instruments
+from lookout.store.kinds import kind_of
 
 _OWN_FILES: Final = 64  # of a worker; about 30 are in use, and the store may need some when everything else is taken
 _BACKLOG: Final = 4_096
@@ -48,7 +48,7 @@ def serve(
 
     StoreError if the store cannot be one, ListenError or AdminError if an address cannot be listened on.
     """
-    reader_of(settings.store_url, folder, settings.store_key).close()
+    kind_of(settings.store_url).open_reader(settings.store_url, folder, settings.store_key).close()
     host, port = check_free("server.listen", settings.server.listen)
     connections = _connections(allow_many_connections())
     clock, workers = SystemClock(), settings.server.workers

@@ -15,6 +15,7 @@ import msgspec
 
 from lookout.config.settings import ServerSettings
 from lookout.server.shared_memory import nameless_file
+from lookout.store.kinds import kind_of
 
 # A terminal's Ctrl-C reaches every process; the monitor alone says when the server beside it ends. That one ignores it
 # before it reads anything, and so do those that it starts.
@@ -36,7 +37,6 @@ _KEPT: Final = re.compile(
     r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|NO_COLOR|FORCE_COLOR"
     r"|PYTHON[A-Z0-9]+|LD_[A-Z_]+|MALLOC_[A-Z_]+|SSL_CERT_(FILE|DIR)|FAKETIME\w*"
 )
-_KEPT_FOR_POSTGRES: Final = re.compile(r"PG[A-Z]+|PGCONNECT_TIMEOUT|KRB5[A-Z_]+")
 _WRITERS_PASSWORD: Final = "PGPASSWORD"  # noqa: S105  its name
 
 
@@ -47,9 +47,8 @@ def command_line(program: str, *arguments: str) -> tuple[str, ...]:
 
 def small_environment(settings: ServerSettings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What a server needs of an environment in which a monitor's secrets may be."""
-    kept = {name: value for name, value in environment.items() if _KEPT.fullmatch(name)}
-    if not settings.store_url.startswith("sqlite:"):
-        kept |= {name: value for name, value in environment.items() if _KEPT_FOR_POSTGRES.fullmatch(name)}
+    for_store = re.compile(kind_of(settings.store_url).variables)
+    kept = {name: value for name, value in environment.items() if _KEPT.fullmatch(name) or for_store.fullmatch(name)}
     if not settings.reads_as_writer:  # its password, if it has one, is in its own address
         kept.pop(_WRITERS_PASSWORD, None)
     return kept

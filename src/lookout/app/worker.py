@@ -6,7 +6,6 @@ from pathlib import Path
 
 from lookout.app.log import configure_log
 from lookout.app.process import end_with_parent
-from lookout.app.stores import reader_of
 from lookout.base.clock import SystemClock
 from lookout.config.settings import ServerSettings
 from lookout.documents.routes import paths
@@ -23,6 +22,7 @@ from lookout.server.own_routes import build_asset_routes, build_schema_routes, b
 from lookout.server.poller import Poller, Site
 from lookout.server.replies import make_timed_replies
 from lookout.server.rsgi import RsgiApplication
+from lookout.store.kinds import kind_of
 
 
 def worker(
@@ -60,7 +60,7 @@ def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, co
     live_path, history_path = paths(settings.protocol)
     names = Names(settings.protocol, settings.chains)
     poller = Poller(
-        reader_of(settings.store_url, folder, settings.store_key),
+        kind_of(settings.store_url).open_reader(settings.store_url, folder, settings.store_key),
         clock,
         round(settings.server.history_unreadable_s * 1000),
         Site(

@@ -6,11 +6,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from lookout.app.backup import back_up
+from lookout.app.backup import Contents, back_up
 from lookout.app.backup import restore as restore_from
 from lookout.app.process import stopping_signals
 from lookout.cli.arguments import config_option, fail, settings_of
-from lookout.store.backup import Contents
 from lookout.store.protocol import StoreError
 
 

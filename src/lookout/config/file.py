@@ -20,6 +20,7 @@ from lookout.base.setting_types import Form, OneOf, Rows, Rule, Table
 from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
 from lookout.config.settings import SETTINGS_FORM, ServerSettings, Settings
+from lookout.store.kinds import find_kind
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
@@ -112,10 +113,8 @@ def _check_record(settings: Settings, path: Path) -> Iterator[Problem]:
 
 
 def _files_of_store(url: str, folder: Path) -> dict[str, str]:
-    if not url.startswith("sqlite:") or "\0" in url:
-        return {}
-    store = os.path.realpath(folder / url.removeprefix("sqlite:"))
-    return {store + end: "the store" for end in ("", "-wal", "-shm", "-lock")}
+    kind = find_kind(url)
+    return {} if kind is None or "\0" in url else dict.fromkeys(kind.list_files(url, folder), "the store")
 
 
 def _check_read_url(settings: Settings, tables: dict[str, Any]) -> Iterator[Problem]:

@@ -1,10 +1,8 @@
 """The tables of a configuration file that are not a source's: every key with its launch value."""
 
-import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Annotated, Final, Literal
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from msgspec import Meta
 from yarl import URL
@@ -28,7 +26,9 @@ from lookout.base.setting_types import (
 )
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
+from lookout.store.kinds import KINDS, find_kind
 
+_WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.name_database is not None)
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
 
 
@@ -58,15 +58,17 @@ class Store(Table, frozen=True):
         str,
         Meta(min_length=1),
         must(
-            lambda url: re.match("sqlite:.", url) is not None or _is_postgres(url),
-            "has to begin with sqlite: and a path, or be a postgresql:// address",
+            lambda url: find_kind(url) is not None,
+            f"has to {', or '.join(kind.form for kind in KINDS)}",
         ),
     ] = "sqlite:lookout.db"
     read_url: Annotated[
         str,
         must(
-            lambda url: not url or _is_postgres(url),
-            "has to be a postgresql:// address; a SQLite file is read where store.url names it",
+            lambda url: not url or find_kind(url) in _WITH_READ_URL,
+            f"has to {' or '.join(kind.form for kind in _WITH_READ_URL)};"
+            f" a {' or '.join(kind.title for kind in KINDS if kind not in _WITH_READ_URL)} file is read"
+            " where store.url names it",
         ),
     ] = ""
 
@@ -74,15 +76,16 @@ class Store(Table, frozen=True):
         return (self._check_same_database(),)
 
     def _check_same_database(self) -> Iterator[Problem]:
-        if not _is_postgres(self.read_url):
+        kind = find_kind(self.read_url)
+        if kind is None or kind.name_database is None:
             return
-        if not _is_postgres(self.url):
-            yield Problem("read_url", "is for PostgreSQL alone, and store.url names something else")
-        elif len({_database(self.url), _database(self.read_url)} - {""}) > 1:
+        if find_kind(self.url) is not kind:
+            yield Problem("read_url", f"is for {kind.title} alone, and store.url names something else")
+        elif len({kind.name_database(self.url), kind.name_database(self.read_url)} - {""}) > 1:
             yield Problem("read_url", "names another database than store.url")
 
     def warnings(self) -> Iterator[Problem]:
-        if _is_postgres(self.url) and not self.read_url:
+        if find_kind(self.url) in _WITH_READ_URL and not self.read_url:
             why = "so servers hold an address that may write; name one of a role that only reads"
             yield Problem("read_url", f"is not set, {why}")
 
@@ -194,19 +197,6 @@ class Edge(Table, frozen=True):
 
 def in_ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _is_postgres(url: str) -> bool:
-    return url.startswith(("postgresql://", "postgres://"))
-
-
-def _database(url: str) -> str:
-    """The database that an address names; "" if that is left to the role's name, or cannot be read."""
-    try:
-        parts = urlsplit(url)
-        return parse_qs(parts.query).get("dbname", [unquote(parts.path.removeprefix("/"))])[-1]
-    except ValueError:
-        return ""
 
 
 def _as_sent(url: str) -> tuple[object, ...]:

@@ -13,7 +13,6 @@ PACE_MIN_SPAN_MS: Final = 600_000
 PACE_MIN_BLOCKS: Final = 10
 STANDSTILL_MS: Final = 600_000
 FRESH_BLOCK_MS: Final = 600_000
-PART_MS: Final = 300_000
 
 
 class Pace(NamedTuple):
@@ -49,64 +48,34 @@ class Reference(Struct, frozen=True, gc=False):
 
 
 class Heads:
-    """One chain's agreed heads of the last hour.
+    """One chain's agreed heads of the last hour."""
 
-    They are stored in parts of five minutes, since the hour may come to hundreds of heads and a new one changes but
-    the last part.
-    """
-
-    __slots__ = (
-        "_fresh",
-        "_highest",
-        "_readings",
-        "_risen_at",
-        "_stood_at",
-        "_stored",
-        "_touched",
-        "block_time",
-        "newest_of_run",
-    )
+    __slots__ = ("_fresh", "_highest", "_readings", "_risen_at", "_stood_at", "_tuple", "block_time", "newest_of_run")
 
     def __init__(self, block_time: Pace, readings: Iterable[Reading] = ()) -> None:
         self.block_time = block_time
         self.newest_of_run: Reading | None = None
         """The newest head since the monitor started, or its clock was set."""
+        self._tuple: tuple[Reading, ...] | None = None  # of the readings, once it was asked for
         self._take_all(readings)
-        self._touched = set(map(_part, self._readings))  # since the last call of changes(); at first, everything
-        self._stored: set[int] = set()  # the parts that there were then
 
     @property
     def readings(self) -> tuple[Reading, ...]:
-        return tuple(self._readings)
+        """The same value until there is a new head, so that it is cheap to see that nothing changed."""
+        if self._tuple is None:
+            self._tuple = tuple(self._readings)
+        return self._tuple
 
     def read(self, reading: Reading) -> None:
         """Take the newest head; forget what was read more than an hour before it."""
         self._take(reading)
-        self._touched.add(_part(reading))
         self.newest_of_run = reading
-
-    def changes(self) -> dict[int, tuple[Reading, ...]]:
-        """The parts that are not what they were at the last call; empty ones are to be forgotten. Of a part that ages
-        out nothing is told before all of it is gone: ``of_the_hour`` leaves out the rest."""
-        there: dict[int, list[Reading]] = {}
-        for reading in self._readings:
-            there.setdefault(_part(reading), []).append(reading)
-        gone = dict.fromkeys(self._stored - there.keys(), ())
-        changed = {part: tuple(readings) for part, readings in there.items() if part in self._touched}
-        self._stored = set(there)
-        self._touched.clear()
-        return gone | changed
-
-    def clear(self) -> None:
-        self._take_all(())
-        self.newest_of_run = None
 
     def start(self, set_back_by_ms: int = 0) -> None:
         """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block."""
         self.newest_of_run = None
         if set_back_by_ms:
             self._take_all([_moved_back(reading, set_back_by_ms) for reading in self._readings])
-            self._touched.update(map(_part, self._readings))
 
     def reference(self, confirmations: int) -> Reference | None:
         """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
@@ -122,7 +91,7 @@ class Heads:
     def pace(self) -> Pace:
         """Measured over the window once that is long enough, the configured block time until then (S15)."""
         if self._may_have_stood():
-            after = after_the_last_standstill(tuple(self._readings))
+            after = after_the_last_standstill(self.readings)
             fresh: Sequence[Reading] = [reading for reading in after if reading.is_fresh]
         else:
             fresh = self._fresh
@@ -138,6 +107,7 @@ class Heads:
     def _take_all(self, readings: Iterable[Reading]) -> None:
         self._readings: deque[Reading] = deque()
         self._fresh: deque[Reading] = deque()
+        self._tuple = None
         self._highest = self._risen_at = 0
         self._stood_at: int | None = None
         for reading in readings:
@@ -153,6 +123,7 @@ class Heads:
             while kept and kept[0].at < oldest_at:
                 kept.popleft()
         self._readings.append(reading)
+        self._tuple = None
         if reading.is_fresh:
             self._fresh.append(reading)
         if self._risen_at < oldest_at:  # the highest has left the hour: another one is the highest now
@@ -188,7 +159,3 @@ def of_the_hour(readings: Sequence[Reading]) -> tuple[Reading, ...]:
 
 def _moved_back(reading: Reading, by_ms: int) -> Reading:
     return Reading(move_back(reading.at, by_ms), reading.height, move_back(reading.block_at, by_ms))
-
-
-def _part(reading: Reading) -> int:
-    return reading.at // PART_MS

@@ -6,16 +6,16 @@ bucket ends. Buckets are numbered from 1970; a day holds a whole number of them.
 """
 
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from lookout.core.buckets import CHARACTERS, KNOWN, NO_DATA, bucket_character, uptime
+from lookout.core.buckets import CHARACTERS, KNOWN, NO_DATA, uptime
 from lookout.core.model import Check, Row
 from lookout.core.plan import Span
-from lookout.core.strip import Strip, StripState, Tally
+from lookout.core.strip import Strip, Tally
 
 DAY_MS: Final = 86_400_000
 WINDOW_DAYS: Final = (1, 7, 14)
@@ -25,7 +25,7 @@ SPARE_DAYS: Final = 3
 MOST_LATER: Final = 16
 
 
-class Reached(Struct, frozen=True):
+class Progress(Struct, frozen=True):
     """How far the history has come."""
 
     bucket_ms: int
@@ -39,20 +39,11 @@ class Reached(Struct, frozen=True):
 
 
 class HistoryState(Struct, frozen=True):
-    """The history as it is stored: the filling bucket's tallies and the ended buckets, by day (M7)."""
+    """The history as it is stored: of each check the filling bucket's tally, and the ended buckets by day (M7)."""
 
-    reached: Reached
-    strips: tuple[StripState, ...]
-
-
-class HistoryChanges(Struct, frozen=True):
-    """What of the stored history is no longer as it was: new tallies, new days' strings, and what to forget."""
-
-    reached: Reached
-    tallies: tuple[Tally, ...]
-    days: tuple[tuple[Check, int, str], ...]
-    forgotten_days: tuple[tuple[Check, int], ...]
-    forgotten_checks: tuple[Check, ...]
+    progress: Progress
+    tallies: Mapping[Check, Tally]
+    days: Mapping[Check, Mapping[int, str]]
 
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -85,12 +76,13 @@ class HistoryView(Struct, frozen=True):
 
 
 class History:
-    """The rows' buckets up to the last publication."""
+    """The rows' buckets up to the last publication. Several of its attributes follow from others: they are kept since
+    nearly every publication needs them."""
 
     def __init__(self, span: Span, state: HistoryState | None = None) -> None:
-        if state is not None and state.reached.bucket_ms != span.bucket_ms:
+        if state is not None and state.progress.bucket_ms != span.bucket_ms:
             raise ValueError(
-                f"the stored history has buckets of {state.reached.bucket_ms / 1000:g} s,"
+                f"the stored history has buckets of {state.progress.bucket_ms / 1000:g} s,"
                 f" the configuration of {span.bucket_ms / 1000:g} s"
             )
         self._span = span
@@ -101,17 +93,10 @@ class History:
         self.published_at: int | None = None
         self._strips: dict[Check, Strip] = {}
         self._expiries: list[tuple[int, Check]] = []
-        # Since the last call of changes(); at first, everything.
-        self._new_tallies: set[Check] = set()
-        self._new_days: set[int] = set()
-        self._forgotten_days: list[tuple[Check, int]] = []
-        self._forgotten_checks: list[Check] = []
         if state is not None:
             self._resume(state)
         self._days_kept = sorted({day for strip in self._strips.values() for day in strip.days})
         self._has_new_day = False
-        self._new_tallies.update(self._strips)
-        self._new_days.update(self._days_kept)
 
     @property
     def checks(self) -> Iterable[Check]:
@@ -138,10 +123,10 @@ class History:
             strip = self._strips.get(check)
             if strip is None:  # it aged out just now
                 continue
-            strip.published, strip.expires_at = NO_DATA, None
+            strip.publish(NO_DATA, None)
             if self._bucket != bucket:  # its last status reaches into a bucket in which it was not published
-                strip.since_ms = self._watched_ms
-            self._count(strip, at)
+                strip.discard(self._watched_ms)
+            strip.count(at, self._watched_ms)
         if self._expiries and self._expiries[0][0] <= at:
             self._expire(at)
 
@@ -151,58 +136,31 @@ class History:
             raise ValueError("there is no history before the first publication")
         to, bucket_ms = self._bucket, self._span.bucket_ms
         start = max(self._first, to - self._span.retention_days * self._per_day)
-        rows = tuple(self._view_row(self._strips[check], start) for check in checks)
+        rows = tuple(self._view_row(check, start) for check in checks)
         return HistoryView(self.published_at, self._span, start * bucket_ms, to * bucket_ms, rows)
 
     def state(self) -> HistoryState | None:
         if self.published_at is None:
             return None
-        strips = tuple(StripState(strip.tally(), dict(strip.days)) for strip in self._strips.values())
-        return HistoryState(self._reached(self.published_at), strips)
-
-    def changes(self) -> HistoryChanges:
-        """What is new since the last call: storing it costs as much as what changed."""
-        if self.published_at is None:
-            raise ValueError("there is no history before the first publication")
-        changes = HistoryChanges(
-            self._reached(self.published_at),
-            tuple(self._strips[check].tally() for check in self._new_tallies),
-            tuple(
-                (s.check, day, s.days[day]) for day in self._new_days for s in self._strips.values() if day in s.days
-            ),
-            tuple(self._forgotten_days),
-            tuple(self._forgotten_checks),
-        )
-        for noted in (self._new_tallies, self._new_days, self._forgotten_days, self._forgotten_checks):
-            noted.clear()
-        return changes
-
-    def _reached(self, published_at: int) -> Reached:
-        return Reached(self._span.bucket_ms, self._first, self._bucket, published_at, self._watched_ms)
+        span, published_at = self._span, self.published_at
+        progress = Progress(span.bucket_ms, self._first, self._bucket, published_at, self._watched_ms)
+        tallies = {check: strip.tally for check, strip in self._strips.items()}
+        return HistoryState(progress, tallies, {check: strip.days for check, strip in self._strips.items()})
 
     def _take(self, row: Row, at: int) -> None:
         strip = self._strips.get(row.check)
         if strip is None:
             strip = self._strips[row.check] = Strip(Tally(row.check, NO_DATA, self._watched_ms, {}), {})
-            self._forgotten_checks = [check for check in self._forgotten_checks if check != row.check]
-        strip.published, strip.expires_at = CHARACTERS[row.status], row.expires_at
-        if strip.published != strip.counted or (strip.expires_at is not None and strip.expires_at <= at):
-            self._count(strip, at)
-        self._queue(strip)
+        strip.publish(CHARACTERS[row.status], row.expires_at)
+        strip.count(at, self._watched_ms)
+        self._queue(row.check, strip)
 
-    def _count(self, strip: Strip, at: int) -> None:
-        """Let a row count, from this instant on, as what it is then."""
-        character = strip.counts_at(at)
-        if character != strip.counted:
-            strip.count(character, self._watched_ms)
-            self._new_tallies.add(strip.check)
-
-    def _queue(self, strip: Strip) -> None:
+    def _queue(self, check: Check, strip: Strip) -> None:
         """Wait for a row's expiry. One that is renewed stays queued for its earlier expiry, which is cheaper."""
         expires_at = strip.expires_at
         if expires_at is not None and (strip.queued_at is None or expires_at < strip.queued_at):
             strip.queued_at = expires_at
-            heappush(self._expiries, (expires_at, strip.check))
+            heappush(self._expiries, (expires_at, check))
 
     def _expire(self, at: int) -> None:
         """Rows that ran out without a new probe count as unknown from this publication on (H17)."""
@@ -213,9 +171,9 @@ class History:
                 continue
             strip.queued_at = None
             if strip.expires_at is not None and strip.expires_at > at:  # renewed since it was queued
-                self._queue(strip)
+                self._queue(check, strip)
             else:
-                self._count(strip, at)
+                strip.count(at, self._watched_ms)
 
     def _watch(self, from_at: int, until_at: int) -> None:
         """Let the statuses of a publication last in the filling bucket, until their hold runs out (H8)."""
@@ -256,22 +214,20 @@ class History:
             self._enter(bucket)
             self._let_recount()
         self._expiries = []
-        for strip in self._strips.values():
-            self._count(strip, at)
+        for check, strip in self._strips.items():
+            strip.count(at, self._watched_ms)
             strip.queued_at = None
-            self._queue(strip)
-        self._new_tallies.update(self._strips)
+            self._queue(check, strip)
 
     def _put_aside(self) -> None:
         """Keep the tallies of the filling bucket, until it is recorded or the clock comes back to it."""
         if self._is_filling:
             for strip in self._strips.values():
-                strip.settle(self._watched_ms)
-                strip.put_aside(self._bucket)
+                strip.put_aside(self._bucket, self._watched_ms)
 
     def _later(self) -> list[int]:
         """The buckets whose tallies are kept aside, the earliest first."""
-        return sorted({later for strip in self._strips.values() for later in strip.later})
+        return sorted({later for strip in self._strips.values() for later in strip.tally.later})
 
     def _enter(self, bucket: int) -> None:
         """Begin a bucket, or go on with one that had begun. One that was recorded takes no more."""
@@ -281,14 +237,12 @@ class History:
         self._watched_ms = 0
         for strip in self._strips.values():
             strip.take_up(bucket)
-        self._new_tallies.update(self._strips)
 
     def _record(self, bucket: int) -> None:
         """End a bucket, for good."""
-        day, place = divmod(bucket, self._per_day)
         for strip in self._strips.values():
-            strip.record(day, place, bucket_character(strip.later.pop(bucket, {}), self._span.counts_from_ms))
-        self._new_days.add(day)
+            strip.record(bucket, self._per_day, self._span.counts_from_ms)
+        day = bucket // self._per_day
         if day not in self._days_kept:
             insort(self._days_kept, day)
             self._has_new_day = True
@@ -308,12 +262,7 @@ class History:
     def _let_recount(self) -> None:
         """Count the windows from scratch when the history is looked at again, and not before: that takes long."""
         for strip in self._strips.values():
-            strip.current, strip.known = [], []
-
-    def _recount(self, strip: Strip) -> None:
-        counted = [_count_buckets(self._ended(strip, self._bucket - window)) for window in self._windows]
-        strip.current = [current for current, _ in counted]
-        strip.known = [known for _, known in counted]
+            strip.forget_counts()
 
     def _forget_old_days(self) -> None:
         """By how much was recorded later, not by date: a clock that stands ten days ahead for a moment, or for a moment
@@ -337,54 +286,35 @@ class History:
     def _forget(self, day: int) -> None:
         self._days_kept.remove(day)
         for strip in self._strips.values():
-            if strip.days.pop(day, None) is not None:
-                self._forgotten_days.append((strip.check, day))
-        aged_out = [s.check for s in self._strips.values() if s.counted == NO_DATA and not (s.days or s.later)]
-        for check in aged_out:
-            del self._strips[check]
+            strip.forget(day)
+        self._strips = {check: strip for check, strip in self._strips.items() if not strip.is_empty}
         self._expiries = [expiry for expiry in self._expiries if expiry[1] in self._strips]
         heapify(self._expiries)
-        self._new_tallies.difference_update(aged_out)
-        self._forgotten_checks.extend(aged_out)
 
-    def _ended(self, strip: Strip, start: int) -> str:
-        """The characters from ``start`` up to, not including, the bucket of the last publication."""
-        per_day = self._per_day
-        days = range(start // per_day, self._bucket // per_day + 1)
-        characters = "".join(strip.days.get(day, "").ljust(per_day, NO_DATA) for day in days)
-        return characters[start % per_day :][: self._bucket - start]
-
-    def _view_row(self, strip: Strip, start: int) -> HistoryRow:
+    def _view_row(self, check: Check, start: int) -> HistoryRow:
+        strip, to = self._strips[check], self._bucket
         if not strip.known:
-            self._recount(strip)
+            strip.count_windows(strip.ended(to - window, to, self._per_day) for window in self._windows)
         last = self._last_character(strip)
         figures = (
             uptime(current + (last == "c"), known + (last in KNOWN), self._span.min_known_buckets)
             for current, known in zip(strip.current, strip.known, strict=True)
         )
-        return HistoryRow(strip.check, self._ended(strip, start) + last, Uptime(*figures))
+        return HistoryRow(check, strip.ended(start, to, self._per_day) + last, Uptime(*figures))
 
     def _last_character(self, strip: Strip) -> str:
-        if not self._is_filling:
-            return strip.recorded(*divmod(self._bucket, self._per_day))
-        held_ms = self._watched_ms - strip.since_ms
-        seen_ms = strip.lasted_ms | {strip.counted: strip.lasted_ms.get(strip.counted, 0) + held_ms}
-        return bucket_character(seen_ms, self._span.counts_from_ms)
+        if self._is_filling:
+            return strip.filling(self._watched_ms, self._span.counts_from_ms)
+        return strip.recorded(*divmod(self._bucket, self._per_day))
 
     def _resume(self, state: HistoryState) -> None:
-        reached = state.reached
-        self.published_at, self._first, self._watched_ms = reached.published_at, reached.first, reached.watched_ms
-        self._bucket = reached.published_at // reached.bucket_ms
-        self._bucket_at = self._bucket * reached.bucket_ms
-        self._strips = {strip.tally.check: Strip(strip.tally, strip.days) for strip in state.strips}
+        progress = state.progress
+        self.published_at, self._first, self._watched_ms = progress.published_at, progress.first, progress.watched_ms
+        self._bucket = progress.published_at // progress.bucket_ms
+        self._bucket_at = self._bucket * progress.bucket_ms
+        self._strips = {check: Strip(tally, state.days[check]) for check, tally in state.tallies.items()}
         self._is_filling = not self._is_recorded(self._bucket)
-        if reached.newest > self._bucket:
+        if progress.newest > self._bucket:
             for strip in self._strips.values():
-                strip.settle(self._watched_ms)
-                strip.put_aside(reached.newest)
+                strip.put_aside(progress.newest, self._watched_ms)
             self._enter(self._bucket)
-
-
-def _count_buckets(buckets: str) -> tuple[int, int]:
-    """How many buckets are current, and how many known."""
-    return buckets.count("c"), sum(buckets.count(character) for character in KNOWN)

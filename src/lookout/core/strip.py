@@ -1,10 +1,11 @@
 """One row's buckets: the filling one's tally, the ended ones by day, and those counted per window."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from lookout.core.buckets import KNOWN, NO_DATA
+from lookout.core.buckets import KNOWN, NO_DATA, bucket_character
 from lookout.core.model import Check
 
 
@@ -21,86 +22,107 @@ class Tally(Struct, frozen=True, omit_defaults=True):
     later: dict[int, dict[str, int]] = {}
 
 
-class StripState(Struct, frozen=True):
-    """One row's history as it is stored."""
-
-    tally: Tally
-    days: dict[int, str]
-
-
 class Strip:
-    """What the history keeps of one row."""
+    """What the history keeps of one row. Tally and days are values: a change makes new ones."""
 
-    __slots__ = (
-        "check",
-        "counted",
-        "current",
-        "days",
-        "expires_at",
-        "known",
-        "lasted_ms",
-        "later",
-        "published",
-        "queued_at",
-        "since_ms",
-    )
+    __slots__ = ("current", "days", "expires_at", "known", "published", "queued_at", "tally")
 
     def __init__(self, tally: Tally, days: Mapping[int, str]) -> None:
-        self.check = tally.check
-        self.published = tally.counted  # the row's own status as a character
+        self.tally = tally
+        self.days = days
+        self.published = tally.counted  # the row's own status as a character; it counts as unknown once expired (H17)
         self.expires_at: int | None = None
         self.queued_at: int | None = None  # the expiry that is waited for
-        self.counted = tally.counted  # the same, or unknown once the row has expired (H17)
-        self.since_ms = tally.since_ms  # what had been watched of the bucket when that began
-        self.lasted_ms = dict(tally.lasted_ms)
-        self.later = dict(tally.later)
-        self.days = dict(days)
         self.known: list[int] = []  # of each window; empty until they are counted
         self.current: list[int] = []
 
-    def tally(self) -> Tally:
-        return Tally(self.check, self.counted, self.since_ms, dict(self.lasted_ms), dict(self.later))
+    def publish(self, character: str, expires_at: int | None) -> None:
+        """Take the row's new status; it counts from the next ``count`` on."""
+        self.published, self.expires_at = character, expires_at
 
-    def count(self, character: str, watched_ms: int) -> None:
-        self.settle(watched_ms)
-        self.counted = character
+    def count(self, at: int, watched_ms: int) -> None:
+        """Let the row count, from this instant on, as what it is then (H17). So much of the bucket was watched."""
+        expired = self.expires_at is not None and self.expires_at <= at
+        character = "?" if expired else self.published
+        if character != self.tally.counted:
+            self.settle(watched_ms)
+            self.tally = replace(self.tally, counted=character)
 
     def settle(self, watched_ms: int) -> None:
-        held_ms = watched_ms - self.since_ms
-        if held_ms and self.counted != NO_DATA:
-            self.lasted_ms[self.counted] = self.lasted_ms.get(self.counted, 0) + held_ms
-        self.since_ms = watched_ms
+        """Add to the tally how long the status that counts has lasted."""
+        tally = self.tally
+        held_ms = watched_ms - tally.since_ms
+        if held_ms == 0:
+            return
+        lasted_ms = tally.lasted_ms
+        if tally.counted != NO_DATA:
+            lasted_ms = {**lasted_ms, tally.counted: lasted_ms.get(tally.counted, 0) + held_ms}
+        self.tally = replace(tally, since_ms=watched_ms, lasted_ms=lasted_ms)
+
+    def discard(self, watched_ms: int) -> None:
+        """Let what was watched of the bucket since then count as nothing."""
+        self.tally = replace(self.tally, since_ms=watched_ms)
 
     def mark_seen(self) -> None:
         """The status that counts now was seen in this bucket, however short."""
-        if self.counted != NO_DATA:
-            self.lasted_ms.setdefault(self.counted, 0)
+        counted, lasted_ms = self.tally.counted, self.tally.lasted_ms
+        if counted != NO_DATA:
+            self.tally = replace(self.tally, lasted_ms={**lasted_ms, counted: lasted_ms.get(counted, 0)})
 
-    def put_aside(self, bucket: int) -> None:
-        """Keep the tally of the filling bucket until the clock comes back to it."""
-        if self.lasted_ms:
-            self.later[bucket] = self.lasted_ms
-        self.lasted_ms = {}
+    def put_aside(self, bucket: int, watched_ms: int) -> None:
+        """Keep the tally of the filling bucket, until it is recorded or the clock comes back to it."""
+        self.settle(watched_ms)
+        tally = self.tally
+        if tally.lasted_ms:
+            self.tally = replace(tally, lasted_ms={}, later={**tally.later, bucket: tally.lasted_ms})
 
     def take_up(self, bucket: int) -> None:
         """Begin a bucket, or go on with it."""
-        self.lasted_ms = self.later.pop(bucket, {})
-        self.since_ms = 0
+        lasted_ms = self._take_later(bucket)
+        self.tally = replace(self.tally, since_ms=0, lasted_ms=lasted_ms)
 
-    def record(self, day: int, place: int, character: str) -> None:
-        """Keep the character of a bucket that has ended."""
+    def record(self, bucket: int, per_day: int, counts_from_ms: int) -> None:
+        """Keep the character of a bucket that has ended, and was put aside."""
+        character = bucket_character(self._take_later(bucket), counts_from_ms)
         if character != NO_DATA:
+            day, place = divmod(bucket, per_day)
             characters = self.days.get(day, "").ljust(place, NO_DATA)
-            self.days[day] = characters[:place] + character + characters[place + 1 :]
+            self.days = {**self.days, day: characters[:place] + character + characters[place + 1 :]}
+
+    def forget(self, day: int) -> None:
+        if day in self.days:
+            self.days = {other: characters for other, characters in self.days.items() if other != day}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the row is not published any more, and nothing is kept of it."""
+        return self.tally.counted == NO_DATA and not (self.days or self.tally.later)
 
     def recorded(self, day: int, place: int) -> str:
         """The character of that bucket."""
         return self.days.get(day, "")[place : place + 1] or NO_DATA
 
-    def counts_at(self, at: int) -> str:
-        """What the row counts as in a publication at this instant (H17)."""
-        expired = self.expires_at is not None and self.expires_at <= at
-        return "?" if expired else self.published
+    def ended(self, begin: int, end: int, per_day: int) -> str:
+        """The characters of these buckets, the last one not included."""
+        days = range(begin // per_day, end // per_day + 1)
+        characters = "".join(self.days.get(day, "").ljust(per_day, NO_DATA) for day in days)
+        return characters[begin % per_day :][: end - begin]
+
+    def filling(self, watched_ms: int, counts_from_ms: int) -> str:
+        """The character of the filling bucket as far as it was watched."""
+        tally = self.tally
+        held_ms = watched_ms - tally.since_ms
+        seen_ms = tally.lasted_ms | {tally.counted: tally.lasted_ms.get(tally.counted, 0) + held_ms}
+        return bucket_character(seen_ms, counts_from_ms)
+
+    def count_windows(self, windows: Iterable[str]) -> None:
+        """Count the buckets of each window from scratch."""
+        counted = [_count_buckets(buckets) for buckets in windows]
+        self.current = [current for current, _ in counted]
+        self.known = [known for _, known in counted]
+
+    def forget_counts(self) -> None:
+        self.current, self.known = [], []
 
     def slide(self, entering: str, leaving: Sequence[tuple[int, int]]) -> None:
         """Move the windows' counts on by a bucket that ended; out of each falls the one at that place of that day."""
@@ -109,3 +131,17 @@ class Strip:
             if left != entering:  # seldom
                 self.known[n] += (entering in KNOWN) - (left in KNOWN)
                 self.current[n] += (entering == "c") - (left == "c")
+
+    def _take_later(self, bucket: int) -> dict[str, int]:
+        """What was put aside of a bucket, which is not kept aside any longer."""
+        later = dict(self.tally.later)
+        lasted_ms = later.pop(bucket, None)
+        if lasted_ms is None:
+            return {}
+        self.tally = replace(self.tally, later=later)
+        return lasted_ms
+
+
+def _count_buckets(buckets: str) -> tuple[int, int]:
+    """How many buckets are current, and how many known."""
+    return buckets.count("c"), sum(buckets.count(character) for character in KNOWN)

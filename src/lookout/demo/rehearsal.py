@@ -11,8 +11,6 @@ from itertools import count
 from random import Random
 from typing import Final, Literal, NamedTuple, Protocol
 
-import msgspec
-
 from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
 from lookout.core.heads import Reading
@@ -33,6 +31,8 @@ from lookout.core.model import (
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES
 from lookout.monitor.publisher import GATHER_MS
+from lookout.state.codec import decode_state
+from lookout.state.differ import all_pieces
 from lookout.state.log import Event, HeadRead, Started, Stopped
 
 _PROGRESS_EVERY_MS: Final = 3_600_000
@@ -105,12 +105,11 @@ def rehearse(
     """Run the monitor through one life after the other, each resuming from what the one before it stored (M7); the
     first from ``state``. What is current, and with which nothing goes wrong for so long, is asked again only after
     ``calm_ms``: all that would be found meanwhile is that it still is."""
-    stored = None if state is None else msgspec.json.encode(state)
     ledger = Ledger(plan, state)
     for life in lives:
-        ledger = Ledger(plan, None if stored is None else msgspec.json.decode(stored, type=State))
+        ledger = Ledger(plan, state)
         run = _Run(plan, world, life, ledger, chance, listeners, gather_ms, calm_ms)
-        stored = msgspec.json.encode(run.live())
+        state = decode_state(all_pieces(run.live()).put)
     return ledger
 
 

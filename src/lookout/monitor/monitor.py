@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import msgspec
 import structlog
 
 from lookout.alerts.policy import AlertPolicy
@@ -23,12 +22,12 @@ from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
-from lookout.state.pieces import StateError, decode_state
+from lookout.protocols.broadcasters.sightings import Seen
+from lookout.state.codec import decode_sightings, decode_state, encode_sightings
+from lookout.state.pieces import StateError
 from lookout.store.protocol import LostStoreError
 
 _LOOK_EVERY_S: Final = 0.5
-_SEEN: Final = "source/broadcasters"
 
 log = structlog.get_logger("monitor")
 
@@ -64,12 +63,10 @@ class Monitor:
         self._settings = settings
         self._resources = resources
         ledger = _resumed(plan, stored, parts.ledger)
-        self._built = resources.build_sources(settings, seen_in(stored))
+        self._built = resources.build_sources(settings, decode_sightings(stored))
         self._alerts = parts.alerts(settings.alert_policy(), stored, clock, resources.instruments)
         self._journal = parts.journal(ledger, parts.timeline(clock), self._alerts, recorder)
-        self._publisher = parts.publisher(
-            settings, self._journal, self._alerts, _changed_pieces(self._seen_by_sources), resources
-        )
+        self._publisher = parts.publisher(settings, self._journal, self._alerts, self._encode_sightings, resources)
         self._watcher = parts.watcher(self._built, self._journal, plan.limits, resources)
         self._pinger = Pinger(settings, resources)
 
@@ -128,8 +125,9 @@ class Monitor:
                 stepped.clear()
                 self._watcher.wake()
 
-    def _seen_by_sources(self) -> Seen:
-        return self._resources.seen_by(self._built.sources)
+    def _encode_sightings(self) -> dict[str, bytes]:
+        """What the sources have to remember (M7)."""
+        return encode_sightings(self._resources.seen_by(self._built.sources))
 
 
 def rebuild_sources(
@@ -169,22 +167,3 @@ def _resumed(plan: Plan, stored: Mapping[str, bytes], ledger: Callable[[Plan, St
         raise StateError(f"the store is damaged: {error}; restore a backup, or begin a new store") from None
     except ValueError as error:
         raise StateError(f"{error}; set history.bucket_s back, or choose another file in store.url") from None
-
-
-def seen_in(stored: Mapping[str, bytes]) -> Seen:
-    try:
-        return msgspec.json.decode(stored[_SEEN], type=Seen) if _SEEN in stored else NOTHING_SEEN
-    except (ValueError, RecursionError) as error:
-        raise StateError(f"the stored piece {_SEEN} cannot be read: {error}") from None
-
-
-def _changed_pieces(seen: Callable[[], Seen]) -> Callable[[], dict[str, bytes]]:
-    """What the sources have to remember (M7), whenever it is not what it was the last time."""
-    last = b""
-
-    def changed() -> dict[str, bytes]:
-        nonlocal last
-        before, last = last, msgspec.json.encode(seen())
-        return {} if last == before else {_SEEN: last}
-
-    return changed

@@ -5,13 +5,8 @@ import secrets
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Final, NamedTuple, get_args
+from typing import Final
 
-import msgspec
-
-from lookout.documents.document import PlainName, assembled_at, etag
-from lookout.documents.reports import HistoryReport, LiveReport
-from lookout.state.pieces import StateError, decode_state
 from lookout.store.protocol import Snapshot, StoreError
 from lookout.store.sqlite.file import (
     APPLICATION_ID,
@@ -21,49 +16,18 @@ from lookout.store.sqlite.file import (
     hear_signals,
     identity,
     read_all,
+    store_errors,
     tables_of,
-    told,
 )
 
 _BUSY_S: Final = 5.0
 _LARGEST_BYTES: Final = 256 * 1024 * 1024  # a hundred times what a store takes; it is read into memory
-_NAMES: Final[tuple[PlainName, ...]] = get_args(PlainName)
-
-
-class Contents(NamedTuple):
-    """What people want to know of a snapshot, as its documents say it."""
-
-    rows: int
-    from_: str
-    to: str
-    generated_at: str
-
-
-def contents_of(snapshot: Snapshot, name: object) -> Contents:
-    """StoreError, with this name, if the snapshot is not whole: a document that is missing or is not what its ETag was
-    made of, or pieces that make no state."""
-    for which in _NAMES:
-        document = snapshot.documents.get(which)
-        if document is None:
-            raise StoreError(f"{name}: holds no {which} document: no monitor has published into it yet")
-        if etag(document.body) != document.etag:
-            raise StoreError(f"{name}: is damaged: the {which} document is not the one that its ETag was made of")
-        if assembled_at(document.body) != document.generated_at:
-            raise StoreError(f"{name}: is damaged: the {which} document has another instant beside it than it says")
-    try:
-        if decode_state(snapshot.pieces) is None:
-            raise StoreError(f"{name}: holds no state that a monitor could go on from")
-        live = msgspec.json.decode(snapshot.documents["live"].body, type=LiveReport)
-        history = msgspec.json.decode(snapshot.documents["history"].body, type=HistoryReport)
-    except (StateError, msgspec.DecodeError) as error:
-        raise StoreError(f"{name}: is damaged: {error}") from None
-    return Contents(len(live.checks), history.from_, history.to, live.generated_at)
 
 
 def read_file(path: Path) -> Snapshot:
     """What a store's file or a backup holds, also while it is written to; one of an earlier version is brought up to
     date on the way. StoreError if it is neither, or damaged, or of a newer version."""
-    with told(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+    with store_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
         if identity(path.resolve()) is None:
             raise StoreError(f"{path}: there is no such file")
         # In memory, so that the file is left as it is, and held for as long as copying it takes.
@@ -78,9 +42,9 @@ def write_file(snapshot: Snapshot, path: Path) -> int:
     """Make a backup, for its owner alone, and say its size. It has its name only once it is whole, and was read again;
     a file of that name that is there is left alone: StoreError."""
     body = _as_file(snapshot)
-    # Its name is known before it is there: whoever is interrupted in between can still remove it.
+    # Its name is known before it is there: a process that is interrupted in between can still remove it.
     beside = path.absolute().with_name(f".lookout-{secrets.token_hex(8)}")
-    with told(path):
+    with store_errors(path):
         try:
             file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             with os.fdopen(file, "wb") as opened:

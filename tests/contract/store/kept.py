@@ -13,7 +13,7 @@ from typing import Final
 
 from lookout.core.ledger import Ledger
 from lookout.documents.reports import documents_of
-from lookout.state.pieces import encode_changes
+from lookout.state.differ import all_pieces
 from lookout.store.postgres import schema
 from lookout.store.postgres import writer as postgres
 from lookout.store.protocol import Writer
@@ -56,7 +56,7 @@ def main() -> None:
 def _fill(writer: Writer, ledger: Ledger) -> None:
     writer.write(
         documents_of(ledger),
-        encode_changes(ledger.changes()),
+        all_pieces(ledger.state()),
     )
     writer.close()
 

@@ -10,7 +10,7 @@ from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 
 LIVE = Document(b'{"live":1}', '"0123456789abcdef"', 1_793_880_000_001)
 HISTORY = Document(b'{"history":1}', '"fedcba9876543210"', 1_793_880_000_000)
-NOTHING = Pieces({}, (), whole=False)
+NOTHING = Pieces({})
 
 Opened = Callable[[Writer | Reader], None]  # to be closed when the test is over
 

@@ -19,7 +19,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.reports import history_document, live_document
-from lookout.state.pieces import decode_state
+from lookout.state.codec import decode_state
 from lookout.store.postgres import schema
 from lookout.store.postgres import writer as postgres
 from lookout.store.postgres.reader import PostgresReader
@@ -181,7 +181,7 @@ def test_whoever_is_killed_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, 
 def migrate_further(server: Postgres, database: str, step: str) -> None:
     """As the version after today's would, which has one more step."""
     address = Address.of(server.url(database))
-    with address.told(), closing(address.connect("lookout monitor")) as session, transaction(session):
+    with address.store_errors(), closing(address.connect("lookout monitor")) as session, transaction(session):
         schema.migrate(session, address, (*schema.STEPS, step))
 
 

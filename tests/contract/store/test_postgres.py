@@ -35,7 +35,7 @@ def position(server: Postgres, database: str) -> tuple[int, int]:
 def test_a_writer_whose_session_was_ended_goes_on_with_a_new_epoch(
     server: Postgres, database: str, writer: Writer, reader: Reader
 ) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     assert position(server, database) == (1, 1)
     assert server.end_session(database) == 1
     written_again(writer)
@@ -51,9 +51,9 @@ def test_a_writer_that_was_overtaken_writes_nothing_any_more(
     server.end_session(database)
     other = once_free(lambda: open_writer(url))
     opened(other)
-    other.write({"live": LIVE}, Pieces({"a": b"theirs"}, (), whole=False))
+    other.write({"live": LIVE}, Pieces({"a": b"theirs"}))
     with pytest.raises(LostStoreError, match="another monitor has taken over"):
-        written_again(writer, Pieces({"a": b"mine"}, (), whole=True))
+        written_again(writer, Pieces({"a": b"mine"}, replace_all=True))
     with pytest.raises(LostStoreError):
         writer.write({"live": HISTORY}, NOTHING)
     with pytest.raises(LostStoreError):

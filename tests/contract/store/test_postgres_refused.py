@@ -100,7 +100,7 @@ def test_a_store_that_lost_a_table_is_refused_and_left_alone(
     table: str, server: Postgres, database: str, url: str
 ) -> None:
     writer = open_writer(url)
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     writer.close()
     server.ask(database, f"DROP TABLE lookout.{table}")
     before = everything(server, database)
@@ -237,7 +237,7 @@ def test_a_database_that_is_read_only_for_a_while_is_waited_for(
     make("off")
     writer = once_free(lambda: open_writer(url))
     opened(writer)
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     make("on")
     for _ in range(3):
         with pytest.raises(StoreUnreachableError):

@@ -79,7 +79,7 @@ def test_a_role_that_may_only_read_keeps_no_monitor_out(
     with holding(server.url(database, roles.server), *range(100)) as process, capture_logs() as logged:
         writer = open_writer(url)
         opened(writer)
-        writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+        writer.write({"live": LIVE}, Pieces({"a": b"1"}))
         assert logged == [{"event": TAKEN, "log_level": "error", "role": roles.server, "process": process}]
         for _ in range(3):
             with pytest.raises(StoreBusyError, match="another monitor is writing to it"):
@@ -380,7 +380,7 @@ def test_a_store_is_used_that_has(
     server.ask(database, arranged.format(**names))
     writer: Writer = open_writer(made)
     opened(writer)
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     assert writer.load() == {"a": b"1"}
     reader: Reader = PostgresReader(server.url(database, roles.server))
     opened(reader)

@@ -24,7 +24,7 @@ def test_a_database_may_have_any_encoding(encoding: str, server: Postgres, opene
     url = server.url(server.a_database(f"ENCODING {encoding} TEMPLATE template0"))
     writer = open_writer(url)
     opened(writer)
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     reader = PostgresReader(url)
     opened(reader)
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
@@ -55,7 +55,7 @@ ROTTEN = {
 def test_what_only_a_failing_disk_can_bring_into_a_table_is_told_in_a_sentence(
     rot: str, said: str, server: Postgres, database: str, url: str, writer: Writer
 ) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     server.ask(database, rot)
     for read in (writer.load, lambda: read_database(url)):
         with pytest.raises(StoreError, match=re.escape(said)):
@@ -65,7 +65,7 @@ def test_what_only_a_failing_disk_can_bring_into_a_table_is_told_in_a_sentence(
 def test_a_store_that_is_dropped_is_begun_anew(
     server: Postgres, database: str, url: str, writer: Writer, reader: Reader, opened: Opened
 ) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     assert reader.changed()
     server.ask(database, "DROP SCHEMA lookout CASCADE")
     with pytest.raises(LostStoreError) as caught:
@@ -80,7 +80,7 @@ def test_a_store_that_is_dropped_is_begun_anew(
 
 
 def test_a_store_whose_writer_was_deleted_is_refused(server: Postgres, database: str, url: str, writer: Writer) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     server.ask(database, "TRUNCATE lookout.writer")
     with pytest.raises(LostStoreError):
         writer.write({"live": HISTORY}, NOTHING)
@@ -151,7 +151,7 @@ def test_nobodys_functions_are_mistaken_for_the_systems(server: Postgres, databa
     server.ask(database, f"ALTER ROLE {role} SET search_path = shadows, pg_catalog")
     writer = open_writer(server.url(database, role))
     opened(writer)
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=True))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}, replace_all=True))
     reader = PostgresReader(server.url(database, role))
     opened(reader)
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
@@ -174,7 +174,7 @@ def test_settings_of_a_role_change_nothing(server: Postgres, database: str, open
     reader = PostgresReader(server.url(database, role))
     opened(reader)
     for document in (LIVE, HISTORY):
-        writer.write({"live": document}, Pieces({"a": b"\\x00'"}, (), whole=True))
+        writer.write({"live": document}, Pieces({"a": b"\\x00'"}, replace_all=True))
         until(reader.changed, "it is told")
         assert reader.read("live") == document
     assert writer.load() == {"a": b"\\x00'"}

@@ -16,7 +16,7 @@ import pytest
 from lookout.state.pieces import Pieces
 from lookout.store.backup import write_file
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite.file import SCHEMA_VERSION, hear_signals, told
+from lookout.store.sqlite.file import SCHEMA_VERSION, hear_signals, store_errors
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 from tests.wait import until
@@ -75,7 +75,7 @@ def test_ctrl_c_ends_a_statement(path: Path) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         hear_signals(connection)
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        with pytest.raises(KeyboardInterrupt), told(path):
+        with pytest.raises(KeyboardInterrupt), store_errors(path):
             connection.execute(f"{ENDLESS} count(*) FROM n")
 
 
@@ -133,7 +133,7 @@ def test_a_backup_in_the_stores_place_is_opened_at_once(path: Path, reader: Read
     write_file(Snapshot({"live": LIVE, "history": HISTORY}, {"a": b"1"}), path)
     writer = open_writer(path)
     opened(writer)
-    writer.write({}, Pieces({"b": b"2"}, (), whole=False))
+    writer.write({}, Pieces({"b": b"2"}))
     assert writer.load() == {"a": b"1", "b": b"2"}
     assert reader.read("history") == HISTORY
 
@@ -151,7 +151,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader
 
 def test_a_file_that_was_cut_short_is_called_damaged_by_whoever_opens_it(path: Path, reader: Reader) -> None:
     writer = open_writer(path)
-    writer.write({"live": LIVE}, Pieces({"a": b"1" * 50_000}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1" * 50_000}))
     writer.close()
     os.truncate(path, 9_000)
     told = re.escape(f"{path}: is damaged (database disk image is malformed){REMEDY}") + r"\Z"
@@ -162,21 +162,21 @@ def test_a_file_that_was_cut_short_is_called_damaged_by_whoever_opens_it(path: P
 
 
 def test_a_file_that_is_damaged_while_it_is_written_to_is_called_that(path: Path, writer: Writer) -> None:
-    writer.write({"live": LIVE}, Pieces({f"{n}": b"1" * 5_000 for n in range(40)}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({f"{n}": b"1" * 5_000 for n in range(40)}))
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     whole = path.read_bytes()
     path.write_bytes(whole[:4_096] + b"\xff" * (len(whole) - 4_096))
     with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (") + ".*" + re.escape(REMEDY) + r"\Z"):
-        writer.write({"live": LIVE}, Pieces({"7": b"2"}, ("8",), whole=False))
+        writer.write({"live": LIVE}, Pieces({"7": b"2"}, ("8",)))
 
 
 def test_closing_waits_for_a_write_and_keeps_others_out_meanwhile(path: Path) -> None:
     writer = open_writer(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as holding:
         holding.execute("BEGIN IMMEDIATE")
-        writing = threading.Thread(target=writer.write, args=({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False)))
+        writing = threading.Thread(target=writer.write, args=({"live": LIVE}, Pieces({"a": b"1"})))
         writing.start()
         until(lambda: writer._using.locked(), "it waits for the database")
         ending = threading.Thread(target=writer.close)
@@ -192,7 +192,7 @@ def test_closing_waits_for_a_write_and_keeps_others_out_meanwhile(path: Path) ->
 
 
 def test_a_name_that_is_no_text_any_more_is_damage(path: Path, writer: Writer) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE pieces SET name = CAST(x'ff' AS TEXT)")
     with pytest.raises(StoreError, match=re.escape(f"{path}: is damaged (a text in it cannot be decoded){REMEDY}")):
@@ -244,15 +244,15 @@ from lookout.store.sqlite.writer import open_writer
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = open_writer(Path(sys.argv[1]))
-writer.write({}, Pieces({"a": b"1"}, (), whole=False))
+writer.write({}, Pieces({"a": b"1"}))
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
 try:
-    writer.write({}, Pieces({"a": b"2" * 10_000_000}, (), whole=False))
+    writer.write({}, Pieces({"a": b"2" * 10_000_000}))
 except StoreError as error:
     print("refused", error)
 assert writer.load() == {"a": b"1"}
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-writer.write({}, Pieces({"a": b"3"}, (), whole=False))
+writer.write({}, Pieces({"a": b"3"}))
 print(writer.load())
 """
 

@@ -36,10 +36,10 @@ from pathlib import Path
 from lookout.state.pieces import Pieces
 from lookout.store.sqlite.writer import open_writer
 writer = open_writer(Path(sys.argv[1]))
-writer.write({}, Pieces({f"{n}": b"1" * 50_000 for n in range(30)}, (), whole=True))
+writer.write({}, Pieces({f"{n}": b"1" * 50_000 for n in range(30)}, replace_all=True))
 print("in", flush=True)
 sys.stdin.read()
-writer.write({}, Pieces({"0": b"2"}, (), whole=False))
+writer.write({}, Pieces({"0": b"2"}))
 writer.close()
 """
 
@@ -53,13 +53,13 @@ def path(tmp_path: Path) -> Path:
 def writer(path: Path, opened: Opened) -> Writer:
     """It goes on from what another one wrote, and has written twice."""
     before = open_writer(path)
-    before.write({"history": HISTORY}, Pieces({"before": b"0"}, (), whole=True))
+    before.write({"history": HISTORY}, Pieces({"before": b"0"}, replace_all=True))
     before.close()
     shutil.copy(path, path.with_name("earlier.db"))
     writer = open_writer(path)
     opened(writer)
-    writer.write({"live": LIVE}, Pieces({"a": b"1", "b": b"1"}, (), whole=False))
-    writer.write({}, Pieces({"c": b"1"}, ("b",), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1", "b": b"1"}))
+    writer.write({}, Pieces({"c": b"1"}, ("b",)))
     return writer
 
 
@@ -118,7 +118,7 @@ def test_what_a_writer_knows_is_stored_whole_after(
     assert reader.read("live") == LIVE
     lose(path)
     later = Document(b"later", '"x"', 2)
-    writer.write({"live": later}, Pieces({"d": b"1"}, ("a",), whole=False))
+    writer.write({"live": later}, Pieces({"d": b"1"}, ("a",)))
     everything = {"before": b"0", "c": b"1", "d": b"1"}
     assert stored(path) == writer.load() == everything
     assert (reader.read("live"), reader.read("history")) == (later, HISTORY)
@@ -156,7 +156,7 @@ def test_a_file_that_is_removed_before_it_was_loaded_is_loaded_all_the_same(path
 def test_a_file_moved_away_takes_along_all_that_was_written(path: Path, writer: Writer) -> None:
     away = path.with_name("away.db")
     path.rename(away)
-    writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"d": b"1"}))
     assert stored(away) == {"before": b"0", "a": b"1", "c": b"1"}
 
 
@@ -206,11 +206,11 @@ def test_what_is_not_a_store_is_left_alone_in_its_place_and_recovered_from_once_
     before = path.read_bytes() if path.is_file() else b""
     for _ in range(2):
         with pytest.raises(StoreError, match=said) as caught:
-            writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+            writer.write({"live": LIVE}, Pieces({"d": b"1"}))
         assert not isinstance(caught.value, LostStoreError)
     assert (path.read_bytes() if path.is_file() else b"") == before
     path.rename(path.with_name("away"))
-    writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"d": b"1"}))
     assert stored(path) == {"before": b"0", "a": b"1", "c": b"1", "d": b"1"}
 
 
@@ -221,12 +221,12 @@ def test_a_file_that_a_link_leads_to_has_all_that_was_written_and_is_gone_on_fro
     assert reader.read("live") == LIVE  # a server keeps the log from being taken in by closing alone
     a_link_to_it(path)
     with pytest.raises(StoreError, match="is a link now"):
-        writer.write({"live": HISTORY}, Pieces({"d": b"1"}, (), whole=False))
+        writer.write({"live": HISTORY}, Pieces({"d": b"1"}))
     assert {file.name for file in path.parent.glob("lookout.db*")} == {"lookout.db", "lookout.db-lock"}
     assert stored(path) == {"before": b"0", "a": b"1", "c": b"1"}
     path.resolve().replace(path)
     with capture_logs() as log:
-        writer.write({"live": HISTORY}, Pieces({"d": b"1"}, (), whole=False))
+        writer.write({"live": HISTORY}, Pieces({"d": b"1"}))
     assert log == []  # it is as it was left
     assert stored(path) == {"before": b"0", "a": b"1", "c": b"1", "d": b"1"}
 
@@ -241,7 +241,7 @@ def test_a_monitor_that_began_through_a_link_is_not_written_over(path: Path, wri
         assert second.stdout is not None
         assert second.stdout.readline() == b"in\n"
         with pytest.raises(StoreError, match="is a link now"):
-            writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+            writer.write({"live": LIVE}, Pieces({"d": b"1"}))
         writer.close()
         second.communicate()
     assert second.returncode == 0
@@ -268,7 +268,7 @@ def test_a_folder_that_is_gone_is_told_and_recovered_from(tmp_path: Path) -> Non
     folder = tmp_path.resolve() / "folder"
     folder.mkdir()
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=True))
+        writer.write({"live": LIVE}, Pieces({"a": b"1"}, replace_all=True))
         folder.rename(tmp_path / "away")
         with pytest.raises(StoreError, match=r"there is no folder .*; make it first"):
             writer.write({"live": LIVE}, NOTHING)
@@ -286,7 +286,7 @@ def test_another_store_in_its_place_is_not_written_over_but_gone_on_from(
     if name == "other.db":
         with closing(open_writer(there)) as other:
             for n in range(30):
-                other.write({"live": LIVE}, Pieces({f"{n}": b"other" * 1_000}, (), whole=False))
+                other.write({"live": LIVE}, Pieces({f"{n}": b"other" * 1_000}))
     elif name == "1.sqlite":  # as an earlier version wrote it
         shutil.copy(Path(__file__).parents[2] / "data" / "stores" / name, there)
     theirs = stored(there)
@@ -295,7 +295,7 @@ def test_another_store_in_its_place_is_not_written_over_but_gone_on_from(
     there.replace(path)
     for _ in range(2):
         with pytest.raises(LostStoreError, match="another store was put in its place"):
-            writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+            writer.write({"live": LIVE}, Pieces({"d": b"1"}))
     assert stored(path) == theirs
     writer.close()
     with closing(open_writer(path)) as again:
@@ -310,10 +310,10 @@ def test_a_monitor_whose_lock_was_removed_is_overtaken_and_writes_nothing(
     second = open_writer(path)
     opened(second)
     whole = {**second.load(), "second": b"1"}
-    second.write({"live": HISTORY}, Pieces(whole, (), whole=True))
+    second.write({"live": HISTORY}, Pieces(whole, replace_all=True))
     for _ in range(2):
         with pytest.raises(LostStoreError, match="another monitor has taken over"):
-            writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+            writer.write({"live": LIVE}, Pieces({"d": b"1"}))
     with pytest.raises(LostStoreError):
         writer.load()
     second.write({"live": HISTORY}, NOTHING)
@@ -330,7 +330,7 @@ def test_a_monitor_that_was_overtaken_by_one_that_has_ended_writes_nothing(path:
     second = open_writer(path)
     second.close()
     with pytest.raises(LostStoreError, match="another monitor has taken over"):
-        writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+        writer.write({"live": LIVE}, Pieces({"d": b"1"}))
     assert stored(path) == {"before": b"0", "a": b"1", "c": b"1"}
 
 
@@ -342,9 +342,9 @@ def test_a_monitor_whose_file_and_lock_are_gone_leaves_the_second_ones_alone(
     second = open_writer(path)
     opened(second)
     assert second.load() == {}
-    second.write({"live": HISTORY}, Pieces({"second": b"1"}, (), whole=True))
+    second.write({"live": HISTORY}, Pieces({"second": b"1"}, replace_all=True))
     with pytest.raises(LostStoreError):
-        writer.write({"live": LIVE}, Pieces({"d": b"1"}, (), whole=False))
+        writer.write({"live": LIVE}, Pieces({"d": b"1"}))
     second.write({"live": HISTORY}, NOTHING)
     beside(path, "-lock").unlink()
     with pytest.raises(LostStoreError):
@@ -355,10 +355,10 @@ def test_a_monitor_whose_file_and_lock_are_gone_leaves_the_second_ones_alone(
 def test_a_second_one_on_a_new_file_is_left_alone_by_a_first_one_of_as_many_writes(path: Path) -> None:
     """Both began from nothing, and have written as often: their epochs are not the same, all the same."""
     first = open_writer(path)
-    first.write({"live": LIVE}, Pieces({"first": b"1"}, (), whole=True))
+    first.write({"live": LIVE}, Pieces({"first": b"1"}, replace_all=True))
     remove_all(path)
     second = open_writer(path)
-    second.write({"live": LIVE}, Pieces({"second": b"1"}, (), whole=True))
+    second.write({"live": LIVE}, Pieces({"second": b"1"}, replace_all=True))
     second.close()
     with pytest.raises(LostStoreError):
         first.write({"live": LIVE}, NOTHING)
@@ -385,7 +385,7 @@ def test_a_new_file_is_not_read_together_with_what_another_process_still_holds(p
         writer.close()
         with closing(open_writer(path)) as again:
             assert again.load() == {}
-            again.write({"live": LIVE}, Pieces({"new": b"1"}, (), whole=True))
+            again.write({"live": LIVE}, Pieces({"new": b"1"}, replace_all=True))
             assert stored(path) == {"new": b"1"}
         reading.kill()
 
@@ -393,7 +393,7 @@ def test_a_new_file_is_not_read_together_with_what_another_process_still_holds(p
 def test_a_large_write_leaves_no_large_log_ahead(path: Path, writer: Writer) -> None:
     """Half a megabyte is kept, for the next writes: on a small disk, a log that stays grown leaves no room for them."""
     wal = beside(path, "-wal")
-    writer.write({}, Pieces({"large": b"1" * 4_000_000}, (), whole=False))
+    writer.write({}, Pieces({"large": b"1" * 4_000_000}))
     assert wal.stat().st_size > 4_000_000
     writer.write({"live": LIVE}, NOTHING)
     assert wal.stat().st_size <= LARGEST_WAL_BYTES == 524_288
@@ -402,6 +402,6 @@ def test_a_large_write_leaves_no_large_log_ahead(path: Path, writer: Writer) -> 
 def test_many_writes_never_make_a_large_log_ahead(path: Path, writer: Writer) -> None:
     wal, largest = beside(path, "-wal"), 0
     for n in range(300):
-        writer.write({"live": LIVE}, Pieces({f"{n % 20}": b"%d" % n * 4_000}, (), whole=False))
+        writer.write({"live": LIVE}, Pieces({f"{n % 20}": b"%d" % n * 4_000}))
         largest = max(largest, wal.stat().st_size)
     assert largest <= 524_288

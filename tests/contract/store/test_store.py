@@ -58,10 +58,10 @@ def test_a_documents_gzip_form_is_stored_beside_it(writer: Writer, reader: Reade
 
 @pytest.mark.clause("M7")
 def test_pieces_are_put_replaced_deleted_and_begun_anew(writer: Writer) -> None:
-    writer.write({}, Pieces({"a": b"1", "b": b"2"}, (), whole=True))
-    writer.write({}, Pieces({"b": b"\x00\xff", "c": b""}, ("a", "never there"), whole=False))
+    writer.write({}, Pieces({"a": b"1", "b": b"2"}, replace_all=True))
+    writer.write({}, Pieces({"b": b"\x00\xff", "c": b""}, ("a", "never there")))
     assert writer.load() == {"b": b"\x00\xff", "c": b""}
-    writer.write({}, Pieces({"d": b"4"}, (), whole=True))
+    writer.write({}, Pieces({"d": b"4"}, replace_all=True))
     assert writer.load() == {"d": b"4"}
 
 
@@ -70,7 +70,7 @@ def test_everything_is_there_after_closing_and_opening(store: Store) -> None:
     for n in range(3):
         writer = store.writer(5)
         assert writer.load() == ({"n": str(n - 1).encode()} if n else {})
-        writer.write({"live": LIVE}, Pieces({"n": str(n).encode()}, (), whole=False))
+        writer.write({"live": LIVE}, Pieces({"n": str(n).encode()}))
         writer.close()
     reader = store.reader()
     assert reader.read("live") == LIVE
@@ -92,9 +92,9 @@ def test_a_reader_is_told_of_every_change_and_of_nothing_else(store: Store, writ
 
 
 def test_a_write_that_fails_leaves_everything_as_it_was(writer: Writer, reader: Reader) -> None:
-    writer.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=False))
+    writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     with pytest.raises(StoreError):
-        writer.write({"live": HISTORY}, Pieces({"a": b"2", "b": None}, (), whole=True))  # type: ignore[dict-item]
+        writer.write({"live": HISTORY}, Pieces({"a": b"2", "b": None}, replace_all=True))  # type: ignore[dict-item]
     assert reader.read("live") == LIVE
     assert writer.load() == {"a": b"1"}
     writer.write({"live": HISTORY}, NOTHING)
@@ -107,9 +107,9 @@ def test_a_writer_that_was_closed_writes_nothing(store: Store, opened: Opened) -
     closed.close()
     other = store.writer(10)
     opened(other)
-    other.write({"live": LIVE}, Pieces({"a": b"1"}, (), whole=True))
+    other.write({"live": LIVE}, Pieces({"a": b"1"}, replace_all=True))
     with pytest.raises(StoreError, match="the store was closed"):
-        closed.write({"live": HISTORY}, Pieces({"a": b"2"}, (), whole=False))
+        closed.write({"live": HISTORY}, Pieces({"a": b"2"}))
     with pytest.raises(StoreError, match="the store was closed"):
         closed.load()
     assert other.load() == {"a": b"1"}

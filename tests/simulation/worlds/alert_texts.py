@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from lookout.core.heads import Reading
-from lookout.core.ledger import Changes, Ledger, State
+from lookout.core.ledger import Ledger, State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
 from lookout.monitor.metrics import Instruments
@@ -47,11 +47,11 @@ class Told(Ledger):
         scene.publications += 1
         scene.tell(Published(life, life.publication))
 
-    def changes(self) -> Changes:
-        changes = super().changes()
+    def state(self) -> State:
+        state = super().state()
         if self._life.publication is not None and self._scene.end_is_near():
-            self._life.publication.state = self.state()
-        return changes
+            self._life.publication.state = state
+        return state
 
 
 class Noting(Instruments):

@@ -11,7 +11,7 @@ import msgspec
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts, Sending
 from lookout.monitor.journal import Journal
-from lookout.monitor.monitor import Monitor, seen_in
+from lookout.monitor.monitor import Monitor
 from lookout.monitor.monitor import Parts as MonitorParts
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.resources import Resources
@@ -21,6 +21,7 @@ from lookout.protocols.broadcasters.sightings import Seen
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Source
 from lookout.server.poller import Poller
+from lookout.state.codec import decode_sightings
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
 from tests.simulation.worlds.alert_texts import Noting, Told, VirtualThread
 from tests.simulation.worlds.clock import VirtualClock
@@ -209,7 +210,7 @@ class _Sightings:
 
     def __init__(self, life: Life, stored: Mapping[str, bytes]) -> None:
         self._life = life
-        self._times = 3 * seen_in(stored).asked_at.get(0, 0)
+        self._times = 3 * decode_sightings(stored).asked_at.get(0, 0)
         life.sightings = stored.get(SIGHTINGS, b"")
 
     def __call__(self, _sources: Iterable[Source]) -> Seen:

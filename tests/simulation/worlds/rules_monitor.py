@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Blocks, Check
-from lookout.state.pieces import StateError, decode_state
+from lookout.state.codec import decode_state
+from lookout.state.pieces import StateError
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.monitors import SIGHTINGS
 from tests.simulation.worlds.rules import Rule
@@ -388,9 +389,10 @@ def _sorted(state: State | None) -> dict[str, object]:
     return {
         "last_answer_at": state.last_answer_at,
         "heads": {chain_id: readings for chain_id, readings in state.heads.items() if readings},
-        "reached": state.history.reached,
-        **{f"check {entry.row.check}": entry for entry in state.checks if entry.row.observed_at is not None},
-        **{f"strip {strip.tally.check}": strip for strip in state.history.strips},
+        "progress": state.history.progress,
+        **{f"check {entry.row.check}": entry for entry in state.checks.values() if entry.row.observed_at is not None},
+        **{f"tally {check}": tally for check, tally in state.history.tallies.items()},
+        **{f"days {check}": days for check, days in state.history.days.items()},
     }
 
 

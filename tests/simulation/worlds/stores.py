@@ -125,7 +125,7 @@ class ModelWriter:
             raise LostStoreError("another monitor has taken over")
         if scene.active("write-fails"):
             raise StoreError("disk full")
-        kept = {} if pieces.whole else dict(store.now.pieces)
+        kept = {} if pieces.replace_all else dict(store.now.pieces)
         kept.update(pieces.put)
         for name in pieces.delete:
             kept.pop(name, None)
@@ -288,7 +288,8 @@ def _written(
     pieces: Pieces,
 ) -> None:
     put, before = messages_in(pieces.put), scene.waiting
-    kept = {} if pieces.whole else {n: each for n, each in before.items() if f"{_MESSAGE}{n}" not in pieces.delete}
+    stay = {number: each for number, each in before.items() if f"{_MESSAGE}{number}" not in pieces.delete}
+    kept = {} if pieces.replace_all else stay
     scene.waiting = kept | put
     came = tuple(each for number, each in put.items() if before.get(number) != each)
     went = tuple(each for number, each in before.items() if scene.waiting.get(number) != each)

@@ -18,7 +18,7 @@ import msgspec
 
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import LiveReport, live_row
-from lookout.state.pieces import decode_state
+from lookout.state.codec import decode_state
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.commands import LOOKOUT
@@ -143,10 +143,10 @@ def examined(folder: Path, seen: Documents) -> Documents:
             raise Wrong("there are documents, but no state")
         return documents
     live = documents["live"]
-    if state.history.reached.published_at != live.generated_at:
+    if state.history.progress.published_at != live.generated_at:
         raise Wrong("the live report and the state are of two publications")
     stored = {(row.service, row.chain_id): row for row in msgspec.json.decode(live.body, type=LiveReport).checks}
-    if any(stored[entry.row.check] != live_row(entry.row) for entry in state.checks):
+    if any(stored[entry.row.check] != live_row(entry.row) for entry in state.checks.values()):
         raise Wrong("a stored row is not that of the live report")
     return documents
 

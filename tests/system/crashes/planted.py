@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from lookout.documents.document import Document, DocumentName
+from lookout.state.codec import PROGRESS, encode_progress
+from lookout.state.differ import Backlog, Kept
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError, Writer
 from lookout.store.sqlite.writer import open_writer
-from tests.system.crashes.story import NOTHING
 
 
 class _Through:
@@ -29,7 +32,7 @@ class InTwoTransactions(_Through):
     """The documents first, and then the state."""
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        self._writer.write(documents, NOTHING)
+        self._writer.write(documents, Pieces({}))
         self._writer.write({}, pieces)
 
 
@@ -55,6 +58,14 @@ class Silent(_Through):
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with suppress(StoreError):
             self._writer.write(documents, pieces)
+
+
+class Unsealed(Backlog):
+    """Puts no seal on what is stored."""
+
+    def add(self, now: Kept) -> Pieces:
+        pieces = super().add(now)
+        return replace(pieces, put={**pieces.put, PROGRESS: encode_progress(now.state)})
 
 
 def in_two_transactions(path: Path) -> Writer:

@@ -13,12 +13,12 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, Observation, Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
-from lookout.state.pieces import Pieces, decode_state, encode_changes, merge, sealed
-from lookout.state.seal import Seal
+from lookout.state.codec import decode_state
+from lookout.state.differ import Backlog, Kept
+from lookout.state.pieces import Pieces
 from tests.builders import DAY, MINUTE, NOON, SECOND, a_plan
 
 PLAN: Final = a_plan(chains=(1, 137), span=History(retention_days=1).span())
-NOTHING: Final = Pieces({}, (), whole=False)
 
 # After the start of a life, when it publishes. Each life begins where the one before it ended.
 LIVES: Final = (
@@ -41,7 +41,7 @@ class Stored(NamedTuple):
     def after(self, publication: Publication) -> "Stored":
         """What it holds once this is stored."""
         documents, new = publication
-        kept = {} if new.whole else dict(self.pieces)
+        kept = {} if new.replace_all else dict(self.pieces)
         pieces = {name: piece for name, piece in (kept | new.put).items() if name not in new.delete}
         return Stored({**self.documents, **documents}, pieces)
 
@@ -60,8 +60,7 @@ class Teller:
 
     def __init__(self, pieces: Mapping[str, bytes]) -> None:
         self._ledger = Ledger(PLAN, decode_state(pieces))
-        self._unwritten = NOTHING
-        self._seal = Seal()
+        self._backlog = Backlog()
         self._history_is_due = True
 
     def start(self, at: int) -> None:
@@ -78,12 +77,11 @@ class Teller:
         documents: dict[DocumentName, Document] = {"live": live_document(self._ledger.report())}
         if self._history_is_due:
             documents["history"] = history_document(self._ledger.view())
-        pieces = merge(self._unwritten, encode_changes(self._ledger.changes()))
-        self._unwritten = _in_order(sealed(pieces, self._seal))
-        return Publication(documents, self._unwritten)
+        return Publication(documents, self._backlog.add(Kept(self._ledger.state())))
 
     def stored(self) -> None:
-        self._unwritten, self._history_is_due = NOTHING, False
+        self._backlog.clear()
+        self._history_is_due = False
 
 
 def life_begins_at(life: int) -> int:
@@ -115,11 +113,6 @@ def _found(check: Check, number: int) -> Found:
             return Members(1, 2)
         case _:
             return Blocks(990 + number)
-
-
-def _in_order(pieces: Pieces) -> Pieces:
-    """The same in every process, so that the same point is the same call: sets have an order of their own in each."""
-    return Pieces(dict(sorted(pieces.put.items())), tuple(sorted(pieces.delete)), pieces.whole)
 
 
 def _hash(content: object) -> str:

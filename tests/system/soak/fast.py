@@ -25,7 +25,7 @@ from lookout.demo.sim.server import wall_clock
 from lookout.demo.sim.upstreams import launch_world
 from lookout.demo.sim.world import HeadAnswer, World
 from lookout.documents.reports import documents_of
-from lookout.state.pieces import encode_changes
+from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 from tests.campaign.part import Outcome, Tell
 from tests.integration.fast import a_config as a_launch_config
@@ -102,7 +102,7 @@ def _put_an_hour_behind_it(size: Size, folder: Path) -> None:
     writer = open_writer(folder / "lookout.db")
     writer.write(
         documents_of(ledger),
-        encode_changes(ledger.changes()),
+        all_pieces(ledger.state()),
     )
     writer.close()
 

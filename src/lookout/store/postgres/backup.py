@@ -15,7 +15,7 @@ def read_database(url: str) -> Snapshot:
     """All of one moment, also from a replica and while it is written to: nobody waits for it. StoreError if there is no
     store, or one of a newer version."""
     address = Address.of(url)
-    with address.told(), closing(address.connect("lookout backup")) as session:
+    with address.store_errors(), closing(address.connect("lookout backup")) as session:
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         session.execute("SET LOCAL search_path = pg_catalog")
         refuse_other_kinds(session, address, TABLES)

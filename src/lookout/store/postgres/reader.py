@@ -29,7 +29,7 @@ class PostgresReader:
 
     def changed(self) -> bool:
         """Neither waits for notifications nor relies on them: once a second, the database is asked."""
-        with self._address.told():
+        with self._address.store_errors():
             session = self._current()
             before = self._etags
             for heard in session.notifies(timeout=0):
@@ -45,7 +45,7 @@ class PostgresReader:
         """The body is not sent again for as long as its ETag is the same: the live report changes some thirty times as
         often as the history, which is large."""
         last = self._last.get(name)
-        with self._address.told():
+        with self._address.store_errors():
             try:
                 row = (
                     self._current()
@@ -100,7 +100,7 @@ class PostgresReader:
 
     def _current(self) -> Session:
         if self._session is None or self._session.closed:
-            with self._patience.attempt(), self._address.told():
+            with self._patience.attempt(), self._address.store_errors():
                 self._session = self._address.connect("lookout server")
                 self._poll_s = 0
                 _listen(self._session)

@@ -34,7 +34,7 @@ _WRITER: Final = (
     "epoch bigint, holder text, taken_at timestamp with time zone, writes bigint,"
     " first_write_at timestamp with time zone, last_write_at timestamp with time zone"
 )
-# What the steps lead to, as the database tells it.
+# What the steps lead to, as the database says it.
 TABLES: Final = {
     "schema_version": "version integer",
     "documents": "name text, body bytea, etag text, generated_at bigint, epoch bigint",

@@ -1,4 +1,4 @@
-"""Sessions with a PostgreSQL server: where it is, how it is reached and left, and what is told when it fails."""
+"""Sessions with a PostgreSQL server: where it is, how it is reached and left, and what is said when it fails."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -71,14 +71,14 @@ class Address(NamedTuple):
     def __repr__(self) -> str:
         return str(self)  # the parameters hold the password
 
-    def connect(self, who: str) -> Session:
+    def connect(self, name: str) -> Session:
         # Text is UTF-8, also of a database that has no encoding: the driver would give bytes instead.
-        parameters = {**_DEFAULTS, "application_name": who, **self.parameters, "client_encoding": "utf8"}
+        parameters = {**_DEFAULTS, "application_name": name, **self.parameters, "client_encoding": "utf8"}
         # Nothing is prepared: behind a pooler the next statement may be on another session.
         return Session.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def store_errors(self) -> Iterator[None]:
         """Failures in one sentence, without a secret."""
         try:
             yield

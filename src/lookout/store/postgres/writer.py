@@ -3,7 +3,7 @@
 The writer holds a lock (``postgres_lock``) on the very session that it writes with, so that losing the lock and losing
 the ability to write are one event. A process that is frozen keeps its connection, since its kernel goes on
 acknowledging: the server therefore ends the writer's session when it says nothing for some seconds, which frees the
-lock. Taking the lock raises an epoch, and every write names its own and its number: the database refuses whoever was
+lock. Taking the lock raises an epoch, and every write names its own and its number: the database refuses one that was
 overtaken.
 """
 
@@ -64,7 +64,7 @@ class _Position(NamedTuple):
 class PostgresWriter:
     """The monitor's side. Made by ``open_writer``.
 
-    A session that is lost is begun anew, with the lock and the next epoch, as long as nobody else wrote meanwhile.
+    A session that is lost is begun again, with the lock and the next epoch, as long as nobody else wrote meanwhile.
     """
 
     def __init__(self, address: Address) -> None:
@@ -78,18 +78,18 @@ class PostgresWriter:
         self._at = _Position(0, 0)
         # Where the store may be if nobody else wrote: whether a write went well is not known if its answer was lost.
         self._possible: set[_Position] | None = None
-        self._talking = threading.Thread(target=self._talk, name="keep the store", daemon=True)
+        self._keepalive_thread = threading.Thread(target=self._keepalive, name="keep the store", daemon=True)
 
     def open(self) -> None:
         """Become the writer; StoreBusyError if another one is."""
-        with self._address.told():
+        with self._address.store_errors():
             self._begin()
-        self._talking.start()
+        self._keepalive_thread.start()
 
     def load(self) -> dict[str, bytes]:
         """LostStoreError if the session was lost before it could: then this is not the writer any more."""
         try:
-            with self._used() as session, self._address.told():
+            with self._used() as session, self._address.store_errors():
                 return pieces_in(session, self._address)
         except (StoreBusyError, StoreUnreachableError) as error:
             self._lost = str(error)
@@ -99,7 +99,7 @@ class PostgresWriter:
         with self._used() as session:
             at, wrote = self._at, _Position(self._at.epoch, self._at.writes + 1)
             self._possible = {at, wrote}
-            with self._address.told():
+            with self._address.store_errors():
                 try:
                     self._write(session, documents, pieces)
                 except (InvalidSchemaName, UndefinedTable):
@@ -121,7 +121,7 @@ class PostgresWriter:
 
     @contextmanager
     def _used(self) -> Iterator[Session]:
-        """The session, begun anew if need be; for one thread at a time."""
+        """The session, begun again if need be; for one thread at a time."""
         with self._using:
             if self._lost is not None:
                 raise LostStoreError(self._lost)
@@ -129,7 +129,7 @@ class PostgresWriter:
             if session is None or session.closed:
                 if self._closed.is_set():  # by one that did not wait for a write any longer
                     raise StoreError(f"{self._address}: the store was closed")
-                with self._patience.attempt(), self._address.told():
+                with self._patience.attempt(), self._address.store_errors():
                     session = self._begin()
             yield session
 
@@ -172,7 +172,7 @@ class PostgresWriter:
             session.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, text))
 
     def _lock(self, session: Session) -> list[Holder]:
-        """Become the one monitor; who holds the usual lock instead, but is none."""
+        """Become the one monitor; the roles that hold the usual lock instead, but are none."""
         if session.execute("SELECT to_regclass('lookout.writer')").fetchone() != (None,):
             session.execute("SELECT FROM lookout.writer FOR UPDATE")  # one after the other
         has_usual = try_usual_lock(session)
@@ -183,7 +183,7 @@ class PostgresWriter:
         return without_right
 
     def _refuse_second_monitor(self, session: Session) -> list[Holder]:
-        """StoreBusyError if there is another monitor; who else holds a lock, but is none."""
+        """StoreBusyError if there is another monitor; the others that hold a lock, but are none."""
         holders = other_holders(session)
         monitors = [holder for holder in holders if holder.is_monitor]
         if not monitors:
@@ -241,7 +241,7 @@ class PostgresWriter:
                     (name, document.body, document.etag, document.generated_at, self._at.epoch),
                 )
             names = list(pieces.put)
-            if pieces.whole:
+            if pieces.replace_all:
                 session.execute("DELETE FROM lookout.pieces WHERE name <> ALL(%s)", (names,))
             session.execute(
                 "INSERT INTO lookout.pieces SELECT * FROM unnest(%s::text[], %b::bytea[])"
@@ -274,15 +274,15 @@ class PostgresWriter:
             self._session.close()
             self._session = None
 
-    def _talk(self) -> None:
+    def _keepalive(self) -> None:
         """Say something every second, so that the server knows that this process is not frozen."""
         while not self._closed.wait(_SAY_SOMETHING_S):
-            if self._using.acquire(blocking=False):  # who uses it now says something, too
+            if self._using.acquire(blocking=False):  # the thread that uses it now says something, too
                 try:
                     if self._session is not None and not self._session.closed:
                         self._session.execute("SELECT")
                 except psycopg.Error:
-                    self._end()  # the next write begins anew, or tells why not
+                    self._end()  # the next write begins again, or says why not
                 finally:
                     self._using.release()
 

@@ -82,7 +82,7 @@ def _refuse_second_name(path: Path) -> None:
 
 def _make(path: Path, mode: int) -> None:
     """SQLite would make it readable for all, and gives what it keeps beside it the same mode. A link is not followed:
-    whoever may write to the folder could have put it there."""
+    anybody who may write to the folder could have put it there."""
     remove_beside(path, identities(path))  # it is of a file that is gone, and would be taken for this one's
     made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
@@ -125,8 +125,8 @@ def _keep_a_log_ahead(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def bring_up_to_date(connection: sqlite3.Connection, version: int, steps: Sequence[str] = STEPS) -> None:
-    """Take the steps from this version on, all of them or none: whoever is killed meanwhile leaves the store as it
-    was."""
+    """Take the steps from this version on, all of them or none: a process that is killed meanwhile leaves the store as
+    it was."""
     if version < len(steps):
         script = "".join(steps[version:])
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {len(steps)}; COMMIT;")
@@ -198,7 +198,8 @@ def _made_by(version: int) -> frozenset[_Entry]:
 
 
 def hear_signals(connection: sqlite3.Connection) -> None:
-    """Let Ctrl-C end a statement, which ``told`` passes on: Python looks for signals only between its own steps."""
+    """Let Ctrl-C end a statement, which ``store_errors`` passes on: Python looks for signals only between its own
+    steps."""
     connection.set_progress_handler(lambda: 0, _HEAR_SIGNALS_AFTER)
 
 
@@ -210,7 +211,7 @@ def check_version(version: int, path: Path) -> None:
 
 
 @contextmanager
-def told(path: Path, remedy: str = "") -> Iterator[None]:
+def store_errors(path: Path, remedy: str = "") -> Iterator[None]:
     """Failures of the file or the disk, in one sentence; the remedy is for a file that is damaged."""
     try:
         yield

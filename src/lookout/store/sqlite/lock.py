@@ -25,7 +25,7 @@ class FileLock:
             raise StoreError(f"{self._store}: there is no folder {folder}; make it first, or change store.url")
         if self._path.is_symlink():
             raise StoreError(f"{self._path}: is a link; remove it")
-        # For its owner alone. A link is not followed: whoever may write to the folder could have put it there.
+        # For its owner alone. A link is not followed: anybody who may write to the folder could have put it there.
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:

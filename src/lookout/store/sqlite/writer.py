@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from lookout.documents.document import Document, DocumentName
-from lookout.state.pieces import Pieces, merge
+from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, Snapshot, StoreBusyError, StoreError
 from lookout.store.sqlite.file import (
     BUSY_S,
@@ -27,7 +27,7 @@ from lookout.store.sqlite.file import (
     prepare,
     read_all,
     remove_beside,
-    told,
+    store_errors,
     version_of,
 )
 from lookout.store.sqlite.lock import FileLock
@@ -69,7 +69,7 @@ class SqliteWriter:
 
     def open(self) -> None:
         """Become the writer; StoreBusyError if another one is."""
-        with told(self._path, REMEDY):
+        with store_errors(self._path, REMEDY):
             self._lock.hold()
             try:
                 with self._used() as connection, _transaction(connection):
@@ -84,27 +84,27 @@ class SqliteWriter:
                 raise
 
     def load(self) -> dict[str, bytes]:
-        with told(self._path, REMEDY), self._used() as connection, _transaction(connection):
+        with store_errors(self._path, REMEDY), self._used() as connection, _transaction(connection):
             return read_all(connection).pieces if self._is_as_left(connection) else dict(self._known.pieces)
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
-        with told(self._path, REMEDY), self._used() as connection:
+        with store_errors(self._path, REMEDY), self._used() as connection:
             wrote = self._at._replace(writes=self._at.writes + 1)
-            known = merge(Pieces(self._known.pieces, (), whole=True), pieces)
+            known = Pieces(self._known.pieces, replace_all=True).then(pieces)
             everything = Snapshot({**self._known.documents, **documents}, known.put)
             with _transaction(connection):
                 is_as_left = self._is_as_left(connection)
                 if is_as_left:
                     _write(connection, documents, pieces)
                 else:
-                    _write(connection, everything.documents, Pieces(everything.pieces, (), whole=True))
+                    _write(connection, everything.documents, Pieces(everything.pieces, replace_all=True))
                 _put_position(connection, wrote)
             self._at, self._known = wrote, everything
         if not is_as_left:
             log.warning("the store was not as it was left; everything known was written into it", file=str(self._path))
 
     def close(self) -> None:
-        """Waits for whoever writes: without the lock, a write could end after another monitor's first one."""
+        """Waits for a write to end: without the lock, a write could end after another monitor's first one."""
         self._is_closed = True
         with self._using:
             self._end()
@@ -179,7 +179,7 @@ class SqliteReader:
         self._version: int | None = None
 
     def changed(self) -> bool:
-        with told(self._path, REMEDY):
+        with store_errors(self._path, REMEDY):
             connection = self._current()
             if connection is None:
                 return False
@@ -188,7 +188,7 @@ class SqliteReader:
             return bool(version != before)
 
     def read(self, name: DocumentName) -> Document | None:
-        with told(self._path, REMEDY):
+        with store_errors(self._path, REMEDY):
             connection = self._current()
             if connection is None:
                 return None
@@ -254,7 +254,7 @@ def _write(connection: sqlite3.Connection, documents: Mapping[DocumentName, Docu
         "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
         ((name, d.body, d.etag, d.generated_at) for name, d in documents.items()),
     )
-    if pieces.whole:
+    if pieces.replace_all:
         connection.execute("DELETE FROM pieces")
     connection.executemany("INSERT OR REPLACE INTO pieces VALUES (?, ?)", pieces.put.items())
     connection.executemany("DELETE FROM pieces WHERE name = ?", ((name,) for name in pieces.delete))
@@ -275,7 +275,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def open_writer(path: Path) -> SqliteWriter:
     """Open the file for writing, making it if it is not there; StoreError if another monitor holds it,
     or if it is not a store that this version can write."""
-    with told(path):
+    with store_errors(path):
         path = path.resolve()  # or two names of one file would have two locks
     writer = SqliteWriter(path)
     writer.open()
