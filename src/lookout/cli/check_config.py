@@ -11,7 +11,7 @@ from lookout.config.file import read_sending_config
 @click.command("check-config")
 @config_option
 def check_config(config: Path) -> None:
-    """List everything that is wrong with a configuration, or say "ok"."""
+    """List everything wrong with a configuration, or print "ok"."""
     for doubt in settings_of(config, read_sending_config).warnings():
         click.echo(f"lookout: warning: {config}: {doubt}", err=True)
     click.echo("ok")
