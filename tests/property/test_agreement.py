@@ -92,8 +92,7 @@ def follow(answers: Iterator[Answer], endpoints: int, heads: Heads) -> Iterator[
         else:
             agreement.answered(answer.endpoint, answer.reading)
         head = agreement.agreed(answer.at, heads)
-        last = heads.newest_of_run
-        if head is not None and (last is None or (head != last and head.at >= last.at)):
+        if head is not None and heads.is_new(head):
             heads.read(head)
         yield answer, head
 

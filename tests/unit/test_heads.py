@@ -146,11 +146,22 @@ def test_a_clock_set_back_makes_no_head_younger_and_no_block_older() -> None:
 
 
 @pytest.mark.clause("M8")
-def test_a_start_begins_a_run_of_its_own() -> None:
-    heads = heads_at((0, 10), (1, 11))
-    before = heads.newest_of_run
+@pytest.mark.parametrize(
+    ("answer", "is_new"),
+    [
+        pytest.param(Reading(NOON, 10, NOON), False, id="the last head itself"),
+        pytest.param(Reading(NOON, 9, NOON), True, id="another one of the same instant"),
+        pytest.param(Reading(NOON + 1, 10, NOON), True, id="the same block, read later"),
+        pytest.param(Reading(NOON - 1, 11, NOON), False, id="one that was read earlier"),
+    ],
+)
+def test_within_a_run_a_head_is_new_if_it_is_another_one_and_not_read_earlier(answer: Reading, is_new: bool) -> None:
+    heads = Heads(TWELVE_SECONDS)
+    assert heads.is_new(answer)
+    heads.read(Reading(NOON, 10, NOON))
+    assert heads.is_new(answer) == is_new
     heads.start()
-    assert (before, heads.newest_of_run) == (heads.readings[-1], None)
+    assert heads.is_new(answer)
 
 
 @pytest.mark.clause("M8")

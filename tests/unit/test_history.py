@@ -9,6 +9,15 @@ from lookout.core.strip import Tally
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_row
 
 BUCKET = 5 * MINUTE
+CHARACTERS: dict[Status, str] = {
+    "current": "c",
+    "catching-up": "k",
+    "degraded": "d",
+    "unavailable": "u",
+    "unknown": "?",
+    "unmonitored": ".",
+}
+Step = tuple[int, str] | tuple[int, int, str]
 
 
 def watch(history: History, from_at: int, until_at: int, *rows: Row) -> None:
@@ -19,6 +28,68 @@ def watch(history: History, from_at: int, until_at: int, *rows: Row) -> None:
 
 def shown(history: History, check: Check = MESSAGING) -> str:
     return history.view([check]).rows[0].buckets
+
+
+def state_of(history: History) -> HistoryState:
+    state = history.state()
+    assert state is not None
+    return state
+
+
+@pytest.mark.clause("H5")
+@pytest.mark.parametrize(("status", "character"), CHARACTERS.items())
+def test_every_status_has_its_character(status: Status, character: str) -> None:
+    history = History(LAUNCH_SPAN)
+    watch(history, NOON, NOON + BUCKET + SECOND, a_row(status))
+    assert shown(history)[0] == character
+
+
+@pytest.mark.clause("H4", "H6", "H7", "H8", "H16", "H17")
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param([(0, "u"), (59_999, "")], "?", id="trouble does not count below a minute"),
+        pytest.param([(0, "u"), (59_999, ""), (MINUTE, "")], "u", id="but from a minute on"),
+        pytest.param([(0, "u"), (0, "?"), (MINUTE, "")], "?", id="of several of one instant only the last counts"),
+        pytest.param([(BUCKET - SECOND, "u"), (2 * BUCKET, "u")], "?-?", id="no data where nothing was published"),
+        pytest.param([(0, "c"), (3 * DAY, "c")], f"c{'-' * 863}c", id="no data of days without the monitor"),
+        pytest.param([(-12 * HOUR, "c"), (-12 * HOUR + BUCKET, "c")], "cc", id="it may begin at midnight"),
+        pytest.param([(12 * HOUR - 1, "c"), (12 * HOUR - 1 + BUCKET, "c")], "cc", id="or just before"),
+        pytest.param([(MINUTE, "c"), (0, "?")], "c", id="what is seen just before the clock is set back is seen"),
+        pytest.param(
+            [(0, "u"), (59_999, ""), (59_998, "c"), (BUCKET, "")],
+            "cc",
+            id="a clock set back adds no time that nobody measured",
+        ),
+        pytest.param(
+            [(4 * MINUTE, "u"), (0, ""), (MINUTE, "")],
+            "u",
+            id="a row goes on lasting over a clock set back",
+        ),
+        pytest.param(
+            [(2 * BUCKET, "c"), (0, 2 * MINUTE, "u"), (3 * BUCKET, "c")],
+            "u-cc",
+            id="buckets over which the clock jumps are recorded as they were",
+        ),
+        pytest.param(
+            [(2 * BUCKET, "c"), (0, 2 * MINUTE, "u"), (3 * BUCKET, "c"), (2 * BUCKET, 3 * BUCKET, "d")],
+            "u-c",
+            id="and take no more",
+        ),
+        pytest.param(
+            [(0, 3 * BUCKET, "c"), (BUCKET + MINUTE, "u"), (MINUTE, ""), (2 * MINUTE, 2 * BUCKET, "u")],
+            "cc",
+            id="nor after a second step back",
+        ),
+    ],
+)
+def test_publications_at_these_times_after_noon_show(steps: list[Step], expected: str) -> None:
+    """A step is one publication of a status, or of nothing new; or, with an end, one every 30 s."""
+    history = History(LAUNCH_SPAN)
+    for begin_ms, *end_ms, character in steps:
+        rows = [a_row(status) for status, its in CHARACTERS.items() if its == character]
+        watch(history, NOON + begin_ms, NOON + (end_ms[0] if end_ms else begin_ms + 1), *rows)
+    assert shown(history) == expected
 
 
 @pytest.mark.clause("H3", "H4", "H13")
@@ -83,8 +154,7 @@ def test_a_check_that_is_gone_for_good_ages_out() -> None:
     for n in range(2, 7 * 288):
         history.publish(NOON + n * BUCKET, [a_row("current", check=PPOI)] if n == 600 else [])
     assert list(history.checks) == [MESSAGING, PPOI]  # which came too late to have anything of the first days
-    state = history.state()
-    assert state is not None
+    state = state_of(history)
     assert len(state.days[MESSAGING]) == 5  # what is shown, at most two days, and three to spare
 
 
@@ -154,24 +224,6 @@ def test_a_check_that_is_gone_is_not_seen_again_by_a_clock_set_back() -> None:
     assert shown(history, INDEXER) == "c-?"
 
 
-@pytest.mark.clause("H8", "H16")
-def test_a_status_seen_just_before_the_clock_is_set_back_was_seen() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON + MINUTE, [a_row("current")])
-    history.publish(NOON, [a_row("unknown")])
-    assert shown(history) == "c"
-
-
-@pytest.mark.clause("H6", "H16")
-def test_a_clock_set_back_adds_no_time_that_nobody_measured() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON, [a_row("unavailable")])
-    history.publish(NOON + 59_999, [])
-    history.publish(NOON + 59_998, [a_row("current")])
-    history.publish(NOON + BUCKET, [])
-    assert shown(history) == "cc"
-
-
 @pytest.mark.clause("H7", "H8", "H15")
 def test_a_check_that_is_gone_has_no_data_in_a_bucket_that_only_its_hold_reaches_into() -> None:
     history = History(LAUNCH_SPAN)
@@ -180,15 +232,6 @@ def test_a_check_that_is_gone_has_no_data_in_a_bucket_that_only_its_hold_reaches
     history.publish(NOON + 2 * BUCKET, [a_row("unknown", check=INDEXER)])
     assert shown(history, INDEXER) == "c-?"
     assert shown(history) == "ccc"
-
-
-@pytest.mark.clause("H8")
-def test_of_several_publications_at_one_instant_only_the_last_counts() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON, [a_row("unavailable")])
-    history.publish(NOON, [a_row("unknown")])
-    history.publish(NOON + MINUTE, [])
-    assert shown(history) == "?"
 
 
 @pytest.mark.clause("H17")
@@ -228,35 +271,8 @@ def test_a_status_is_held_for_a_minute_and_no_longer() -> None:
     history = History(LAUNCH_SPAN)
     history.publish(NOON, [a_row("unavailable")])
     history.publish(NOON + 4 * MINUTE, [a_row("current")])
-    state = history.state()
-    assert state is not None
+    state = state_of(history)
     assert (state.tallies[MESSAGING].lasted_ms, state.progress.watched_ms) == ({"u": MINUTE}, MINUTE)
-
-
-@pytest.mark.clause("H8")
-def test_a_bucket_in_which_nothing_was_published_has_no_data_even_if_a_status_reaches_into_it() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON + BUCKET - SECOND, [a_row("unavailable")])
-    history.publish(NOON + 2 * BUCKET, [a_row("unavailable")])
-    assert shown(history) == "?-?"
-
-
-@pytest.mark.clause("H5")
-@pytest.mark.parametrize(
-    ("status", "character"),
-    [
-        ("current", "c"),
-        ("catching-up", "k"),
-        ("degraded", "d"),
-        ("unavailable", "u"),
-        ("unknown", "?"),
-        ("unmonitored", "."),
-    ],
-)
-def test_every_status_has_its_character(status: Status, character: str) -> None:
-    history = History(LAUNCH_SPAN)
-    watch(history, NOON, NOON + BUCKET + SECOND, a_row(status))
-    assert shown(history)[0] == character
 
 
 def test_there_is_nothing_to_see_before_the_first_publication() -> None:
@@ -290,8 +306,7 @@ def test_a_clock_set_back_twice_adds_no_time_to_the_buckets_that_it_left() -> No
     history.publish(NOON + HOUR, [a_row("current")])
     history.publish(NOON, [a_row("unavailable")])
     history.publish(NOON - HOUR, [a_row("unavailable")])
-    state = history.state()
-    assert state is not None
+    state = state_of(history)
     later = {(NOON + HOUR) // BUCKET: {"c": 0}, NOON // BUCKET: {"u": 0}}
     assert (state.tallies[MESSAGING].lasted_ms, state.tallies[MESSAGING].later) == ({}, later)
     assert state.progress.watched_ms == 0
@@ -303,24 +318,12 @@ def test_after_a_clock_set_back_rows_go_on_lasting_and_expiring() -> None:
     history.publish(NOON, [a_row("unknown")])
     history.publish(NOON + 4 * MINUTE, [])
     history.publish(NOON + MINUTE, [])
-    state = history.state()
-    assert state is not None
+    state = state_of(history)
     assert state.progress.watched_ms == MINUTE
     history.publish(NOON + MINUTE, [a_row("unavailable", expires_at=NOON + 3 * MINUTE)])
     for second in range(120, 660, 30):
         history.publish(NOON + second * SECOND, [])
-    state = history.state()
-    assert state is not None
     assert shown(history) == "u??"
-
-
-@pytest.mark.clause("H16", "H17")
-def test_a_row_that_did_not_change_goes_on_lasting_over_a_clock_set_back() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON + 4 * MINUTE, [a_row("unavailable")])
-    history.publish(NOON, [])
-    history.publish(NOON + MINUTE, [])
-    assert shown(history) == "u"
 
 
 @pytest.mark.clause("H12", "H16")
@@ -337,16 +340,6 @@ def test_while_the_clock_is_back_the_windows_are_those_of_its_time() -> None:
     assert row.uptime.week == round(1 - 30 / 309, 4)
 
 
-@pytest.mark.clause("H6", "H8")
-def test_a_filling_bucket_counts_a_status_from_a_minute_on() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON, [a_row("unavailable")])
-    history.publish(NOON + 59_999, [])
-    assert shown(history) == "?"
-    history.publish(NOON + MINUTE, [])
-    assert shown(history) == "u"
-
-
 @pytest.mark.clause("H15")
 def test_forgetting_an_old_day_takes_neither_a_younger_row_nor_one_that_is_gone_but_not_aged_out() -> None:
     history = History(replace(LAUNCH_SPAN, retention_days=1))
@@ -359,16 +352,6 @@ def test_forgetting_an_old_day_takes_neither_a_younger_row_nor_one_that_is_gone_
     assert set(history.checks) == {MESSAGING, INDEXER}
 
 
-@pytest.mark.clause("H4")
-@pytest.mark.parametrize("at", [NOON - 12 * HOUR, NOON - 12 * HOUR + DAY - 1])
-def test_a_history_may_begin_at_midnight_or_just_before(at: int) -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(at, [a_row("current")])
-    assert shown(history) == "c"
-    history.publish(at + BUCKET, [a_row("current")])
-    assert shown(history) == "cc"
-
-
 @pytest.mark.clause("H17")
 def test_rows_still_expire_after_an_old_day_was_forgotten() -> None:
     history = History(replace(LAUNCH_SPAN, retention_days=1))
@@ -379,14 +362,6 @@ def test_rows_still_expire_after_an_old_day_was_forgotten() -> None:
         for minute in range(10, 16):
             history.publish(NOON + day * DAY + minute * MINUTE, [])
         assert shown(history)[-4:] == "cc??"
-
-
-@pytest.mark.clause("H7", "H8")
-def test_days_without_the_monitor_have_no_data() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON, [a_row("current")])
-    history.publish(NOON + 3 * DAY, [a_row("current")])
-    assert shown(history) == "c" + "-" * (3 * 288 - 1) + "c"
 
 
 @pytest.mark.clause("H16")
@@ -405,17 +380,6 @@ def test_a_clock_that_is_ten_days_ahead_for_six_seconds_costs_the_buckets_of_tho
     history.publish(ahead_at + 57 * SECOND, [a_row("unavailable")])  # with the six seconds of before, a minute
     history.publish(ahead_at + 111 * SECOND, [])
     assert shown(history)[-2:] == "cu"
-
-
-@pytest.mark.clause("H16")
-def test_buckets_over_which_the_clock_jumps_are_recorded_as_they_were() -> None:
-    history = History(LAUNCH_SPAN)
-    history.publish(NOON + 2 * BUCKET, [a_row("current")])
-    watch(history, NOON, NOON + 2 * MINUTE, a_row("unavailable"))
-    history.publish(NOON + 3 * BUCKET, [a_row("current")])
-    assert shown(history) == "u-cc"
-    watch(history, NOON + 2 * BUCKET, NOON + 3 * BUCKET, a_row("degraded"))
-    assert shown(history) == "u-c"
 
 
 @pytest.mark.clause("H16", "M7")
@@ -498,8 +462,7 @@ def test_a_clock_that_jumps_ahead_again_and_again_costs_nothing_of_what_is_shown
         history.publish(at + days * DAY + BUCKET, [])
         history.publish(at + SECOND * days, [])
     assert shown(history) == "c" * 4033
-    state = history.state()
-    assert state is not None
+    state = state_of(history)
     assert len(state.days[MESSAGING]) == 4 * 17
 
 
@@ -509,8 +472,7 @@ def test_a_tally_that_is_taken_up_again_is_no_longer_kept_aside() -> None:
     watch(history, NOON, NOON + BUCKET + 2 * MINUTE, a_row("unavailable"))
     history.publish(NOON + MINUTE, [])
     history.publish(NOON + BUCKET, [])
-    state = history.state()
-    assert state is not None
+    state = state_of(history)
     tally = state.tallies[MESSAGING]
     assert (tally.lasted_ms["u"], tally.later) == (90 * SECOND, {})
 
@@ -528,8 +490,7 @@ def test_a_check_that_returns_as_its_last_day_ages_out_is_not_forgotten() -> Non
     def forgets_with(buckets: int, *rows: Row) -> bool:
         history = after(buckets)
         history.publish(NOON + buckets * BUCKET, rows)
-        state = history.state()
-        assert state is not None
+        state = state_of(history)
         return INDEXER not in state.tallies
 
     history, ages_out = after(2), 2
@@ -558,17 +519,6 @@ def test_of_a_clock_that_is_set_back_again_and_again_only_a_few_buckets_are_kept
     for n in range(100):
         history.publish(NOON + (200 - n) * BUCKET, [])
         history.publish(NOON + SECOND * n, [])
-    state = history.state()
-    assert state is not None
+    state = state_of(history)
     assert len(state.tallies[MESSAGING].later) == 16
     assert max(state.tallies[MESSAGING].later) == NOON // BUCKET + 200  # the latest ever begun goes on filling
-
-
-@pytest.mark.clause("H16")
-def test_a_clock_that_is_set_back_where_nothing_is_taken_any_more_changes_nothing() -> None:
-    history = History(LAUNCH_SPAN)
-    watch(history, NOON, NOON + 3 * BUCKET, a_row("current"))
-    history.publish(NOON + BUCKET + MINUTE, [a_row("unavailable")])
-    history.publish(NOON + MINUTE, [])
-    watch(history, NOON + 2 * MINUTE, NOON + 2 * BUCKET, a_row("unavailable"))
-    assert shown(history) == "cc"

@@ -79,8 +79,15 @@ def test_what_the_format_does_not_name_is_ignored(line: str) -> None:
     assert parse_event(line.encode()) == Stopped(NOON)
 
 
-PROBE = f'{{{AT},"kind":"probe"'
+PROBE = f'{{{AT},"kind":"probe","outcome":'
+ANSWERED = PROBE + '"answered","chainId":1,"service":"indexer"'
+OF_PPOI = PROBE + '"nothing","service":"ppoi"'
+HEAD = f'{{{AT},"kind":"head","chainId":1,"height":1'
 WHOLE = "it has to be a whole number from 0 to 9007199254740991"
+POSITIVE = "it has to be a positive whole number"
+INSTANT = "an instant like 2026-11-01T00:00:00.000Z"
+SERVICES = "it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer"
+KINDS = "it has to be start, head, probe or stop"
 
 
 @pytest.mark.clause("R10")
@@ -90,99 +97,51 @@ WHOLE = "it has to be a whole number from 0 to 9007199254740991"
         ("[]", "not a line of the log: Expected `object`, got `array`"),
         ("{}", "not a line of the log: Object missing required field `at`"),
         ('{"at":5,"kind":"stop"}', "not a line of the log: Expected `str`, got `int` - at `$.at`"),
+        ('{"at":"yesterday","kind":"stop"}', f"at: 'yesterday' is not {INSTANT}"),
+        ('{"at":"2026-02-30T12:00:00.000Z","kind":"stop"}', f"at: '2026-02-30T12:00:00.000Z' is not {INSTANT}"),
+        (f"{{{AT}}}", f"kind is missing; {KINDS}"),
+        (f'{{{AT},"kind":"crash"}}', f'kind is "crash"; {KINDS}'),
+        (f'{{{AT},"kind":["stop"]}}', f"kind is a list; {KINDS}"),
+        (PROBE + '"nothing","service":"oracle","chainId":1}', f'service is "oracle"; {SERVICES}'),
+        (PROBE + '"nothing","service":{},"chainId":1}', f"service is an object; {SERVICES}"),
+        (OF_PPOI + ',"chainId":null}', f"chainId is null; {POSITIVE}"),
+        (OF_PPOI + ',"chainId":0}', f"chainId is 0; {POSITIVE}"),
+        (OF_PPOI + ',"chainId":"1"}', f'chainId is "1"; {POSITIVE}'),
+        (OF_PPOI + ',"chainId":true}', f"chainId is true; {POSITIVE}"),
+        (OF_PPOI + "}", f"chainId is missing; {POSITIVE}"),
+        (PROBE + '"nothing","service":"messaging","chainId":1}', "chainId is 1; it has to be null for messaging"),
+        (PROBE + '"nothing","service":"messaging"}', "chainId is missing; it has to be null for messaging"),
         (
-            '{"at":"yesterday","kind":"stop"}',
-            "at: 'yesterday' is not an instant like 2026-11-01T00:00:00.000Z",
-        ),
-        (
-            '{"at":"2026-02-30T12:00:00.000Z","kind":"stop"}',
-            "at: '2026-02-30T12:00:00.000Z' is not an instant like 2026-11-01T00:00:00.000Z",
-        ),
-        (f"{{{AT}}}", "kind is missing; it has to be start, head, probe or stop"),
-        (f'{{{AT},"kind":"crash"}}', 'kind is "crash"; it has to be start, head, probe or stop'),
-        (f'{{{AT},"kind":["stop"]}}', "kind is a list; it has to be start, head, probe or stop"),
-        (
-            PROBE + ',"service":"oracle","chainId":1,"outcome":"nothing"}',
-            'service is "oracle"; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer',
-        ),
-        (
-            PROBE + ',"service":{},"chainId":1,"outcome":"nothing"}',
-            "service is an object; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer",
-        ),
-        (
-            PROBE + ',"service":"ppoi","chainId":null,"outcome":"nothing"}',
-            "chainId is null; it has to be a positive whole number",
-        ),
-        (
-            PROBE + ',"service":"ppoi","chainId":0,"outcome":"nothing"}',
-            "chainId is 0; it has to be a positive whole number",
-        ),
-        (
-            PROBE + ',"service":"ppoi","chainId":"1","outcome":"nothing"}',
-            'chainId is "1"; it has to be a positive whole number',
-        ),
-        (
-            PROBE + ',"service":"ppoi","chainId":true,"outcome":"nothing"}',
-            "chainId is true; it has to be a positive whole number",
-        ),
-        (PROBE + ',"service":"ppoi","outcome":"nothing"}', "chainId is missing; it has to be a positive whole number"),
-        (
-            PROBE + ',"service":"messaging","chainId":1,"outcome":"nothing"}',
-            "chainId is 1; it has to be null for messaging",
-        ),
-        (PROBE + ',"service":"messaging","outcome":"nothing"}', "chainId is missing; it has to be null for messaging"),
-        (
-            PROBE + ',"service":"ppoi","chainId":1,"outcome":"perhaps"}',
+            PROBE + '"perhaps","service":"ppoi","chainId":1}',
             'outcome is "perhaps"; it has to be answered, nothing, missing-list or failed',
         ),
         (
-            PROBE + ',"service":"indexer","chainId":1,"outcome":"missing-list"}',
+            PROBE + '"missing-list","service":"indexer","chainId":1}',
             "outcome missing-list is for ppoi alone, not for indexer",
         ),
-        (PROBE + ',"service":"indexer","chainId":1,"outcome":"failed"}', "error is missing; it has to be a text"),
-        (PROBE + ',"service":"indexer","chainId":1,"outcome":"answered"}', f"position is missing; {WHOLE}"),
-        (PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":-1}', f"position is -1; {WHOLE}"),
-        (PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":1.0}', f"position is 1.0; {WHOLE}"),
-        (PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":"7"}', f'position is "7"; {WHOLE}'),
+        (PROBE + '"failed","service":"indexer","chainId":1}', "error is missing; it has to be a text"),
+        (ANSWERED + "}", f"position is missing; {WHOLE}"),
+        (ANSWERED + ',"position":-1}', f"position is -1; {WHOLE}"),
+        (ANSWERED + ',"position":1.0}', f"position is 1.0; {WHOLE}"),
+        (ANSWERED + ',"position":"7"}', f'position is "7"; {WHOLE}'),
+        (ANSWERED + ',"position":true}', f"position is true; {WHOLE}"),
+        (ANSWERED + ',"position":9007199254740992}', f"position is 9007199254740992; {WHOLE}"),
+        (ANSWERED + ',"position":' + "9" * 70 + "}", f"position is {'9' * 57}...; {WHOLE}"),
+        (PROBE + '"answered","service":"ppoi","chainId":1,"position":1}', f"head is missing; {WHOLE}"),
+        (PROBE + '"answered","service":"messaging","chainId":null}', f"peers is missing; {WHOLE}"),
         (
-            PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":true}',
-            f"position is true; {WHOLE}",
-        ),
-        (
-            PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":9007199254740992}',
-            f"position is 9007199254740992; {WHOLE}",
-        ),
-        (
-            PROBE + ',"service":"indexer","chainId":1,"outcome":"answered","position":' + "9" * 70 + "}",
-            f"position is {'9' * 57}...; {WHOLE}",
-        ),
-        (PROBE + ',"service":"ppoi","chainId":1,"outcome":"answered","position":1}', f"head is missing; {WHOLE}"),
-        (PROBE + ',"service":"messaging","chainId":null,"outcome":"answered"}', f"peers is missing; {WHOLE}"),
-        (
-            PROBE + ',"service":"broadcasters","chainId":1,"outcome":"answered","responding":3,"monitored":2}',
+            PROBE + '"answered","service":"broadcasters","chainId":1,"responding":3,"monitored":2}',
             "responding is 3, above monitored, which is 2",
         ),
-        (
-            f'{{{AT},"kind":"head","chainId":1,"height":1}}',
-            "blockAt is missing; it has to be an instant like 2026-11-01T00:00:00.000Z",
-        ),
-        (
-            f'{{{AT},"kind":"head","chainId":1,"height":1,"blockAt":"noon"}}',
-            "blockAt: 'noon' is not an instant like 2026-11-01T00:00:00.000Z",
-        ),
+        (HEAD + "}", f"blockAt is missing; it has to be {INSTANT}"),
+        (HEAD + ',"blockAt":"noon"}', f"blockAt: 'noon' is not {INSTANT}"),
         (f'{{{AT},"kind":"head","chainId":1,"height":-1,"blockAt":"noon"}}', f"height is -1; {WHOLE}"),
         (
-            (
-                f'{{{AT},"kind":"head","chainId":1,"height":1,"blockAt":"2026-11-05T12:00:00.000Z",'
-                '"readAt":"2026-11-05T12:00:00.001Z"}'
-            ),
+            HEAD + ',"blockAt":"2026-11-05T12:00:00.000Z","readAt":"2026-11-05T12:00:00.001Z"}',
             "readAt is 2026-11-05T12:00:00.001Z, later than at, which is 2026-11-05T12:00:00.000Z",
         ),
-        (
-            f'{{{AT},"kind":"head","chainId":1,"height":1,"blockAt":"2026-11-05T12:00:00.000Z","readAt":7}}',
-            "readAt is 7; it has to be an instant like 2026-11-01T00:00:00.000Z",
-        ),
-        (f'{{{AT},"kind":"head","chainId":-1,"height":1}}', "chainId is -1; it has to be a positive whole number"),
+        (HEAD + ',"blockAt":"2026-11-05T12:00:00.000Z","readAt":7}', f"readAt is 7; it has to be {INSTANT}"),
+        (f'{{{AT},"kind":"head","chainId":-1,"height":1}}', f"chainId is -1; {POSITIVE}"),
     ],
 )
 def test_a_wrong_line_is_refused_with_the_reason(line: str, reason: str) -> None:

@@ -15,8 +15,10 @@ from lookout.core.model import (
     MissingList,
     Nothing,
     Peers,
+    Reason,
     Responding,
     Row,
+    Status,
     unmonitored,
     unobserved,
 )
@@ -45,80 +47,63 @@ def test_failures_in_a_row_are_unknown_twice_and_unavailable_from_the_third_on()
     assert memory.failures == 4
 
 
-@pytest.mark.clause("S12", "S13")
+@pytest.mark.clause("R6", "R7", "R8", "R9", "R11", "S3", "S7", "S10", "S11")
 @pytest.mark.parametrize(
-    ("check", "answer"),
+    ("check", "found", "status", "reason", "metrics"),
     [
-        pytest.param(MESSAGING, Peers(1), id="an answer ends a row of failures"),
-        pytest.param(INDEXER, Nothing(), id="so does having nothing for this chain"),
-        pytest.param(INDEXER, Blocks(7), id="so does an answer without a reference to compare it with"),
-        pytest.param(PPOI, MissingList(), id="so does a missing list"),
-        pytest.param(BROADCASTERS, Members(0, 0), id="so does an empty set of broadcasters"),
+        (INDEXER, Blocks(100), "current", "synced", Metrics(position=100, head=100)),
+        (INDEXER, Blocks(150), "current", "synced", Metrics(position=150, head=100)),  # as read, and no lag
+        (INDEXER, Blocks(1), "catching-up", "behind", Metrics(position=1, head=100)),
+        (PPOI, Indexes(42, 42), "current", "synced", Metrics(position=42, head=42)),
+        (PPOI, Indexes(43, 42), "current", "synced", Metrics(position=43, head=42)),
+        (BROADCASTERS, Members(5, 5), "current", "responding", Metrics(responding=5, monitored=5)),
+        (BROADCASTERS, Members(4, 5), "degraded", "partial-coverage", Metrics(responding=4, monitored=5)),
+        (BROADCASTERS, Members(1, 5), "degraded", "partial-coverage", Metrics(responding=1, monitored=5)),
+        (MESSAGING, Peers(1), "current", "responding", Metrics(peers=1)),
+        (Check("faucet", 1), Responding(), "current", "responding", NO_METRICS),
     ],
+    ids=str,
 )
-def test_answering_resets_the_count_of_failures(check: Check, answer: Found) -> None:
-    _, rows = judge_all(check, (0, FAILED), (1, FAILED), (2, answer), (3, FAILED), (4, FAILED), (5, FAILED))
-    assert [told(row) for row in rows[3:]] == ["unknown/unreachable"] * 2 + ["unavailable/unreachable"]
+def test_a_compared_answer_is_a_success_that_ends_a_row_of_failures(
+    check: Check, found: Found, status: Status, reason: Reason, metrics: Metrics
+) -> None:
+    memory, rows = judge_all(check, (0, found), memory=Memory(failures=2), reference=a_reference(100))
+    assert rows == [Row(check, status, reason, NOON, NOON, NOON + LIFETIME, metrics)]
+    assert memory == Memory(last_success_at=NOON)
 
 
-@pytest.mark.clause("R6")
+@pytest.mark.clause("R6", "R7", "R8", "R13", "S10", "S12", "S13")
 @pytest.mark.parametrize(
-    ("check", "answer"),
+    ("check", "found", "reason", "metrics"),
     [
-        pytest.param(INDEXER, FAILED, id="a failure"),
-        pytest.param(INDEXER, Nothing(), id="nothing for this chain"),
-        pytest.param(INDEXER, Blocks(7), id="no reference"),
-        pytest.param(PPOI, MissingList(), id="a missing list"),
-        pytest.param(BROADCASTERS, Members(0, 0), id="an empty set"),
-        pytest.param(BROADCASTERS, Members(0, 3), id="no broadcaster answering"),
-        pytest.param(MESSAGING, Peers(0), id="zero peers"),
+        (INDEXER, Blocks(7), "incompatible-reference", Metrics(position=7)),  # there is no head
+        (INDEXER, Nothing(), "no-observation", NO_METRICS),
+        (PPOI, Nothing(), "no-observation", NO_METRICS),
+        (PPOI, MissingList(), "incompatible-reference", NO_METRICS),
+        (BROADCASTERS, Members(0, 0), "no-observation", NO_METRICS),
     ],
+    ids=str,
 )
-def test_the_last_success_is_kept_but_not_moved_by(check: Check, answer: Found) -> None:
-    memory, rows = judge_all(check, (0, answer), memory=Memory(last_success_at=NOON - MINUTE))
-    assert rows[0].last_success_at == memory.last_success_at == NOON - MINUTE
-    assert rows[0].observed_at == NOON
-    assert judge_one(check, answer).last_success_at is None
+def test_an_answer_that_cannot_be_compared_is_unknown_and_ends_a_row_of_failures(
+    check: Check, found: Found, reason: Reason, metrics: Metrics
+) -> None:
+    assert judge_one(check, found) == Row(check, "unknown", reason, NOON, None, None, metrics)
+    memory, rows = judge_all(check, (0, found), memory=Memory(failures=2, last_success_at=NOON - MINUTE))
+    assert rows == [Row(check, "unknown", reason, NOON, NOON - MINUTE, None, metrics)]
+    assert memory == Memory(last_success_at=NOON - MINUTE)
 
 
-@pytest.mark.clause("R6", "R7")
-@pytest.mark.parametrize(
-    ("check", "answer"),
-    [
-        pytest.param(INDEXER, Blocks(100), id="an indexer that is compared"),
-        pytest.param(INDEXER, Blocks(1), id="an indexer that is behind"),
-        pytest.param(PPOI, Indexes(1, 1), id="a ppoi node"),
-        pytest.param(BROADCASTERS, Members(1, 2), id="broadcasters in part"),
-        pytest.param(BROADCASTERS, Members(2, 2), id="broadcasters in full"),
-        pytest.param(MESSAGING, Peers(1), id="messaging"),
-    ],
-)
-def test_a_compared_answer_is_a_success_and_expires_after_the_lifetime(check: Check, answer: Found) -> None:
-    memory, rows = judge_all(check, (0, answer), reference=a_reference(100))
-    assert rows[0].last_success_at == memory.last_success_at == NOON
-    assert rows[0].expires_at == NOON + LIFETIME
-
-
-@pytest.mark.clause("R7", "R8")
+@pytest.mark.clause("R6", "R7", "R8", "S1", "S2", "S10", "S11")
 @pytest.mark.parametrize(
     ("check", "found"),
-    [
-        pytest.param(MESSAGING, FAILED, id="failed"),
-        pytest.param(MESSAGING, Nothing(), id="nothing"),
-        pytest.param(PPOI, MissingList(), id="missing list"),
-        pytest.param(BROADCASTERS, Members(0, 5), id="none of the broadcasters"),
-        pytest.param(BROADCASTERS, Members(0, 0), id="no broadcasters known"),
-        pytest.param(MESSAGING, Peers(0), id="zero peers"),
-    ],
+    [(INDEXER, FAILED), (BROADCASTERS, Members(0, 5)), (MESSAGING, Peers(0)), (Check("faucet", 1), FAILED)],
+    ids=str,
 )
-def test_an_unknown_row_has_neither_expiry_nor_metrics(check: Check, found: Found) -> None:
-    row = judge_one(check, found)
-    assert (row.status, row.expires_at, row.metrics) == ("unknown", None, NO_METRICS)
-
-
-@pytest.mark.clause("S2", "R8")
-def test_an_unavailable_row_has_no_metrics() -> None:
-    assert judge_one(MESSAGING, FAILED, memory=Memory(failures=2)).metrics == NO_METRICS
+def test_a_failure_and_silence_behind_an_answer_are_unknown_and_then_unavailable(check: Check, found: Found) -> None:
+    assert judge_one(check, found) == Row(check, "unknown", "unreachable", NOON)
+    memory, rows = judge_all(check, (0, found), memory=Memory(failures=2, last_success_at=NOON - MINUTE))
+    assert rows == [Row(check, "unavailable", "unreachable", NOON, NOON - MINUTE, NOON + LIFETIME)]
+    assert (memory.failures, memory.last_success_at) == (3, NOON - MINUTE)
 
 
 @pytest.mark.clause("S3", "S4", "S15")
@@ -143,12 +128,6 @@ def test_lag_is_allowed_up_to_ten_blocks_or_two_minutes(check: Check, lag: int, 
     row = judge_one(check, Blocks(10_000 - lag), reference=a_reference(10_000, pace=pace))
     assert told(row) == {"current": "current/synced", "catching-up": "catching-up/behind"}[status]
     assert row.metrics == Metrics(position=10_000 - lag, head=10_000)
-
-
-@pytest.mark.clause("R11")
-def test_a_position_above_the_head_is_reported_as_read_and_counts_as_no_lag() -> None:
-    row = judge_one(INDEXER, Blocks(10_050), reference=a_reference(10_000))
-    assert (told(row), row.metrics) == ("current/synced", Metrics(position=10_050, head=10_000))
 
 
 @pytest.mark.clause("S5", "S6", "S15")
@@ -201,56 +180,6 @@ def test_the_allowance_wins_over_half_an_hour_on_a_chain_with_few_blocks() -> No
 def test_a_reference_head_may_be_60_seconds_old(age: int, expected: str) -> None:
     row = judge_one(INDEXER, Blocks(10_000), reference=a_reference(10_000, read_at=NOON - age))
     assert told(row) == expected
-
-
-@pytest.mark.clause("S13", "R13")
-def test_without_a_reference_an_indexer_shows_its_position_alone() -> None:
-    row = judge_one(INDEXER, Blocks(10_000))
-    assert told(row) == "unknown/incompatible-reference"
-    assert row.metrics == Metrics(position=10_000)
-    assert row.expires_at is None
-
-
-@pytest.mark.clause("S10", "R9")
-@pytest.mark.parametrize(
-    ("members", "expected", "metrics"),
-    [
-        pytest.param(Members(5, 5), "current/responding", Metrics(responding=5, monitored=5), id="all"),
-        pytest.param(Members(4, 5), "degraded/partial-coverage", Metrics(responding=4, monitored=5), id="some"),
-        pytest.param(Members(1, 5), "degraded/partial-coverage", Metrics(responding=1, monitored=5), id="one"),
-        pytest.param(Members(0, 5), "unknown/unreachable", NO_METRICS, id="none is a failed probe"),
-        pytest.param(Members(0, 0), "unknown/no-observation", NO_METRICS, id="an empty set"),
-    ],
-)
-def test_broadcasters_answer(members: Members, expected: str, metrics: Metrics) -> None:
-    row = judge_one(BROADCASTERS, members)
-    assert (told(row), row.metrics) == (expected, metrics)
-
-
-@pytest.mark.clause("S10", "S11", "S2")
-@pytest.mark.parametrize(("check", "found"), [(BROADCASTERS, Members(0, 5)), (MESSAGING, Peers(0))])
-def test_silence_behind_an_answer_counts_as_a_failure(check: Check, found: Found) -> None:
-    assert told(judge_one(check, found, memory=Memory(failures=2))) == "unavailable/unreachable"
-
-
-@pytest.mark.clause("S1", "S2", "R7", "R8")
-def test_an_answer_and_nothing_more_is_responding_and_fails_as_others_do() -> None:
-    _, rows = judge_all(Check("faucet", 1), (0, Responding()), (1, FAILED), (2, FAILED), (3, FAILED), (4, Responding()))
-    failing = ["unknown/unreachable"] * 2 + ["unavailable/unreachable"]
-    assert [told(row) for row in rows] == ["current/responding", *failing, "current/responding"]
-    assert (rows[0].metrics, rows[0].expires_at) == (NO_METRICS, NOON + LIFETIME)
-
-
-@pytest.mark.clause("S11", "R9")
-def test_messaging_with_a_peer_is_responding() -> None:
-    row = judge_one(MESSAGING, Peers(1))
-    assert (told(row), row.metrics) == ("current/responding", Metrics(peers=1))
-
-
-@pytest.mark.clause("S12")
-def test_nothing_for_this_chain_is_no_observation() -> None:
-    row = judge_one(PPOI, Nothing())
-    assert (told(row), row.observed_at) == ("unknown/no-observation", NOON)
 
 
 @pytest.mark.clause("S12", "R5")

@@ -3,23 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.model import NO_METRICS, Found, Indexes, Metrics, MissingList, Nothing
+from lookout.core.model import Found, Indexes, Metrics, MissingList, Nothing
 from lookout.core.policy import Memory, set_back
 from tests.builders import LAUNCH, MINUTE, NOON, PPOI, SECOND
-from tests.unit.judgement import FAILED, judge_all, judge_one, told
-
-
-@pytest.mark.clause("S13", "R13")
-def test_a_ppoi_node_without_the_required_list_is_incompatible_and_shows_nothing() -> None:
-    row = judge_one(PPOI, MissingList())
-    assert (told(row), row.metrics) == ("unknown/incompatible-reference", NO_METRICS)
-
-
-@pytest.mark.clause("S7", "R11")
-@pytest.mark.parametrize("position", [42, 43])
-def test_a_ppoi_node_at_or_above_its_own_index_is_synced(position: int) -> None:
-    row = judge_one(PPOI, Indexes(position, 42))
-    assert (told(row), row.metrics) == ("current/synced", Metrics(position=position, head=42))
+from tests.unit.judgement import FAILED, judge_all, told
 
 
 @pytest.mark.clause("S8")

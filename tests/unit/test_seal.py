@@ -10,7 +10,7 @@ from lookout.core.ledger import Ledger
 from lookout.state.codec import decode_state, encode_progress
 from lookout.state.differ import Backlog, Kept, all_pieces
 from lookout.state.pieces import StateError
-from tests.builders import NOON, SECOND, a_plan
+from tests.builders import NOON, a_plan
 from tests.unit.test_pieces import NAMES, OUTCOMES, written
 
 BROKEN = "the stored pieces are not what was stored"
@@ -37,13 +37,6 @@ def stored_through(writes: list[tuple[dict[str, bytes], str]]) -> dict[str, byte
         if outcome == "written":
             backlog.clear()
     return stored
-
-
-@given(WRITES)
-def test_it_holds_through_all_that_is_put_deleted_and_put_again_after_it_failed(
-    writes: list[tuple[dict[str, bytes], str]],
-) -> None:
-    stored_through(writes)
 
 
 @given(WRITES, st.data())
@@ -85,16 +78,3 @@ def test_what_an_earlier_version_stored_has_no_seal_and_is_read() -> None:
     del unsealed["progress"]
     with pytest.raises(StateError, match="the stored piece progress is missing"):
         decode_state(unsealed)
-
-
-def test_it_is_not_made_of_a_part_of_what_is_stored() -> None:
-    """Nobody knows what else is there: the first write of a monitor replaces it."""
-    assert Backlog().add(Kept(STATE)).replace_all
-
-
-def test_it_adds_no_piece_to_a_publication() -> None:
-    ledger, backlog = published(), Backlog()
-    backlog.add(Kept(ledger.state()))
-    backlog.clear()
-    ledger.publish(NOON + SECOND)
-    assert backlog.add(Kept(ledger.state())).put.keys() == {"progress"}

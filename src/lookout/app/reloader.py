@@ -5,6 +5,7 @@ import concurrent.futures
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -142,14 +143,12 @@ class Reloader:
             return reloaded
 
     async def _read(self) -> Settings:
-        read: list[Settings] = []
         with DaemonThread("read the configuration") as thread:
             try:
                 async with asyncio.timeout(READ_WITHIN_S):
-                    await thread.call(lambda: read.append(read_sending_config(self._path)))
+                    return await thread.call(partial(read_sending_config, self._path))
             except TimeoutError:
                 raise ConfigError(self._path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
-        return read[0]
 
     def _check_buckets(self, new: Settings) -> None:
         was, wanted = self.settings.history.bucket_s, new.history.bucket_s

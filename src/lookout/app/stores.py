@@ -1,7 +1,6 @@
 """The monitor's store, opened when it is free."""
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -42,7 +41,7 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
                     await thread.call(partial(_reach, url, folder))
                     await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
                 was_away = False
-                return await _made(thread, open_writer), has_stood_by
+                return await thread.call(open_writer), has_stood_by
             except StoreHeldByOtherRoleError as error:
                 if reported != "held":
                     log.error("another role holds the store's lock; waiting for it to end", error=str(error))
@@ -69,9 +68,3 @@ def _reach(url: str, folder: Path) -> None:
         reader.changed()
     finally:
         reader.close()
-
-
-async def _made(thread: DaemonThread, open_writer: Callable[[], Writer]) -> Writer:
-    made: list[Writer] = []
-    await thread.call(lambda: made.append(open_writer()))
-    return made[0]

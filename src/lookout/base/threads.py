@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
+
+_Result = TypeVar("_Result")
 
 
 class Caller(Protocol):
@@ -34,29 +36,19 @@ class DaemonThread:
         """It ends after the calls it was given, whenever that is."""
         self._calls.put(None)
 
-    async def call(self, work: Callable[[], None], /) -> None:
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def tell(error: BaseException | None) -> None:
-            if done.cancelled():
-                return
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
+    async def call(self, work: Callable[[], _Result], /) -> _Result:
+        """As every Caller does, and return the result."""
+        done: Future[_Result] = Future()
+        done.set_running_or_notify_cancel()  # one who is cancelled does not cancel the call
 
         def make() -> None:
-            error = None
             try:
-                work()
-            except BaseException as raised:  # noqa: BLE001  it is the waiting one's
-                error = raised
-            with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
-                loop.call_soon_threadsafe(tell, error)
+                done.set_result(work())
+            except BaseException as error:  # noqa: BLE001  it is the waiting one's
+                done.set_exception(error)
 
         self._calls.put(make)
-        await done
+        return await asyncio.wrap_future(done)
 
     def _work(self) -> None:
         while (make := self._calls.get()) is not None:

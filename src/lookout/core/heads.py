@@ -66,6 +66,11 @@ class Heads:
             self._tuple = tuple(self._readings)
         return self._tuple
 
+    def is_new(self, answer: Reading) -> bool:
+        """Whether an agreed answer is another head than the last of this run, and not read before it (M8)."""
+        last = self.newest_of_run
+        return last is None or (answer != last and answer.at >= last.at)
+
     def read(self, reading: Reading) -> None:
         """Take the newest head; forget what was read more than an hour before it."""
         self._take(reading)

@@ -131,7 +131,7 @@ class Ledger:
         blind = limits.blind_after_ms > 0 and self._is_blind(seen.at)
         reference = self._reference(check) if check in self._plan.confirmations else None
         memory, row = judge(self._judged[check].memory, seen, reference, limits, blind=blind)
-        if row.reason != "unreachable":
+        if not row.has_failed:
             self.hear(seen.at)
         self._judged[check] = CheckState(memory, row)
         self._changed[check] = row

@@ -105,6 +105,11 @@ class Row(Struct, frozen=True, gc=False):
     expires_at: int | None = None
     metrics: Metrics = NO_METRICS
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is of a probe that failed: no other row has this reason (S1, S2)."""
+        return self.reason == "unreachable"
+
 
 class Report(Struct, frozen=True, gc=False):
     """All rows of one publication, in the report's order (R12)."""

@@ -47,7 +47,7 @@ def judge(
     """The row that this observation gives, and the memory it leaves.
 
     ``reference`` is an indexer's net head. ``blind`` says that nothing at all has answered for long: then a failure
-    tells of the monitor, not of the service (M13). A probe failed exactly when its row's reason is ``unreachable``.
+    is the monitor's own, not the service's (M13).
     """
     match seen.found:
         case Blocks(position):

@@ -214,8 +214,7 @@ class _Run:
         answer = self._agreements[chain_id].agreed(at, heads)
         if answer is None:
             return
-        last = heads.newest_of_run
-        if last is None or (answer != last and answer.at >= last.at):
+        if heads.is_new(answer):
             self._listeners.event(HeadRead(at, chain_id, answer))
             self._ledger.read_head(chain_id, answer)
         self._settle(chain_id, at)
@@ -258,13 +257,12 @@ class _Run:
             self._judge(source, found, at)
 
     def _judge(self, source: _Source, found: tuple[Found, ...], at: int) -> None:
-        answered = False
+        rows = []
         for check, of_check in zip(source.checks, found, strict=True):
             seen = Observation(check, at, of_check)
             self._listeners.event(seen)
-            if self._ledger.observe(seen).reason != "unreachable":
-                answered = True
-        source.failures = 0 if answered else source.failures + 1
+            rows.append(self._ledger.observe(seen))
+        source.failures = source.failures + 1 if all(row.has_failed for row in rows) else 0
         self._due_at = min(self._due_at, max(at, self._published_at + self._gather_ms))
         # The wait counts from the probe's end (M1, M2).
         next_at = at + wait_ms(source.failures, source.chance.random(), self._limits)

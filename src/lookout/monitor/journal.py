@@ -65,8 +65,7 @@ class Journal:
         return row
 
     def read_head(self, chain_id: int, answer: Reading) -> None:
-        """A chain's endpoints agree on this answer. It is no new head if it is the last one, or was read before it
-        (M8). A head changes no row, and so needs no publication."""
+        """A chain's endpoints agree on this answer. A head changes no row, and so needs no publication."""
         self.detect_clock_step()
         if self.timeline.stepped.is_set():
             # A clock set forward makes every answer too old but this one, which might be the one that lies. All are
@@ -74,8 +73,7 @@ class Journal:
             return
         # Not before it was read, as the log has it: a clock that is slowed down may go back by less than a step.
         at = self.timeline.now(not_before=answer.at)
-        last = self.ledger.heads(chain_id).newest_of_run
-        if last is None or (answer != last and answer.at >= last.at):
+        if self.ledger.heads(chain_id).is_new(answer):
             self.ledger.read_head(chain_id, answer)
             self._record(HeadRead(at, chain_id, answer))
 

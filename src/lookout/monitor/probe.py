@@ -50,7 +50,7 @@ async def _probe(source: Source, session: Session, clock: Clock, limits: Limits)
     probed = []
     for check, what in found.items():
         _, row = judge(Memory(), Observation(check, clock.now(), what), None, limits, blind=False)
-        probed.append(Probed(check.service, check.chain_id, _words(what), row.reason == "unreachable", took_ms))
+        probed.append(Probed(check.service, check.chain_id, _words(what), row.has_failed, took_ms))
     return probed
 
 

@@ -137,7 +137,7 @@ class Watcher:
                 if woken.is_set():
                     return 0  # it is of before the clock was set
         rows = [self._journal.observe(check, what) for check, what in found.items()]
-        watched.failures = watched.failures + 1 if all(row.reason == "unreachable" for row in rows) else 0
+        watched.failures = watched.failures + 1 if all(row.has_failed for row in rows) else 0
         return wait_ms(watched.failures, self._resources.chance.random(), self._limits)
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:

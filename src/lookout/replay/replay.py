@@ -65,8 +65,7 @@ class Replay:
             case Stopped():
                 self.running = False
                 return
-        self.ledger.publish(at)
-        self._beat_at = at + self._heartbeat_ms
+        self._publish(at)
 
     def finish(self, until_at: int | None) -> None:
         """Let time pass up to ``until_at``, or to the last event."""

@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from lookout.store.protocol import Snapshot, StoreError
+from lookout.store.protocol import Snapshot, StoreError, refuse_newer
 from lookout.store.sqlite.file import (
     APPLICATION_ID,
+    SCHEMA_VERSION,
     bring_up_to_date,
     check_tables,
-    check_version,
     hear_signals,
     identity,
     read_all,
@@ -86,7 +86,7 @@ def _checked_version(copy: sqlite3.Connection, path: Path) -> int:
     (version,) = copy.execute("PRAGMA user_version").fetchone()
     if application_id != APPLICATION_ID or version < 1:
         raise _not_ours(path)
-    check_version(version, path)
+    refuse_newer(path, version, SCHEMA_VERSION)
     check_tables(copy, version, path)
     for table in tables_of(version):  # not what else is in the file, whose own checks may take for ever
         (found,) = copy.execute(f"PRAGMA integrity_check({table})").fetchone()

@@ -36,6 +36,19 @@ class LostStoreError(StoreError):
     earlier state. A writer that raised it writes nothing ever after; open another one, and load."""
 
 
+class Position(NamedTuple):
+    """How far a store's writing has come: in which writer's epoch, and how often that has written."""
+
+    epoch: int
+    writes: int
+
+
+def refuse_newer(store: object, version: int, known: int) -> None:
+    """StoreError if a store's schema is of a later version than the one that is known."""
+    if version > known:
+        raise StoreError(f"{store}: written by a newer version of Lookout (schema {version}, this one knows {known})")
+
+
 class Writer(Protocol):
     """The one monitor's side. Only one writer is open at a time: opening a second one fails (StoreBusyError)."""
 

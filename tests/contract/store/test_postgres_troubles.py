@@ -99,14 +99,6 @@ def test_documents_that_were_deleted_are_there_again_with_the_next_publication(
     assert reader.read("live") == HISTORY
 
 
-def test_a_writer_that_was_closed_does_not_come_back(server: Postgres, database: str, writer: Writer) -> None:
-    """A write may still wait for its turn when the end does not wait for it any longer."""
-    writer.close()
-    with pytest.raises(StoreError, match="the store was closed"):
-        writer.write({"live": LIVE}, NOTHING)
-    assert server.ask(database, "SELECT writes FROM lookout.writer") == [(0,)]
-
-
 def test_what_strangers_notify_is_not_believed(server: Postgres, database: str, writer: Writer, reader: Reader) -> None:
     writer.write({"live": LIVE}, NOTHING)
     assert reader.changed()

@@ -16,7 +16,7 @@ import pytest
 from lookout.state.pieces import Pieces
 from lookout.store.backup import write_file
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
-from lookout.store.sqlite.file import SCHEMA_VERSION, hear_signals, store_errors
+from lookout.store.sqlite.file import hear_signals, store_errors
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
 from tests.wait import until
@@ -205,17 +205,6 @@ def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None
     connection.close()
     before = path.read_bytes()
     with pytest.raises(StoreError, match=r"a database of another program; choose another file in store\.url"):
-        open_writer(path)
-    assert path.read_bytes() == before
-
-
-def test_a_store_of_a_newer_version_is_refused_and_left_alone(path: Path) -> None:
-    open_writer(path).close()
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 3, this one knows 2\)"):
         open_writer(path)
     assert path.read_bytes() == before
 

@@ -1,13 +1,12 @@
 """Names to addresses, each lookup in a thread of its own."""
 
-import asyncio
-import contextlib
 import socket
-import threading
+from functools import partial
 from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from lookout.base.threads import DaemonThread
 from lookout.protocols.client.exhaustion import own_fault
 from lookout.protocols.client.failure import OwnFault
 
@@ -25,24 +24,9 @@ class ThreadPerLookup(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[list[_Resolved]] = loop.create_future()
-
-        def settle(resolved: list[_Resolved] | OSError | OwnFault) -> None:
-            if answer.done():  # nobody waits any more
-                return
-            if isinstance(resolved, Exception):
-                answer.set_exception(resolved)
-            else:
-                answer.set_result(resolved)
-
-        def look_up() -> None:
-            resolved = _look_up(host, port, family)
-            with contextlib.suppress(RuntimeError):  # the loop may have ended meanwhile
-                loop.call_soon_threadsafe(settle, resolved)
-
         try:
-            threading.Thread(target=look_up, name="name lookup", daemon=True).start()
+            with DaemonThread("name lookup") as thread:
+                resolved = await thread.call(partial(_look_up, host, port, family))
         except RuntimeError:  # the library's way to say that the system gives no thread
             raise OwnFault("threads") from None
         return [
@@ -54,19 +38,19 @@ class ThreadPerLookup(AbstractResolver):
                 proto=proto,
                 flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
             )
-            for found_family, _, proto, _, address in await answer
+            for found_family, _, proto, _, address in resolved
         ]
 
     async def close(self) -> None:
         """Nothing is kept open."""
 
 
-def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[_Resolved] | OSError | OwnFault:
+def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[_Resolved]:
     try:
         return list(socket.getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG))
     except MemoryError:
-        return OwnFault("memory")
+        raise OwnFault("memory") from None
     except OSError as error:
-        return own_fault(error) or error  # asked now: a moment later there may be descriptors again
+        raise own_fault(error) or error from None  # asked now: a moment later there may be descriptors again
     except UnicodeError:  # an empty or overlong part of the name
-        return socket.gaierror(socket.EAI_NONAME, "not a name")
+        raise socket.gaierror(socket.EAI_NONAME, "not a name") from None

@@ -1,10 +1,11 @@
 """A server's side of a store in a PostgreSQL database."""
 
 import time
-from typing import Final, get_args
+from typing import Final, LiteralString, get_args
 
 import psycopg
 from psycopg.errors import CannotCoerce, DataError, InvalidSchemaName, UndefinedColumn, UndefinedTable
+from psycopg.rows import TupleRow
 
 from lookout.documents.document import Document, DocumentName
 from lookout.documents.document import etag as etag_of
@@ -38,7 +39,7 @@ class PostgresReader:
                     self._etags = {**(self._etags or {}), name: etag}
             if self._etags == before and time.monotonic() >= self._poll_s:
                 self._poll_s = time.monotonic() + _POLL_S
-                self._etags = self._asked(session)
+                self._etags = self._ask_for_etags(session)
             return self._etags is not None and self._etags != before
 
     def read(self, name: DocumentName) -> Document | None:
@@ -46,35 +47,24 @@ class PostgresReader:
         often as the history, which is large."""
         last = self._last.get(name)
         with self._address.store_errors():
-            try:
-                row = (
-                    self._current()
-                    .execute(
-                        "SELECT v.version::integer, d.etag::pg_catalog.text, d.generated_at::bigint,"
-                        " CASE WHEN d.etag::pg_catalog.text OPERATOR(pg_catalog.<>) %s"
-                        " THEN d.body::pg_catalog.bytea END"
-                        " FROM lookout.schema_version v LEFT JOIN lookout.documents d"
-                        " ON d.name OPERATOR(pg_catalog.=) %s",
-                        ("" if last is None else last.etag, name),
-                        binary=True,
-                    )
-                    .fetchone()
-                )
-            except (InvalidSchemaName, UndefinedTable):
-                return None
-            except _OTHER_TABLES as error:
-                raise not_ours(self._address, str(error.diag.message_primary)) from None
-        if row is None:
+            rows = self._ask(
+                self._current(),
+                "SELECT v.version::integer, d.etag::pg_catalog.text, d.generated_at::bigint,"
+                " CASE WHEN d.etag::pg_catalog.text OPERATOR(pg_catalog.<>) %s THEN d.body::pg_catalog.bytea END"
+                " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON d.name OPERATOR(pg_catalog.=) %s",
+                "" if last is None else last.etag,
+                name,
+            )
+        if not rows:
             return None
-        version, etag, generated_at, body = row
-        check_version(version, self._address)
+        _, etag, generated_at, body = row = rows[0]
         if etag is None:
             return None
         if last is not None and last.etag == etag:
             return Document(last.body, etag, generated_at)
         complete([row], self._address)
         document = Document(body, etag, generated_at)
-        if etag_of(body) == etag:  # a damaged one may be mended
+        if etag_of(body) == etag:  # a damaged one may be repaired
             self._last[name] = document
         return document
 
@@ -83,20 +73,25 @@ class PostgresReader:
             self._session.close()
             self._session = None
 
-    def _asked(self, session: Session) -> dict[str, str] | None:
-        """The documents' ETags."""
+    def _ask_for_etags(self, session: Session) -> dict[str, str] | None:
+        rows = self._ask(
+            session,
+            "SELECT v.version::integer, d.name::pg_catalog.text, d.etag::pg_catalog.text"
+            " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true",
+        )
+        return None if rows is None else {name: etag for _, name, etag in rows if name is not None}
+
+    def _ask(self, session: Session, query: LiteralString, *parameters: str) -> list[TupleRow] | None:
+        """The rows, each with the store's version first; None if there is no store."""
         try:
-            rows = session.execute(
-                "SELECT v.version::integer, d.name::pg_catalog.text, d.etag::pg_catalog.text"
-                " FROM lookout.schema_version v LEFT JOIN lookout.documents d ON true"
-            ).fetchall()
+            rows = session.execute(query, parameters, binary=True).fetchall()
         except (InvalidSchemaName, UndefinedTable):
             return None
         except _OTHER_TABLES as error:
             raise not_ours(self._address, str(error.diag.message_primary)) from None
-        for version, _, _ in rows:
+        for version, *_ in rows:
             check_version(version, self._address)
-        return {name: etag for _, name, etag in rows if name is not None}
+        return rows
 
     def _current(self) -> Session:
         if self._session is None or self._session.closed:

@@ -7,7 +7,7 @@ from typing import Final
 from psycopg.rows import TupleRow
 
 from lookout.store.postgres.session import Address, Session, damaged
-from lookout.store.protocol import StoreError
+from lookout.store.protocol import StoreError, refuse_newer
 
 # Each step brings a store from the version that is its place to the next. One that was released is never changed:
 # tests/data/stores has what it made.
@@ -79,10 +79,7 @@ def complete(rows: list[TupleRow], address: Address) -> list[TupleRow]:
 def check_version(version: int | None, address: Address) -> None:
     if version is None or version < 1:
         raise not_ours(address, "lookout.schema_version holds no version")
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{address}: written by a newer version of Lookout (schema {version}, this one knows {SCHEMA_VERSION})"
-        )
+    refuse_newer(address, version, SCHEMA_VERSION)
 
 
 def not_ours(address: Address, why: str) -> StoreError:

@@ -12,7 +12,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final
 
 import psycopg
 import structlog
@@ -26,6 +26,7 @@ from lookout.store.postgres.session import CHANNEL, Address, Patience, Session, 
 from lookout.store.postgres.trust import refuse_other_kinds, refuse_strangers
 from lookout.store.protocol import (
     LostStoreError,
+    Position,
     StoreBusyError,
     StoreError,
     StoreHeldByOtherRoleError,
@@ -54,13 +55,6 @@ _MADE_MEANWHILE: Final = (DuplicateSchema, DuplicateTable, UniqueViolation)
 log = structlog.get_logger("store")
 
 
-class _Position(NamedTuple):
-    """How far the store's writing has come."""
-
-    epoch: int
-    writes: int
-
-
 class PostgresWriter:
     """The monitor's side. Made by ``open_writer``.
 
@@ -75,9 +69,9 @@ class PostgresWriter:
         self._session: Session | None = None
         self._lost: str | None = None
         self._notifies = True
-        self._at = _Position(0, 0)
+        self._at = Position(0, 0)
         # Where the store may be if nobody else wrote: whether a write went well is not known if its answer was lost.
-        self._possible: set[_Position] | None = None
+        self._possible: set[Position] | None = None
         self._keepalive_thread = threading.Thread(target=self._keepalive, name="keep the store", daemon=True)
 
     def open(self) -> None:
@@ -97,7 +91,7 @@ class PostgresWriter:
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with self._used() as session:
-            at, wrote = self._at, _Position(self._at.epoch, self._at.writes + 1)
+            at, wrote = self._at, Position(self._at.epoch, self._at.writes + 1)
             self._possible = {at, wrote}
             with self._address.store_errors():
                 try:
@@ -214,7 +208,7 @@ class PostgresWriter:
             raise self._give_up("it was written to by another monitor, or set back, meanwhile")
         epoch = found.epoch + 1
         if self._possible is not None:
-            self._possible.add(_Position(epoch, 0))
+            self._possible.add(Position(epoch, 0))
         session.execute("INSERT INTO lookout.former_writers SELECT * FROM lookout.writer")
         session.execute("DELETE FROM lookout.former_writers WHERE epoch < %s", (epoch - _KEPT_FORMER_WRITERS,))
         session.execute(
@@ -222,7 +216,7 @@ class PostgresWriter:
             " first_write_at = NULL, last_write_at = NULL",
             (epoch, f"{socket.gethostname()} {os.getpid()}"),
         )
-        self._at = _Position(epoch, 0)
+        self._at = Position(epoch, 0)
 
     def _write(self, session: Session, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         with transaction(session):
@@ -295,10 +289,10 @@ def open_writer(url: str) -> PostgresWriter:
     return writer
 
 
-def _position(session: Session) -> _Position | None:
+def _position(session: Session) -> Position | None:
     """None if there is no store."""
     try:
         row = session.execute("SELECT epoch, writes FROM lookout.writer").fetchone()
     except (InvalidSchemaName, UndefinedTable):
         return None
-    return None if row is None else _Position(*row)
+    return None if row is None else Position(*row)

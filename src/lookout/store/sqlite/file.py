@@ -10,7 +10,7 @@ from stat import S_ISLNK, S_ISREG
 from typing import Final
 
 from lookout.documents.document import Document
-from lookout.store.protocol import Snapshot, StoreError
+from lookout.store.protocol import Snapshot, StoreError, refuse_newer
 
 APPLICATION_ID: Final = 0x4C6F6F6B  # "Look"
 BUSY_S: Final = 5.0
@@ -57,8 +57,13 @@ def prepare(path: Path, mode: int) -> sqlite3.Connection:
     _refuse_second_name(path)
     if identity(path) is None:
         _make(path, mode)
-    connection, version = _connect(path)
+    # One thread at a time uses it; which one, the monitor decides.
+    connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
+        version = version_of(connection, path)
+        _check_whole(connection, path)
+        _keep_a_log_ahead(connection, path)
+        connection.execute("PRAGMA synchronous = FULL")
         bring_up_to_date(connection, version)
         # A write may have failed since the log ahead, which only a write that succeeds makes smaller, left no room.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -89,21 +94,6 @@ def _make(path: Path, mode: int) -> None:
         os.fchmod(made, mode)
     finally:
         os.close(made)
-
-
-def _connect(path: Path) -> tuple[sqlite3.Connection, int]:
-    """A connection for writing, and the store's schema version, 0 for an empty file."""
-    # One thread at a time uses it; which one, the monitor decides.
-    connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-    try:
-        version = version_of(connection, path)
-        _check_whole(connection, path)
-        _keep_a_log_ahead(connection, path)
-        connection.execute("PRAGMA synchronous = FULL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection, version
 
 
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
@@ -169,7 +159,7 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
             raise StoreError(
                 f"{path}: a database of another program; choose another file in store.url, or move it away"
             )
-        check_version(version, path)
+        refuse_newer(path, version, SCHEMA_VERSION)
         check_tables(connection, version, path)
     finally:
         connection.rollback()
@@ -201,13 +191,6 @@ def hear_signals(connection: sqlite3.Connection) -> None:
     """Let Ctrl-C end a statement, which ``store_errors`` passes on: Python looks for signals only between its own
     steps."""
     connection.set_progress_handler(lambda: 0, _HEAR_SIGNALS_AFTER)
-
-
-def check_version(version: int, path: Path) -> None:
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path}: written by a newer version of Lookout (schema {version}, this one knows {SCHEMA_VERSION})"
-        )
 
 
 @contextmanager

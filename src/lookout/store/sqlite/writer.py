@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 
 from lookout.documents.document import Document, DocumentName
 from lookout.state.pieces import Pieces
-from lookout.store.protocol import LostStoreError, Snapshot, StoreBusyError, StoreError
+from lookout.store.protocol import LostStoreError, Position, Snapshot, StoreBusyError, StoreError
 from lookout.store.sqlite.file import (
     BUSY_S,
     REMEDY,
@@ -34,18 +34,9 @@ from lookout.store.sqlite.lock import FileLock
 
 _OWNERS_ALONE: Final = 0o600
 _LARGEST_STEP: Final = 2**32
+_NOBODY: Final = Position(0, 0)
 
 log = structlog.get_logger("store")
-
-
-class _Position(NamedTuple):
-    """How far the store's writing has come: in which writer's epoch, and how often that has written."""
-
-    epoch: int
-    writes: int
-
-
-_NOBODY: Final = _Position(0, 0)
 
 
 class SqliteWriter:
@@ -75,7 +66,7 @@ class SqliteWriter:
                 with self._used() as connection, _transaction(connection):
                     # By a random step: in two files that were both begun from nothing it is not the same.
                     epoch = _position(connection).epoch + 1 + secrets.randbelow(_LARGEST_STEP)
-                    self._at = _Position(epoch, 0)
+                    self._at = Position(epoch, 0)
                     _put_position(connection, self._at)
                     self._known = read_all(connection)
                 self._mode = S_IMODE(self._path.stat().st_mode)
@@ -239,12 +230,12 @@ def _kept_from_others(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _position(connection: sqlite3.Connection) -> _Position:
+def _position(connection: sqlite3.Connection) -> Position:
     row = connection.execute("SELECT epoch, writes FROM writer").fetchone()
-    return _NOBODY if row is None else _Position(*row)
+    return _NOBODY if row is None else Position(*row)
 
 
-def _put_position(connection: sqlite3.Connection, position: _Position) -> None:
+def _put_position(connection: sqlite3.Connection, position: Position) -> None:
     connection.execute("DELETE FROM writer")
     connection.execute("INSERT INTO writer VALUES (?, ?)", position)
 
