@@ -23,7 +23,6 @@ from tests.integration.whole_service import Service, a_service, answer
 from tests.wait import until_async
 
 EVERY_CHAIN = "chains = [1, 42161, 137, 56, 11155111]"
-PATIENT = {"recheck_s = 0.3": "recheck_s = 3600", "backoff_cap_s = 0.6": "backoff_cap_s = 3600"}
 
 
 @dataclass
@@ -73,14 +72,6 @@ def without(text: str, chain_id: int) -> str:
     """The configuration without a chain and its indexers."""
     tables = re.split(r"(?m)^(?=\[)", text)
     return "".join(each for each in tables if not re.search(rf"(?m)^(id|chain) = {chain_id}$", each))
-
-
-def patient(text: str) -> str:
-    """The configuration in which everybody is asked once an hour."""
-    for often, rarely in PATIENT.items():
-        assert often in text
-        text = text.replace(often, rarely)
-    return text.replace("[policy]\n", "[policy]\nrow_lifetime_s = 20000\n")
 
 
 @asynccontextmanager

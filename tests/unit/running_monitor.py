@@ -107,17 +107,18 @@ class Record(list[Event]):
 
 
 class Asked:
-    """A source that takes a second to answer, and remembers when it was asked."""
+    """A source that takes its time to answer, and remembers when it was asked."""
 
-    def __init__(self, check: Check, found: Found = FAILED) -> None:
+    def __init__(self, check: Check, found: Found = FAILED, takes_s: float = 1) -> None:
         self.name = "asked"
         self.checks: tuple[Check, ...] = (check,)
         self.asked: list[int] = []
         self._found = found
+        self._takes_s = takes_s
 
     async def probe(self, _session: Session, now: Now, /) -> Mapping[Check, Found]:
         self.asked.append(now() - NOON)
-        await asyncio.sleep(1)
+        await asyncio.sleep(self._takes_s)
         return {self.checks[0]: self._found}
 
 

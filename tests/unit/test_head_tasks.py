@@ -100,11 +100,12 @@ def test_an_answer_asked_for_before_the_clock_was_set_takes_no_part_after_it() -
     clock, record = FastClock(), Record()
     endpoint = Read(1, 100, 101, 200, takes_s=5)
     lived(60, a_plan(), [], [endpoint], (22.0, setting(clock, HOUR)), clock=clock, record=record)
-    assert endpoint.asked[1] < 22_000 < endpoint.ended[1] - HOUR < endpoint.asked[2] - HOUR
+    assert endpoint.asked[1] < 22_000 < endpoint.asked[2] - HOUR < endpoint.asked[1] + 5_000
     assert [(head.reading.at - NOON, head.reading.height) for head in heads_in(record)][:2] == [
         (endpoint.ended[0], 100),
-        (endpoint.ended[2], 200),
+        (endpoint.ended[1], 200),
     ]
+    assert endpoint.ended[1] == endpoint.asked[2] + 5_000
 
 
 @pytest.mark.clause("M8")
@@ -287,6 +288,15 @@ def test_a_reload_of_the_endpoints_prolongs_no_wait_for_the_first_head() -> None
     reload = reloading(plan, [indexer], silent(), record)
     lived(40, plan, [indexer], silent(), (9.0, reload), record=record)
     assert judged(record, INDEXER)[0] <= AT_MOST_MS
+
+
+@pytest.mark.clause("M12")
+def test_an_indexer_that_is_being_asked_when_the_clock_is_set_is_asked_again_at_once() -> None:
+    """What it answers to the probe of before would be dropped, and the next one be too late."""
+    clock, record, indexer = FastClock(), Record(), Asked(INDEXER, Blocks(95), takes_s=9)
+    steps = [(at_s, setting(clock, HOUR)) for at_s in (2.0, 5.0)]
+    lived(60, a_plan(), [indexer], [Read(1, 105)], *steps, clock=clock, record=record)
+    assert judged(last_run(record), INDEXER)[0] - 2 * HOUR <= 5_000 + AT_MOST_MS
 
 
 @pytest.mark.clause("M12")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from lookout.core.heads import Pace, Reading
 from lookout.core.ledger import Ledger
-from lookout.core.model import Blocks, Check, Observation, Peers, unobserved
+from lookout.core.model import Blocks, Check, Observation, Peers
 from lookout.core.plan import Plan
 from lookout.documents.document import DocumentName
 from lookout.documents.reports import history_document, live_document
@@ -21,18 +21,15 @@ from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import read_log
 from lookout.state.codec import decode_state
 from lookout.state.log import Event, HeadRead, Started, Stopped
-from tests.builders import HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tests.builders import INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.property.events import logs
 from tests.unit.running_monitor import (
-    FAILED,
     Asked,
-    FastClock,
     Happening,
     Read,
     given_settings,
     lived,
     reloading,
-    setting,
 )
 from tests.unit.test_pieces import AStore
 
@@ -50,35 +47,6 @@ def buckets(ledger: Ledger) -> dict[Check, str]:
     return {row.check: row.buckets for row in ledger.view().rows}
 
 
-@pytest.mark.clause("M7", "M14")
-def test_what_is_watched_before_and_after_keeps_its_row_to_the_byte_and_its_failures() -> None:
-    ledger, untouched = a_ledger(a_plan()), a_ledger(a_plan())
-    for each in (ledger, untouched):
-        each.observe(Observation(PPOI, NOON + SECOND, FAILED))
-        each.observe(Observation(PPOI, NOON + 2 * SECOND, FAILED))
-        each.observe(Observation(MESSAGING, NOON + 2 * SECOND, Peers(3)))  # which nobody has published yet
-    ledger.replan(a_plan(chains=(1, 137)))
-    for each in (ledger, untouched):
-        each.publish(NOON + 3 * SECOND)
-    rows = json.loads(live_document(ledger.report()).body)["checks"]
-    assert [row for row in rows if row["chainId"] != 137] == json.loads(live_document(untouched.report()).body)[
-        "checks"
-    ]
-    assert ledger.observe(Observation(PPOI, NOON + 4 * SECOND, FAILED)).status == "unavailable"  # the third
-
-
-@pytest.mark.clause("H15", "H2")
-def test_a_chain_taken_out_leaves_both_documents_and_finds_its_buckets_again() -> None:
-    ledger = a_ledger(a_plan(chains=(1, 137)))
-    ledger.replan(a_plan())
-    ledger.publish(NOON + 5 * MINUTE)
-    assert {row.check.chain_id for row in ledger.rows} == {check.chain_id for check in buckets(ledger)} == {None, 1}
-    ledger.publish(NOON + 10 * MINUTE)
-    ledger.replan(a_plan(chains=(1, 137)))
-    ledger.publish(NOON + 15 * MINUTE)
-    assert (buckets(ledger)[POLYGON], buckets(ledger)[INDEXER]) == ("?--?", "????")
-
-
 @pytest.mark.clause("H15")
 def test_a_chain_taken_out_and_put_back_before_anything_was_published_never_left() -> None:
     ledger = a_ledger(a_plan(chains=(1, 137)))
@@ -87,14 +55,6 @@ def test_a_chain_taken_out_and_put_back_before_anything_was_published_never_left
     ledger.publish(NOON + 90 * SECOND)
     ledger.publish(NOON + 5 * MINUTE)
     assert set(buckets(ledger).values()) == {"??"}
-
-
-def test_other_thresholds_count_from_the_next_evaluation() -> None:
-    ledger = a_ledger(a_plan())
-    assert ledger.observe(Observation(MESSAGING, NOON, FAILED)).status == "unknown"
-    ledger.replan(a_plan(limits=replace(LAUNCH, failures_for_unavailable=2)))
-    assert ledger.row(MESSAGING).status == "unknown"
-    assert ledger.observe(Observation(MESSAGING, NOON + SECOND, FAILED)).status == "unavailable"
 
 
 def test_buckets_of_another_length_are_refused() -> None:
@@ -124,8 +84,9 @@ def happen(ledger: Ledger, event: Event) -> None:
     ledger.publish(event.at)
 
 
+@pytest.mark.clause("M7", "M14", "H15")
 @given(logs(), st.lists(st.sampled_from(PLANS), min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_to_go_on_under_another_plan_is_to_begin_anew_under_it_with_all_that_is_known(
+def test_another_plan_while_it_runs_is_a_start_under_it_with_all_that_is_known(
     log: list[Event], plans: list[Plan], chance: Random
 ) -> None:
     """And what is stored of it, which is only what changed, is all of it."""
@@ -157,56 +118,22 @@ def test_to_go_on_under_another_plan_is_to_begin_anew_under_it_with_all_that_is_
         )
 
 
-def test_who_left_is_stored_as_never_observed() -> None:
+@pytest.mark.clause("M7", "M8")
+@pytest.mark.parametrize("height", [2, 3], ids=["its very last head", "another head"])
+def test_a_chain_that_leaves_and_returns_at_once_has_only_the_heads_read_since_then(height: int) -> None:
     stored, ledger = AStore(), a_ledger(a_plan(chains=(1, 137)))
-    ledger.read_head(137, Reading(NOON, 1, NOON))
-    ledger.observe(Observation(POLYGON, NOON, FAILED))
-    ledger.publish(NOON)
-    stored.write(ledger)
-    ledger.replan(a_plan())
-    ledger.publish(NOON + SECOND)
-    stored.write(ledger)
-    again = Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces))
-    assert again.row(POLYGON) == unobserved(POLYGON)
-    assert again.state().heads == {}
-    assert not [name for name in stored.pieces if name.startswith("heads/")]
-
-
-@pytest.mark.clause("M8")
-def test_a_chain_that_leaves_and_returns_at_once_begins_without_heads() -> None:
-    stored, ledger = AStore(), a_ledger(a_plan(chains=(1, 137)))
-    ledger.read_head(137, Reading(NOON, 1, NOON))
+    for each in (1, 2):
+        ledger.read_head(137, Reading(NOON, each, NOON))
     ledger.publish(NOON)
     stored.write(ledger)
     ledger.replan(a_plan())
     ledger.replan(a_plan(chains=(1, 137)))
     assert (ledger.heads(137).readings, ledger.heads(137).newest_of_run) == ((), None)
-    ledger.publish(NOON + SECOND)
-    stored.write(ledger)
-    assert Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces)).state().heads == {}
-    ledger.read_head(137, Reading(NOON + SECOND, 2, NOON))
+    ledger.read_head(137, Reading(NOON, height, NOON))
     ledger.publish(NOON + SECOND)
     stored.write(ledger)
     again = Ledger(a_plan(chains=(1, 137)), decode_state(stored.pieces))
-    assert again.state().heads == ledger.state().heads == {137: (Reading(NOON + SECOND, 2, NOON),)}
-
-
-@pytest.mark.clause("M7", "M8")
-def test_a_chain_that_returns_with_its_very_last_head_has_no_other_in_the_store() -> None:
-    stored, ledger = AStore(), a_ledger(a_plan(chains=(1, 137)))
-    last = Reading(NOON + SECOND, 2, NOON)
-    for reading in (Reading(NOON, 1, NOON), last):
-        ledger.read_head(137, reading)
-    ledger.publish(NOON + SECOND)
-    stored.write(ledger)
-    ledger.replan(a_plan())
-    ledger.replan(a_plan(chains=(1, 137)))
-    ledger.read_head(137, last)
-    ledger.publish(NOON + 2 * SECOND)
-    stored.write(ledger)
-    state = decode_state(stored.pieces)
-    assert state is not None
-    assert state.heads == {137: (last,)}
+    assert again.state().heads == ledger.state().heads == {137: (Reading(NOON, height, NOON),)}
 
 
 @pytest.mark.clause("M1", "M2", "M6", "M8")
@@ -262,13 +189,6 @@ def test_another_greatest_age_of_heads_asks_the_endpoints_anew_and_nobody_else()
     lived(60, plan, [source], [endpoint], (20.0, reloading(older, [source], [endpoint])))
     assert [at for at in endpoint.asked if 20_000 <= at < 21_000] == [20_750]
     assert source.asked == [1_500, 34_000]
-
-
-@pytest.mark.clause("M12")
-def test_an_indexer_that_waits_for_its_first_head_while_the_clock_is_set_is_asked_all_the_same() -> None:
-    plan, source, clock = a_plan(), Asked(INDEXER, Blocks(95)), FastClock()
-    lived(60, plan, [source], [Read()], (0.9, setting(clock, HOUR)), clock=clock)
-    assert source.asked
 
 
 def test_a_monitor_that_began_with_nobody_to_ask_asks_whom_it_is_given() -> None:

@@ -36,8 +36,6 @@ class FollowedChain:
 
     def agree(self) -> None:
         """Read the head that the endpoints agree on now, and again when one of their answers becomes too old."""
-        if self._is_over:
-            return
         now = self._clock.now()
         answer = self._agreement.agreed(now, self._journal.ledger.heads(self._chain_id))
         if answer is not None:

@@ -19,12 +19,44 @@ from lookout.core.services import SERVICES
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.state.log import Outcome, outcome_of
 
-_PROBE_S: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15)  # a probe that is given up takes 10 s (M3)
-_DELAY_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
+HeadOutcome = Literal["answered", "failed"]
 PingOutcome = Literal["answered", "failed"]
 ReloadOutcome = Literal["applied", "refused"]
-_WRITE_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+# What each is, and its labels.
+_COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+    "lookout_probes_total": ("Probes of a check, by what they found", "service", "outcome"),
+    "lookout_head_reads_total": ("Readings of RPC endpoints", "chain", "outcome"),
+    "lookout_probe_bugs_total": ("Probes and readings that died of a bug",),
+    "lookout_own_faults_total": (
+        "Probes and readings that could not be made for want of something of the monitor's own",
+        "lacking",
+    ),
+    "lookout_publications_total": ("Publications made",),
+    "lookout_store_errors_total": ("Publications not stored",),
+    "lookout_alert_messages_total": (
+        "Messages to a target, by what became of them; a retried one is counted each time",
+        *("target", "outcome"),
+    ),
+    "lookout_alert_sender_failures_total": (
+        "Times that what sends to a target could not start, or died, and was started again",
+        "target",
+    ),
+    "lookout_pings_total": ("Pings that say that the monitor lives", "outcome"),
+    "lookout_reloads_total": ("Times the configuration was read again", "outcome"),
+}
+_HISTOGRAMS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
+    "lookout_probe_duration_seconds": ("How long a source took to answer, or to fail", "service"),
+    "lookout_scheduler_delay_seconds": ("How late a probe or a reading began that was due",),
+    "lookout_store_write_duration_seconds": ("How long the store took for a publication, or to fail",),
+}
+_BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
+    # A probe that is given up takes 10 s (M3).
+    "lookout_probe_duration_seconds": (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15),
+    "lookout_scheduler_delay_seconds": (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+    "lookout_store_write_duration_seconds": (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+}
 
 
 class _Publication(NamedTuple):
@@ -40,71 +72,26 @@ class Instruments(Collector):
         self._clock = clock
         self._published: _Publication | None = None
         self._stored: _Publication | None = None
-        self._probes = Counter(
-            "lookout_probes_total", "Probes of a check, by what they found", ["service", "outcome"], registry=registry
-        )
+        self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
+        self._config_loaded_s: float | None = None
+        self._firing = 0
+        self._waiting: Mapping[str, int] = {}
+        self._counters = {
+            name: Counter(name, what, labels, registry=registry) for name, (what, *labels) in _COUNTERS.items()
+        }
+        self._histograms = {
+            name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
+            for name, (what, *labels) in _HISTOGRAMS.items()
+        }
+        self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
         for service in SERVICES:
             for outcome in get_args(Outcome):
                 if outcome != "missing-list" or service.has_required_list:
-                    self._probes.labels(service.name, outcome)
-        self._probe_duration = Histogram(
-            "lookout_probe_duration_seconds",
-            "How long a source took to answer, or to fail",
-            ["service"],
-            buckets=_PROBE_S,
-            registry=registry,
-        )
-        self._head_reads = Counter(
-            "lookout_head_reads_total", "Readings of RPC endpoints", ["chain", "outcome"], registry=registry
-        )
-        self._delay = Histogram(
-            "lookout_scheduler_delay_seconds",
-            "How late a probe or a reading began that was due",
-            buckets=_DELAY_S,
-            registry=registry,
-        )
-        self._bugs = Counter("lookout_probe_bugs_total", "Probes and readings that died of a bug", registry=registry)
-        self._own_faults = Counter(
-            "lookout_own_faults_total",
-            "Probes and readings that could not be made for want of something of the monitor's own",
-            ["lacking"],
-            registry=registry,
-        )
+                    self._count("lookout_probes_total", service.name, outcome, by=0)
         for lacking in LACKING:
-            self._own_faults.labels(lacking)
-        self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
-        self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
-        self._publications = Counter("lookout_publications_total", "Publications made", registry=registry)
-        self._store_errors = Counter("lookout_store_errors_total", "Publications not stored", registry=registry)
-        self._write_duration = Histogram(
-            "lookout_store_write_duration_seconds",
-            "How long the store took for a publication, or to fail",
-            buckets=_WRITE_S,
-            registry=registry,
-        )
-        self._alert_messages = Counter(
-            "lookout_alert_messages_total",
-            "Messages to a target, by what became of them; a retried one is counted each time",
-            ["target", "outcome"],
-            registry=registry,
-        )
-        self._sender_failures = Counter(
-            "lookout_alert_sender_failures_total",
-            "Times that what sends to a target could not start, or died, and was started again",
-            ["target"],
-            registry=registry,
-        )
-        self._firing = 0
-        self._waiting: Mapping[str, int] = {}
-        self._pings = Counter(
-            "lookout_pings_total", "Pings that say that the monitor lives", ["outcome"], registry=registry
-        )
-        self._reloads = Counter(
-            "lookout_reloads_total", "Times the configuration was read again", ["outcome"], registry=registry
-        )
+            self._count("lookout_own_faults_total", lacking, by=0)
         for reload_outcome in get_args(ReloadOutcome):
-            self._reloads.labels(reload_outcome)
-        self._config_loaded_at: int | None = None
+            self._count("lookout_reloads_total", reload_outcome, by=0)
         registry.register(self)
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -112,22 +99,22 @@ class Instruments(Collector):
         self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
     def count_probe(self, service: str, took_ms: int, found: Mapping[Check, Found]) -> None:
-        self._probe_duration.labels(service).observe(took_ms / 1000)
+        self._histograms["lookout_probe_duration_seconds"].labels(service).observe(took_ms / 1000)
         for check, what in found.items():
-            self._probes.labels(check.service, outcome_of(what)).inc()
+            self._count("lookout_probes_total", check.service, outcome_of(what))
 
-    def count_head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None:
-        for each in ("answered", "failed"):  # both are there from the first on, so that a rate sees the first failure
-            self._head_reads.labels(str(chain_id), each).inc(1 if each == outcome else 0)
+    def count_head_read(self, chain_id: int, outcome: HeadOutcome) -> None:
+        for each in get_args(HeadOutcome):  # both are there from the first on, so that a rate sees the first failure
+            self._count("lookout_head_reads_total", str(chain_id), each, by=each == outcome)
 
     def measure_delay(self, by_ms: int) -> None:
-        self._delay.observe(max(0, by_ms) / 1000)
+        self._histograms["lookout_scheduler_delay_seconds"].observe(max(0, by_ms) / 1000)
 
     def count_crash(self) -> None:
-        self._bugs.inc()
+        self._count("lookout_probe_bugs_total")
 
     def count_own_fault(self, lacking: Lacking) -> None:
-        self._own_faults.labels(lacking).inc()
+        self._count("lookout_own_faults_total", lacking)
         self._own_fault_ms = self._clock.elapsed_ms()
 
     def is_exhausted(self, within_s: float) -> bool:
@@ -136,42 +123,42 @@ class Instruments(Collector):
         return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
 
     def published(self, at: int, rows: tuple[Row, ...]) -> None:
-        self._publications.inc()
+        self._count("lookout_publications_total")
         self._published = _Publication(at, self._clock.elapsed_ms(), rows)
 
     def stored(self, took_ms: int) -> None:
         """The last publication is in the store."""
-        self._write_duration.observe(took_ms / 1000)
+        self._measure_write(took_ms)
         self._stored = self._published
 
     def not_stored(self, took_ms: int) -> None:
-        self._write_duration.observe(took_ms / 1000)
-        self._store_errors.inc()
+        self._measure_write(took_ms)
+        self._count("lookout_store_errors_total")
 
     def count_alert_message(self, target: str, outcome: MessageOutcome) -> None:
-        self._alert_messages.labels(target, outcome).inc()
+        self._count("lookout_alert_messages_total", target, outcome)
 
     def count_sender_failure(self, target: str) -> None:
-        self._sender_failures.labels(target).inc()
+        self._count("lookout_alert_sender_failures_total", target)
 
     def set_alert_gauges(self, firing: int, waiting: Mapping[str, int]) -> None:
         """How many episodes were reported and go on, and how many messages wait for each target."""
         for target in waiting.keys() - self._waiting.keys():
             for outcome in get_args(MessageOutcome):  # all are there from the first on
-                self._alert_messages.labels(target, outcome)
-            self._sender_failures.labels(target)
+                self._count("lookout_alert_messages_total", target, outcome, by=0)
+            self._count("lookout_alert_sender_failures_total", target, by=0)
         self._firing, self._waiting = firing, waiting
 
     def count_ping(self, outcome: PingOutcome) -> None:
         for each in get_args(PingOutcome):
-            self._pings.labels(each).inc(1 if each == outcome else 0)
+            self._count("lookout_pings_total", each, by=each == outcome)
 
     def count_reload(self, outcome: ReloadOutcome) -> None:
-        self._reloads.labels(outcome).inc()
+        self._count("lookout_reloads_total", outcome)
 
     def set_config_loaded(self, at: int) -> None:
         """The settings in force were read then."""
-        self._config_loaded_at = at
+        self._config_loaded_s = at / 1000
 
     def readiness(self, max_age_s: float | None) -> Readiness:
         """Whether this process stored a publication, and lately enough."""
@@ -184,7 +171,7 @@ class Instruments(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """What is so now, made at each scrape and therefore never stale; what is not known yet has no sample."""
-        published, stored, age_s = self._published, self._stored, self._age_s()
+        published, stored = self._published, self._stored
         rows = () if published is None else published.rows
         tally = Tally(row.status for row in rows)
         by_status = GaugeMetricFamily("lookout_rows", "Rows of the last publication, by status", labels=["status"])
@@ -196,38 +183,36 @@ class Instruments(Collector):
         for row in rows:
             service, chain_id = row.check
             each.add_metric([service, "" if chain_id is None else str(chain_id), row.status], 1)
-        yield by_status
-        yield each
-        yield _gauge(
-            "lookout_publication_timestamp_seconds",
-            "When the last publication was made",
-            None if published is None else published.at / 1000,
-        )
-        yield _gauge(
-            "lookout_stored_publication_timestamp_seconds",
-            "When the last publication that was stored had been made",
-            None if stored is None else stored.at / 1000,
-        )
-        yield _gauge("lookout_publication_age_seconds", "How old the last stored publication is", age_s)
-        loaded_at = self._config_loaded_at
-        yield _gauge(
-            "lookout_config_loaded_timestamp_seconds",
-            "When the configuration in force was read",
-            None if loaded_at is None else loaded_at / 1000,
-        )
-        yield _gauge("lookout_alerts_firing", "Episodes that were told and go on", self._firing)
         waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
         for target, count in self._waiting.items():
             waiting.add_metric([target], count)
-        yield waiting
+        yield from (by_status, each, waiting)
+        gauges: dict[str, tuple[str, float | None]] = {
+            "lookout_publication_timestamp_seconds": (
+                "When the last publication was made",
+                None if published is None else published.at / 1000,
+            ),
+            "lookout_stored_publication_timestamp_seconds": (
+                "When the last publication that was stored had been made",
+                None if stored is None else stored.at / 1000,
+            ),
+            "lookout_publication_age_seconds": ("How old the last stored publication is", self._age_s()),
+            "lookout_config_loaded_timestamp_seconds": (
+                "When the configuration in force was read",
+                self._config_loaded_s,
+            ),
+            "lookout_alerts_firing": ("Episodes that were told and go on", self._firing),
+        }
+        yield from (GaugeMetricFamily(name, what, value) for name, (what, value) in gauges.items())
+
+    def _count(self, name: str, *labels: str, by: int = 1) -> None:
+        """By 0, so that it is there from the beginning, and a rate sees the first."""
+        counter = self._counters[name]
+        (counter.labels(*labels) if labels else counter).inc(by)
+
+    def _measure_write(self, took_ms: int) -> None:
+        self._histograms["lookout_store_write_duration_seconds"].observe(took_ms / 1000)
 
     def _age_s(self) -> float | None:
         stored = self._stored
         return None if stored is None else (self._clock.elapsed_ms() - stored.made_ms) / 1000
-
-
-def _gauge(name: str, what: str, value: float | None) -> Metric:
-    gauge = GaugeMetricFamily(name, what)
-    if value is not None:
-        gauge.add_metric([], value)
-    return gauge

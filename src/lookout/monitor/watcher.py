@@ -39,7 +39,6 @@ class Watcher:
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of the source or endpoint
         self._chains: dict[int, FollowedChain] = {}
-        self._woken = asyncio.Event()
         self._exhausted = False  # the monitor lacks something of its own (M17)
 
     async def run(self) -> None:
@@ -58,13 +57,12 @@ class Watcher:
             self._end(*self._chains)
 
     def wake(self) -> None:
-        """Ask everything again at once, spread over the jitter: the clock was set (M12)."""
-        for chain in self._chains.values():
-            chain.has_head.set()  # a position that waits is of before: its indexer is asked again
+        """Ask everything again at once, spread over the jitter: the clock was set (M12). An answer that is awaited, or
+        waits for a head, is of before."""
+        self._cancel_tasks(*self._built.sources, *self._built.endpoints)
         self._end(*self._chains)
         self._begin(_by_chain(self._built))
-        self._woken.set()
-        self._woken = asyncio.Event()
+        self._start_missing_tasks()
 
     def replan(self, built: Built, limits: Limits) -> None:
         """Continue with these. A source that was there before is not touched: it is asked when it would have been. So
@@ -119,31 +117,26 @@ class Watcher:
                 chain.end()
 
     async def _watch(self, source: Source) -> NoReturn:
-        while True:
-            await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 1000)
-            await self._keep_asking(source.name, partial(self._probe, _Watched(source)))
+        await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 1000)
+        await self._keep_asking(source.name, partial(self._probe, _Watched(source)))
 
     async def _probe(self, watched: "_Watched") -> int:
         """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""
-        source, clock, woken = watched.source, self._resources.clock, self._woken
+        source, clock = watched.source, self._resources.clock
         began_ms = clock.elapsed_ms()
         found = await observe(source, self._session, clock.now)
         self._resources.instruments.count_probe(source.checks[0].service, clock.elapsed_ms() - began_ms, found)
         for check, what in found.items():
             if isinstance(what, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
-                if not woken.is_set():
-                    await self._chains[check.chain_id].has_head.wait()
-                if woken.is_set():
-                    return 0  # it is of before the clock was set
+                await self._chains[check.chain_id].has_head.wait()
         rows = [self._journal.observe(check, what) for check, what in found.items()]
         watched.failures = watched.failures + 1 if all(row.has_failed for row in rows) else 0
         return wait_ms(watched.failures, self._resources.chance.random(), self._limits)
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
-        while True:
-            await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 2000)
-            await self._keep_asking(endpoint.name, partial(self._read, endpoint, number))
+        await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 2000)
+        await self._keep_asking(endpoint.name, partial(self._read, endpoint, number))
 
     async def _read(self, endpoint: Endpoint, number: int) -> int:
         """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
@@ -160,12 +153,11 @@ class Watcher:
         chain.agree()
         return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
 
-    async def _keep_asking(self, name: str, ask: Callable[[], Awaitable[int]]) -> None:
-        """Ask again and again, after as long as ``ask`` returns, until the clock was set. A bug in one source is logged
-        with its traceback and stops no other (M11). A fault of our own is no observation: nothing is judged by it, and
-        nothing that was found before is lost (M17)."""
-        woken = self._woken
-        while not woken.is_set():
+    async def _keep_asking(self, name: str, ask: Callable[[], Awaitable[int]]) -> NoReturn:
+        """Ask again and again, after as long as ``ask`` returns. A bug in one source is logged with its traceback and
+        stops no other (M11). A fault of our own is no observation: nothing is judged by it, and nothing that was found
+        before is lost (M17)."""
+        while True:
             try:
                 next_ms = await ask()
                 self._note_end_of_own_faults()
@@ -177,11 +169,8 @@ class Watcher:
                     log.exception("a probe died of a bug", source=name)
                 next_ms = self._limits.recheck_ms
             due_ms = self._resources.clock.elapsed_ms() + next_ms
-            try:
-                async with asyncio.timeout(next_ms / 1000):
-                    await woken.wait()
-            except TimeoutError:
-                self._resources.instruments.measure_delay(self._resources.clock.elapsed_ms() - due_ms)
+            await asyncio.sleep(next_ms / 1000)
+            self._resources.instruments.measure_delay(self._resources.clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
         """Logged once for all that cannot be asked, and counted for each."""

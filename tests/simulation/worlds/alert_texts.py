@@ -10,6 +10,7 @@ from lookout.core.ledger import Ledger, State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
 from lookout.monitor.metrics import Instruments
+from lookout.store.protocol import LostStoreError
 from tests.simulation.worlds.scene import Agreed, BeganAnew, Judged, Life, Publication, Published, Scene, Seen, Stored
 
 
@@ -125,6 +126,8 @@ class VirtualThread:
 
     def _tell(self, error: Exception | None) -> None:
         self._life.writing_since_ms, self._life.wrote_ms = None, self._scene.ms
+        if isinstance(error, LostStoreError):
+            self._life.lost_ms = self._scene.ms
         _, _, done = self._calls.popleft()
         if self._calls:
             self._begin()

@@ -16,6 +16,7 @@ from tests.simulation.worlds.upstreams import sources_in
 _JITTER_MS: Final = 3_000
 _TIMEOUT_MS: Final = 10_000
 _SLACK_MS: Final = 50
+_LAST_SEND_MS: Final = 5_000
 _WAITS_MS: Final = (30_000, 30_000, 60_000, 120_000)  # after so many failures in a row
 
 
@@ -123,7 +124,9 @@ class PublishesOnTime(Rule):
 
     def concluded(self, _event: s.Concluded) -> None:
         for life in living(self.scene):
-            if life.writing_since_ms is None:
+            # One that lost the store publishes nothing more, but waits for the message that it is sending.
+            is_ending = life.lost_ms is not None and self.scene.ms - life.lost_ms <= _LAST_SEND_MS + _SLACK_MS
+            if life.writing_since_ms is None and not is_ending:
                 self._hold(life, self.scene.ms)
 
     def _hold(self, life: s.Life, now_ms: int) -> None:

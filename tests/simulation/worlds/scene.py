@@ -94,6 +94,7 @@ class Life:
         self.writing: Publication | None = None  # what the call to the store, that is being made, is about
         self.writing_since_ms: int | None = None
         self.wrote_ms = 0  # when the last write ended
+        self.lost_ms: int | None = None  # when that said that the store is another monitor's
 
     def apply_settings(self, settings: Settings) -> None:
         """The settings in force, and what follows from them."""

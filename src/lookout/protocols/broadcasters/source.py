@@ -218,28 +218,33 @@ class RelayBroadcasters(BroadcastersSource):
 
     def __init__(self, service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN) -> None:
         super().__init__(service, service, settings, seen)
+        # A probe may end early. What it learned is for the next one to use: a node says it once.
+        self._unnoted: tuple[Message, ...] = ()
+        self._has_just_subscribed = False
 
     async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
         self._begin_probe()
         async with at_most(session.timeout_s):
-            messages, subscribed_now = await self._read(session)
-            await self._note(messages, now)
+            self._unnoted = (*self._unnoted, *await self._read(session))[-MOST_MESSAGES:]
+            await self._note(self._unnoted, now)
+        subscribed_now, self._unnoted, self._has_just_subscribed = self._has_just_subscribed, (), False
         return {
             check: self._found(chain_id, now(), subscribed_now=subscribed_now)
             for check, chain_id in zip(self.checks, self._settings.chains, strict=True)
         }
 
-    async def _read(self, session: "Session") -> tuple[tuple[Message, ...], bool]:
-        """What came since the last time, and whether the node had to be told only now to listen."""
+    async def _read(self, session: "Session") -> tuple[Message, ...]:
+        """What came since the last time; if the node did not listen yet, it does from now on."""
         topic = self._settings.pubsub_topic
         read = self._request(f"/relay/v1/messages/{quote(topic, safe='')}")
         try:
-            return parse_messages(await session.fetch(read)), False
+            return parse_messages(await session.fetch(read))
         except HttpCodeFailed as failure:
             if failure.http_code != 404:
                 raise
         await session.fetch(self._request("/relay/v1/subscriptions", post=msgspec.json.encode([topic])))
-        return parse_messages(await session.fetch(read)), True
+        self._has_just_subscribed = True
+        return parse_messages(await session.fetch(read))
 
     def _found(self, chain_id: int, at: int, *, subscribed_now: bool) -> Found:
         members = self._sightings.members(chain_id, at)
