@@ -13,13 +13,14 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import fields
 
 from lookout.alerts.sender import count_recipients, is_installed
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
-from lookout.base.setting_types import Form, OneOf, Rows, Rule, Table
+from lookout.base.setting_types import OneOf, Rule, Table
 from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
-from lookout.config.settings import SETTINGS_FORM, ServerSettings, Settings
+from lookout.config.settings import ServerSettings, Settings, type_of_file
 from lookout.store.kinds import find_kind
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
@@ -83,7 +84,7 @@ def _read(
     reader: "_Reader",
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
 ) -> Settings:
-    settings: Settings = reader.table(SETTINGS_FORM, tables, "")
+    settings: Settings = reader.table(type_of_file(), tables, "")
     checks = (
         _check_record(settings, path),
         _check_read_url(settings, tables),
@@ -157,11 +158,11 @@ class _Reader:
         self._environment = environment
         self._is_used = is_used
 
-    def table(self, form: Form, table: Any, key: str) -> Any:
-        """What this form makes of all that could be read."""
+    def table(self, kind: type[Table], table: Any, key: str) -> Any:
+        """What this table comes to, of all that could be read."""
         if not isinstance(table, dict):
             return self._unread(key, f"has to be a table, [{key}]" if "[" not in key else "has to be a table")
-        keys = {each.name: each for each in form.list_keys()}
+        keys = {each.encode_name: each for each in fields(kind)}
         for name in table:
             if name not in keys:
                 near = difflib.get_close_matches(name, keys, n=1)
@@ -171,23 +172,21 @@ class _Reader:
         read = {}
         for name, each in keys.items():
             if name in table:
-                read[name] = self._key(each.holds, table[name], join_keys(key, name))
-            elif each.default is msgspec.NODEFAULT:
-                read[name] = self._unread(join_keys(key, name), "missing")
-        whole = form.build(read)
-        self.found += (problem.below(key) for problem in run_checks(form.checks(whole, read)))
-        return whole
+                read[each.name] = self._key(each.type, table[name], join_keys(key, name))
+            elif each.required:
+                read[each.name] = self._unread(join_keys(key, name), "missing")
+        whole = kind(**read)
+        self.found += (problem.below(key) for problem in run_checks(whole.checks()))
+        return whole.settle()
 
-    def _key(self, holds: Any, value: Any, key: str) -> Any:
-        match form_in(holds):
-            case None:
-                return self._value(holds, value, key)
-            case Rows(form):
-                if not isinstance(value, list):
-                    return self._unread(key, f"has to be a list of tables, [[{key}]]")
-                return tuple(self.table(form, entry, f"{key}[{n}]") for n, entry in enumerate(value))
-            case form:
-                return self.table(form, value, key)
+    def _key(self, kind: Any, value: Any, key: str) -> Any:
+        if is_table(kind):
+            return self.table(kind, value, key)
+        if not is_list_of_tables(kind):
+            return self._value(kind, value, key)
+        if not isinstance(value, list):
+            return self._unread(key, f"has to be a list of tables, [[{key}]]")
+        return tuple(self.table(typing.get_args(kind)[0], entry, f"{key}[{n}]") for n, entry in enumerate(value))
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
         variables = set(_variables(value))
@@ -253,14 +252,12 @@ def _variables(value: Any) -> Iterable[str]:
             yield from _variables(entry)
 
 
-def form_in(holds: Any) -> Form | Rows | None:
-    """The form of the table or tables that a key holds, as ``Server`` or ``tuple[Chain, ...]``; None for a value."""
-    if isinstance(holds, Form | Rows):
-        return holds
-    if isinstance(holds, type) and issubclass(holds, Table):
-        return Form(holds)
-    row = form_in(typing.get_args(holds)[0]) if typing.get_origin(holds) is tuple else None
-    return Rows(row) if isinstance(row, Form) else None
+def is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Table)
+
+
+def is_list_of_tables(kind: Any) -> bool:
+    return typing.get_origin(kind) is tuple and is_table(typing.get_args(kind)[0])
 
 
 def _broken_rules(kind: Any, value: Any) -> Iterator[Problem]:

@@ -21,7 +21,7 @@ def sources_of(settings: Settings, seen: Seen = NOTHING_SEEN) -> Built:
     sources = (
         source
         for service, table in settings.tables()
-        for source in protocol_of(service, table).sources(service.name, table, seen)
+        for source in protocol_of(table).sources(service.name, table, seen)
     )
     endpoints = (
         EvmEndpoint(f"rpc {number} of {chain.name}", chain.id, url)
