@@ -40,7 +40,7 @@ from lookout.protocols.client.request import Request
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.tables import KindTable
-from lookout.public.feeds.files import make
+from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page.html import render
 from lookout.public.terminal import View, draw_screen
@@ -203,7 +203,7 @@ def test_metrics_and_alerts_name_it(past: Past) -> None:
 
 def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
     assert b"faucet" in render(past.live, "/live", "/history", {1: "Ethereum"})
-    made = make(Names("protocol", {1: "Ethereum"}), past.live, past.history, past.now, 0)
+    made = make_feed_files(Names("protocol", {1: "Ethereum"}), past.live, past.history, past.now, 0)
     texts = {path: file.body for path, file in made.files.items() if file is not None}
     assert all(any(b"faucet" in text for path, text in texts.items() if end in path) for end in ("atom", "summary"))
     assert any("faucet/1" in stem for stem in made.rows)

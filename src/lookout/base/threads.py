@@ -38,7 +38,7 @@ class DaemonThread:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
 
-        def tell(error: BaseException | None) -> None:
+        def finish(error: BaseException | None) -> None:
             if done.cancelled():
                 return
             if error is None:
@@ -53,7 +53,7 @@ class DaemonThread:
             except BaseException as raised:  # noqa: BLE001  it is the waiting one's
                 error = raised
             with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
-                loop.call_soon_threadsafe(tell, error)
+                loop.call_soon_threadsafe(finish, error)
 
         self._calls.put(make)
         await done

@@ -42,19 +42,19 @@ class ConfigError(Exception):
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file; ConfigError says all that is wrong with it."""
-    return _read(path, _tables(path), _Reader(environment))
+    return _read(path, _load(path), _Reader(environment))
 
 
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file for somebody who sends alerts: the targets' addresses are checked as well. That loads
     Apprise, which takes a second or two."""
-    return _read(path, _tables(path), _Reader(environment), _check_targets)
+    return _read(path, _load(path), _Reader(environment), _check_targets)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
     """The settings of a server. The whole file is checked, but for the variables of what a server does not use: they
     need not be set, and are not looked up."""
-    tables = _tables(path)
+    tables = _load(path)
     has_own_url = _names_read_url(tables)
 
     def is_used(key: str) -> bool:
@@ -63,7 +63,7 @@ def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) 
     return _read(path, tables, _Reader(environment, is_used)).for_server()
 
 
-def _tables(path: Path) -> dict[str, Any]:
+def _load(path: Path) -> dict[str, Any]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         _check_depth(tables)
@@ -167,7 +167,7 @@ class _Reader:
             if name not in keys:
                 near = difflib.get_close_matches(name, keys, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(keys)}"
-                written = name if _BARE_KEY.fullmatch(name) else _shown(name)
+                written = name if _BARE_KEY.fullmatch(name) else _format_value(name)
                 self._unread(join_keys(key, written), f"unknown key; {hint}")
         read = {}
         for name, each in keys.items():
@@ -202,8 +202,8 @@ class _Reader:
             _check_choices(kind, filled)
         except msgspec.ValidationError:
             may_be_secret = variables or _MAY_BE_SECRET.search(key)
-            what = "its value" if may_be_secret else _shown(value)
-            return self._unread(key, f"{what} is not allowed; it has to be {_allowed(kind)}")
+            what = "its value" if may_be_secret else _format_value(value)
+            return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}")
         self.found += (problem.below(key) for problem in _broken_rules(kind, filled))
         return filled
 
@@ -262,7 +262,7 @@ def is_list_of_tables(kind: Any) -> bool:
 
 def _broken_rules(kind: Any, value: Any) -> Iterator[Problem]:
     """What is wrong with a value, and with the values in it."""
-    kind, _, rules = _bare(kind)
+    kind, _, rules = _split_annotated(kind)
     for rule in rules:
         yield from rule.problems(value)
     inner = typing.get_args(kind)
@@ -290,16 +290,16 @@ def _choices(kind: Any) -> tuple[str, ...] | None:
     return tuple(declared[0].choices()) if declared else None
 
 
-def _allowed(kind: Any) -> str:
+def _describe_allowed(kind: Any) -> str:
     """What a value may be, in words."""
     if (texts := _choices(kind)) is not None:
         return f"one of {', '.join(texts)}"
-    kind, meta, _ = _bare(kind)
+    kind, meta, _ = _split_annotated(kind)
     choices = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
-        return f"a list{' that is not empty' if meta.min_length else ''}, each of it {_allowed(choices[0])}"
+        return f"a list{' that is not empty' if meta.min_length else ''}, each of it {_describe_allowed(choices[0])}"
     if typing.get_origin(kind) is dict:
-        return f"a table, each of its values {_allowed(choices[1])}"
+        return f"a table, each of its values {_describe_allowed(choices[1])}"
     if kind is bool:
         return "true or false"
     if kind is str:
@@ -307,7 +307,7 @@ def _allowed(kind: Any) -> str:
     return f"{'a whole number' if kind is int else 'a number'} from {meta.ge} to {meta.le}"
 
 
-def _bare(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
+def _split_annotated(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
     """A type without what is annotated to it, the limits, and the rules."""
     if typing.get_origin(kind) is not Annotated:
         return kind, Meta(), ()
@@ -316,7 +316,7 @@ def _bare(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
     return kind.__origin__, limits, tuple(note for note in notes if isinstance(note, Rule))
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Failed
-from lookout.protocols.broadcasters.sightings import Seen, Sightings
+from lookout.protocols.broadcasters.sightings import SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.source import Message, Page
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
@@ -104,7 +104,7 @@ def _can_be_counted(messages: Sequence[Message]) -> bool:
         announcement = read_announcement(message.payload, message.sent_at)
         if announcement is not None:
             sightings.note(1, announcement, NOON)
-    msgspec.json.encode(Seen(tuple(sightings), {1: NOON}))
+    msgspec.json.encode(SeenBroadcasters(tuple(sightings), {1: NOON}))
     members = sightings.members(1, NOON)
     return is_legal(members) and members.responding <= members.monitored
 
