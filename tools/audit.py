@@ -46,8 +46,8 @@ def judge(packages: Iterable[Package]) -> Verdict:
     if flaws:
         return Verdict(VULNERABLE, flaws)
     if unknown:
-        told = f"audit: PyPI does not know {len(unknown)} of {len(once)} packages, for example {unknown[0]}"
-        return Verdict(NOT_KNOWN, [told])
+        what = f"audit: PyPI does not know {len(unknown)} of {len(once)} packages, for example {unknown[0]}"
+        return Verdict(NOT_KNOWN, [what])
     return Verdict(FINE, [f"{len(once)} packages, and no vulnerability of them is known"])
 
 

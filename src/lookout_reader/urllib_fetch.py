@@ -91,12 +91,12 @@ class _Connections:
                 self._sockets.pop().close()
 
     def http(self, *args: Any, **kwargs: Any) -> HTTPConnection:
-        return self._opened_here(HTTPConnection(*args, **kwargs))
+        return self._track(HTTPConnection(*args, **kwargs))
 
     def https(self, *args: Any, **kwargs: Any) -> HTTPSConnection:
-        return self._opened_here(HTTPSConnection(*args, **kwargs))
+        return self._track(HTTPSConnection(*args, **kwargs))
 
-    def _opened_here(self, connection: C) -> C:
+    def _track(self, connection: C) -> C:
         vars(connection)["_create_connection"] = self.open  # where http.client itself lets tests put another
         return connection
 

@@ -1,74 +1,23 @@
 """Hostile answers of upstreams: every parser gives what it may give, or says that the probe failed."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
 from typing import Final
-from urllib.parse import urlencode
 
-import msgspec
-
-from lookout.core.heads import Reading
-from lookout.core.model import LARGEST_METRIC, Blocks, Failed, Indexes, Members, MissingList, Nothing, Peers
-from lookout.protocols.broadcasters.sightings import Seen, Sightings
-from lookout.protocols.broadcasters.source import Message, Page
-from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.core.model import Failed
 from lookout.protocols.client.failure import ProbeFailed
-from lookout.protocols.evm import Block
-from tests.builders import NOON
-from tests.contract.protocols.announcers import read_announcement
+from tests.contract.protocols.hostile import is_legal
 from tests.contract.protocols.recorded import FOLDER, PARSERS, recorded
 from tests.fuzz.fuzzer import Judge, Kind, Verdict
 from tests.fuzz.mutation import changed_json
 
 Parser = Callable[[bytes], object]
 
-_LONGEST_REASON: Final = 80
 _LONGEST_S: Final = 5.0
 _LARGEST: Final = 256 * 1024  # sources read some MiB at most, and one such case would take the time of thousands
-_LAST_YEAR_MS: Final = 253_370_764_800_000
 _BY_NAME: Final[dict[str, Parser]] = {name.replace(" ", "-"): parse for name, (parse, _) in PARSERS.items()}
-
-
-def is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= LARGEST_METRIC
-
-
-def is_legal(outcome: object) -> bool:
-    """Whether a parser may give this (R10)."""
-    match outcome:
-        case Blocks(number) | Peers(number):
-            return is_count(number)
-        case Indexes(number, other) | Members(number, other):
-            return is_count(number) and is_count(other)
-        case Block(height, block_at):
-            return is_count(height) and is_count(block_at) and Reading(NOON, height, block_at).block_at < _LAST_YEAR_MS
-        case Nothing() | MissingList():
-            return True
-        case Failed(reason):
-            return 0 < len(reason) <= _LONGEST_REASON and reason.isprintable()
-        case Page(messages, cursor):
-            return (cursor is None or bool(urlencode({"cursor": cursor}))) and is_legal(messages)
-        case tuple():
-            return all(isinstance(message, Message) for message in outcome) and _can_be_counted(outcome)
-        case dict():
-            return all(is_legal(found) for found in outcome.values())
-        case _:
-            return is_count(outcome)
-
-
-def _can_be_counted(messages: Sequence[Message]) -> bool:
-    """Whether what is in the messages leads to a count of broadcasters, and can be stored."""
-    settings = BroadcastersTable("http://127.0.0.1", chains=(1,))
-    sightings = Sightings(settings)
-    for message in messages[:50]:
-        announcement = read_announcement(message.payload, message.sent_at)
-        if announcement is not None:
-            sightings.note(1, announcement, NOON)
-    msgspec.json.encode(Seen(tuple(sightings), {1: NOON}))
-    members = sightings.members(1, NOON)
-    return is_legal(members) and members.responding <= members.monitored
 
 
 def judged(parsers: dict[str, Parser], case: bytes) -> Verdict:

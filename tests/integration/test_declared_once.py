@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from rich.console import Console
 
@@ -35,11 +37,10 @@ from lookout.monitor.probe import probe_once
 from lookout.protocols.answers import decode, open_value, table
 from lookout.protocols.client.failure import not_understood
 from lookout.protocols.client.request import Request
-from lookout.protocols.conformance import list_faults
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.tables import KindTable
-from lookout.public.feeds.files import make
+from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page.html import render
 from lookout.public.terminal import View, draw_screen
@@ -48,6 +49,7 @@ from lookout.state.log import Event, format_event, parse_event
 from lookout.verify.verdict import verify_visit
 from lookout_reader import History, LiveReport, Update, effective_status, parse_history, parse_report, rows_by_check
 from tests.builders import HOUR, MINUTE
+from tests.contract.protocols.hostile import CHANGES, check_ends_cleanly
 from tests.contract.test_js_reader import READER, node
 from tests.integration.broken_replies import dated
 from tests.integration.planted import a_deployment, resources
@@ -158,9 +160,11 @@ def test_the_configuration_is_checked(written: str, instead: str, problem: str, 
     assert problem in CliRunner().invoke(main, ["check-config", "-c", str(path)]).output
 
 
-def test_the_protocol_conforms() -> None:
-    settings = HelloTable(1, "hello", "http://127.0.0.1/?key=hunter2", word="ok")
-    assert list(list_faults(HELLO, settings, b'{"status":"ok"}')) == []
+@given(choice=st.data())
+def test_the_protocol_survives_hostile_answers(choice: st.DataObject) -> None:
+    settings = HelloTable(1, "hello", "http://127.0.0.1", word="ok")
+    change = choice.draw(st.sampled_from(list(CHANGES.values())))
+    check_ends_cleanly(lambda body: HELLO.parse(body, settings), choice.draw(change(b'{"status":"ok"}')))
 
 
 def test_it_is_probed_in_the_simulated_world(past: Past, tmp_path: Path) -> None:
@@ -199,7 +203,7 @@ def test_metrics_and_alerts_name_it(past: Past) -> None:
 
 def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
     assert b"faucet" in render(past.live, "/live", "/history", {1: "Ethereum"})
-    made = make(Names("protocol", {1: "Ethereum"}), past.live, past.history, past.now, 0)
+    made = make_feed_files(Names("protocol", {1: "Ethereum"}), past.live, past.history, past.now, 0)
     texts = {path: file.body for path, file in made.files.items() if file is not None}
     assert all(any(b"faucet" in text for path, text in texts.items() if end in path) for end in ("atom", "summary"))
     assert any("faucet/1" in stem for stem in made.rows)

@@ -12,7 +12,7 @@ from lookout.config.alerts import AlertRule
 from lookout.core.buckets import CHARACTERS, bucket_character
 from lookout.core.model import Metrics, Report, Row, Status
 from lookout.documents.reports import live_document, schemas
-from lookout.public.feeds.files import make
+from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page import html
 from lookout.public.terminal import View, draw_screen
@@ -25,7 +25,7 @@ from tools.statuses import fill_in
 def views(status: Status) -> dict[str, object]:
     row = Row(INDEXER, status, "behind", NOON - SECOND, NOON - SECOND, NOON + 149 * SECOND, Metrics())
     live = live_document(Report(NOON, (row,))).body
-    made = make(Names("protocol", {}), live, None, NOON, 0)
+    made = make_feed_files(Names("protocol", {}), live, None, NOON, 0)
     report = parse_report(live)
     assert isinstance(report, LiveReport)
     terminal = Console(file=StringIO(), width=120)

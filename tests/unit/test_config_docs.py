@@ -5,16 +5,16 @@ import tomllib
 import typing
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import FieldInfo, fields, replace
 
-from lookout.base.setting_types import Duration, DurationOrZero, Form, Key, Natural, OneOf, Positive, Rows
+from lookout.base.setting_types import Duration, DurationOrZero, Natural, OneOf, Positive, Table
 from lookout.config.alerts import AlertRule, Alerts
-from lookout.config.file import form_in, read_config
-from lookout.config.settings import SETTINGS_FORM
+from lookout.config.file import is_list_of_tables, is_table, read_config
+from lookout.config.settings import type_of_file
 from lookout.core.model import Check
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -25,22 +25,19 @@ DIVIDES_A_DAY: Final = "whole seconds that divide a day, 86400"
 ALLOWED: Final = {Duration: "time", DurationOrZero: "time or 0", Positive: "1 or more", Natural: "0 or more"}
 
 
-class Place(NamedTuple):
-    """A key of the settings: ``table`` is "" at the top of the file."""
+def keys_of(table: type[Table], name: str = "") -> Iterator[tuple[tuple[str, str], FieldInfo]]:
+    """The keys of the settings by their table, which is "" at the top of the file, and their name."""
+    for key in fields(table):
+        inner = typing.get_args(key.type)[0] if is_list_of_tables(key.type) else key.type
+        if is_table(inner):
+            yield from keys_of(inner, f"{name}.{key.encode_name}" if name else key.encode_name)
+        else:
+            yield (name, key.encode_name), key
 
-    table: str
-    key: Key
 
-
-def places_of(form: Form, table: str = "") -> Iterator[Place]:
-    for key in form.list_keys():
-        inner = form_in(key.holds)
-        if inner is not None:
-            inner = inner.form if isinstance(inner, Rows) else inner
-            yield from places_of(inner, f"{table}.{key.name}" if table else key.name)
-            continue
-        default = list(key.default) if isinstance(key.default, tuple) else key.default
-        yield Place(table, key._replace(default=default))
+def default_of(key: FieldInfo) -> Any:
+    default = key.default if key.default_factory is msgspec.NODEFAULT else key.default_factory()
+    return list(default) if isinstance(default, tuple) else default
 
 
 def without_rules(kind: Any) -> Any:
@@ -55,7 +52,7 @@ def bounds_of(kind: Any) -> tuple[float, float] | None:
     return next(((meta.ge, meta.le) for meta in metas if meta.ge is not None and meta.le is not None), None)
 
 
-KEYS: Final = {(place.table, place.key.name): place.key for place in places_of(SETTINGS_FORM)}
+KEYS: Final = dict(keys_of(type_of_file()))
 
 
 def documented() -> Iterator[tuple[str, str, str, str]]:
@@ -84,17 +81,17 @@ def test_every_line_that_looks_like_a_key_was_read() -> None:
 @pytest.mark.parametrize(("table", "name", "default", "allowed"), DOCUMENTED)
 def test_a_documented_key_has_its_default_and_its_range(table: str, name: str, default: str, allowed: str) -> None:
     key = KEYS[table, name]
-    if key.default is msgspec.NODEFAULT:
+    if key.required:
         assert default == REQUIRED
     else:
         written = tomllib.loads(f"value = {default.strip('`')}")["value"]
-        assert (written, type(written)) == (key.default, type(key.default))
-    plain = without_rules(key.holds)
+        assert (written, type(written)) == (default_of(key), type(default_of(key)))
+    plain = without_rules(key.type)
     if plain in ALLOWED and name != "chain":
         assert allowed == ALLOWED[plain]
-    elif (bounds := bounds_of(key.holds)) is not None and allowed not in ("chain", DIVIDES_A_DAY):
+    elif (bounds := bounds_of(key.type)) is not None and allowed not in ("chain", DIVIDES_A_DAY):
         assert allowed.endswith("{} to {}".format(*bounds))
-    for held in (key.holds, *typing.get_args(key.holds)):  # the value, or each of its items
+    for held in (key.type, *typing.get_args(key.type)):  # the value, or each of its items
         declared = [note for note in typing.get_args(held) if isinstance(note, OneOf)]
         if declared or typing.get_origin(held) is Literal:
             choices = declared[0].choices() if declared else typing.get_args(held)
@@ -126,7 +123,7 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
 def test_the_example_has_every_key_and_in_force_only_those_that_are_required() -> None:
     assert written_in(uncommented()) == set(KEYS)
     in_force = written_in(EXAMPLE.read_text(encoding="utf-8"))
-    assert in_force == {place for place, key in KEYS.items() if key.default is msgspec.NODEFAULT}
+    assert in_force == {place for place, key in KEYS.items() if key.required}
 
 
 def written_in(text: str) -> set[tuple[str, str]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookout.public.feeds.files import MAX_AGES_S, compute_max_age, make
+from lookout.public.feeds.files import MAX_AGES_S, compute_max_age, make_feed_files
 from lookout.public.feeds.picture import MOST_INCIDENTS, SILENT_MS, take_picture
 from lookout_reader import LiveReport, effective_status, parse_report
 from tests.builders import MINUTE, NOON, SECOND
@@ -51,7 +51,7 @@ def test_rows_are_read_as_every_reader_reads_them(checks: list[object]) -> None:
 )
 def test_a_report_that_cannot_be_read_is_none(live: bytes) -> None:
     assert take_picture(live, None, NOON, 0) is None
-    made = make(NAMES, live, None, NOON, 0)
+    made = make_feed_files(NAMES, live, None, NOON, 0)
     assert made.files["/feed.atom"] is made.files["/summary.json"] is made.files["/status.json"] is None
     badge = made.files["/badge.svg"]
     assert badge is not None
@@ -171,6 +171,6 @@ def test_a_history_that_cannot_be_read_leaves_the_rest_as_it_is() -> None:
 
 def test_what_is_made_of_the_same_documents_at_the_same_instant_is_the_same() -> None:
     documents = (a_report(*all_current()), a_history({INDEXER: "cuc"}))
-    first, second = (make(NAMES, *documents, NOON + MINUTE, 0) for _ in range(2))
+    first, second = (make_feed_files(NAMES, *documents, NOON + MINUTE, 0) for _ in range(2))
     assert first == second
     assert json.loads(first.files["/badge.json"].body)["message"] == "current"  # type: ignore[union-attr]

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lookout.public.feeds.badges import COLOURS, MESSAGES, draw_badge, encode_shield
-from lookout.public.feeds.files import make
+from lookout.public.feeds.files import make_feed_files
 from lookout_reader import EffectiveStatus
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import HOSTILE, NAMES, a_check, a_report, all_current
@@ -76,9 +76,11 @@ def test_the_picture_has_room_for_its_text(label: str) -> None:
 
 @pytest.mark.clause("C11")
 def test_one_badge_for_all_is_the_worst_of_the_mainnets_and_of_no_other_chain() -> None:
-    made = make(NAMES, a_report(*all_current(a_check("unavailable", chain_id=11155111))), None, NOON, 0)
+    made = make_feed_files(NAMES, a_report(*all_current(a_check("unavailable", chain_id=11155111))), None, NOON, 0)
     assert message(made.files["/badge.json"]) == "current"
-    made = make(NAMES, a_report(*all_current(a_check("degraded"), a_check("catching-up", "ppoi"))), None, NOON, 0)
+    made = make_feed_files(
+        NAMES, a_report(*all_current(a_check("degraded"), a_check("catching-up", "ppoi"))), None, NOON, 0
+    )
     found = {path: message(file) for path, file in made.files.items() if path.endswith(".json") and "badge" in path}
     assert found == {
         "/badge.json": "degraded",
@@ -95,7 +97,7 @@ def test_a_badge_of_a_row_says_in_full_what_was_seen_when() -> None:
     live = a_report(a_check("current"), a_check("unmonitored", "ppoi", 137))
     seen = "indexer on Ethereum: current, seen 2026-11-05 12:00:00 UTC. "
     for later, expected in ((149, seen), (150, seen.replace("current", "stale"))):
-        made = make(NAMES, live, None, NOON + later * SECOND, 0)
+        made = make_feed_files(NAMES, live, None, NOON + later * SECOND, 0)
         assert title(made.badge_of_row("/badge/indexer/1.svg")).startswith(expected)
         assert "no official status" in title(made.badge_of_row("/badge/indexer/1.svg"))
         assert title(made.badge_of_row("/badge/ppoi/137.svg")).startswith(
@@ -108,7 +110,7 @@ def test_a_badge_of_a_row_says_in_full_what_was_seen_when() -> None:
 @pytest.mark.clause("C5")
 def test_a_row_of_any_name_has_a_badge_that_is_whole() -> None:
     live = a_report(a_check("current", HOSTILE), a_check("current", f"a/{HOSTILE}", None))
-    made = make(NAMES, live, None, NOON, 0)
+    made = make_feed_files(NAMES, live, None, NOON, 0)
     for path in (f"/badge/{HOSTILE}/1", f"/badge/a/{HOSTILE}"):
         assert title(made.badge_of_row(f"{path}.svg"))
         assert message(made.badge_of_row(f"{path}.json")) == "current"

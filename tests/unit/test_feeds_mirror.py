@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lookout.public.feeds.files import make
+from lookout.public.feeds.files import make_feed_files
 from lookout.server.replies import Reply, TimedReplies, make_timed_replies
 from lookout.server.responder import respond
 from tests.builders import HOUR, NOON, SECOND
@@ -24,7 +24,7 @@ class Followed:
 
     def _make(self, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
         self.made += 1
-        return make_timed_replies(make(NAMES, live, history, now, received_ago_ms))
+        return make_timed_replies(make_feed_files(NAMES, live, history, now, received_ago_ms))
 
     def publish(self, live: bytes, history: bytes | None = None) -> None:
         self.store.put("live", live)
@@ -189,7 +189,7 @@ def test_what_cannot_be_made_is_gone_and_keeps_no_document_back() -> None:
         calls.append(now)
         if live == b"live 2":
             raise RuntimeError("a bug")
-        return make_timed_replies(make(NAMES, live, history, now, received_ago_ms))
+        return make_timed_replies(make_feed_files(NAMES, live, history, now, received_ago_ms))
 
     poller = a_poller(store, clock, feeds=feeds)
     store.put("live", a_report(*all_current()))

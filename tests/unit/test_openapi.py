@@ -15,7 +15,7 @@ from lookout.core.buckets import uptime
 from lookout.documents.document import with_compressed
 from lookout.documents.reports import schemas
 from lookout.documents.routes import paths
-from lookout.public.feeds.files import make
+from lookout.public.feeds.files import make_feed_files
 from lookout.server.examples import feeds_example, history_example, live_example
 from lookout.server.openapi import description
 from lookout.server.own_routes import build_schema_routes
@@ -50,7 +50,7 @@ LOADED: Final = Table(
 )
 EMPTY: Final = {
     **OWN,
-    **make_timed_replies(make(feeds_example().names, None, None, 0, 0)).ready,
+    **make_timed_replies(make_feed_files(feeds_example().names, None, None, 0, 0)).ready,
     LIVE: NO_LIVE,
     HISTORY: NO_HISTORY,
 }

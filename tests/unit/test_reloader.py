@@ -25,7 +25,7 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import rebuild_sources
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.announcements import Announcement
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen, Sighting
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch
@@ -54,7 +54,7 @@ def watching(**tables: SourceTable) -> dict[str, tuple[SourceTable, ...]]:
 
 def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen() -> None:
     sighting = Sighting(1, Announcement("0zk1", "a", NOON, NOON, 1))
-    built = sources_of(SETTINGS, Seen((sighting,), {1: NOON}))
+    built = sources_of(SETTINGS, SeenBroadcasters((sighting,), {1: NOON}))
     assert rebuild_sources(built, SETTINGS, SETTINGS) == built
     changed = replace(
         SETTINGS,
@@ -67,7 +67,7 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
     same = {source.name for source in again.sources if any(source is each for each in built.sources)}
     assert same == {"messaging", "ppoi", "indexer 1"}
     assert [endpoint in built.endpoints for endpoint in again.endpoints] == [True, True, False]
-    assert seen_by(again.sources) == Seen((sighting,), {})  # and another node is asked for all of them
+    assert seen_by(again.sources) == SeenBroadcasters((sighting,), {})  # and another node is asked for all of them
 
 
 def listening(built: Built) -> list[BroadcastersSource]:
@@ -76,7 +76,7 @@ def listening(built: Built) -> list[BroadcastersSource]:
 
 @pytest.mark.clause("M6", "M7")
 def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_the_others() -> None:
-    seen = Seen(
+    seen = SeenBroadcasters(
         tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137)),
         {1: NOON, 137: NOON},
         {1: (Stretch(NOON - DAY, NOON - HOUR, "0xa"),)},
@@ -92,7 +92,7 @@ def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_t
     fewer = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (137,))))
     again = rebuild_sources(again, added, fewer)
     assert listening(again) == [polygon]
-    assert seen_by(again.sources) == Seen(seen.sightings[1:], {137: NOON})
+    assert seen_by(again.sources) == SeenBroadcasters(seen.sightings[1:], {137: NOON})
     members = replace(
         SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 137), members={"1": ("0zk1",)}))
     )
@@ -103,13 +103,13 @@ def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_t
 def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> None:
     sightings = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
     relay = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 137), "relay")))
-    built = sources_of(SETTINGS, Seen(sightings, {1: NOON, 137: NOON}))
+    built = sources_of(SETTINGS, SeenBroadcasters(sightings, {1: NOON, 137: NOON}))
     relayed = rebuild_sources(built, SETTINGS, relay)
     assert [source.checks for source in listening(relayed)] == [(Check("broadcasters", 1), Check("broadcasters", 137))]
     assert rebuild_sources(relayed, relay, relay) == relayed
     stored = rebuild_sources(relayed, relay, SETTINGS)
     assert [source.name for source in listening(stored)] == ["broadcasters 1", "broadcasters 137"]
-    assert seen_by(relayed.sources) == seen_by(stored.sources) == Seen(sightings)
+    assert seen_by(relayed.sources) == seen_by(stored.sources) == SeenBroadcasters(sightings)
 
 
 @pytest.mark.parametrize(

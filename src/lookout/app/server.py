@@ -21,7 +21,7 @@ from lookout.app.sockets import ListenError, check_free
 from lookout.app.worker import front_of, worker
 from lookout.base.admin_port import process_registry
 from lookout.base.clock import SystemClock
-from lookout.base.host_port import written
+from lookout.base.host_port import format_host_port
 from lookout.config.file import ConfigError, read_server_config
 from lookout.config.settings import ServerSettings
 from lookout.server.asgi import AsgiApplication
@@ -76,7 +76,7 @@ def serve(
     allowed = Allowed(port, _per_address(settings, connections), stalled_s, Crowds(workers))
     server.on_startup(partial(_handle_signals, stopping, server.signal_handler_interrupt))
     with admin_port("server", settings.admin, folder, registry, instruments.readiness):
-        log.info("serving", address=written(host, port), workers=workers)
+        log.info("serving", address=format_host_port(host, port), workers=workers)
         loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts, allowed)
         try:
             server.serve(target_loader=loader, wrap_loader=False)

@@ -9,7 +9,7 @@ from lookout.app.process import end_with_parent
 from lookout.base.clock import SystemClock
 from lookout.config.settings import ServerSettings
 from lookout.documents.routes import paths
-from lookout.public.feeds.files import make
+from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page import html
 from lookout.server.callers import Callers
@@ -67,7 +67,7 @@ def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, co
             (live_path, history_path),
             build_schema_routes(settings.protocol) | build_asset_routes(html.assets()),
             lambda live: build_status_page(html.render(live, live_path, history_path, names.chains)),
-            lambda *seen: make_timed_replies(make(names, *seen)),
+            lambda *seen: make_timed_replies(make_feed_files(names, *seen)),
         ),
     )
     return Front(poller, Callers(settings.server.trusted_proxies), limiter, counts, clock)

@@ -25,7 +25,7 @@ import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 
-from lookout.base.host_port import host_and_port, written
+from lookout.base.host_port import format_host_port, host_and_port
 from lookout.base.unix_socket import bind, is_unix, path_of
 
 _JSON: Final = "application/json"
@@ -143,7 +143,7 @@ class AdminPort:
         if self._server is None or is_unix(self._wanted):
             return self._wanted
         host, port = self._server.server_address[:2]
-        return written(str(host), port)
+        return format_host_port(str(host), port)
 
     def __enter__(self) -> Self:
         """AdminError if the address cannot be listened on."""

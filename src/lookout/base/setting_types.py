@@ -6,8 +6,7 @@ from ipaddress import ip_network
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from msgspec import NODEFAULT, Meta, Struct
-from msgspec.structs import FieldInfo, fields
+from msgspec import Meta, Struct
 from yarl import URL
 
 from lookout.base.problem import Problem
@@ -30,43 +29,9 @@ class Table(Struct, frozen=True):
         ends only the checks that look at it."""
         return ()
 
-
-class Key(NamedTuple):
-    """A key that a table may have. What it holds is a type, or a form, or a list of tables of one form."""
-
-    name: str
-    holds: "Any | Form | Rows"
-    default: Any = NODEFAULT
-
-
-class Form:
-    """What may be written into a table, and what is made of it: here, of a table that has one type."""
-
-    def __init__(self, table: type[Table]) -> None:
-        self._table = table
-
-    def list_keys(self) -> Iterable[Key]:
-        for each in fields(self._table):
-            yield Key(each.encode_name, each.type, _default(each))
-
-    def build(self, read: dict[str, Any]) -> Any:
-        """The table, of what was read of its keys."""
-        names = {each.encode_name: each.name for each in fields(self._table)}
-        return self._table(**{names[key]: value for key, value in read.items()})
-
-    def checks(self, table: Any, _read: dict[str, Any]) -> Iterable[Iterable[Problem]]:
-        checks: Iterable[Iterable[Problem]] = table.checks()
-        return checks
-
-
-class Rows(NamedTuple):
-    """A list of tables of one form."""
-
-    form: Form
-
-
-def _default(field: FieldInfo) -> Any:
-    return field.default if field.default_factory is NODEFAULT else field.default_factory()
+    def settle(self) -> "Table":
+        """What it stands for, where that is not what is written."""
+        return self
 
 
 class Rule(NamedTuple):

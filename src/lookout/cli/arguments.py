@@ -27,7 +27,7 @@ def settings_of(config: Path, read: Callable[[Path], Settings] = read_config) ->
         fail(*error.problems)
 
 
-def _checked_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:
+def _check_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:
     """A protocol's name as a configuration may have it, or the end of the command."""
     try:
         msgspec.convert({"protocol": protocol}, Settings)
@@ -41,12 +41,12 @@ protocol_option = click.option(
     default="protocol",
     show_default=True,
     metavar="NAME",
-    callback=_checked_protocol,
+    callback=_check_protocol,
     help="The segment of the path.",
 )
 
 
-def checked_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
+def check_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
     """An address to listen on, or the end of the command."""
     if not is_host_port(address):
         fail(f"--listen: {address!r} is not HOST:PORT")

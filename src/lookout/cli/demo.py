@@ -17,8 +17,8 @@ from lookout.app.monitor_and_server import ServerEndedError
 from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.admin_port import AdminError
-from lookout.base.host_port import written
-from lookout.cli.arguments import checked_listen, fail
+from lookout.base.host_port import format_host_port
+from lookout.cli.arguments import check_listen, fail
 from lookout.documents.routes import paths
 from lookout.store.protocol import StoreError
 
@@ -31,7 +31,7 @@ _PAST: Final = "simulating the last 14 days"
     default="127.0.0.1:8080",
     show_default=True,
     metavar="HOST:PORT",
-    callback=checked_listen,
+    callback=check_listen,
     help="Where to serve.",
 )
 @click.option("--seed", default=7, show_default=True, help="Which things fail: always the same for the same number.")
@@ -45,11 +45,11 @@ def demo(listen: str, seed: int) -> None:
     except ListenError as error:
         fail(f"--listen: {error}")
     if listen.endswith(":0"):
-        listen = written(host, port)
+        listen = format_host_port(host, port)
     signal.signal(signal.SIGTERM, _end)  # until the event loop takes over, so that the folder goes with us
     with tempfile.TemporaryDirectory(prefix="lookout-demo-") as name:
         folder = Path(name)
-        with _shown_progress() as show:
+        with _show_progress() as show:
             built = build_demo_store(folder, listen, seed, show)
         click.echo("starting the service", err=True)
         settings = built.settings
@@ -80,7 +80,7 @@ def _end(*_: object) -> NoReturn:
 
 
 @contextmanager
-def _shown_progress() -> Iterator[Callable[[float], None]]:
+def _show_progress() -> Iterator[Callable[[float], None]]:
     """To be called with the part that is done, from 0 to 1: a bar on a terminal, a line for each fifth elsewhere."""
     console = Console(stderr=True)
     if console.is_terminal:

@@ -15,27 +15,27 @@ def write_all(documents: Mapping[Path, bytes]) -> None:
     """Write every file or, if one cannot be written, none; but each gets its name by itself, and if that fails for a
     later one, the earlier ones have theirs. Pipes and devices come last, and are never replaced. A new file is for its
     owner alone; one that was there stays for whom it was."""
-    made: dict[Path, Path] = {}
+    temporary: dict[Path, Path] = {}
     try:
         for path, body in documents.items():
-            with _naming(path):
+            with _name_in_failure(path):
                 if not _is_device(path):
                     target = path.resolve()
                     file, name = tempfile.mkstemp(prefix=".lookout-", dir=target.parent)
-                    made[path] = Path(name)
+                    temporary[path] = Path(name)
                     with os.fdopen(file, "wb") as opened:
                         if target.exists():
                             os.fchmod(file, S_IMODE(target.stat().st_mode))
                         opened.write(body)
-        for path, beside in made.items():
-            with _naming(path):
+        for path, beside in temporary.items():
+            with _name_in_failure(path):
                 beside.replace(path.resolve())
         for path, body in documents.items():
-            if path not in made:
-                with _naming(path):
+            if path not in temporary:
+                with _name_in_failure(path):
                     path.write_bytes(body)
     finally:
-        for beside in made.values():
+        for beside in temporary.values():
             beside.unlink(missing_ok=True)
 
 
@@ -47,7 +47,7 @@ def _is_device(path: Path) -> bool:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _name_in_failure(path: Path) -> Iterator[None]:
     """A failure names the file as the user did."""
     try:
         yield

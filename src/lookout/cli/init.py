@@ -1,31 +1,12 @@
 """``lookout init``."""
 
 import os
-import re
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
 
 import click
 
 from lookout.cli.arguments import fail
-
-FILL_IN: Final = "FILL IN"
-_ABOUT: Final = f"""\
-# A configuration to start from: one chain and every service. Replace each "{FILL_IN}" with your own address, or remove
-# the table of a service that you do not watch; `lookout check-config -c FILE` says what is left to do.
-#
-# A key that is commented out has its default. docs/configuration.md explains every key.
-# Keep secrets out of this file: ${{NAME}} in a value is the environment variable NAME.
-"""
-_LIST_OF_TABLES: Final = re.compile(r"^\[\[[a-z.-]+\]\]", re.MULTILINE)
-_ADDRESS: Final = re.compile(
-    r'^( *(?:\w+ = )?)"https?://[^"]*"(,?)( *# seen in public sources, not tried)?', re.MULTILINE
-)
-_NOT_OF_ONE_CHAIN: Final = re.compile(
-    r" (?:Another is https?://\S+ \([^)]*\)|A chain without one, here \d+, has an unmonitored row)\."
-)
-_CHAINS: Final = re.compile(r"^chains = \[.*\]", re.MULTILINE)
 
 
 @click.command(short_help="Write a configuration to start from.")
@@ -36,7 +17,7 @@ def init(path: Path, force: bool) -> None:
 
     Only its owner can read the file.
     """
-    text = beginning()
+    text = read_template()
     if str(path) == "-":
         click.echo(text, nl=False)
         return
@@ -50,22 +31,11 @@ def init(path: Path, force: bool) -> None:
         fail(f"{path}: already exists; choose another name, or replace it with --force")
     except OSError as error:
         fail(f"{path}: {error.strerror}")
-    click.echo(f'{path}: replace each "{FILL_IN}" with your own address')
+    click.echo(f'{path}: replace each "FILL IN" with your own address')
 
 
-def beginning() -> str:
-    """The example, about its first chain alone and without its addresses, also in what its comments say."""
-    example = files("lookout.cli").joinpath("lookout.example.toml").read_text(encoding="utf-8")
-    seen: set[str] = set()
-    kept = [_ABOUT]
-    for part in example.rstrip("\n").split("\n\n")[1:]:
-        table = _LIST_OF_TABLES.match(part)
-        if table is None or table[0] not in seen:
-            kept.append(part + "\n")
-        if table is not None:
-            seen.add(table[0])
-    text = _ADDRESS.sub(rf'\1"{FILL_IN}"\2', "\n".join(kept))
-    return _CHAINS.sub("chains = [1]", _NOT_OF_ONE_CHAIN.sub("", text))
+def read_template() -> str:
+    return files("lookout.cli").joinpath("lookout.template.toml").read_text(encoding="utf-8")
 
 
 def _write(path: Path, text: str, *, replace: bool) -> None:

@@ -1,4 +1,4 @@
-"""``lookout reload``: tells a running monitor to read its configuration again."""
+"""``lookout reload``: makes a running monitor read its configuration again."""
 
 import http.client
 import os

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +15,7 @@ from lookout.base.instants import parse_instant, parse_second
 from lookout.cli.arguments import config_option, fail, settings_of
 from lookout.cli.comparison import show
 from lookout.cli.files import write_all
-from lookout.core.plan import Plan
+from lookout.core.ledger import Ledger
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.comparison import ComparisonError, check_comparable, compare
 from lookout.replay.replay import LogError, Replay, read_log, run_log
@@ -63,79 +63,78 @@ def replay(
         fail("nothing to do: give --live FILE, --history FILE or --compare FILE")
     if as_json and other is None:
         fail("--json is for --compare")
-    _check_outputs((log, config, other), live, history)
-    plan = settings_of(config).plan()
-    replayed, compared = Replay(plan), None if other is None else _comparable(plan, other)
-    warnings = _run(log, [each for each in (replayed, compared) if each is not None], until)
-    for file, each in ((config, replayed), (other, compared)):
-        if each is not None and each.skipped:
-            warnings.append(
-                f"{each.skipped} lines skipped: {'the configuration' if compared is None else file} does not have their"
-                f" check or chain (the first: {each.first_skipped})"
-            )
-    for warning in warnings:
-        click.echo(f"lookout: warning: {log}: {warning}", err=True)
-    documents: dict[Path, bytes] = {}
-    if live is not None:
-        documents[live] = live_document(replayed.ledger.report()).body
-    if history is not None:
-        documents[history] = history_document(replayed.ledger.view()).body
-    write_all(documents)
-    if compared is not None:
-        comparison = compare(replayed.ledger.view(), compared.ledger.view())
+    configs = [config] if other is None else [config, other]
+    _check_outputs((log, *configs), live, history)
+    replays = _replays_of(configs)
+    _run(log, configs, replays, until)
+    _write_documents(replays[0].ledger, live, history)
+    if other is not None:
+        comparison = compare(*(each.ledger.view() for each in replays))
         if as_json:
             click.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2))
         else:
             show(comparison, f"{config} → {other}", rich.console.Console())
 
 
-def _check_outputs(read: Iterable[Path | None], live: Path | None, history: Path | None) -> None:
+def _check_outputs(inputs: Iterable[Path], live: Path | None, history: Path | None) -> None:
     """End the command if an output would overwrite what is read, or the other output."""
-    for output, others in ((live, read), (history, (*read, live))):
+    for output, others in ((live, inputs), (history, (*inputs, live))):
         for used in others:
             if output is not None and used is not None and _is_one_file(output, used):
                 fail(f"{output} would be overwritten: it is also {'--live' if used is live else 'read from'}")
 
 
-def _run(log: Path, replays: list[Replay], until_at: int | None) -> list[str]:
-    """Run the log through these; its warnings."""
+def _replays_of(configs: list[Path]) -> list[Replay]:
+    plans = [settings_of(each).plan() for each in configs]
+    try:
+        check_comparable(plans[0], plans[-1])
+    except ComparisonError as error:
+        fail(str(error))
+    return [Replay(plan) for plan in plans]
+
+
+def _run(log: Path, configs: list[Path], replays: list[Replay], until_at: int | None) -> None:
+    """Run the log through each of these, and warn of what was left out."""
     warnings: list[str] = []
     try:
-        with _opened(log) as lines:
+        with _open_log(log) as lines:
             run_log(read_log(lines, warnings), *replays, until_at=until_at)
     except OSError as error:
         fail(f"{log}: {error.strerror}")
     except LogError as error:
         fail(f"{log}: {error}")
-    return warnings
+    for config, each in zip(configs, replays, strict=True):
+        if each.skipped:
+            whose = "the configuration" if len(configs) == 1 else config
+            what = f"{whose} does not have their check or chain (the first: {each.first_skipped})"
+            warnings.append(f"{each.skipped} lines skipped: {what}")
+    for warning in warnings:
+        click.echo(f"lookout: warning: {log}: {warning}", err=True)
 
 
-def _comparable(plan: Plan, other: Path) -> Replay:
-    compared = settings_of(other).plan()
-    try:
-        check_comparable(plan, compared)
-    except ComparisonError as error:
-        fail(str(error))
-    return Replay(compared)
+def _write_documents(ledger: Ledger, live: Path | None, history: Path | None) -> None:
+    documents: dict[Path, bytes] = {}
+    if live is not None:
+        documents[live] = live_document(ledger.report()).body
+    if history is not None:
+        documents[history] = history_document(ledger.view()).body
+    write_all(documents)
 
 
 @contextmanager
-def _opened(log: Path) -> Iterator[BinaryIO]:
+def _open_log(log: Path) -> Iterator[BinaryIO]:
     """The log for reading, with a progress bar on a terminal where its length is known."""
     if str(log) == "-":
         yield sys.stdin.buffer
         return
-    with ExitStack() as stack:
-        opened: BinaryIO = stack.enter_context(log.open("rb"))
-        console = rich.console.Console(stderr=True)
-        if console.is_terminal and log.is_file():
-            size = log.stat().st_size
-            opened = stack.enter_context(
-                rich.progress.wrap_file(
-                    opened, size, description=f"replaying {log.name}", console=console, transient=True
-                )
-            )
-        yield opened
+    console = rich.console.Console(stderr=True)
+    with log.open("rb") as lines:
+        if not (console.is_terminal and log.is_file()):
+            yield lines
+            return
+        what, size = f"replaying {log.name}", log.stat().st_size
+        with rich.progress.wrap_file(lines, size, description=what, console=console, transient=True) as shown:
+            yield shown
 
 
 def _is_one_file(one: Path, other: Path) -> bool:

@@ -6,8 +6,8 @@ import click
 
 from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
-from lookout.base.host_port import host_and_port, written
-from lookout.cli.arguments import checked_listen, fail
+from lookout.base.host_port import format_host_port, host_and_port
+from lookout.cli.arguments import check_listen, fail
 from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
 from lookout.demo.sim.front import Front
 from lookout.demo.sim.server import serve_forever
@@ -19,7 +19,7 @@ from lookout.demo.sim.server import serve_forever
     default="127.0.0.1:9900",
     show_default=True,
     metavar="HOST:PORT",
-    callback=checked_listen,
+    callback=check_listen,
     help="Where to listen.",
 )
 @click.option("--seed", type=int, help="Let things fail from time to time, always the same for the same number.")
@@ -43,7 +43,7 @@ def sim(listen: str, seed: int | None, folder: Path | None, *, compresses: bool)
         fail(f"--tls: {error.filename or folder}: {error.strerror or error}")
 
     def ready(bound_host: str, bound_port: int) -> None:
-        at = listen if port else written(bound_host, bound_port)
+        at = listen if port else format_host_port(bound_host, bound_port)
         base = f"{front.scheme}://{at}"
         click.echo(f"simulated upstreams on {base}/ (faults: {base}/control); Ctrl-C ends them")
         if folder is not None:

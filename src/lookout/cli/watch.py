@@ -2,9 +2,8 @@
 
 import sys
 import time
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import suppress
-from threading import Event
 
 import click
 from rich.console import Console, RenderableType
@@ -34,41 +33,40 @@ def watch(url: str, protocol: str, once: bool) -> None:
         address = str(parse_base_url(url))
     except BaseUrlError as error:
         fail(str(error))
-    stop, first = Event(), Event()
+    is_terminal = sys.stdout.isatty()
+    console = Console(width=None if is_terminal else _NO_LIMIT)
+    updates = poll(address, protocol, user_agent="lookout-watch")
+    if is_terminal and not once:
+        _show_live(updates, address, console)
+        return
+    update = next(filter(_is_whole, updates))
+    console.print(_draw(update, address, console))
+    raise SystemExit(0 if update.report is not None else NOT_FINE)
+
+
+def _show_live(updates: Iterator[Update], address: str, console: Console) -> None:
     newest: list[tuple[Update, float]] = []
 
     def follow() -> None:
-        for update in poll(address, protocol, stop=stop, user_agent="lookout-watch"):
+        for update in updates:
             newest[:] = [(update, time.monotonic())]
-            if _is_whole(update):
-                first.set()
 
-    def drawn(height: int | None) -> RenderableType:
-        update, at_s = newest[0]
-        view = View(console.width, height, not console.encoding.startswith("utf"))
-        return draw_screen(update, instant_now(), address, view, (time.monotonic() - at_s) * 1000)
-
-    console = Console(width=None if sys.stdout.isatty() else _NO_LIMIT)
     following = in_a_thread(follow)
-    following.add_done_callback(lambda _: first.set())
-    if once or not sys.stdout.isatty():
-        first.wait()
-        _raise_if_ended(following)
-        stop.set()
-        console.print(drawn(None))
-        raise SystemExit(0 if newest[0][0].report is not None else NOT_FINE)
     with suppress(KeyboardInterrupt), Live(console=console, screen=True, auto_refresh=False) as live:
-        while True:
-            _raise_if_ended(following)
+        while not following.done():
             if newest:
-                live.update(drawn(console.height), refresh=True)
-            stop.wait(_REDRAW_S)
+                update, at_s = newest[0]
+                waited_ms = (time.monotonic() - at_s) * 1000
+                live.update(_draw(update, address, console, console.height, waited_ms), refresh=True)
+            time.sleep(_REDRAW_S)
+        following.result()  # its error: nothing new would be shown any more
 
 
-def _raise_if_ended(following: "Future[None]") -> None:
-    """With its error: nothing new would be shown any more."""
-    if following.done():
-        following.result()
+def _draw(
+    update: Update, address: str, console: Console, height: int | None = None, waited_ms: float = 0
+) -> RenderableType:
+    view = View(console.width, height, not console.encoding.startswith("utf"))
+    return draw_screen(update, instant_now(), address, view, waited_ms)
 
 
 def _is_whole(update: Update) -> bool:

@@ -13,13 +13,14 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import fields
 
 from lookout.alerts.sender import count_recipients, is_installed
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
-from lookout.base.setting_types import Form, OneOf, Rows, Rule, Table
+from lookout.base.setting_types import OneOf, Rule, Table
 from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
-from lookout.config.settings import SETTINGS_FORM, ServerSettings, Settings
+from lookout.config.settings import ServerSettings, Settings, type_of_file
 from lookout.store.kinds import find_kind
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
@@ -41,19 +42,19 @@ class ConfigError(Exception):
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file; ConfigError says all that is wrong with it."""
-    return _read(path, _tables(path), _Reader(environment))
+    return _read(path, _load(path), _Reader(environment))
 
 
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file for somebody who sends alerts: the targets' addresses are checked as well. That loads
     Apprise, which takes a second or two."""
-    return _read(path, _tables(path), _Reader(environment), _check_targets)
+    return _read(path, _load(path), _Reader(environment), _check_targets)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
     """The settings of a server. The whole file is checked, but for the variables of what a server does not use: they
     need not be set, and are not looked up."""
-    tables = _tables(path)
+    tables = _load(path)
     has_own_url = _names_read_url(tables)
 
     def is_used(key: str) -> bool:
@@ -62,7 +63,7 @@ def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) 
     return _read(path, tables, _Reader(environment, is_used)).for_server()
 
 
-def _tables(path: Path) -> dict[str, Any]:
+def _load(path: Path) -> dict[str, Any]:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         _check_depth(tables)
@@ -83,7 +84,7 @@ def _read(
     reader: "_Reader",
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
 ) -> Settings:
-    settings: Settings = reader.table(SETTINGS_FORM, tables, "")
+    settings: Settings = reader.table(type_of_file(), tables, "")
     checks = (
         _check_record(settings, path),
         _check_read_url(settings, tables),
@@ -157,37 +158,35 @@ class _Reader:
         self._environment = environment
         self._is_used = is_used
 
-    def table(self, form: Form, table: Any, key: str) -> Any:
-        """What this form makes of all that could be read."""
+    def table(self, kind: type[Table], table: Any, key: str) -> Any:
+        """What this table comes to, of all that could be read."""
         if not isinstance(table, dict):
             return self._unread(key, f"has to be a table, [{key}]" if "[" not in key else "has to be a table")
-        keys = {each.name: each for each in form.list_keys()}
+        keys = {each.encode_name: each for each in fields(kind)}
         for name in table:
             if name not in keys:
                 near = difflib.get_close_matches(name, keys, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(keys)}"
-                written = name if _BARE_KEY.fullmatch(name) else _shown(name)
+                written = name if _BARE_KEY.fullmatch(name) else _format_value(name)
                 self._unread(join_keys(key, written), f"unknown key; {hint}")
         read = {}
         for name, each in keys.items():
             if name in table:
-                read[name] = self._key(each.holds, table[name], join_keys(key, name))
-            elif each.default is msgspec.NODEFAULT:
-                read[name] = self._unread(join_keys(key, name), "missing")
-        whole = form.build(read)
-        self.found += (problem.below(key) for problem in run_checks(form.checks(whole, read)))
-        return whole
+                read[each.name] = self._key(each.type, table[name], join_keys(key, name))
+            elif each.required:
+                read[each.name] = self._unread(join_keys(key, name), "missing")
+        whole = kind(**read)
+        self.found += (problem.below(key) for problem in run_checks(whole.checks()))
+        return whole.settle()
 
-    def _key(self, holds: Any, value: Any, key: str) -> Any:
-        match form_in(holds):
-            case None:
-                return self._value(holds, value, key)
-            case Rows(form):
-                if not isinstance(value, list):
-                    return self._unread(key, f"has to be a list of tables, [[{key}]]")
-                return tuple(self.table(form, entry, f"{key}[{n}]") for n, entry in enumerate(value))
-            case form:
-                return self.table(form, value, key)
+    def _key(self, kind: Any, value: Any, key: str) -> Any:
+        if is_table(kind):
+            return self.table(kind, value, key)
+        if not is_list_of_tables(kind):
+            return self._value(kind, value, key)
+        if not isinstance(value, list):
+            return self._unread(key, f"has to be a list of tables, [[{key}]]")
+        return tuple(self.table(typing.get_args(kind)[0], entry, f"{key}[{n}]") for n, entry in enumerate(value))
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
         variables = set(_variables(value))
@@ -203,8 +202,8 @@ class _Reader:
             _check_choices(kind, filled)
         except msgspec.ValidationError:
             may_be_secret = variables or _MAY_BE_SECRET.search(key)
-            what = "its value" if may_be_secret else _shown(value)
-            return self._unread(key, f"{what} is not allowed; it has to be {_allowed(kind)}")
+            what = "its value" if may_be_secret else _format_value(value)
+            return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}")
         self.found += (problem.below(key) for problem in _broken_rules(kind, filled))
         return filled
 
@@ -253,19 +252,17 @@ def _variables(value: Any) -> Iterable[str]:
             yield from _variables(entry)
 
 
-def form_in(holds: Any) -> Form | Rows | None:
-    """The form of the table or tables that a key holds, as ``Server`` or ``tuple[Chain, ...]``; None for a value."""
-    if isinstance(holds, Form | Rows):
-        return holds
-    if isinstance(holds, type) and issubclass(holds, Table):
-        return Form(holds)
-    row = form_in(typing.get_args(holds)[0]) if typing.get_origin(holds) is tuple else None
-    return Rows(row) if isinstance(row, Form) else None
+def is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Table)
+
+
+def is_list_of_tables(kind: Any) -> bool:
+    return typing.get_origin(kind) is tuple and is_table(typing.get_args(kind)[0])
 
 
 def _broken_rules(kind: Any, value: Any) -> Iterator[Problem]:
     """What is wrong with a value, and with the values in it."""
-    kind, _, rules = _bare(kind)
+    kind, _, rules = _split_annotated(kind)
     for rule in rules:
         yield from rule.problems(value)
     inner = typing.get_args(kind)
@@ -293,16 +290,16 @@ def _choices(kind: Any) -> tuple[str, ...] | None:
     return tuple(declared[0].choices()) if declared else None
 
 
-def _allowed(kind: Any) -> str:
+def _describe_allowed(kind: Any) -> str:
     """What a value may be, in words."""
     if (texts := _choices(kind)) is not None:
         return f"one of {', '.join(texts)}"
-    kind, meta, _ = _bare(kind)
+    kind, meta, _ = _split_annotated(kind)
     choices = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
-        return f"a list{' that is not empty' if meta.min_length else ''}, each of it {_allowed(choices[0])}"
+        return f"a list{' that is not empty' if meta.min_length else ''}, each of it {_describe_allowed(choices[0])}"
     if typing.get_origin(kind) is dict:
-        return f"a table, each of its values {_allowed(choices[1])}"
+        return f"a table, each of its values {_describe_allowed(choices[1])}"
     if kind is bool:
         return "true or false"
     if kind is str:
@@ -310,7 +307,7 @@ def _allowed(kind: Any) -> str:
     return f"{'a whole number' if kind is int else 'a number'} from {meta.ge} to {meta.le}"
 
 
-def _bare(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
+def _split_annotated(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
     """A type without what is annotated to it, the limits, and the rules."""
     if typing.get_origin(kind) is not Annotated:
         return kind, Meta(), ()
@@ -319,7 +316,7 @@ def _bare(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
     return kind.__origin__, limits, tuple(note for note in notes if isinstance(note, Rule))
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except ValueError:

@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, defstruct, field
+from msgspec.structs import fields
 
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.problem import UNREAD, Problem, run_checks
-from lookout.base.setting_types import Form, Key, Table
+from lookout.base.setting_types import Table
 from lookout.config.alerts import Alerts
-from lookout.config.source_forms import form_of
+from lookout.config.source_tables import type_of_tables
 from lookout.config.tables import (
     Admin,
     Chain,
@@ -178,23 +179,30 @@ class Settings(Table, frozen=True):
             yield from (each.below(f"alerts.rules[{number}]") for each in found)
 
 
-class _SettingsForm(Form):
-    """In the place of ``sources``, the file has the tables of every service that is declared."""
+class _File(Table, frozen=True):
+    """A configuration as it is written: in the place of ``sources`` are the tables of every service."""
 
-    def list_keys(self) -> Iterable[Key]:
-        for key in super().list_keys():
-            if key.name == "sources":
-                yield from (Key(service.name, form_of(service), None) for service in configurable_services())
-            else:
-                yield key
+    def settle(self) -> Settings:
+        keys = {each.encode_name: getattr(self, each.name) for each in fields(self)}
+        written = {service.name: keys.pop(service.name) for service in configurable_services()}
+        return Settings(**keys, sources={name: _as_rows(each) for name, each in written.items() if each is not None})
 
-    def build(self, read: dict[str, Any]) -> Settings:
-        sources = {service.name: _as_rows(read.pop(service.name)) for service in SERVICES if service.name in read}
-        settings: Settings = super().build({**read, "sources": sources})
-        return settings
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return self.settle().checks()
 
 
-SETTINGS_FORM: Final = _SettingsForm(Settings)
+def type_of_file() -> type[_File]:
+    """As of now: the services and protocols that are declared."""
+    keys: list[Any] = []
+    for each in fields(Settings):
+        if each.name == "sources":
+            for service in configurable_services():
+                name = service.name.replace("-", "_")
+                keys.append((name, type_of_tables(service), field(default=None, name=service.name)))
+        else:
+            keys.append((each.name, each.type, each.default))
+    file: type[Any] = defstruct("File", keys, bases=(_File,), frozen=True)
+    return file
 
 
 def _as_rows(read: Any) -> Any:

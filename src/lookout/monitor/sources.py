@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lookout.config.settings import Settings
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.registry import protocol_of
@@ -16,12 +16,12 @@ class Built(NamedTuple):
     endpoints: tuple[Endpoint, ...]
 
 
-def sources_of(settings: Settings, seen: Seen = NOTHING_SEEN) -> Built:
+def sources_of(settings: Settings, seen: SeenBroadcasters = NOTHING_SEEN) -> Built:
     """All of them, none of which has done anything yet. ``seen`` is what ``seen_by`` gave before a restart (M7)."""
     sources = (
         source
         for service, table in settings.tables()
-        for source in protocol_of(service, table).sources(service.name, table, seen)
+        for source in protocol_of(table).sources(service.name, table, seen)
     )
     endpoints = (
         EvmEndpoint(f"rpc {number} of {chain.name}", chain.id, url)
@@ -31,10 +31,10 @@ def sources_of(settings: Settings, seen: Seen = NOTHING_SEEN) -> Built:
     return Built(tuple(sources), tuple(endpoints))
 
 
-def seen_by(sources: Iterable[Source]) -> Seen:
+def seen_by(sources: Iterable[Source]) -> SeenBroadcasters:
     """What the sources have to be given back after a restart (M7)."""
     seen = [source.seen for source in sources if isinstance(source, BroadcastersSource)]
-    return Seen(
+    return SeenBroadcasters(
         tuple(sighting for each in seen for sighting in each.sightings),
         {chain_id: at for each in seen for chain_id, at in each.asked_at.items()},
         {chain_id: unread for each in seen for chain_id, unread in each.unread.items()},

@@ -116,7 +116,7 @@ def graphql_answer(body: bytes) -> dict[str, Any]:
 
 
 def _code(error: Any) -> str:
-    """The code tells something and can hold no secret; the message may repeat the request."""
+    """The code helps and can hold no secret; the message may repeat the request."""
     code = open_value(error.get("code")) if type(error) is dict else None
     return f" {code}" if type(code) is int and abs(code) < 2**31 else ""
 

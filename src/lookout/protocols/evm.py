@@ -9,7 +9,7 @@ from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import Request, at_most
 from lookout.protocols.source import Now
 
-if TYPE_CHECKING:  # it loads aiohttp, which whoever reads a configuration does without
+if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
 
 _CHAIN_ID: Final = 1

@@ -14,7 +14,7 @@ from lookout.protocols.protocol import OwnTableProtocol
 from lookout.protocols.source import Now
 from lookout.protocols.tables import SourceTable
 
-if TYPE_CHECKING:  # it loads aiohttp, which whoever reads a configuration does without
+if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
 
 # NotConnected, CannotConnect, CanConnect, Connected: the place in the node's own list of states.

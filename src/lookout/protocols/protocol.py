@@ -10,7 +10,7 @@ from lookout.protocols.source import OneRequest, Source
 from lookout.protocols.tables import KindTable, SourceTable
 
 if TYPE_CHECKING:
-    from lookout.protocols.broadcasters.sightings import Seen
+    from lookout.protocols.broadcasters.sightings import SeenBroadcasters
 
 Settings = TypeVar("Settings", bound=KindTable)
 
@@ -26,7 +26,7 @@ class Protocol(Generic[Settings]):
     parse: Callable[[bytes, Settings], Found]
     """ProbeFailed for what is not exactly as expected."""
 
-    def sources(self, service: str, settings: Settings, _seen: "Seen") -> tuple[Source, ...]:
+    def sources(self, service: str, settings: Settings, _seen: "SeenBroadcasters") -> tuple[Source, ...]:
         check = Check(service, settings.chain)
         parse = self.parse
         return (OneRequest(check.name, (check,), self.request(settings), lambda body: {check: parse(body, settings)}),)
@@ -39,7 +39,7 @@ class OwnTableProtocol:
     name: str
     answer: type[Answer]
     settings: type[SourceTable]
-    sources: Callable[[str, Any, "Seen"], tuple[Source, ...]]
+    sources: Callable[[str, Any, "SeenBroadcasters"], tuple[Source, ...]]
     """Given the service's name, the settings, and what was seen before a restart (M7)."""
 
 

@@ -41,10 +41,7 @@ def has_one_table(service: Service) -> bool:
     return service.is_shared or own_table_for(service) is not None
 
 
-def protocol_of(service: Service, table: SourceTable) -> AnyProtocol:
+def protocol_of(table: SourceTable) -> AnyProtocol:
     if isinstance(table, KindTable):
         return PROTOCOLS[table.kind]
-    own = own_table_for(service)
-    if own is None:
-        raise LookupError(f"no protocol has the table of {service.name}")
-    return own
+    return next(each for each in PROTOCOLS if each.settings is type(table))

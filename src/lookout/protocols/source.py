@@ -9,7 +9,7 @@ from lookout.core.model import Check, Failed, Found
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 
-if TYPE_CHECKING:  # it loads aiohttp, which whoever reads a configuration does without
+if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
 
 Now = Callable[[], int]  # milliseconds since 1970

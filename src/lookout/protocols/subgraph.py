@@ -1,6 +1,6 @@
 """The Graph: a subgraph's own ``_meta``, or an index node asked about one deployment.
 
-``hasIndexingErrors``, ``health`` and ``fatalError`` are not asked for. They tell why a subgraph may have stopped, and
+``hasIndexingErrors``, ``health`` and ``fatalError`` are not asked for. They say why a subgraph may have stopped, and
 the row is about how far it is: the answer was understood, its block number is true, and a subgraph that failed for good
 stays at its block, so that its lag says so. To call it unreachable would be wrong.
 """

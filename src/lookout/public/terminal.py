@@ -209,12 +209,12 @@ def _seen(row: Row | UnreadableRow, now: int) -> str:
 
 
 def _about(row: Row | UnreadableRow, effective: EffectiveStatus, room: int) -> str:
-    """The longest way to say it for which there is room."""
-    ways = _ways(row, effective)
-    return next((way for way in ways if len(way) <= room), _plain(ways[-1], room))
+    """The longest phrase for which there is room."""
+    phrases = _phrases(row, effective)
+    return next((phrase for phrase in phrases if len(phrase) <= room), _plain(phrases[-1], room))
 
 
-def _ways(row: Row | UnreadableRow, effective: EffectiveStatus) -> Sequence[str]:
+def _phrases(row: Row | UnreadableRow, effective: EffectiveStatus) -> Sequence[str]:
     if not isinstance(row, Row):
         return (row.problem, "unreadable")
     if effective == "stale":

@@ -8,7 +8,7 @@ from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check, Metrics, Reason, Report, Row, Status, unmonitored
 from lookout.documents.document import Document
 from lookout.documents.reports import history_document, live_document
-from lookout.public.feeds.files import Made, make
+from lookout.public.feeds.files import FeedFiles, make_feed_files
 from lookout.public.feeds.picture import Names
 
 _PUBLISHED_AT: Final = parse_instant("2026-11-05T14:02:11.480Z")
@@ -46,9 +46,9 @@ def history_example() -> Document:
     return history_document(HistoryView(_PUBLISHED_AT, History().span(), _FROM_AT, _TO_AT, rows))
 
 
-def feeds_example() -> Made:
+def feeds_example() -> FeedFiles:
     names = Names("protocol", {1: "Ethereum", 11155111: "Ethereum Sepolia"})
-    return make(names, live_example().body, history_example().body, _PUBLISHED_AT, 0)
+    return make_feed_files(names, live_example().body, history_example().body, _PUBLISHED_AT, 0)
 
 
 def _answered(check: Check, status: Status, reason: Reason, metrics: Metrics) -> Row:

@@ -7,7 +7,7 @@ import msgspec
 
 from lookout.documents.cors import ALLOWED_METHODS, CORS, PREFLIGHT_HEADERS, Headers
 from lookout.documents.document import Document, compress, etag
-from lookout.public.feeds.files import JSON, File, Made
+from lookout.public.feeds.files import JSON, FeedFiles, File
 
 LIVE_CACHING: Final = "public, max-age=15, s-maxage=30, stale-while-revalidate=30, stale-if-error=300"  # A9
 HISTORY_CACHING: Final = "public, max-age=60, s-maxage=120, stale-while-revalidate=60, stale-if-error=300"  # A10
@@ -157,7 +157,7 @@ def _form(kind: Headers, content: _Content, headers: Headers) -> Form:
     return Form(make_reply(200, (*kind, *validators), content.body), content.etag, make_reply(304, validators))
 
 
-def make_timed_replies(made: Made) -> TimedReplies:
+def make_timed_replies(made: FeedFiles) -> TimedReplies:
     """What other tools read of how things are: no copy of it is used for longer than it may be true."""
 
     def resource(file: File) -> Resource:

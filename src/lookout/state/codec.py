@@ -21,7 +21,7 @@ from lookout.core.history import DAY_MS, HistoryState, Progress
 from lookout.core.ledger import CheckState, State
 from lookout.core.model import LARGEST_METRIC, Check
 from lookout.core.strip import Tally
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters
 from lookout.state.pieces import StateError
 from lookout.state.seal import seal_of
 
@@ -65,7 +65,7 @@ def split_heads(readings: Iterable[Reading]) -> dict[int, tuple[Reading, ...]]:
     return {part: tuple(kept) for part, kept in parts.items()}
 
 
-def encode_sightings(seen: Seen) -> dict[str, bytes]:
+def encode_sightings(seen: SeenBroadcasters) -> dict[str, bytes]:
     return {_SIGHTINGS: msgspec.json.encode(seen)}
 
 
@@ -115,12 +115,12 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     return State(progress.last_answer_at, {entry.row.check: entry for entry in checks}, hours, history)
 
 
-def decode_sightings(pieces: Mapping[str, bytes]) -> Seen:
+def decode_sightings(pieces: Mapping[str, bytes]) -> SeenBroadcasters:
     """The broadcasters that were seen. StateError if they cannot be read."""
     if _SIGHTINGS not in pieces:
         return NOTHING_SEEN
     with _naming(_SIGHTINGS):
-        return msgspec.json.decode(pieces[_SIGHTINGS], type=Seen)
+        return msgspec.json.decode(pieces[_SIGHTINGS], type=SeenBroadcasters)
 
 
 def is_ledgers(name: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from lookout.core.model import Check, Found
 from lookout.monitor.sources import seen_by
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.broadcasters.source import broadcasters_sources
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
@@ -21,12 +21,12 @@ def settings(url: str = "http://127.0.0.1:1", **changed: Any) -> BroadcastersTab
 
 
 def probes(
-    answer: Answer, *instants: int, seen: Seen = NOTHING_SEEN, **changed: Any
-) -> tuple[list[Mapping[Check, Found]], list[Asked], Seen]:
+    answer: Answer, *instants: int, seen: SeenBroadcasters = NOTHING_SEEN, **changed: Any
+) -> tuple[list[Mapping[Check, Found]], list[Asked], SeenBroadcasters]:
     """Probe a node that answers like this at each of these instants: what was found at each of them, what the node was
     asked, and what is to be kept."""
 
-    async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], Seen]:
+    async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], SeenBroadcasters]:
         async with answering(answer) as (url, asked), open_session(5) as session:
             sources = broadcasters_sources("broadcasters", settings(url, **changed), seen)
             found: list[Mapping[Check, Found]] = []

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from lookout.core.model import Failed, Found, Members
-from lookout.protocols.broadcasters.sightings import Seen
+from lookout.protocols.broadcasters.sightings import SeenBroadcasters
 from lookout.protocols.broadcasters.source import MAX_PAGES, parse_page
 from lookout.protocols.client.failure import ProbeFailed
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
@@ -117,7 +117,7 @@ def test_a_flood_of_strangers_takes_no_memory() -> None:
 def test_what_was_seen_survives_as_plain_json() -> None:
     everybody = a_page(a_message(1), a_message(2, identifier="b"))
     _, _, before = probes(lambda _: (200, everybody), NOON)
-    kept = msgspec.json.decode(msgspec.json.encode(before), type=Seen)
+    kept = msgspec.json.decode(msgspec.json.encode(before), type=SeenBroadcasters)
     assert kept == before
     only_one = a_page(a_message(1, sent_at=NOON + 10 * MINUTE))
     found, _, _ = probes(lambda _: (200, only_one), NOON + 10 * MINUTE, seen=kept)
@@ -135,7 +135,7 @@ def test_what_was_seen_is_fitted_to_other_settings() -> None:
     assert len(after.sightings) == 1
     found, _, after = probes(lambda _: (200, EMPTY), NOON, seen=before, chains=(137,))
     assert found == [{POLYGON: Members(0, 0)}]
-    assert after == Seen((), {137: NOON})
+    assert after == SeenBroadcasters((), {137: NOON})
 
 
 @pytest.mark.clause("M9")

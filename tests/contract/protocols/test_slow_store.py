@@ -13,7 +13,7 @@ from lookout.base.clock import SystemClock
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
 from lookout.monitor.monitor import Monitor, Parts
-from lookout.protocols.broadcasters.sightings import Seen
+from lookout.protocols.broadcasters.sightings import SeenBroadcasters
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, MAX_PAGES, MOST_BYTES_A_CHAIN, broadcasters_sources
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
@@ -125,7 +125,7 @@ def test_a_restart_goes_on_where_the_last_probe_was() -> None:
     count = MAX_PAGES + 5
     store = Store(everybody(count))
     _, before, seen = probes(store, NOON, limit=LIMIT)
-    kept = msgspec.json.decode(msgspec.json.encode(seen), type=Seen)
+    kept = msgspec.json.decode(msgspec.json.encode(seen), type=SeenBroadcasters)
     assert kept == seen
     assert kept.unread[1]
     found, asked, _ = probes(store, NOON + MINUTE, seen=kept, limit=LIMIT)
@@ -139,7 +139,7 @@ def test_what_the_first_release_stored_is_read() -> None:
         b'{"sightings":[{"chain_id":1,"announcement":{"address":"0zk1","identifier":null,"sent_at":%d,"expires_at":%d,'
         b'"available_wallets":2}}],"asked_at":{"1":%d}}' % (NOON - HOUR, NOON, NOON - MINUTE)
     )
-    found, asked, _ = probes(Store(everybody(1)), NOON, seen=msgspec.json.decode(stored, type=Seen))
+    found, asked, _ = probes(Store(everybody(1)), NOON, seen=msgspec.json.decode(stored, type=SeenBroadcasters))
     assert found == [{ONE: Members(1, 2)}]
     assert [query_of(each)["startTime"] for each in asked] == [str((NOON - 3 * MINUTE) * 1_000_000)]
 
@@ -181,7 +181,7 @@ class Failing(Store):
 @pytest.mark.clause("M3", "S10")
 def test_a_failure_at_an_older_page_is_not_the_probes_and_loses_nothing() -> None:
     store = Failing(everybody(10))
-    seen = Seen()
+    seen = SeenBroadcasters()
     for number, (answers, expected) in enumerate(((4, 4), (1, 4), (3, 5), (0, None), (100, 10))):
         store.answers_left, before = answers, seen
         found, _, seen = probes(store, NOON + number * SECOND, seen=seen, limit=LIMIT)

@@ -17,7 +17,7 @@ from lookout.monitor.publisher import Publisher
 from lookout.monitor.resources import Resources
 from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
-from lookout.protocols.broadcasters.sightings import Seen
+from lookout.protocols.broadcasters.sightings import SeenBroadcasters
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Source
 from lookout.server.poller import Poller
@@ -213,8 +213,8 @@ class _Sightings:
         self._times = 3 * decode_sightings(stored).asked_at.get(0, 0)
         life.sightings = stored.get(SIGHTINGS, b"")
 
-    def __call__(self, _sources: Iterable[Source]) -> Seen:
+    def __call__(self, _sources: Iterable[Source]) -> SeenBroadcasters:
         self._times += 1
-        seen = Seen((), {0: self._times // 3})
+        seen = SeenBroadcasters((), {0: self._times // 3})
         self._life.sightings = msgspec.json.encode(seen)
         return seen

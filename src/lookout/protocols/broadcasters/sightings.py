@@ -23,7 +23,7 @@ class Sighting(Struct, frozen=True, gc=False):
     announcement: Announcement
 
 
-class Seen(Struct, frozen=True):
+class SeenBroadcasters(Struct, frozen=True):
     """What has to survive a restart (M7): at most ``limit`` sightings a chain, or one for each configured member."""
 
     sightings: tuple[Sighting, ...] = ()
@@ -31,7 +31,7 @@ class Seen(Struct, frozen=True):
     unread: dict[int, Unread] = {}  # by chain: what of the time before that is still to be read
 
 
-NOTHING_SEEN: Final = Seen()
+NOTHING_SEEN: Final = SeenBroadcasters()
 
 
 class Sightings:

@@ -19,7 +19,7 @@ from lookout.protocols.broadcasters.announcements import (
     is_signed,
     read_claim,
 )
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, Seen, Sightings
+from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters, Sightings
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch, Unread, after_page, begin, begin_again
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
@@ -27,7 +27,7 @@ from lookout.protocols.client.request import MIB, Request, at_most, below
 from lookout.protocols.client.turns import Turns
 from lookout.protocols.source import Now
 
-if TYPE_CHECKING:  # it loads aiohttp, which whoever reads a configuration does without
+if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
 
 PAGE_SIZE: Final = 100
@@ -69,7 +69,7 @@ class Page(Struct, frozen=True, gc=False):
 class BroadcastersSource:
     """What both ways of listening share."""
 
-    def __init__(self, name: str, service: str, settings: BroadcastersTable, seen: Seen) -> None:
+    def __init__(self, name: str, service: str, settings: BroadcastersTable, seen: SeenBroadcasters) -> None:
         self.name = name
         self.checks = tuple(Check(service, chain_id) for chain_id in settings.chains)
         self._settings = settings
@@ -80,10 +80,10 @@ class BroadcastersSource:
         self._signatures_left: dict[int, int] = {}
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> SeenBroadcasters:
         """To be kept, and given back to the next one of these (M7)."""
         unread = {chain_id: left for chain_id, left in self._unread.items() if left}
-        return Seen(tuple(self._sightings), dict(self._asked_at), unread)
+        return SeenBroadcasters(tuple(self._sightings), dict(self._asked_at), unread)
 
     def _request(self, path: str, query: str = "", *, post: bytes | None = None) -> Request:
         url = below(self._settings.url, path, query)
@@ -124,7 +124,7 @@ class StoreBroadcasters(BroadcastersSource):
     broadcasters stay monitored, is read while there is time, and by the next probes from there on.
     """
 
-    def __init__(self, service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN) -> None:
+    def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
         (self._chain_id,) = settings.chains
         super().__init__(f"{service} {self._chain_id}", service, settings, seen)
         self._page_size = PAGE_SIZE
@@ -216,7 +216,7 @@ class StoreBroadcasters(BroadcastersSource):
 class RelayBroadcasters(BroadcastersSource):
     """Reads what a node of one's own relayed since the last time. Reading empties the node's cache."""
 
-    def __init__(self, service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN) -> None:
+    def __init__(self, service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN) -> None:
         super().__init__(service, service, settings, seen)
         # A probe may end early. What it learned is for the next one to use: a node says it once.
         self._unnoted: tuple[Message, ...] = ()
@@ -254,7 +254,7 @@ class RelayBroadcasters(BroadcastersSource):
 
 
 def broadcasters_sources(
-    service: str, settings: BroadcastersTable, seen: Seen = NOTHING_SEEN
+    service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN
 ) -> tuple[StoreBroadcasters | RelayBroadcasters, ...]:
     listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
     return tuple(listen(service, each, seen) for each in settings.by_source())

@@ -25,7 +25,7 @@ from lookout.protocols.source import Source
 from lookout.protocols.tables import SourceTable
 
 if TYPE_CHECKING:
-    from lookout.protocols.broadcasters.sightings import Seen
+    from lookout.protocols.broadcasters.sightings import SeenBroadcasters
 
 BroadcasterAddress = Annotated[
     str,
@@ -70,7 +70,7 @@ class BroadcastersTable(SourceTable, frozen=True):
         yield "members", lambda: chain_ids(self.members)
 
 
-def _sources(service: str, settings: BroadcastersTable, seen: "Seen") -> tuple[Source, ...]:
+def _sources(service: str, settings: BroadcastersTable, seen: "SeenBroadcasters") -> tuple[Source, ...]:
     # What checks signatures takes 7 MB, and servers, which read the configuration too, do without it.
     from lookout.protocols.broadcasters.source import broadcasters_sources
 

@@ -1,4 +1,4 @@
-"""The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason that tells nothing
+"""The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason that reveals nothing
 secret."""
 
 import errno

@@ -28,7 +28,7 @@ class File(NamedTuple):
     body: bytes
 
 
-class Made(NamedTuple):
+class FeedFiles(NamedTuple):
     """``files`` by path, None where there is no report to make one of; and the rows that have badges, by the badges'
     path without its ending. All of it may be kept for ``max_age_s``, and has to be made again after ``holds_ms``, or
     never if that is None."""
@@ -49,7 +49,9 @@ class Made(NamedTuple):
         return _badges(stem, self.names.row(row.check), row.status, seen, self.max_age_s).get(path)
 
 
-def make(names: Names, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> Made:
+def make_feed_files(
+    names: Names, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int
+) -> FeedFiles:
     """All there is at ``now``; the report arrived so long ago."""
     picture = None if live is None else take_picture(live, history, now, received_ago_ms)
     # Without a report, one may come at any moment: nothing is to be kept.
@@ -60,7 +62,7 @@ def make(names: Names, live: bytes | None, history: bytes | None, now: int, rece
     files |= _badges(BADGE, "services", mainnets.status, seen, max_age_s)
     for rolled_up in mainnets.services:
         files |= _badges(f"{BADGE}/{rolled_up.service}", rolled_up.service, rolled_up.status, seen, max_age_s)
-    return Made(files, {} if picture is None else _rows(picture), names, max_age_s, holds_ms)
+    return FeedFiles(files, {} if picture is None else _rows(picture), names, max_age_s, holds_ms)
 
 
 def compute_max_age(holds_ms: int | None) -> tuple[int, int | None]:

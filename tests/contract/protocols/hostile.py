@@ -1,0 +1,127 @@
+"""What no parser may be harmed by, and what it may give: any protocol's answers are tried with these (R10)."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import msgspec
+from hypothesis import strategies as st
+
+from lookout.core.heads import Reading
+from lookout.core.model import LARGEST_METRIC, Failed
+from lookout.protocols.broadcasters.sightings import SeenBroadcasters, Sightings
+from lookout.protocols.broadcasters.source import Message, Page
+from lookout.protocols.broadcasters.table import BroadcastersTable
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.evm import Block
+from tests.builders import NOON
+from tests.contract.protocols.announcers import read_announcement
+from tests.contract.protocols.costly import replaced
+
+_LONGEST_REASON: Final = 80
+_LAST_YEAR_MS: Final = 253_370_764_800_000
+ABSURD: Final = (b"[" * 200_000, b'{"a":' * 200_000, b"9" * 100_000, b'"' + b"x" * 100_000, b"\xff\xfe", b"-")
+_AWKWARD: Final[st.SearchStrategy[Any]] = st.sampled_from(
+    [
+        *(None, True, False, 0, -1, 1.5, 2**53, 2**64, 10**30),
+        *("", "0x", "0x10", "12", "-1", "\x00"),
+        *([], {}, [[]], [{}], {"": 0}),
+    ]
+)
+_ANY_JSON: Final = st.recursive(
+    _AWKWARD | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+def random_bytes(_answer: bytes) -> st.SearchStrategy[bytes]:
+    return st.binary(max_size=200)
+
+
+def random_json(_answer: bytes) -> st.SearchStrategy[bytes]:
+    return _ANY_JSON.map(_encode)
+
+
+@st.composite
+def one_value_changed(draw: st.DrawFn, answer: bytes) -> bytes:
+    recording = json.loads(answer)
+    path = draw(st.sampled_from(_paths(recording)))
+    if path and draw(st.booleans()):
+        return _encode(_without(recording, path))
+    return _encode(replaced(recording, path, draw(_AWKWARD | _ANY_JSON)))
+
+
+@st.composite
+def some_bytes_changed(draw: st.DrawFn, answer: bytes) -> bytes:
+    at = draw(st.integers(0, len(answer) - 1))
+    return answer[:at] + draw(st.binary(max_size=6)) + answer[at + draw(st.integers(0, 4)) :]
+
+
+#: By name, from an answer that was recorded to such as nobody should send.
+CHANGES: Final[dict[str, Callable[[bytes], st.SearchStrategy[bytes]]]] = {
+    each.__name__.replace("_", " "): each for each in (random_bytes, random_json, one_value_changed, some_bytes_changed)
+}
+
+
+def check_ends_cleanly(parse: Callable[[bytes], object], body: bytes) -> None:
+    outcome: object
+    try:
+        outcome = parse(body)
+    except ProbeFailed as failure:
+        outcome = Failed(failure.reason)
+    assert is_legal(outcome), outcome
+
+
+def is_legal(outcome: object) -> bool:
+    """Whether a parser may give this (R10)."""
+    match outcome:
+        case Failed(reason):
+            return 0 < len(reason) <= _LONGEST_REASON and reason.isprintable()
+        case Page(messages, cursor):
+            return (cursor is None or bool(urlencode({"cursor": cursor}))) and is_legal(messages)
+        case msgspec.Struct():  # an answer, or that there is nothing
+            return all(map(_is_count, msgspec.structs.astuple(outcome)))
+        case Block(height, at):
+            return _is_count(height) and _is_count(at) and Reading(NOON, height, at).block_at < _LAST_YEAR_MS
+        case tuple():
+            return all(isinstance(message, Message) for message in outcome) and _can_be_counted(outcome)
+        case dict():
+            return all(is_legal(found) for found in outcome.values())
+        case _:
+            return _is_count(outcome)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST_METRIC
+
+
+def _can_be_counted(messages: Sequence[Message]) -> bool:
+    """Whether what is in the messages leads to a count of broadcasters, and can be stored."""
+    sightings = Sightings(BroadcastersTable("http://127.0.0.1", chains=(1,)))
+    for message in messages[:50]:
+        announcement = read_announcement(message.payload, message.sent_at)
+        if announcement is not None:
+            sightings.note(1, announcement, NOON)
+    msgspec.json.encode(SeenBroadcasters(tuple(sightings), {1: NOON}))
+    members = sightings.members(1, NOON)
+    return is_legal(members) and members.responding <= members.monitored
+
+
+def _encode(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, each in inner for found in _paths(each, (*path, key)))]
+
+
+def _without(value: Any, path: tuple[Any, ...]) -> Any:
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    if len(path) == 1:
+        del copy[path[0]]
+    else:
+        copy[path[0]] = _without(value[path[0]], path[1:])
+    return copy
