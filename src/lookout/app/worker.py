@@ -18,7 +18,7 @@ from lookout.server.follower import Follower
 from lookout.server.front import Front
 from lookout.server.guard import Allowed, Guard
 from lookout.server.limiter import Limiter
-from lookout.server.own_routes import build_asset_routes, build_schema_routes, build_status_page
+from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller, Site
 from lookout.server.replies import make_timed_replies
 from lookout.server.rsgi import RsgiApplication
@@ -65,7 +65,7 @@ def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, co
         round(settings.server.history_unreadable_s * 1000),
         Site(
             (live_path, history_path),
-            build_schema_routes(settings.protocol) | build_asset_routes(html.assets()),
+            build_description_routes(settings.protocol) | build_asset_routes(html.assets()),
             lambda live: build_status_page(html.render(live, live_path, history_path, names.chains)),
             lambda *seen: make_timed_replies(make(names, *seen)),
         ),
