@@ -25,14 +25,14 @@ from lookout.server.rsgi import RsgiApplication
 from lookout.store.kinds import kind_of
 
 
-def worker(
+def build_worker(
     settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: Counts, allowed: Allowed
 ) -> RsgiApplication:
     """The application of one worker, built in its process."""
     configure_log(settings.log)
     end_with_parent()
-    own = counts.own()
-    front = front_of(settings, folder, limiter, own)
+    own = counts.attach()
+    front = build_front(settings, folder, limiter, own)
     guard = Guard(allowed, Callers(settings.server.trusted_proxies), own, SystemClock())
     return _Worker(front, Follower(front), guard)
 
@@ -55,7 +55,7 @@ class _Worker(RsgiApplication):
         super().__rsgi_del__(loop)
 
 
-def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
+def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
     clock = SystemClock()
     live_path, history_path = paths(settings.protocol)
     names = Names(settings.protocol, settings.chains)
