@@ -48,7 +48,7 @@ format: .venv/installed-dev ## rewrite the code as `make check` wants it
 clauses: .venv/installed-dev ## every clause of the contract with its tests
 	@$(BIN)/python -m tools.clauses
 
-schemas: .venv/installed ## write docs/schemas/, docs/openapi.json and the JavaScript reader's statuses from the code
+schemas: .venv/installed ## write docs/schemas/, the OpenAPI description and the JavaScript reader's statuses from the code
 	$(BIN)/python -m tools.schemas
 	$(BIN)/python -m tools.statuses
 

@@ -1,4 +1,5 @@
-"""Writes the documents' JSON Schemas to docs/schemas/ and the OpenAPI description to docs/, from the code itself."""
+"""Writes the documents' JSON Schemas and the OpenAPI description to docs/, from the code itself, and the description as
+the server serves it, with a gap for the protocol."""
 
 import os
 import sys
@@ -7,20 +8,22 @@ from pathlib import Path
 import msgspec
 
 from lookout.config.settings import Settings
-from lookout.documents.reports import schemas
-from lookout.server.openapi import description
+from lookout.documents.reports import build_schemas
+from tools.openapi import describe_api
 
-DOCS = Path(__file__).parent.parent / "docs"
-
-
-def schema_files(folder: Path = DOCS) -> dict[Path, bytes]:
-    documents = {folder / "schemas" / f"{name}.json": schema for name, schema in schemas().items()}
-    documents[folder / "openapi.json"] = description(Settings().protocol)
-    return {path: msgspec.json.format(msgspec.json.encode(document)) + b"\n" for path, document in documents.items()}
+ROOT = Path(__file__).parent.parent
 
 
-def main(folder: Path = DOCS) -> int:
-    for path, content in schema_files(folder).items():
+def build_files(root: Path = ROOT) -> dict[Path, bytes]:
+    documents = {root / "docs" / "schemas" / f"{name}.json": schema for name, schema in build_schemas().items()}
+    documents[root / "docs" / "openapi.json"] = describe_api(Settings().protocol)
+    files = {path: msgspec.json.format(msgspec.json.encode(document)) + b"\n" for path, document in documents.items()}
+    files[root / "src" / "lookout" / "server" / "openapi.json"] = msgspec.json.encode(describe_api("{protocol}"))
+    return files
+
+
+def main(root: Path = ROOT) -> int:
+    for path, content in build_files(root).items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         print(f"wrote {os.path.relpath(path)}")

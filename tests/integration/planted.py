@@ -19,7 +19,7 @@ from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, N
 from lookout.documents.document import Document, compress, etag
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import Replay
-from lookout.server.own_routes import build_schema_routes
+from lookout.server.own_routes import build_description_routes
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, Resource, endpoint
 from lookout.server.responder import respond
 from lookout.state.log import HeadRead, Started
@@ -62,7 +62,7 @@ def _feed(replay: Replay, at: int, lag: int) -> None:
         replay.feed(Observation(check, at, found))
 
 
-_SITE: Final = build_schema_routes("protocol")
+_SITE: Final = build_description_routes("protocol")
 
 
 @cache

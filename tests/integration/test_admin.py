@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminPort
+from lookout.base.admin_port import AdminPort, AdminRoutes
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Policy
@@ -135,7 +135,7 @@ def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
         registry, clock, writer = CollectorRegistry(), SystemClock(), Refusing()
         instruments = Instruments(registry, clock)
         settings = Settings(policy=Policy(heartbeat_s=0.5))
-        with AdminPort("127.0.0.1:0", registry, instruments.readiness) as port:
+        with AdminPort("127.0.0.1:0", AdminRoutes(registry, instruments.readiness)) as port:
             resources = Resources(writer, clock, Random(1), instruments)
             monitor = asyncio.create_task(Monitor(settings, {}, resources).run())
             async with aiohttp.ClientSession() as session:
@@ -200,7 +200,7 @@ def test_metrics_show_no_secret_and_no_address(tmp_path: Path) -> None:
 def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str) -> None:
     if host == "[::1]" and not has_ipv6():
         pytest.skip("this machine has no IPv6")
-    with AdminPort(f"{host}:0", CollectorRegistry(), always) as port:
+    with AdminPort(f"{host}:0", AdminRoutes(CollectorRegistry(), always)) as port:
         address = port.address
         assert not address.endswith(":0")
         assert ask(address, "GET", "/healthz")[::2] == (200, b'{"status":"ok"}')
@@ -211,7 +211,7 @@ def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str
 def test_get_and_head_alone_are_answered_and_nothing_is_said_on_standard_error(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with AdminPort("127.0.0.1:0", CollectorRegistry(), always) as port:
+    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as port:
         host, _, number = port.address.rpartition(":")
         with socket.create_connection((host, int(number))) as silent:  # keeps nobody else waiting
             got = ask(port.address, "GET", "/readyz?maxAge=1")

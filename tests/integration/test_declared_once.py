@@ -239,5 +239,10 @@ def test_verify_finds_nothing_wrong_with_it(past: Past) -> None:
 
 def test_the_generated_documents_name_it(tmp_path: Path) -> None:
     assert schemas.main(tmp_path) == 0
-    for name in ("schemas/liveness.json", "schemas/history.json", "openapi.json"):
+    for name in (
+        "docs/schemas/liveness.json",
+        "docs/schemas/history.json",
+        "docs/openapi.json",
+        "src/lookout/server/openapi.json",
+    ):
         assert "hosted-indexer or faucet" in (tmp_path / name).read_text()

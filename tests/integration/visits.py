@@ -11,6 +11,7 @@ from lookout.verify.findings import Finding
 from lookout.verify.verdict import verify_visit
 from lookout.verify.visit import Visit, VisitOptions, visit
 from tests.commands import LOOKOUT
+from tests.integration.planted import Break, Resources, a_deployment
 
 # What one visit of a healthy bare server cannot show.
 _CLAUSES = """
@@ -22,6 +23,12 @@ INCONCLUSIVE: Final = set(_CLAUSES.split())
 
 def found(base: str, options: VisitOptions | None = None) -> list[Finding]:
     return verify_visit(visited(base, options))
+
+
+def inspect(real: Resources, breaks: Break | None = None) -> list[Finding]:
+    """What is found in a deployment with these replies."""
+    with a_deployment(lambda _: real, breaks) as deployment:
+        return found(deployment.base)
 
 
 def visited(base: str, options: VisitOptions | None = None, sleep: Callable[[float], None] = time.sleep) -> Visit:

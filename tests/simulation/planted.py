@@ -26,7 +26,8 @@ from lookout.monitor.sources import Built
 from lookout.monitor.timeline import Step, Timeline
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.source import Endpoint, Source
-from lookout.server.mirror import Event, Forms, Mirror, Read, ReadFailed
+from lookout.server.forms import Forms
+from lookout.server.mirror import Event, Mirror, Read, ReadFailed
 from lookout.server.poller import Poller
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, StoreError, Writer

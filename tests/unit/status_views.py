@@ -11,7 +11,7 @@ from rich.console import Console
 from lookout.config.alerts import AlertRule
 from lookout.core.buckets import CHARACTERS, bucket_character
 from lookout.core.model import Metrics, Report, Row, Status
-from lookout.documents.reports import live_document, schemas
+from lookout.documents.reports import build_schemas, live_document
 from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page import html
@@ -41,7 +41,7 @@ def views(status: Status) -> dict[str, object]:
         "feeds": {path: file and file.body.decode() for path, file in made.files.items()},
         "page": html.render(live, "/live", "/history", {}).decode(),
         "style": html.assets()["/assets/page.css"][1].decode(),
-        "schemas": json.dumps(schemas()),
+        "schemas": json.dumps(build_schemas()),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from lookout.base.admin_port import Readiness, answer_request, process_registry
+from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, process_registry
 from lookout.core.model import Blocks, Failed, MissingList, Nothing
 from lookout.monitor.metrics import Instruments
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, a_row
@@ -60,7 +60,7 @@ READY: Final = {"ready": True, "reason": "as was asked", "ageSeconds": 10.0}
     ],
 )
 def test_a_reply(path: str, query: str, http_code: int, document: Any) -> None:
-    reply = answer_request(path, query, CollectorRegistry(), ready_up_to_ten_seconds)
+    reply = answer_request(path, query, AdminRoutes(CollectorRegistry(), ready_up_to_ten_seconds))
     assert (reply.http_code, reply.content_type) == (http_code, "application/json")
     assert json.loads(reply.body) == document
 
@@ -68,7 +68,7 @@ def test_a_reply(path: str, query: str, http_code: int, document: Any) -> None:
 def test_metrics_are_those_of_the_registry() -> None:
     registry = CollectorRegistry()
     Counter("seen_total", "how many were seen", registry=registry).inc(3)
-    reply = answer_request("/metrics", "any=thing", registry, ready_up_to_ten_seconds)
+    reply = answer_request("/metrics", "any=thing", AdminRoutes(registry, ready_up_to_ten_seconds))
     assert (reply.http_code, reply.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert b"\nseen_total 3.0\n" in reply.body
 

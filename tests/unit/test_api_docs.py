@@ -11,12 +11,12 @@ from lookout.config.tables import Server
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.model import Reason, Status
 from lookout.core.services import SERVICES
-from lookout.documents.reports import schemas
+from lookout.documents.reports import build_schemas
 from lookout.documents.routes import paths
 from lookout.server.counts import CODES
-from lookout.server.examples import history_example, live_example
-from lookout.server.openapi import description
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
+from tools.examples import build_history_example, build_live_example
+from tools.openapi import describe_api
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 METHODS: Final = ("get", "head", "options")
@@ -49,14 +49,17 @@ def test_the_tables_have_every_status_reason_and_character_and_no_other() -> Non
 
 
 def test_the_table_of_answers_has_every_code_that_the_server_counts_and_that_is_described() -> None:
-    operations = [described[method] for described in description("protocol")["paths"].values() for method in METHODS]
+    operations = [described[method] for described in describe_api("protocol")["paths"].values() for method in METHODS]
     described = {code for operation in operations for code in operation["responses"]}
     assert set(TABLES["code"]) == {str(code) for code in CODES} == described
 
 
 def test_every_field_of_both_documents_is_explained() -> None:
     fields = {
-        field for schema in schemas().values() for part in schema["$defs"].values() for field in part["properties"]
+        field
+        for schema in build_schemas().values()
+        for part in schema["$defs"].values()
+        for field in part["properties"]
     }
     assert set(TABLES["field"]) == fields
     assert all(f"`{service}`" in TABLES["field"]["service"][0] for service in SERVICES.names)
@@ -64,7 +67,7 @@ def test_every_field_of_both_documents_is_explained() -> None:
 
 def test_the_examples_are_those_of_the_description() -> None:
     shown: list[Any] = [json.loads(block) for block in re.findall(r"```json\n(.+?)```", PAGE, flags=re.DOTALL)]
-    assert shown == [json.loads(document().body) for document in (live_example, history_example)]
+    assert shown == [json.loads(document().body) for document in (build_live_example, build_history_example)]
 
 
 def test_the_seconds_of_caching_are_those_of_the_headers() -> None:
@@ -84,7 +87,7 @@ def test_the_paths_are_there_and_the_operators_own_ones_as_conveniences() -> Non
     assert [cells[0].strip("`") for cells in TABLES["document"].values()] == list(paths("protocol"))
     conveniences = PAGE.partition("## Conveniences")[2]
     assert "no public API" in conveniences
-    assert set(re.findall(r"`(/.+?)`", conveniences)) == set(description("protocol")["paths"]) - set(paths("protocol"))
+    assert set(re.findall(r"`(/.+?)`", conveniences)) == set(describe_api("protocol")["paths"]) - set(paths("protocol"))
 
 
 def test_every_clause_that_the_page_names_is_one() -> None:

@@ -9,9 +9,9 @@ from jsonschema import Draft202012Validator
 
 from lookout.public.feeds.badges import COLOURS, MESSAGES
 from lookout.public.feeds.summary import COMPONENT_STATUSES, INDICATORS, encode_status, encode_summary
-from lookout.server.openapi import description
 from tests.builders import NOON, SECOND
 from tests.unit.feeds import HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
+from tools.openapi import describe_api
 
 INSTANT: Final = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"}
 NAME: Final = {"type": "string", "minLength": 1}
@@ -71,7 +71,7 @@ def a_summary(*checks: object, history: bytes | None = None, at: int = NOON) -> 
     picture = a_picture(a_report(*checks), history, at=at)
     found = json.loads(encode_summary(picture, NAMES))
     Draft202012Validator(STATUSPAGE).validate(found)
-    described = description("protocol")["components"]
+    described = describe_api("protocol")["components"]
     Draft202012Validator({"$ref": "#/components/schemas/Summary", "components": described}).validate(found)
     status = json.loads(encode_status(picture, NAMES))
     assert status == {"page": found["page"], "status": found["status"]}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -13,12 +14,10 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from lookout.config.tables import History
 from lookout.core.buckets import uptime
 from lookout.documents.document import with_compressed
-from lookout.documents.reports import schemas
+from lookout.documents.reports import build_schemas
 from lookout.documents.routes import paths
 from lookout.public.feeds.files import make_feed_files
-from lookout.server.examples import feeds_example, history_example, live_example
-from lookout.server.openapi import description
-from lookout.server.own_routes import build_schema_routes
+from lookout.server.own_routes import build_description_routes
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
@@ -33,12 +32,14 @@ from lookout.server.replies import (
     too_many_requests,
 )
 from lookout.server.responder import respond
+from tools.examples import build_feeds_example, build_history_example, build_live_example
+from tools.openapi import describe_api
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 LIVE, HISTORY = paths("protocol")
-OWN: Final = build_schema_routes("protocol")
-FEEDS: Final = make_timed_replies(feeds_example())
-STORED: Final = with_compressed({"live": live_example(), "history": history_example()})
+OWN: Final = build_description_routes("protocol")
+FEEDS: Final = make_timed_replies(build_feeds_example())
+STORED: Final = with_compressed({"live": build_live_example(), "history": build_history_example()})
 LOADED: Final = Table(
     {
         **OWN,
@@ -50,14 +51,14 @@ LOADED: Final = Table(
 )
 EMPTY: Final = {
     **OWN,
-    **make_timed_replies(make_feed_files(feeds_example().names, None, None, 0, 0)).ready,
+    **make_timed_replies(make_feed_files(build_feeds_example().names, None, None, 0, 0)).ready,
     LIVE: NO_LIVE,
     HISTORY: NO_HISTORY,
 }
 ROW_BADGES: Final = ("/badge/indexer/1.svg", "/badge/indexer/1.json")
 METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "QUERY", "get")
 DESCRIBED_METHODS: Final = ("get", "head", "options")
-DESCRIPTION: Final = description("protocol")
+DESCRIPTION: Final = describe_api("protocol")
 
 
 def described_path(path: str) -> str:
@@ -171,10 +172,10 @@ def test_a_header_is_described_with_its_text_unless_it_is_of_a_document_or_of_a_
 @pytest.mark.clause("V2")
 def test_an_etag_that_a_cache_on_the_way_made_weak_is_described_too() -> None:
     schema = DESCRIPTION["paths"][LIVE]["get"]["responses"]["200"]["headers"]["ETag"]["schema"]
-    for text in (live_example().etag, f"W/{live_example().etag}"):
+    for text in (build_live_example().etag, f"W/{build_live_example().etag}"):
         conforms(text, schema)
     with pytest.raises(ValidationError):
-        conforms(f"w/{live_example().etag}", schema)
+        conforms(f"w/{build_live_example().etag}", schema)
 
 
 @pytest.mark.clause("V2")
@@ -198,15 +199,17 @@ def test_examples_are_what_their_schemas_and_the_rules_of_uptime_allow() -> None
     for path in (LIVE, HISTORY):
         (content,) = DESCRIPTION["paths"][path]["get"]["responses"]["200"]["content"].values()
         conforms(content["example"], content["schema"])
-        conforms(content["example"], schemas()["history" if path == HISTORY else "liveness"])
-    for row in json.loads(history_example().body)["rows"]:
+        conforms(content["example"], build_schemas()["history" if path == HISTORY else "liveness"])
+    for row in json.loads(build_history_example().body)["rows"]:
         known = sum(character in "ckdu" for character in row["buckets"])
         share = uptime(row["buckets"].count("c"), known, History().min_known_buckets)
         assert (len(row["buckets"]), row["uptime"]) == (25, dict.fromkeys(("24h", "7d", "14d"), share))
 
 
-def test_the_description_follows_the_protocol_and_names_no_machine() -> None:
-    other = description("another-protocol")
+def test_the_description_is_served_for_the_protocol_and_names_no_machine() -> None:
+    served = build_description_routes("another-protocol")["/openapi.json"].plain.found.body
+    other = describe_api("another-protocol")
+    assert served == msgspec.json.encode(other), "run: make schemas"
     assert list(other["paths"])[:2] == list(paths("another-protocol"))
     assert "servers" not in other
     assert not any(name in json.dumps(other) for name in ("127.0.0.1", "localhost", "0.0.0.0"))  # noqa: S104

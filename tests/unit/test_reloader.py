@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
-from lookout.base.admin_port import AdminPort, AdminReply, Readiness
+from lookout.base.admin_port import AdminPort, AdminReply, AdminRoutes, Readiness
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
@@ -327,7 +327,7 @@ def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() 
             connection.close()
 
     refused = {"error": "needs the header Lookout-Reload: 1, and is not for browsers"}
-    with AdminPort("127.0.0.1:0", CollectorRegistry(), always, reload) as port:
+    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always, reload)) as port:
         assert ask(port, "POST", "/reload") == (403, refused)
         assert ask(port, "POST", "/reload", Lookout_Reload="0") == (403, refused)
         assert ask(port, "POST", "/reload", Lookout_Reload="1", Origin="null") == (403, refused)
@@ -337,5 +337,5 @@ def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() 
         assert reloads == []
         assert ask(port, "POST", "/reload", Lookout_Reload="1") == (422, {})
         assert len(reloads) == 1
-    with AdminPort("127.0.0.1:0", CollectorRegistry(), always) as port:
+    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as port:
         assert ask(port, "POST", "/reload", Lookout_Reload="1") == (405, {"error": "there are GET and HEAD"})

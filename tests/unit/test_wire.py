@@ -15,12 +15,12 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Observation, Peers
 from lookout.core.services import SERVICES
 from lookout.documents.document import Document, compress, unpacks_to
-from lookout.documents.reports import history_document, live_document, schemas
+from lookout.documents.reports import build_schemas, history_document, live_document
 from lookout.replay.replay import Replay
 from lookout.state.log import Started
 from tests.builders import BROADCASTERS, HOSTED_INDEXER, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 from tests.integration.served import a_ledger
-from tools.schemas import schema_files
+from tools.schemas import build_files
 
 PLAN = a_plan(MESSAGING, INDEXER, BROADCASTERS, PPOI, chains=(1, 137))
 
@@ -90,9 +90,9 @@ def test_the_etag_is_a_quoted_hash_of_sixteen_characters_that_follows_the_body()
 
 
 def validators() -> dict[str, Draft202012Validator]:
-    for schema in schemas().values():
+    for schema in build_schemas().values():
         Draft202012Validator.check_schema(schema)
-    return {name: Draft202012Validator(schema) for name, schema in schemas().items()}
+    return {name: Draft202012Validator(schema) for name, schema in build_schemas().items()}
 
 
 def documents() -> dict[str, Any]:
@@ -184,7 +184,7 @@ def test_the_schema_requires_every_field_but_a_metric(name: str) -> None:
 
 @pytest.mark.clause("V1")
 def test_the_published_schemas_are_those_of_the_types() -> None:
-    for path, content in schema_files().items():
+    for path, content in build_files().items():
         assert path.read_bytes() == content, "run: make schemas"
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 import structlog
-from prometheus_client import CollectorRegistry, disable_created_metrics
+from prometheus_client import disable_created_metrics
 
-from lookout.base.admin_port import AdminError, AdminPort, AskReadiness, Reload
+from lookout.base.admin_port import AdminError, AdminPort, AdminRoutes
 from lookout.base.unix_socket import resolve
 from lookout.config.tables import Admin
 
@@ -19,13 +19,8 @@ log = structlog.get_logger("admin")
 
 
 @contextmanager
-def admin_port(
-    key: Literal["monitor", "server"],
-    settings: Admin,
-    folder: Path,
-    registry: CollectorRegistry,
-    readiness: AskReadiness,
-    reload: Reload | None = None,
+def open_admin_port(
+    key: Literal["monitor", "server"], settings: Admin, folder: Path, routes: AdminRoutes
 ) -> Iterator[None]:
     """Answer on the address of this key meanwhile, unless it is "" for none. A path is relative to ``folder``."""
     address = resolve(settings.monitor if key == "monitor" else settings.server, folder)
@@ -34,7 +29,7 @@ def admin_port(
         return
     with ExitStack() as opened:
         try:
-            port = opened.enter_context(AdminPort(address, registry, readiness, reload, settings.hosts))
+            port = opened.enter_context(AdminPort(address, routes, settings.hosts))
         except AdminError as error:
             raise AdminError(f"admin.{key}: {error}") from error
         log.info("admin port", address=port.address)

@@ -8,12 +8,12 @@ from typing import Final
 
 import structlog
 
-from lookout.app.admin import admin_port
+from lookout.app.admin import open_admin_port
 from lookout.app.process import allow_many_connections
 from lookout.app.record import Record
 from lookout.app.reloader import Reloader
 from lookout.app.stores import writer_of
-from lookout.base.admin_port import process_registry
+from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
@@ -75,10 +75,10 @@ async def monitor_into(
     registry = process_registry()
     instruments = Instruments(registry, clock)
     record = Record(folder)
-    answer_reload = None if reloader is None else reloader.answer
+    routes = AdminRoutes(registry, instruments.readiness, None if reloader is None else reloader.answer)
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
-        with admin_port("monitor", settings.admin, folder, registry, instruments.readiness, answer_reload):
+        with open_admin_port("monitor", settings.admin, folder, routes):
             if not has_stood_by:
                 await record.prepare(settings.monitor)
             if reloader is not None:

@@ -14,12 +14,12 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops, RuntimeModes
 from granian.log import LogLevels
 
-from lookout.app.admin import admin_port
+from lookout.app.admin import open_admin_port
 from lookout.app.log import LIBRARIES, configure_log
 from lookout.app.process import WRONG_USE, allow_many_connections
 from lookout.app.sockets import ListenError, check_free
-from lookout.app.worker import front_of, worker
-from lookout.base.admin_port import process_registry
+from lookout.app.worker import build_front, build_worker
+from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.host_port import format_host_port
 from lookout.config.file import ConfigError, read_server_config
@@ -75,9 +75,9 @@ def serve(
     )
     allowed = Allowed(port, _per_address(settings, connections), stalled_s, Crowds(workers))
     server.on_startup(partial(_handle_signals, stopping, server.signal_handler_interrupt))
-    with admin_port("server", settings.admin, folder, registry, instruments.readiness):
+    with open_admin_port("server", settings.admin, folder, AdminRoutes(registry, instruments.readiness)):
         log.info("serving", address=format_host_port(host, port), workers=workers)
-        loader: Callable[..., Any] = partial(worker, settings, folder, limiter, counts, allowed)
+        loader: Callable[..., Any] = partial(build_worker, settings, folder, limiter, counts, allowed)
         try:
             server.serve(target_loader=loader, wrap_loader=False)
         except RuntimeError as error:  # Granian's, if another process took the address meanwhile; any other is a bug
@@ -104,7 +104,7 @@ def asgi() -> AsgiApplication:
         sys.stderr.writelines(f"lookout: {problem}\n" for problem in error.problems)
         raise SystemExit(WRONG_USE) from None
     configure_log(settings.log)
-    front = front_of(settings, path.absolute().parent, _limiter(settings, 1), Counts(1).own())
+    front = build_front(settings, path.absolute().parent, _limiter(settings, 1), Counts(1).attach())
     return AsgiApplication(front, Follower(front))
 
 

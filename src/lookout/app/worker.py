@@ -18,21 +18,21 @@ from lookout.server.follower import Follower
 from lookout.server.front import Front
 from lookout.server.guard import Allowed, Guard
 from lookout.server.limiter import Limiter
-from lookout.server.own_routes import build_asset_routes, build_schema_routes, build_status_page
+from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller, Site
 from lookout.server.replies import make_timed_replies
 from lookout.server.rsgi import RsgiApplication
 from lookout.store.kinds import kind_of
 
 
-def worker(
+def build_worker(
     settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: Counts, allowed: Allowed
 ) -> RsgiApplication:
     """The application of one worker, built in its process."""
     configure_log(settings.log)
     end_with_parent()
-    own = counts.own()
-    front = front_of(settings, folder, limiter, own)
+    own = counts.attach()
+    front = build_front(settings, folder, limiter, own)
     guard = Guard(allowed, Callers(settings.server.trusted_proxies), own, SystemClock())
     return _Worker(front, Follower(front), guard)
 
@@ -55,7 +55,7 @@ class _Worker(RsgiApplication):
         super().__rsgi_del__(loop)
 
 
-def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
+def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
     clock = SystemClock()
     live_path, history_path = paths(settings.protocol)
     names = Names(settings.protocol, settings.chains)
@@ -65,7 +65,7 @@ def front_of(settings: ServerSettings, folder: Path, limiter: Limiter | None, co
         round(settings.server.history_unreadable_s * 1000),
         Site(
             (live_path, history_path),
-            build_schema_routes(settings.protocol) | build_asset_routes(html.assets()),
+            build_description_routes(settings.protocol) | build_asset_routes(html.assets()),
             lambda live: build_status_page(html.render(live, live_path, history_path, names.chains)),
             lambda *seen: make_timed_replies(make_feed_files(names, *seen)),
         ),

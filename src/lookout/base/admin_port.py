@@ -62,9 +62,16 @@ class AdminReply(NamedTuple):
     body: bytes
 
 
-Answer = Callable[[str, str], AdminReply]  # to a path and a query
 # Reads the configuration again, if it is the one that is named, or none is; called from a thread of its own.
 Reload = Callable[[str | None], AdminReply]
+
+
+class AdminRoutes(NamedTuple):
+    """What the routes of a process show and do. Without ``reload`` there is no such route."""
+
+    registry: CollectorRegistry
+    readiness: AskReadiness
+    reload: Reload | None = None
 
 
 def process_registry() -> CollectorRegistry:
@@ -76,14 +83,14 @@ def process_registry() -> CollectorRegistry:
     return registry
 
 
-def answer_request(path: str, query: str, registry: CollectorRegistry, readiness: AskReadiness) -> AdminReply:
+def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
     match path:
         case "/metrics":
-            return AdminReply(HTTPStatus.OK, _METRICS, generate_latest(registry))
+            return AdminReply(HTTPStatus.OK, _METRICS, generate_latest(routes.registry))
         case "/healthz":
             return _json(HTTPStatus.OK, {"status": "ok"})
         case "/readyz":
-            return _readyz(query, readiness)
+            return _readyz(query, routes.readiness)
         case _:
             return _error(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
 
@@ -122,18 +129,10 @@ class AdminPort:
     """The server, on ``HOST:PORT`` or ``unix:PATH`` for as long as it is entered; port 0 is one that is free. ``hosts``
     are the names that it may be asked by, besides its own."""
 
-    def __init__(
-        self,
-        address: str,
-        registry: CollectorRegistry,
-        readiness: AskReadiness,
-        reload: Reload | None = None,
-        hosts: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()) -> None:
         self._wanted = address
-        self._reload = reload
+        self._routes = routes
         self._hosts = frozenset(host.lower() for host in hosts)
-        self._answer: Answer = lambda path, query: answer_request(path, query, registry, readiness)
         self._server: _Server | None = None
         self._thread: Thread | None = None
 
@@ -148,7 +147,7 @@ class AdminPort:
     def __enter__(self) -> Self:
         """AdminError if the address cannot be listened on."""
         try:
-            self._server = _Server(self._wanted, self._answer, self._reload, self._hosts)
+            self._server = _Server(self._wanted, self._routes, self._hosts)
         except socket.gaierror:
             raise AdminError(f"{self._wanted}: there is no such host") from None
         except OSError as error:
@@ -171,9 +170,8 @@ class AdminPort:
 class _Server(ThreadingHTTPServer):
     """A thread for each of a few connections: what it takes of the process is bounded (M17)."""
 
-    def __init__(self, address: str, answer: Answer, reload: Reload | None, hosts: frozenset[str]) -> None:
-        self.answer = answer
-        self.reload = reload
+    def __init__(self, address: str, routes: AdminRoutes, hosts: frozenset[str]) -> None:
+        self.routes = routes
         self._free = BoundedSemaphore(_MOST_CONNECTIONS)
         self._close_at: dict[socket.socket, float] = {}
         if is_unix(address):
@@ -263,13 +261,13 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def do_GET(self) -> None:
-        self._send(self._reply())
+        self._send(self._answer())
 
     def do_HEAD(self) -> None:
-        self._send(self._reply(), with_body=False)
+        self._send(self._answer(), with_body=False)
 
     def do_POST(self) -> None:
-        reload = self.server.reload
+        reload = self.server.routes.reload
         if reload is None or self.path != "/reload":
             self.send_error(HTTPStatus.NOT_IMPLEMENTED)
         elif self.headers.get(RELOAD_HEADER) != "1" or "Origin" in self.headers:
@@ -278,9 +276,9 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(reload(self.headers.get(CONFIG_HEADER)))
 
-    def _reply(self) -> AdminReply:
+    def _answer(self) -> AdminReply:
         path, _, query = self.path.partition("?")
-        return self.server.answer(path, query)
+        return answer_request(path, query, self.server.routes)
 
     def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:
         """A request that the library refuses. It calls every other method not implemented."""

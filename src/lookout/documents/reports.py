@@ -126,7 +126,7 @@ class RowCache:
         return made[1]
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def build_schemas() -> dict[str, dict[str, Any]]:
     """JSON Schemas (2020-12) of both documents, by name. They describe today's documents and accept additions (V1)."""
     return {"liveness": _schema(LiveReport), "history": _schema(HistoryReport)}
 

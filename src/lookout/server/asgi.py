@@ -49,20 +49,18 @@ class AsgiApplication:
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
 
     def _reply(self, scope: Message) -> Reply:
-        front, headers = self._front, scope["headers"]
-        peer = scope["client"][0] if scope.get("client") else ""
-        forwarded = _whole(_lines(headers, b"x-forwarded-for")) if front.trusts_forwarded else None
+        front, path, headers = self._front, scope["path"], scope["headers"]
+        if front.limits:
+            peer = scope["client"][0] if scope.get("client") else ""
+            forwarded = _whole(_lines(headers, b"x-forwarded-for")) if front.trusts_forwarded else None
+            refusal = front.find_refusal(path, peer, forwarded)
+            if refusal is not None:
+                return refusal
         hosts = _lines(headers, b"host")
         if not is_one_host(hosts) and (hosts or scope["http_version"] == "1.1"):  # before that there need be none
-            return front.refuse_host(scope["path"], peer, forwarded)
-        return front.reply(
-            scope["method"],
-            scope["path"],
-            _whole(_lines(headers, b"if-none-match")),
-            peer,
-            forwarded,
-            _whole(_lines(headers, b"accept-encoding")),
-        )
+            return front.refuse_host(path)
+        if_none_match = _whole(_lines(headers, b"if-none-match"))
+        return front.reply(scope["method"], path, if_none_match, _whole(_lines(headers, b"accept-encoding")))
 
     def _start(self) -> None:
         if not self._started:

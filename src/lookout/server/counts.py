@@ -37,12 +37,9 @@ class Counts:
         self._rows = 2 * processes  # while one is being replaced there are two
         self._memory = SharedBytes(self._rows * _CELLS * _CELL_BYTES)
 
-    def own(self) -> "OwnCounts":
+    def attach(self) -> "OwnCounts":
         """A row for this process, for as long as it lives."""
-        for number in range(self._rows):
-            if self._memory.take(number):
-                return OwnCounts(self._row(number))
-        raise RuntimeError("there are more processes than rows of counts")
+        return OwnCounts(self._row(self._memory.take_place(self._rows)))
 
     def summarize(self, now_ms: int) -> Summary:
         rows = [self._row(number) for number in range(self._rows)]

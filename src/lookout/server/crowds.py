@@ -24,12 +24,9 @@ class Crowds:
         self._memory = SharedBytes(self._rows * _CELLS * _CELL_BYTES)
         self._key = secrets.token_bytes(16)
 
-    def own(self) -> "OwnCrowds":
+    def attach(self) -> "OwnCrowds":
         """A list for this process, for as long as it lives."""
-        for number in range(self._rows):
-            if self._memory.take(number):
-                return self._open_list(number)
-        raise RuntimeError("there are more processes than lists of connections")
+        return self._open_list(self._memory.take_place(self._rows))
 
     def _open_list(self, number: int) -> "OwnCrowds":
         return OwnCrowds(self._memory, self._rows, number, self._key)

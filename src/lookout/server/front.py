@@ -30,37 +30,32 @@ class Front:
         self._route = dict(zip(poller.site.paths, ENDPOINTS, strict=True))
         self._store_errors = 0
 
-    def reply(
-        self,
-        method: str,
-        path: str,
-        if_none_match: str | None,
-        peer: str,
-        forwarded: str | None,
-        accept_encoding: str | None = None,
-    ) -> Reply:
-        """``peer`` is looked at only if this ``limits``, and ``forwarded``, X-Forwarded-For, if it
-        ``trusts_forwarded``."""
-        route = self._route.get(path, "other")
-        resources = self.poller.resources
-        reply = self._find_refusal(route, path, peer, forwarded)
-        if reply is None:
-            reply = respond(resources, method, path, if_none_match, accept_encoding)
-        self._counts.count(route, reply.http_code)
-        return reply
-
-    def refuse_host(self, path: str, peer: str, forwarded: str | None) -> Reply:
-        """To a request whose Host is missing, there twice, or none. It counts like any other."""
-        route = self._route.get(path, "other")
-        reply = self._find_refusal(route, path, peer, forwarded) or NO_HOST
-        self._counts.count(route, reply.http_code)
-        return reply
-
-    def _find_refusal(self, route: str, path: str, peer: str, forwarded: str | None) -> Reply | None:
-        if self._gate is None or (route == "other" and path not in self.poller.resources):
+    def find_refusal(self, path: str, peer: str, forwarded: str | None) -> Reply | None:
+        """What a caller that asks too often gets, None if it does not. To be asked before anything else if this
+        ``limits``; ``forwarded``, X-Forwarded-For, is looked at only if it ``trusts_forwarded``."""
+        counted = path if path in self._route else self._group(path)
+        if self._gate is None or counted is None:
             return None
-        counted = path if route != "other" or path.startswith(_FILES) else _OWN
-        return self._gate.find_refusal(counted, peer, forwarded)
+        refusal = self._gate.find_refusal(counted, peer, forwarded)
+        if refusal is not None:
+            self._counts.count(self._route.get(path, "other"), refusal.http_code)
+        return refusal
+
+    def _group(self, path: str) -> str | None:
+        """What a route of the operator's own counts as; None if it is none."""
+        if path not in self.poller.resources:
+            return None
+        return path if path.startswith(_FILES) else _OWN
+
+    def refuse_host(self, path: str) -> Reply:
+        """To a request whose Host is missing, there twice, or none."""
+        self._counts.count(self._route.get(path, "other"), NO_HOST.http_code)
+        return NO_HOST
+
+    def reply(self, method: str, path: str, if_none_match: str | None, accept_encoding: str | None) -> Reply:
+        reply = respond(self.poller.resources, method, path, if_none_match, accept_encoding)
+        self._counts.count(self._route.get(path, "other"), reply.http_code)
+        return reply
 
     def look(self) -> None:
         """Follow the store; it may keep this waiting."""

@@ -13,7 +13,7 @@ class Gate:
 
     def __init__(self, callers: Callers, limiter: Limiter, clock: Clock) -> None:
         self._callers = callers
-        self._limiter = limiter.own()
+        self._limiter = limiter.attach()
         self._clock = clock
         # Callers come again. From a connection's other end it is one step; what a proxy forwards is read each time,
         # since it may be long and is not to be kept.

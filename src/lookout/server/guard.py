@@ -56,7 +56,7 @@ class Guard:
         self._allowed = allowed
         self._stalled_ms = round(allowed.stalled_s * 1000)
         self._callers = callers  # its own: a flood of addresses is not to push readers out of the other one's memory
-        self._crowds = allowed.crowds.own()
+        self._crowds = allowed.crowds.attach()
         self._counts = counts
         self._clock = clock
         self._known: dict[int, _Connection] = {}  # by the number of its file

@@ -32,7 +32,7 @@ class Limiter:
         self.table = SharedBytes(sets * _SET * _NUMBER_BYTES)
         self._processes = processes
 
-    def own(self) -> "OwnLimiter":
+    def attach(self) -> "OwnLimiter":
         """What counts in this process."""
         return OwnLimiter(self) if self._processes == 1 else _LockingLimiter(self)
 

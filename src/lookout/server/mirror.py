@@ -5,17 +5,11 @@ unreadable for some minutes (A12)."""
 
 from typing import Final, NamedTuple
 
-from lookout.documents.document import Document, PlainName
+from lookout.documents.document import PlainName, assembled_at
+from lookout.server.forms import Forms, get_body
 
 _OVERDUE_MS: Final = 5_000  # a look that takes so long is no short one any more
 _GONE: Final = "the store holds no documents any more"
-
-
-class Forms(NamedTuple):
-    """A document, and the same as gzip, if the store has that."""
-
-    plain: Document
-    gzip: Document | None = None
 
 
 class LookBegan(NamedTuple):
@@ -64,6 +58,7 @@ class Mirror(NamedTuple):
 
     live: Forms | None = None
     live_arrived_ms: int = 0
+    generated_at: int | None = None  # when the live report was assembled
     history: Forms | None = None
     history_unreadable_since_ms: int | None = None
     look: Look | None = None
@@ -80,8 +75,9 @@ def step(state: Mirror, event: Event, history_unreadable_ms: int) -> Mirror:
         case Read(at_ms, name, None) if (state.live if name == "live" else state.history) is not None:
             return step(state, ReadFailed(at_ms, name, _GONE), history_unreadable_ms)
         case Read(at_ms, "live", forms):
-            is_new = get_body(forms) != get_body(state.live)
-            return state._replace(live=forms, live_arrived_ms=at_ms if is_new else state.live_arrived_ms)
+            if forms is None or get_body(state.live) == forms.plain.body:
+                return state._replace(live=forms)
+            return state._replace(live=forms, live_arrived_ms=at_ms, generated_at=assembled_at(forms.plain.body))
         case ReadFailed(at_ms, "live", why):
             return state._replace(look=(state.look or Look(at_ms))._replace(live_error=why))
         case Read(_, _, forms):  # the history
@@ -95,10 +91,6 @@ def step(state: Mirror, event: Event, history_unreadable_ms: int) -> Mirror:
             return state._replace(look=None)
         case TimePassed(at_ms):
             return _withdraw_history(_notice_hang(state, at_ms), at_ms, history_unreadable_ms)
-
-
-def get_body(forms: Forms | None) -> bytes | None:
-    return None if forms is None else forms.plain.body
 
 
 def _end_look(state: Mirror, history_error: str | None) -> Mirror:

@@ -1,14 +1,14 @@
 """The operator's own routes beside the API (E1, V3)."""
 
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Final
 
 import msgspec
 
 from lookout.documents.cors import Headers
-from lookout.documents.reports import schemas
+from lookout.documents.reports import build_schemas
 from lookout.public.feeds.files import JSON
-from lookout.server.openapi import description
 from lookout.server.replies import PAGE_CACHING, Resource, convenience_resource
 
 # The page loads nothing from anyone else, runs no script but its own, and is shown in nobody's frame.
@@ -22,10 +22,12 @@ _GUARDS: Final[Headers] = (
 )
 
 
-def build_schema_routes(protocol: str) -> dict[str, Resource]:
-    documents = {f"/schemas/{name}.json": schema for name, schema in schemas().items()}
-    documents["/openapi.json"] = description(protocol)
-    return {path: convenience_resource(JSON, msgspec.json.encode(document)) for path, document in documents.items()}
+def build_description_routes(protocol: str) -> dict[str, Resource]:
+    """Both schemas, and the OpenAPI description, which ``make schemas`` wrote with a gap for the protocol."""
+    bodies = {f"/schemas/{name}.json": msgspec.json.encode(schema) for name, schema in build_schemas().items()}
+    template = files(__package__).joinpath("openapi.json").read_bytes()
+    bodies["/openapi.json"] = template.replace(b"{protocol}", protocol.encode())
+    return {path: convenience_resource(JSON, body) for path, body in bodies.items()}
 
 
 def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:

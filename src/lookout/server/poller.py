@@ -8,17 +8,16 @@ from typing import Final, NamedTuple
 import structlog
 
 from lookout.base.clock import Clock
-from lookout.documents.document import COMPRESSED, Document, PlainName, assembled_at, etag, unpacks_to
+from lookout.documents.document import PlainName
+from lookout.server.forms import Forms, get_body, read_forms
 from lookout.server.mirror import (
     Event,
-    Forms,
     LookBegan,
     LookEnded,
     Mirror,
     Read,
     ReadFailed,
     TimePassed,
-    get_body,
     step,
 )
 from lookout.server.replies import (
@@ -78,7 +77,6 @@ class Poller:
     def __init__(self, reader: Reader, clock: Clock, history_unreadable_ms: int, site: Site) -> None:
         self.site = site
         self.state = Mirror()
-        self.generated_at: int | None = None  # when the live report that is served was assembled
         self.resources: Mapping[str, Resource] = {}
         self._reader = reader
         self._clock = clock
@@ -91,6 +89,11 @@ class Poller:
     @property
     def store_errors(self) -> int:
         return self.state.store_errors
+
+    @property
+    def generated_at(self) -> int | None:
+        """When the live report that is served was assembled."""
+        return self.state.generated_at
 
     def look(self) -> None:
         """Take over what is new in the store, which may keep this waiting."""
@@ -138,35 +141,17 @@ class Poller:
             self.state = after
             if (before.live, before.history) != (after.live, after.history):
                 self.resources = self._build_table()
-            if after.live is not None and get_body(before.live) != get_body(after.live):
-                self.generated_at = assembled_at(after.live.plain.body)
         _log_changes(before, after, event.at_ms)
         return after
 
     def _read(self, name: PlainName) -> Read | ReadFailed:
         """One document that is unreadable hurts the other in nothing."""
+        served = self.state.live if name == "live" else self.state.history
         try:
-            document = self._reader.read(name)
+            forms = read_forms(self._reader, name, served)
         except StoreError as error:
             return ReadFailed(self._clock.elapsed_ms(), name, str(error))
-        if document is not None and not _is_whole(document):
-            return ReadFailed(self._clock.elapsed_ms(), name, f"the stored {name} document is damaged")
-        forms = None if document is None else Forms(document, self._read_gzip(name, document))
         return Read(self._clock.elapsed_ms(), name, forms)
-
-    def _read_gzip(self, name: PlainName, plain: Document) -> Document | None:
-        """The document as gzip, if it is nothing else: between the two readings another publication may have been
-        stored. The next look finds that, and until then the answers are plain."""
-        served = self.state.live if name == "live" else self.state.history
-        if served is not None and served.plain == plain and served.gzip is not None:
-            return served.gzip
-        try:
-            packed = self._reader.read(COMPRESSED[name])
-        except StoreError:
-            return None
-        if packed is None or not _is_whole(packed) or packed.generated_at != plain.generated_at:
-            return None
-        return packed if unpacks_to(packed.body, plain.body) else None
 
     def _make_timed_replies(self) -> None:
         state = self.state
@@ -207,12 +192,3 @@ def _log_changes(before: Mirror, after: Mirror, at_ms: int) -> None:
         log.error("the history has been unreadable for too long; answering 503")
     if was_overdue and after.look is None:
         log.info("the store answers again")
-
-
-def _is_whole(stored: object) -> bool:
-    """Whether it is as a monitor wrote it: a flipped bit on a disk can make a text of bytes, or a number none."""
-    match stored:
-        case Document(bytes(body), tag):
-            return etag(body) == tag
-        case _:
-            return False

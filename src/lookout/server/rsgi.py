@@ -60,21 +60,17 @@ class RsgiApplication:
             protocol.response_empty(reply.http_code, sent)
 
     def _reply(self, scope: Scope, method: str, headers: Headers) -> Reply:
-        front = self._front
-        peer = scope.client.rpartition(":")[0] if front.limits else ""  # a new connection is still the same caller
-        forwarded = _forwarded(headers) if front.trusts_forwarded else None
+        front, path = self._front, scope.path
+        if front.limits:
+            peer = scope.client.rpartition(":")[0]  # a new connection is still the same caller
+            refusal = front.find_refusal(path, peer, _forwarded(headers) if front.trusts_forwarded else None)
+            if refusal is not None:
+                return refusal
         hosts = headers.get_all("host")
         # Before HTTP/1.1 there need be none. One that Granian does not pass on is there all the same.
         if not is_one_host(hosts) and (hosts or scope.http_version == "1.1" or "host" in headers):
-            return front.refuse_host(scope.path, peer, forwarded)
-        return front.reply(
-            method,
-            scope.path,
-            _whole(headers, "if-none-match"),
-            peer,
-            forwarded,
-            _whole(headers, "accept-encoding"),
-        )
+            return front.refuse_host(path)
+        return front.reply(method, path, _whole(headers, "if-none-match"), _whole(headers, "accept-encoding"))
 
 
 def _forwarded(headers: Headers) -> str | None:

@@ -5,7 +5,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, lockf
 from multiprocessing.reduction import DupFd
 from typing import Protocol
@@ -41,13 +41,13 @@ class SharedBytes:
         finally:
             self.unlock(place)
 
-    def take(self, place: int) -> bool:
-        """Hold this place until this process ends; False if another one does."""
-        try:
-            lockf(self._file, LOCK_EX | LOCK_NB, 1, place)
-        except OSError:
-            return False
-        return True
+    def take_place(self, places: int) -> int:
+        """Hold the first of so many places that no other process holds, until this one ends."""
+        for place in range(places):
+            with suppress(OSError):
+                lockf(self._file, LOCK_EX | LOCK_NB, 1, place)
+                return place
+        raise RuntimeError("there are more processes than places in their shared memory")
 
     def __reduce__(self) -> tuple[Callable[..., "SharedBytes"], tuple[object, ...]]:
         return _received, (DupFd(self._file), self.size)

@@ -19,12 +19,13 @@ from lookout.verify.documents import (
     read_second,
 )
 from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
+from lookout_reader.statuses import CHARACTERS, KNOWN_CHARACTERS, NO_DATA
 
 _BUCKET_S: Final = 300
 _RETENTION_DAYS: Final = 14
 _DAY_S: Final = 86_400
 _MIN_KNOWN: Final = 12
-_CHARACTERS: Final = frozenset("ckdu?.-")
+_CHARACTERS: Final = frozenset((*CHARACTERS.values(), NO_DATA))
 _WINDOWS: Final = {"24h": 1, "7d": 7, "14d": 14}
 _FIELDS: Final = ("schemaVersion", "generatedAt", "bucketSeconds", "retentionDays", "from", "to", "rows")
 
@@ -102,12 +103,15 @@ def read_ended_buckets(body: bytes) -> EndedBuckets | None:
 
 def calculate_uptime(buckets: str) -> float | None:
     """Uptime as the contract has it, from the characters themselves (H9 to H11)."""
-    current, *others = map(buckets.count, "ckdu")
-    total = current + sum(others)
+    current, total = buckets.count(CHARACTERS["current"]), _count_known(buckets)
     if total < _MIN_KNOWN:
         return None
     rounded = round(Fraction(current * 10_000, total))  # half to even
     return (rounded if current == total else min(rounded, 9_999)) / 10_000
+
+
+def _count_known(buckets: str) -> int:
+    return sum(map(buckets.count, KNOWN_CHARACTERS))
 
 
 def _verify_fields(history: Json) -> Iterator[Finding]:
@@ -221,8 +225,7 @@ def _verify_uptime(name: str, said: object, buckets: str, shown: int, *, known_a
     elif not known_all:
         yield inconclusive("H9", f"{name} is {said}, in a row with characters that are not known here")
     elif said is None or right is None:
-        known = sum(character in "ckdu" for character in window)
-        yield failed("H10", f"{name} is {'null' if said is None else said} with {known} known buckets")
+        yield failed("H10", f"{name} is {'null' if said is None else said} with {_count_known(window)} known buckets")
     elif said == 1:
         yield failed("H11", f"{name} is 1, although not every known bucket is c; it has to be {right}")
     elif shown < len(buckets) and said in (calculate_uptime(buckets[-shown - 1 :]), calculate_uptime(window[1:])):

@@ -5,10 +5,12 @@ from typing import Final, NamedTuple
 
 from lookout.verify.documents import Json, describe_row, is_integer
 from lookout.verify.findings import Finding, failed, inconclusive, passed
+from lookout_reader.statuses import CHARACTERS, KNOWN_STATUSES
 
-STATUSES: Final = ("current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored")
-EVALUATED: Final = ("current", "catching-up", "degraded")  # the latest probe succeeded and was compared
-ACTIONABLE: Final = (*EVALUATED, "unavailable")
+STATUSES: Final = tuple(CHARACTERS)
+ACTIONABLE: Final = KNOWN_STATUSES
+# The latest probe succeeded and was compared.
+EVALUATED: Final = tuple(status for status in ACTIONABLE if status != "unavailable")
 FAILED: Final = "unreachable"
 _ALLOWANCE_BLOCKS: Final = 10
 # Blocks in the 30 minutes after which no row is current, however its allowance is tuned (S5), by the pace that its

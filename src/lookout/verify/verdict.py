@@ -13,6 +13,7 @@ from lookout.verify.clauses_live import verify_live
 from lookout.verify.clauses_methods import verify_head, verify_methods
 from lookout.verify.clauses_rows import compare_rows, read_rows
 from lookout.verify.clauses_schemas import verify_schemas
+from lookout.verify.clauses_status import STATUSES
 from lookout.verify.client import TOO_LARGE, Answer
 from lookout.verify.documents import Unreadable, decode_document
 from lookout.verify.findings import Finding, failed, inconclusive, merge_findings, passed
@@ -55,7 +56,7 @@ _EVERY: Final = {"M": 17, "R": 14, "S": 19, "H": 17, "A": 16, "E": 6, "V": 3}
 _NOTHING_SEEN: Final = "there was no answer to judge by"
 _OF_A_DOCUMENT: Final = ("A3", "A4", "A5", "A15")
 _OF_EVERY_ANSWER: Final = ("A2", "A6", "A7", "A8", "A14")
-_UNHEALTHY: Final = {"catching-up", "degraded", "unavailable", "unknown"}
+_UNHEALTHY: Final = frozenset(STATUSES) - {"current", "unmonitored"}
 
 
 def verify_visit(visit: Visit) -> list[Finding]:

@@ -18,7 +18,7 @@ from lookout.server.counts import Counts, OwnCounts
 from lookout.server.front import Front
 from lookout.server.limiter import Limiter
 from lookout.server.metrics import Instruments
-from lookout.server.own_routes import build_asset_routes, build_schema_routes, build_status_page
+from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller, Site
 from tests.builders import NOON, SECOND
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
@@ -28,7 +28,7 @@ SPAWN: Final = multiprocessing.get_context("spawn")
 
 
 def count_and_stay(counts: Counts, times: int, seen_ms: int, generated_at: int | None, done: Event) -> None:
-    own = counts.own()
+    own = counts.attach()
     for _ in range(times):
         own.count("live", 200)
     own.mark_present(seen_ms, generated_at)
@@ -87,7 +87,7 @@ def test_shared_memory_that_nobody_has_any_more_leaves_no_file_open() -> None:
 
 def test_the_file_stays_open_while_a_row_is_counted_in_since_closing_it_would_give_the_row_away() -> None:
     files = open_files()
-    own = Counts(1).own()
+    own = Counts(1).attach()
     assert open_files() > files + 1, "the mapping has a descriptor of its own"
     own.count("live", 200)
     del own
@@ -96,7 +96,7 @@ def test_the_file_stays_open_while_a_row_is_counted_in_since_closing_it_would_gi
 
 def test_a_process_not_seen_for_five_seconds_is_gone_but_what_it_counted_is_not() -> None:
     counts = Counts(1)
-    own = counts.own()
+    own = counts.attach()
     own.count("history", 304)
     assert counts.summarize(1_000).generated_at == (), "it has not been seen yet"
     own.mark_present(1_000, None)
@@ -144,12 +144,13 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
     poller = a_poller(store, clock)
-    front = Front(poller, Callers(("10.0.0.0/8",)), Limiter(3, 60_000), counts.own(), clock)
+    front = Front(poller, Callers(("10.0.0.0/8",)), Limiter(3, 60_000), counts.attach(), clock)
     front.look()
     live, history = poller.site.paths
 
     def ask(method: str, path: str, peer: str = "1.1.1.1:5", forwarded: str | None = None) -> int:
-        return front.reply(method, path, "*" if method == "GET" else None, peer, forwarded).http_code
+        reply = front.find_refusal(path, peer, forwarded)
+        return (reply or front.reply(method, path, "*" if method == "GET" else None, None)).http_code
 
     assert [ask(method, live) for method in ("GET", "HEAD", "OPTIONS", "HEAD", "POST")] == [304, 200, 204, 429, 429]
     assert ask("HEAD", history) == 503, "the other path counts for itself"
@@ -159,7 +160,8 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
     assert ask("HEAD", live, "10.1.1.1:9", "1.1.1.1") == 429, "a trusted proxy's is"
     assert ask("HEAD", live, "10.1.1.1:9", "3.3.3.3") == 200
     clock.elapsed += 59_001
-    refusal = front.reply("GET", live, None, "1.1.1.1:5", None)
+    refusal = front.find_refusal(live, "1.1.1.1:5", None)
+    assert refusal is not None
     assert dict(refusal.headers)["retry-after"] == "1", "seconds are rounded up: who waits for them is let in"
     clock.elapsed += 999
     assert ask("HEAD", live) == 200
@@ -178,15 +180,15 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
 def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
-    own = build_schema_routes("protocol") | build_asset_routes(
+    own = build_description_routes("protocol") | build_asset_routes(
         {f"/assets/{name}.js": ("text/javascript", b"") for name in "ab"}
     )
     poller = a_poller(store, clock, others=own, page=lambda body: build_status_page(body or b""))
-    front = Front(poller, Callers(()), Limiter(3, 60_000), counts.own(), clock)
+    front = Front(poller, Callers(()), Limiter(3, 60_000), counts.attach(), clock)
     front.look()
 
     def ask(method: str, path: str, peer: str = "1.1.1.1:5") -> int:
-        return front.reply(method, path, None, peer, None).http_code
+        return (front.find_refusal(path, peer, None) or front.reply(method, path, None, None)).http_code
 
     asked = (("GET", "/"), ("HEAD", "/openapi.json"), ("OPTIONS", "/schemas/history.json"), ("GET", "/"))
     assert [ask(*each) for each in asked] == [200, 200, 204, 429]
@@ -201,7 +203,7 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
 
 def test_the_store_errors_of_a_front_are_counted_once_each() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
-    front = Front(a_poller(store, clock), Callers(()), None, counts.own(), clock)
+    front = Front(a_poller(store, clock), Callers(()), None, counts.attach(), clock)
     store.unreadable = {"changed", "live", "history"}
     for _ in range(3):
         front.look()
@@ -227,7 +229,7 @@ class FailsWhileAsked(Poller):
 def test_an_error_that_the_store_meets_while_errors_are_counted_is_counted_too() -> None:
     clock, counts = SetClock(), Counts(1)
     poller = FailsWhileAsked(FakeReader(), clock, 300_000, Site(paths("protocol")))
-    front = Front(poller, Callers(()), None, counts.own(), clock)
+    front = Front(poller, Callers(()), None, counts.attach(), clock)
     for _ in range(3):
         front.check_time()
         assert counts.summarize(clock.elapsed).store_errors == poller.met
@@ -236,7 +238,7 @@ def test_an_error_that_the_store_meets_while_errors_are_counted_is_counted_too()
 def test_the_page_has_every_metric_of_the_server_with_its_kind_and_labels_and_no_other() -> None:
     clock, counts, registry = SetClock(), Counts(1), process_registry()
     Instruments(registry, counts, clock)
-    own = counts.own()
+    own = counts.attach()
     own.count("live", 200)
     own.mark_present(clock.elapsed, NOON)
     measured = {

@@ -22,9 +22,8 @@ class BrokenPoller(Poller):
 
 def test_a_bug_does_not_end_a_look_and_is_logged_with_what_was_looked_at() -> None:
     clock = SetClock()
-    front = Front(
-        BrokenPoller(FakeReader(), clock, 300_000, Site(paths("protocol"))), Callers(()), None, Counts(1).own(), clock
-    )
+    poller = BrokenPoller(FakeReader(), clock, 300_000, Site(paths("protocol")))
+    front = Front(poller, Callers(()), None, Counts(1).attach(), clock)
     follower = Follower(front)
     with capture_logs() as log:
         follower.start()

@@ -34,7 +34,7 @@ class Place:
         self.clock = SetClock()
         self.counts = Counts(1)
         allowed = Allowed(self._listener.getsockname()[1], per_address, STALLED_S, Crowds(1))
-        self.guard = Guard(allowed, Callers(trusted), self.counts.own(), self.clock)
+        self.guard = Guard(allowed, Callers(trusted), self.counts.attach(), self.clock)
 
     def connect(self, address: str = "127.0.0.1") -> tuple[socket.socket, socket.socket]:
         """A reader's side of a connection, and the server's."""

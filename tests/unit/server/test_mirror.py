@@ -6,7 +6,8 @@ from typing import Final
 import pytest
 
 from lookout.documents.document import Document, PlainName, etag
-from lookout.server.mirror import Event, Forms, LookBegan, Mirror, Read, ReadFailed, TimePassed, step
+from lookout.server.forms import Forms
+from lookout.server.mirror import Event, LookBegan, Mirror, Read, ReadFailed, TimePassed, step
 from tests.builders import NOON, SECOND
 
 UNREADABLE_MS: Final = 300_000

@@ -1,17 +1,16 @@
 """The OpenAPI description, made from the replies themselves so that it cannot say anything else (V2)."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from lookout.documents.cors import ALLOWED_METHODS
-from lookout.documents.reports import SCHEMA_VERSION, schemas
+from lookout.documents.reports import SCHEMA_VERSION, build_schemas
 from lookout.documents.routes import paths
 from lookout.public.feeds.badges import Shield
 from lookout.public.feeds.files import BADGE, FEED, JSON, STATUS, SUMMARY
 from lookout.public.feeds.summary import StatusReport, Summary
-from lookout.server.examples import feeds_example, history_example, live_example
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
@@ -28,6 +27,7 @@ from lookout.server.replies import (
     make_timed_replies,
     too_many_requests,
 )
+from tools.examples import build_feeds_example, build_history_example, build_live_example
 
 Json = dict[str, Any]
 
@@ -92,8 +92,8 @@ _IF_NONE_MATCH: Final[Json] = {
     "description": "The ETag of the copy that the client has; a list of them; or `*`. Weakly compared.",
     "schema": {"type": "string"},
     "examples": {
-        "a copy": {"value": live_example().etag},
-        "some copies": {"value": f"W/{live_example().etag}, {history_example().etag}"},
+        "a copy": {"value": build_live_example().etag},
+        "some copies": {"value": f"W/{build_live_example().etag}, {build_history_example().etag}"},
         "any copy": {"value": "*"},
     },
 }
@@ -121,9 +121,18 @@ _BADGES: Final = {
 }
 
 
-def description(protocol: str) -> Json:
+class _Route(NamedTuple):
+    """How a path is called, and which of its headers do not always have the same text."""
+
+    name: str
+    noun: str
+    tag: str = "convenience"
+    varying: Mapping[str, Json] = _VARYING
+
+
+def describe_api(protocol: str) -> Json:
     """OpenAPI 3.1 of both endpoints at their paths, and of the operator's routes that help with them."""
-    live, history = endpoint(live_example(), LIVE_CACHING), endpoint(history_example(), HISTORY_CACHING)
+    live, history = endpoint(build_live_example(), LIVE_CACHING), endpoint(build_history_example(), HISTORY_CACHING)
     live_path, history_path = paths(protocol)
     return {
         "openapi": "3.1.0",
@@ -135,7 +144,7 @@ def description(protocol: str) -> Json:
             history_path: _api_path("history", history, NO_HISTORY, _HISTORY_MISSING),
             **{
                 f"/schemas/{name}.json": _own_path(f"{name}-schema", f"the schema of {_NOUNS[name]}")
-                for name in schemas()
+                for name in build_schemas()
             },
             "/openapi.json": _own_path("openapi", "this description"),
             **_feed_paths(),
@@ -158,8 +167,8 @@ def description(protocol: str) -> Json:
 
 def _api_path(name: str, found: Resource, missing: Resource, why_missing: str) -> Json:
     """One endpoint: its replies with a document, and the one without."""
-    schema = _ref("schemas", schemas()[name]["$ref"].rpartition("/")[2])
-    path = _path(name, _NOUNS[name], "api", found, _json_of(found.plain.found, schema))
+    schema = _ref("schemas", build_schemas()[name]["$ref"].rpartition("/")[2])
+    path = _path(_Route(name, _NOUNS[name], "api"), found, _json_of(found.plain.found, schema))
     return _or_missing(path, missing, why_missing)
 
 
@@ -171,9 +180,7 @@ def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
 
 
 def _own_path(name: str, noun: str) -> Json:
-    return _convenience(
-        _path(name, noun, "convenience", convenience_resource(JSON, b"{}"), {"schema": {"type": "object"}})
-    )
+    return _convenience(_path(_Route(name, noun), convenience_resource(JSON, b"{}"), {"schema": {"type": "object"}}))
 
 
 def _convenience(path: Json) -> Json:
@@ -182,7 +189,7 @@ def _convenience(path: Json) -> Json:
 
 def _feed_paths() -> Json:
     """What is made of both documents, as it is made of the examples."""
-    table = make_timed_replies(feeds_example()).ready
+    table = make_timed_replies(build_feeds_example()).ready
     documents = {
         FEED: ("feed", "the incidents, as an Atom feed", _TEXT),
         SUMMARY: ("summary", "the summary", _ref_body("Summary")),
@@ -190,12 +197,12 @@ def _feed_paths() -> Json:
     }
     found = {}
     for at, (name, noun, body) in documents.items():
-        path = _path(name, noun, "convenience", table[at], body, _PASSING)
+        path = _path(_Route(name, noun, varying=_PASSING), table[at], body)
         found[at] = _convenience(_or_missing(path, NO_LIVE, _LIVE_MISSING))
     for at, (name, noun, parameters) in _BADGES.items():
         for ending, kind, body in ((".svg", "a picture", _TEXT), (".json", "JSON for shields.io", _ref_body("Shield"))):
-            resource = table[f"{BADGE}{ending}"]
-            path = _path(f"{name}-{ending[1:]}", f"{noun}, as {kind}", "convenience", resource, body, _PASSING)
+            route = _Route(f"{name}-{ending[1:]}", f"{noun}, as {kind}", varying=_PASSING)
+            path = _path(route, table[f"{BADGE}{ending}"], body)
             if parameters:  # there may be no such row
                 path["head"]["responses"]["404"] = _ref("responses", "NotFoundNoBody")
                 path["options"]["responses"]["404"] = _ref("responses", "NotFound")
@@ -204,10 +211,9 @@ def _feed_paths() -> Json:
     return found
 
 
-def _path(
-    name: str, noun: str, tag: str, resource: Resource, body: Json, varying: Mapping[str, Json] = _VARYING
-) -> Json:
+def _path(route: _Route, resource: Resource, body: Json) -> Json:
     """What every path answers. 404 and 405 stand with GET, since no operation of the path leads to them."""
+    name, noun, tag, varying = route
     found, not_modified = f"{noun.capitalize()}, always whole.", "The client's copy is still the newest one."
     plain = resource.plain
     if plain.not_modified is None:
@@ -304,6 +310,6 @@ def _feed_schemas() -> Json:
 
 def _document_schemas() -> Json:
     """The parts of both schemas by name, referring to each other where they are now."""
-    parts = msgspec.json.encode([schema["$defs"] for schema in schemas().values()])
+    parts = msgspec.json.encode([schema["$defs"] for schema in build_schemas().values()])
     live, history = msgspec.json.decode(parts.replace(b'"#/$defs/', b'"#/components/schemas/'), type=list[Json])
     return {**live, **history}

@@ -24,7 +24,7 @@ _INDEXER: Final = Check("indexer", 1)
 _HOSTED: Final = Check("hosted-indexer", 11155111)
 
 
-def live_example() -> Document:
+def build_live_example() -> Document:
     rows = (
         _answered(_MESSAGING, "current", "responding", Metrics(peers=14)),
         _answered(_PPOI, "current", "synced", Metrics(position=184213, head=184213)),
@@ -35,7 +35,7 @@ def live_example() -> Document:
     return live_document(Report(_PUBLISHED_AT, rows))
 
 
-def history_example() -> Document:
+def build_history_example() -> Document:
     rows = (
         HistoryRow(_MESSAGING, "c" * 25, Uptime(1.0, 1.0, 1.0)),
         HistoryRow(_PPOI, "c" * 13 + "k" + "c" * 11, Uptime(0.96, 0.96, 0.96)),
@@ -46,9 +46,9 @@ def history_example() -> Document:
     return history_document(HistoryView(_PUBLISHED_AT, History().span(), _FROM_AT, _TO_AT, rows))
 
 
-def feeds_example() -> FeedFiles:
+def build_feeds_example() -> FeedFiles:
     names = Names("protocol", {1: "Ethereum", 11155111: "Ethereum Sepolia"})
-    return make_feed_files(names, live_example().body, history_example().body, _PUBLISHED_AT, 0)
+    return make_feed_files(names, build_live_example().body, build_history_example().body, _PUBLISHED_AT, 0)
 
 
 def _answered(check: Check, status: Status, reason: Reason, metrics: Metrics) -> Row:
