@@ -23,6 +23,7 @@ from lookout.state.codec import decode_state
 from lookout.state.log import Event, HeadRead, Started, Stopped
 from tests.builders import HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.property.events import logs
+from tests.unit.kept_pieces import AStore
 from tests.unit.running_monitor import (
     FAILED,
     Asked,
@@ -34,7 +35,6 @@ from tests.unit.running_monitor import (
     reloading,
     setting,
 )
-from tests.unit.test_pieces import AStore
 
 POLYGON = Check("indexer", 137)
 
