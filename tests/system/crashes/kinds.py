@@ -1,4 +1,4 @@
-"""What a kind of crash points is, and how one of them is told."""
+"""What a kind of crash points is."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager

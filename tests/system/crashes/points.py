@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.campaign.part import Outcome, Tell
+from tests.campaign.part import Outcome
 from tests.system.crashes import monitor_points, postgres_points, sqlite_points, torn
 from tests.system.crashes.kinds import Kind, LeftOut
 from tests.system.crashes.runner import try_points
@@ -10,14 +10,14 @@ from tests.system.crashes.runner import try_points
 KINDS: Final[dict[str, Kind]] = {**sqlite_points.KINDS, **torn.KINDS, **monitor_points.KINDS, **postgres_points.KINDS}
 
 
-def run(_seconds: float, tell: Tell) -> Outcome:
+def run(_seconds: float) -> Outcome:
     """Every point of every kind: there are only so many of them."""
     tried: dict[str, int] = {}
     failures: list[str] = []
     left_out: list[str] = []
     for name, kind in KINDS.items():
         try:
-            outcome = try_points(name, kind, tell)
+            outcome = try_points(name, kind)
         except LeftOut as why:
             left_out.append(f"{kind.what} ({why})")
             continue

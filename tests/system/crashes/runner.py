@@ -1,15 +1,16 @@
-"""Tries points, some at the same time, and tells what was wrong and how to see it again."""
+"""Tries points, some at the same time, and says what was wrong and how to see it again."""
 
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 from queue import Empty, Queue, SimpleQueue
 from typing import Final, NamedTuple
 
-from tests.campaign.part import Tell
 from tests.system.crashes.kinds import Attempt, Kind
 
+_log: Final = logging.getLogger("campaign.crashes")
 HANGS_S: Final = 180
-_TELL_EVERY: Final = 200
+_LOG_EVERY: Final = 200
 
 
 class Tried(NamedTuple):
@@ -17,20 +18,20 @@ class Tried(NamedTuple):
     failures: tuple[str, ...]
 
 
-def try_points(name: str, kind: Kind, tell: Tell, offset: int = 0, step: int = 1) -> Tried:
+def try_points(name: str, kind: Kind, offset: int = 0, step: int = 1) -> Tried:
     """All points of a kind, or every so many. LeftOut if it cannot be done here."""
     with kind.begun() as (points, attempt):
         chosen = points[offset::step]
-        tell(f"{name}: {len(chosen)} of {len(points)} {kind.what}")
-        return Tried(len(chosen), tuple(_failures(name, chosen, attempt, kind.at_once, tell)))
+        _log.info(f"{name}: {len(chosen)} of {len(points)} {kind.what}")
+        return Tried(len(chosen), tuple(_failures(name, chosen, attempt, kind.at_once)))
 
 
-def _failures(name: str, points: Sequence[str], attempt: Attempt, at_once: int, tell: Tell) -> Iterable[str]:
+def _failures(name: str, points: Sequence[str], attempt: Attempt, at_once: int) -> Iterable[str]:
     waiting: SimpleQueue[str] = SimpleQueue()
     results: Queue[tuple[str, BaseException | None]] = Queue()
     for point in points:
         waiting.put(point)
-    for _ in range(at_once):  # daemons: one that hangs is to be told, not waited for
+    for _ in range(at_once):  # daemons: one that hangs is reported, not waited for
         threading.Thread(target=_work, args=(waiting, results, attempt), daemon=True).start()
     left = set(points)
     for number in range(1, len(points) + 1):
@@ -42,10 +43,10 @@ def _failures(name: str, points: Sequence[str], attempt: Attempt, at_once: int, 
         left.discard(point)
         if error is not None:
             why = f"{type(error).__name__}: {error}"
-            tell(f"{name} {point}: {why}")
+            _log.info(f"{name} {point}: {why}")
             yield f"{why}\n  again: python -m tests.system.crashes --kind {name} --point {point}"
-        if number % _TELL_EVERY == 0:
-            tell(f"{name}: {number} of {len(points)}")
+        if number % _LOG_EVERY == 0:
+            _log.info(f"{name}: {number} of {len(points)}")
 
 
 def _work(waiting: SimpleQueue[str], results: Queue[tuple[str, BaseException | None]], attempt: Attempt) -> None:
