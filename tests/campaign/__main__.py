@@ -14,13 +14,14 @@ from tests import fuzz
 from tests.campaign import suite
 from tests.campaign.part import Outcome, Part, show_progress
 from tests.simulation import worlds
-from tests.system import crashes, day, soak, waits
+from tests.system import day, soak, waits
+from tests.system.crashes import points
 
 PARTS: dict[str, Part] = {
     "tests": suite.PART,
     "worlds": worlds.PART,
     "hostile": fuzz.PART,
-    "crashes": crashes.PART,
+    "crashes": points.PART,
     "year": soak.YEAR,
     "day": day.PART,
     "life": soak.LIFE,

@@ -5,9 +5,8 @@ import sys
 import click
 
 from tests.campaign.part import show_progress
-from tests.system.crashes.kinds import LeftOut
+from tests.system.crashes.kinds import LeftOut, try_points
 from tests.system.crashes.points import KINDS
-from tests.system.crashes.runner import try_points
 from tests.system.crashes.verdict import Wrong
 
 

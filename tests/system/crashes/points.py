@@ -1,11 +1,10 @@
-"""All kinds of crash points, and every point of them tried."""
+"""All kinds of crash points, as a part of the campaign."""
 
 from typing import Final
 
-from tests.campaign.part import Outcome
+from tests.campaign.part import Outcome, Part
 from tests.system.crashes import monitor_points, postgres_points, sqlite_points, torn
-from tests.system.crashes.kinds import Kind, LeftOut
-from tests.system.crashes.runner import try_points
+from tests.system.crashes.kinds import Kind, LeftOut, try_points
 
 KINDS: Final[dict[str, Kind]] = {**sqlite_points.KINDS, **torn.KINDS, **monitor_points.KINDS, **postgres_points.KINDS}
 
@@ -24,3 +23,6 @@ def run(_seconds: float) -> Outcome:
         tried[kind.what] = outcome.points
         failures += outcome.failures
     return Outcome(tried, tuple(failures), "; ".join(left_out))
+
+
+PART: Final = Part("the store killed, failing, torn and cut off at every place where it can be", 15, run)
