@@ -1,5 +1,7 @@
 """Settings for all tests."""
 
+import asyncio
+import inspect
 import os
 from collections.abc import Generator
 
@@ -23,15 +25,23 @@ os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--no-skips", action="store_true", help="a test that something is missing for has failed")
+    parser.addoption("--no-skips", action="store_true", help="a skipped test counts as failed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "first: takes longest, and so is begun first: at the end all would wait for it")
+    config.addinivalue_line("markers", "first: takes longest, and so starts first: at the end all would wait for it")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Run an ``async def test_…`` in a loop of its own."""
+    test = pyfuncitem.obj
+    if inspect.iscoroutinefunction(test):
+        pyfuncitem.obj = lambda **arguments: asyncio.run(test(**arguments))
 
 
 @pytest.hookimpl(wrapper=True)

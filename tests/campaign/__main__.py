@@ -12,15 +12,16 @@ from rich.table import Table
 
 from tests import fuzz
 from tests.campaign import suite
-from tests.campaign.part import Outcome, Part
+from tests.campaign.part import Outcome, Part, show_progress
 from tests.simulation import worlds
-from tests.system import crashes, day, soak, waits
+from tests.system import day, soak, waits
+from tests.system.crashes import points
 
 PARTS: dict[str, Part] = {
     "tests": suite.PART,
     "worlds": worlds.PART,
     "hostile": fuzz.PART,
-    "crashes": crashes.PART,
+    "crashes": points.PART,
     "year": soak.YEAR,
     "day": day.PART,
     "life": soak.LIFE,
@@ -28,12 +29,12 @@ PARTS: dict[str, Part] = {
 }
 
 
-def _listed() -> str:
+def _list_parts() -> str:
     width = max(map(len, PARTS), default=0)
     return "\n".join(f"  {name:{width}}  {part.what} ({part.minutes:g} min)" for name, part in PARTS.items())
 
 
-@click.command(epilog="\b\nParts:\n" + _listed(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(epilog="\b\nParts:\n" + _list_parts(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("names", metavar="[PART]...", nargs=-1, type=click.Choice(list(PARTS)))
 @click.option(
     "--minutes", type=click.FloatRange(0, min_open=True), help="For each part that can be cut short; its own otherwise."
@@ -43,6 +44,7 @@ def main(names: tuple[str, ...], minutes: float | None) -> None:
 
     Exit code 1 if anything failed.
     """
+    show_progress()
     console = Console(stderr=True)
     asked = names or tuple(PARTS)
     # One after the other, but those that mostly wait beside those that compute.
@@ -52,7 +54,7 @@ def main(names: tuple[str, ...], minutes: float | None) -> None:
     table = Table("part", "took", "tried", "", title="The campaign")
     ended = [each for lane in done for each in lane]
     for name, minutes_taken, outcome in ended:
-        table.add_row(name, f"{minutes_taken:.1f} min", _tried(outcome), _verdict(outcome))
+        table.add_row(name, f"{minutes_taken:.1f} min", _count(outcome), _summarize(outcome))
     Console().print(table)
     sys.exit(1 if any(outcome.failures for _, _, outcome in ended) else 0)
 
@@ -61,21 +63,21 @@ def _run(name: str, minutes: float | None, console: Console) -> tuple[str, float
     part, began = PARTS[name], time.monotonic()
     console.print(f"[bold]{name}[/bold]: {escape(part.what)}")
     try:
-        outcome = part.run(60 * (minutes or part.minutes), lambda line: console.print(f"  {name}: {escape(line)}"))
-    except Exception:  # noqa: BLE001  what the other parts found is told all the same
+        outcome = part.run(60 * (minutes or part.minutes))
+    except Exception:  # noqa: BLE001  what the other parts found is printed all the same
         outcome = Outcome({}, (f"it broke off:\n{traceback.format_exc()}",))
-    # At once: who ends the campaign early has what was found so far.
-    console.print(f"[bold]{name}[/bold]: {_verdict(outcome)}; {escape(_tried(outcome))}")
+    # At once: if you end the campaign early, you have what was found so far.
+    console.print(f"[bold]{name}[/bold]: {_summarize(outcome)}; {escape(_count(outcome))}")
     for failure in outcome.failures:
         click.echo(f"\n{name}: {failure}", err=True)
     return name, (time.monotonic() - began) / 60, outcome
 
 
-def _tried(outcome: Outcome) -> str:
+def _count(outcome: Outcome) -> str:
     return ", ".join(f"{number:,} {what}" for what, number in outcome.tried.items())
 
 
-def _verdict(outcome: Outcome) -> str:
+def _summarize(outcome: Outcome) -> str:
     if outcome.failures:
         return f"[bold red]{len(outcome.failures)} failed[/bold red]"
     return f"left out: {escape(outcome.left_out)}" if outcome.left_out else "held"

@@ -1,5 +1,6 @@
 """The tests that take too long for every day: those marked ``long``."""
 
+import logging
 import subprocess
 import sys
 import tempfile
@@ -9,12 +10,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.campaign.part import Outcome, Part, Tell
+from tests.campaign.part import Outcome, Part
 
+_log: Final = logging.getLogger("campaign.tests")
 _ROOT: Final = Path(__file__).parents[2]
 
 
-def run(_seconds: float, tell: Tell) -> Outcome:
+def run(_seconds: float) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-m", "long", "-n", "2", "--dist", "worksteal", "-q"]
@@ -28,7 +30,7 @@ def run(_seconds: float, tell: Tell) -> Outcome:
         for case in suite.iter("testcase")
         if case.find("failure") is not None or case.find("error") is not None
     )
-    tell(f"{suite.get('tests')} tests, {suite.get('skipped')} left out")
+    _log.info(f"{suite.get('tests')} tests, {suite.get('skipped')} left out")
     return Outcome({"tests": int(suite.get("tests", 0))}, failed)
 
 

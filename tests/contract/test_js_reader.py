@@ -1,29 +1,16 @@
 """The JavaScript reader's own tests, run by Node."""
 
 import re
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-READER = Path(__file__).parent.parent.parent / "readers" / "js"
-OLDEST = 18
-
-
-def node() -> str:
-    found = shutil.which("node")
-    if found is None:
-        pytest.skip("node is not installed: the JavaScript reader was not tested")
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    if int(version.removeprefix("v").partition(".")[0]) < OLDEST:
-        pytest.skip(f"node is {version}, older than v{OLDEST}: the JavaScript reader was not tested")
-    return found
+from tests.nodejs import READER, find_node
 
 
 @pytest.mark.clause("C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13")
 def test_the_javascript_reader_passes_its_tests() -> None:
-    ran = subprocess.run([node(), "--test"], cwd=READER, capture_output=True, text=True, check=False, timeout=300)
+    ran = subprocess.run([find_node(), "--test"], cwd=READER, capture_output=True, text=True, check=False, timeout=300)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

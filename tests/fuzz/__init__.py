@@ -3,7 +3,7 @@
 from random import SystemRandom
 from typing import Final
 
-from tests.campaign.part import Outcome, Part, Tell
+from tests.campaign.part import Outcome, Part
 from tests.fuzz.fuzzer import Until, fuzz
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.readers import NODE
@@ -12,15 +12,14 @@ from tests.integration.edged import VARNISHD, VSTHROTTLE
 _LARGEST_SEED: Final = 10**9
 
 
-def _run(seconds: float, tell: Tell) -> Outcome:
-    """Shares its time out over the kinds, each with a seed of its own that is told."""
+def _run(seconds: float) -> Outcome:
+    """Shares its time out over the kinds, each with a seed of its own."""
     names = [name for name in KINDS if name != "edge" or (VARNISHD and VSTHROTTLE)]
     tried: dict[str, int] = {}
     failures: list[str] = []
     for name in names:
         seed = SystemRandom().randrange(_LARGEST_SEED)
-        found = fuzz(name, KINDS[name], seed, Until(seconds=seconds / len(names)), tell)
-        tell(f"{name}, seed {seed}: {found.cases:,} cases with {found.outcomes:,} outcomes")
+        found = fuzz(name, KINDS[name], seed, Until(seconds=seconds / len(names)))
         tried[f"{name} cases"] = found.cases
         failures += found.failures
     missing = [what for what, is_there in (("Varnish", "edge" in names), ("Node", bool(NODE))) if not is_there]

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from tests.campaign.part import show_progress
 from tests.fuzz.fuzzer import Until, fuzz
 from tests.fuzz.kinds import KINDS
 
@@ -14,7 +15,8 @@ from tests.fuzz.kinds import KINDS
 @click.option("--cases", type=click.IntRange(1), default=1_000, show_default=True)
 def main(kind: str, seed: int, cases: int) -> None:
     """Try so many cases; the same seed tries the same. What fails is shrunk and kept in tests/fuzz/corpus/."""
-    tried = fuzz(kind, KINDS[kind], seed, Until(cases=cases), lambda line: click.echo(line, err=True))
+    show_progress()
+    tried = fuzz(kind, KINDS[kind], seed, Until(cases=cases))
     click.echo(f"{kind}, seed {seed}: {tried.cases:,} cases, {tried.outcomes:,} outcomes, {len(tried.failures)} failed")
     for failure in tried.failures:
         click.echo(failure)

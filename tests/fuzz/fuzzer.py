@@ -1,5 +1,6 @@
 """Cases of one kind, made from a seed and judged until time is up; one that fails is shrunk and kept."""
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -8,15 +9,15 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from tests.campaign.part import Tell
 from tests.campaign.shrink import shrink
 
+_log: Final = logging.getLogger("campaign.hostile")
 CORPUS: Final = Path(__file__).parent / "corpus"  # a folder for each kind: known attacks, and what failed once
 _BATCH: Final = 48
 _LARGEST_POOL: Final = 2_000
 _MOST_FAILURES: Final = 10
 _MOST_TRIES: Final = 200  # to shrink one
-_TELL_EVERY_S: Final = 60
+_LOG_EVERY_S: Final = 60
 
 
 class Verdict(NamedTuple):
@@ -29,7 +30,7 @@ class Verdict(NamedTuple):
 class Judge(NamedTuple):
     each: Callable[[Sequence[bytes]], list[Verdict]]
     afterwards: Callable[[], list[str]] = list
-    """What can only be told of all cases together: problems, in words."""
+    """What only all cases together show: problems, in words."""
     figures: Callable[[], str] = str
     """The worst that was measured, in words."""
 
@@ -59,16 +60,14 @@ class Until(NamedTuple):
     seconds: float | None = None
 
 
-def fuzz(
-    name: str, kind: Kind, seed: int, until: Until, tell: Tell, *, corpus: Path = CORPUS, keep_failures: bool = True
-) -> Tried:
+def fuzz(name: str, kind: Kind, seed: int, until: Until, *, corpus: Path = CORPUS, keep_failures: bool = True) -> Tried:
     """Judge what is kept, then what chance makes of it. With a number of cases the same seed tries the same."""
     chance = Random(seed)
     pool = [*kind.seeds(), *kept(name, corpus).values()]
     seen: set[str] = set()
     failures: list[str] = []
     tried = 0
-    began = told = time.monotonic()
+    began = logged = time.monotonic()
     with kind.judging() as judge:
         waiting = list(pool)
         while len(failures) < _MOST_FAILURES:
@@ -84,19 +83,18 @@ def fuzz(
             for case, verdict in zip(batch, judge.each(batch), strict=True):
                 if verdict.problem:
                     smallest, problem = _smallest(kind, judge, case, verdict)
-                    told_of = f"kept as {keep(name, smallest, corpus)}" if keep_failures else repr(smallest[:300])
-                    failures.append(f"{name}, seed {seed}: {problem}: {told_of}")
-                    tell(failures[-1])
+                    found = f"kept as {keep(name, smallest, corpus)}" if keep_failures else repr(smallest[:300])
+                    failures.append(f"{name}, seed {seed}: {problem}: {found}")
+                    _log.info(failures[-1])
                 elif verdict.outcome not in seen and len(pool) < _LARGEST_POOL:
                     seen.add(verdict.outcome)
                     pool.append(case)
             tried += len(batch)
-            if time.monotonic() - told >= _TELL_EVERY_S:
-                told = time.monotonic()
-                tell(f"{name}, seed {seed}: {tried:,} cases, {len(seen):,} outcomes")
+            if time.monotonic() - logged >= _LOG_EVERY_S:
+                logged = time.monotonic()
+                _log.info(f"{name}, seed {seed}: {tried:,} cases, {len(seen):,} outcomes")
         failures += judge.afterwards()
-        if figures := judge.figures():
-            tell(f"{name}: {figures}")
+        _log.info(f"{name}, seed {seed}: {tried:,} cases with {len(seen):,} outcomes {judge.figures()}")
     return Tried(tried, len(seen), tuple(failures))
 
 

@@ -21,16 +21,12 @@ from tests.fuzz.readers import READERS, judge_told, told_by_python
 from tests.fuzz.state import judged as judged_state
 
 
-def quiet(_line: str) -> None:
-    pass
-
-
 @pytest.mark.clause("R10", "C4", "C6", "C7", "M7")
 @pytest.mark.parametrize(
     ("name", "cases"), [("sources", 1_500), ("config", 120), ("logs", 200), ("state", 400), ("readers", 400)]
 )
 def test_whatever_is_read_is_understood_or_refused_in_words(name: str, cases: int) -> None:
-    tried = fuzz(name, KINDS[name], 1, Until(cases=cases), quiet, keep_failures=False)
+    tried = fuzz(name, KINDS[name], 1, Until(cases=cases), keep_failures=False)
     assert tried.failures == ()
     assert tried.cases == cases
     assert tried.outcomes > 10
@@ -38,7 +34,7 @@ def test_whatever_is_read_is_understood_or_refused_in_words(name: str, cases: in
 
 @pytest.mark.clause("M3", "M6")
 def test_floods_from_upstreams_stall_nobody_and_fail_no_honest_one() -> None:
-    tried = fuzz("floods", KINDS["floods"], 1, Until(cases=12), quiet, keep_failures=False)
+    tried = fuzz("floods", KINDS["floods"], 1, Until(cases=12), keep_failures=False)
     assert tried.failures == ()
     assert tried.outcomes > 8
 
@@ -140,10 +136,10 @@ def test_the_smallest_part_that_fails_is_found() -> None:
 def test_a_case_that_fails_is_shrunk_kept_and_tried_ever_after(tmp_path: Path) -> None:
     weak = Judge(lambda cases: [Verdict("", "it has a Z" if b"Z" in case else "") for case in cases])
     kind = READERS._replace(seeds=lambda: [b"{}"], changed=lambda *_: b"abcZdef", judging=lambda: nullcontext(weak))
-    first = fuzz("weak", kind, 1, Until(cases=2), quiet, corpus=tmp_path)
+    first = fuzz("weak", kind, 1, Until(cases=2), corpus=tmp_path)
     assert len(first.failures) == 1
     assert list(kept("weak", tmp_path).values()) == [b"Z"]
-    again = fuzz("weak", kind._replace(changed=lambda *_: b"fine"), 1, Until(cases=5), quiet, corpus=tmp_path)
+    again = fuzz("weak", kind._replace(changed=lambda *_: b"fine"), 1, Until(cases=5), corpus=tmp_path)
     assert len(again.failures) == 1
 
 

@@ -50,10 +50,10 @@ from lookout.verify.verdict import verify_visit
 from lookout_reader import History, LiveReport, Update, effective_status, parse_history, parse_report, rows_by_check
 from tests.builders import HOUR, MINUTE
 from tests.contract.protocols.hostile import CHANGES, check_ends_cleanly
-from tests.contract.test_js_reader import READER, node
 from tests.integration.broken_replies import dated
 from tests.integration.planted import a_deployment, resources
 from tests.integration.visits import visited
+from tests.nodejs import READER, find_node
 from tools import schemas
 
 
@@ -226,7 +226,11 @@ def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
         f"console.log(effectiveStatus(row, {past.now}));"
     )
     ran = subprocess.run(
-        [node(), "--input-type=module", "-e", program], input=past.live, capture_output=True, check=True, timeout=60
+        [find_node(), "--input-type=module", "-e", program],
+        input=past.live,
+        capture_output=True,
+        check=True,
+        timeout=60,
     )
     assert ran.stdout == b"current\n"
 

@@ -31,7 +31,7 @@ from lookout.server.mirror import Event, Mirror, Read, ReadFailed
 from lookout.server.poller import Poller
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, StoreError, Writer
-from tests.simulation.worlds.alert_texts import Told
+from tests.simulation.worlds.observed_parts import ObservedLedger
 from tests.simulation.worlds.scene import Life, Scene
 
 
@@ -80,7 +80,7 @@ class PublishesTwice(Publisher):
 
 
 class StopsWhenOvertaken(Publisher):
-    """A store that is lost is taken for the wish that the monitor end."""
+    """A store that is lost is taken for a request to stop."""
 
     def apply_settings(self, settings: Settings) -> None:
         super().apply_settings(settings)
@@ -102,12 +102,12 @@ class DoesNotReload(Journal):
 
 
 class AsksOnAndOn(Watcher):
-    """Who left the settings is asked all the same."""
+    """What left the settings is asked all the same."""
 
     def _cancel_tasks(self, *removed: Source | Endpoint) -> None: ...
 
 
-class AsksAllAnew(Watcher):
+class AsksAllAgain(Watcher):
     """A reload is taken for a start."""
 
     def replan(self, built: Built, limits: Limits) -> None:
@@ -195,7 +195,7 @@ class NewestFirst(Alerts):
         super().mark_stored(began_ms)
 
 
-class ForgetsFailures(Told):
+class ForgetsFailures(ObservedLedger):
     """A restart excuses every failure before it."""
 
     def __init__(self, plan: Plan, state: State | None, scene: Scene, life: Life) -> None:
@@ -204,7 +204,7 @@ class ForgetsFailures(Told):
             self._judged[check] = replace(judged, memory=replace(judged.memory, failures=0))
 
 
-class ForgetsSuccess(Told):
+class ForgetsSuccess(ObservedLedger):
     """After a restart a check has never succeeded, until it does again."""
 
     def __init__(self, plan: Plan, state: State | None, scene: Scene, life: Life) -> None:
@@ -213,7 +213,7 @@ class ForgetsSuccess(Told):
             self._judged[check] = replace(judged, memory=Memory(judged.memory.failures))
 
 
-class KeepsRowsGreen(Told):
+class KeepsRowsGreen(ObservedLedger):
     """A row is renewed with every publication, as if it had been probed."""
 
     def publish(self, at: int) -> None:
@@ -223,7 +223,7 @@ class KeepsRowsGreen(Told):
         super().publish(at)
 
 
-class ExcusesOneFailure(Told):
+class ExcusesOneFailure(ObservedLedger):
     """The first failure leaves a row as it was."""
 
     def observe(self, seen: Observation) -> Row:
@@ -233,8 +233,8 @@ class ExcusesOneFailure(Told):
         return super().observe(seen)
 
 
-class RewritesBuckets(Told):
-    """The oldest bucket is told as it suits, from the tenth minute on."""
+class RewritesBuckets(ObservedLedger):
+    """The oldest bucket is shown as it suits, from the tenth minute on."""
 
     def view(self) -> HistoryView:
         view = super().view()

@@ -16,13 +16,12 @@ from lookout.state.pieces import Pieces
 from lookout.store.postgres import writer as postgres
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
-from tests.system.crashes import PART, monitor_points, postgres_points, sqlite_points, torn
-from tests.system.crashes.kinds import Attempt, LeftOut
+from tests.system.crashes import monitor_points, postgres_points, sqlite_points, torn
+from tests.system.crashes.kinds import Attempt, LeftOut, try_points
 from tests.system.crashes.planted import InTwoTransactions, Unsealed
 from tests.system.crashes.points import KINDS
-from tests.system.crashes.runner import try_points
 from tests.system.crashes.story import EMPTY, publications
-from tests.system.crashes.verdict import Wrong, examine_sqlite, heard
+from tests.system.crashes.verdict import Wrong, examine_sqlite, parse_said
 from tests.system.crashes.victim import FILE
 
 # Of each kind the first point, and every how many; primes, so that they fall on calls of every sort.
@@ -49,15 +48,10 @@ def where_it_can_be() -> Iterator[None]:
 @pytest.mark.parametrize("name", KINDS)
 def test_after_any_crash_the_store_is_what_a_publication_left_and_the_monitor_goes_on(name: str) -> None:
     offset, step = FEW[name]
-    told: list[str] = []
     with where_it_can_be():
-        tried = try_points(name, KINDS[name], told.append, offset, step)
+        tried = try_points(name, KINDS[name], offset, step)
     assert tried.failures == ()
     assert tried.points >= 2
-
-
-def test_the_campaign_has_it_as_a_part() -> None:
-    assert "store" in PART.what
 
 
 def wrong_ones(begun: AbstractContextManager[tuple[Sequence[str], Attempt]], such: str, which: slice) -> list[str]:
@@ -105,11 +99,11 @@ def test_a_report_without_its_state_is_found_out(tmp_path: Path) -> None:
     (first, _), (second, _) = islice(publications(), 2)
     with closing(open_writer(tmp_path / FILE)) as writer:
         writer.write(*first)
-    monitor_points.examined(tmp_path, {})
+    monitor_points.examine(tmp_path, {})
     with closing(open_writer(tmp_path / FILE)) as writer:
         writer.write(second.documents, Pieces({}))
     with pytest.raises(Wrong, match="of two publications"):
-        monitor_points.examined(tmp_path, {})
+        monitor_points.examine(tmp_path, {})
 
 
 def test_a_server_that_would_be_given_other_bytes_is_found_out(tmp_path: Path) -> None:
@@ -136,11 +130,11 @@ def test_on_postgresql_a_store_that_writes_in_two_transactions_is_found_out() ->
     assert any("not what a publication left" in each for each in found), found
 
 
-def test_what_a_victim_says_tells_what_may_be_stored() -> None:
-    told = heard("storing a\nstored a\nstoring b\nnot stored: disk full\nstoring c\n")
-    assert told.may_be("x") == {"a", "b", "c"}
-    assert told.complaints == ("not stored: disk full",)
-    assert heard("storing a\n").may_be("x") == {"x", "a"}
+def test_what_a_victim_says_decides_what_may_be_stored() -> None:
+    victim = parse_said("storing a\nstored a\nstoring b\nnot stored: disk full\nstoring c\n")
+    assert victim.may_be("x") == {"a", "b", "c"}
+    assert victim.complaints == ("not stored: disk full",)
+    assert parse_said("storing a\n").may_be("x") == {"x", "a"}
 
 
 def test_a_damaged_store_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The launch's own times, waited for: how long the edge serves the last good copy of an origin that failed (E3), and
 when a server closes a connection without progress (A16)."""
 
+import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
-from tests.campaign.part import Outcome, Part, Tell
+from tests.campaign.part import Outcome, Part
 from tests.integration.edged import VARNISHD, VSTHROTTLE, Edge, Origin, Script, an_edge, an_origin, fails, hangs, says
 from tests.integration.served import HISTORY, LIVE, a_ledger, a_server, publish
 from tests.simulation import stalls
 from tests.wait import until
 
+_log: Final = logging.getLogger("campaign.waits")
 LONGEST_S: Final = {LIVE: 330.0, HISTORY: 420.0}
 _CACHING: Final = {LIVE: LIVE_CACHING, HISTORY: HISTORY_CACHING}
 _LOOK_EVERY_S: Final = 0.2
@@ -26,7 +28,7 @@ _NEEDED: Final = "needs Varnish 7 and its modules; on Debian: varnish varnish-mo
 
 
 class Wait(NamedTuple):
-    """An edge, what of it is asked for, and what befalls its origin."""
+    """An edge, what of it is asked for, and what happens to its origin."""
 
     path: str
     trouble: str
@@ -36,20 +38,20 @@ class Wait(NamedTuple):
     """Makes the origin answer again, with these bytes."""
 
 
-def run(_seconds: float, tell: Tell) -> Outcome:
+def run(_seconds: float) -> Outcome:
     """All waits at once: together they last as long as the longest, seven minutes."""
     has_edge = VARNISHD and VSTHROTTLE
     with tempfile.TemporaryDirectory() as folder, ExitStack() as open_until_then:
         waits = list(_waits(Path(folder), open_until_then)) if has_edge else []
         with ThreadPoolExecutor(len(waits) + 1) as pool:
-            stalled = pool.submit(lambda: list(stalls.failures_of(_made(Path(folder) / "stalls"), tell)))
-            failures = [failure for failure in pool.map(lambda wait: outlived(wait, tell), waits) if failure]
+            stalled = pool.submit(lambda: list(stalls.failures_of(_made(Path(folder) / "stalls"))))
+            failures = [failure for failure in pool.map(watch_to_its_end, waits) if failure]
             failures += stalled.result()
     tried = {"waits": len(waits), "stalled connections": len(stalls.STALLS)}
     return Outcome(tried, tuple(failures), "" if has_edge else f"the edge {_NEEDED}")
 
 
-def outlived(wait: Wait, tell: Tell) -> str | None:
+def watch_to_its_end(wait: Wait) -> str | None:
     """Watch one copy to its end; what was wrong with it."""
     path, trouble, edge, fail, recover = wait
     longest_s = LONGEST_S[path]
@@ -70,7 +72,7 @@ def outlived(wait: Wait, tell: Tell) -> str | None:
             break
         time.sleep(_LOOK_EVERY_S)
     lasted_s = last_served - after
-    tell(f"{path}, {trouble}: last served {lasted_s:.1f} s after it was fetched, of {longest_s:g}")
+    _log.info(f"{path}, {trouble}: last served {lasted_s:.1f} s after it was fetched, of {longest_s:g}")
     if not longest_s - _EARLY_S <= last_served - before or lasted_s > longest_s + _LATE_S:
         return f"{path}, {trouble}: the copy was served for {lasted_s:.1f} s instead of {longest_s:g}"
     if dict(answer.headers).get("cache-control") != "no-store":

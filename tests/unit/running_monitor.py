@@ -84,6 +84,21 @@ class InLine:
         work()
 
 
+class KeptInMemory:
+    """A writer that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.documents: list[Mapping[DocumentName, Document]] = []
+
+    def load(self) -> dict[str, bytes]:
+        return {}
+
+    def write(self, documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+        self.documents.append(documents)
+
+    def close(self) -> None: ...
+
+
 class Kept:
     """A writer that keeps the documents, with when they came."""
 

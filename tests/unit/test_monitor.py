@@ -29,7 +29,7 @@ from lookout.state.log import Event, Started, Stopped, format_event
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, a_plan
-from tests.unit.running_monitor import given_settings, some_resources
+from tests.unit.running_monitor import KeptInMemory, given_settings, some_resources
 from tests.wait import until
 
 
@@ -47,7 +47,7 @@ def test_a_record_that_could_not_be_written_begins_again_with_a_start(tmp_path: 
         assert [event for _, event in read_log(lines, [])] == [Started(NOON + 1), Stopped(NOON + 1), Started(NOON + 2)]
 
 
-def test_a_record_on_a_full_disk_is_told_each_time_and_breaks_nothing() -> None:
+def test_a_record_on_a_full_disk_fails_each_time_and_breaks_nothing() -> None:
     log = LogFile(Path("/dev/full"), 10_000_000)
     for _ in range(3):
         with pytest.raises(OSError, match="No space left on device"):
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_log_is_left_as_it_is(content: bytes, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("cut", [b"", b"{", b'{"at":"2026-11'])
-def test_a_log_whose_first_line_was_cut_off_begins_anew(cut: bytes, tmp_path: Path) -> None:
+def test_a_log_whose_first_line_was_cut_off_starts_from_scratch(cut: bytes, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(cut)
     log = LogFile(path, 10_000_000)
@@ -142,21 +142,6 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
 
 
 EVERY_SECOND = History(write_every_s=1)
-
-
-class KeptInMemory:
-    """A writer that keeps what it is given."""
-
-    def __init__(self) -> None:
-        self.documents: list[Mapping[DocumentName, Document]] = []
-
-    def load(self) -> dict[str, bytes]:
-        return {}
-
-    def write(self, documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
-        self.documents.append(documents)
-
-    def close(self) -> None: ...
 
 
 class Buggy:

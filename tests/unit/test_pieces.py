@@ -18,32 +18,12 @@ from lookout.state.log import Event
 from lookout.state.pieces import Pieces, StateError
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_plan
 from tests.property.events import LONG_STEPS, logs
+from tests.unit.kept_pieces import NAMES, OUTCOMES, AStore, apply_pieces
 
 BRIEF = a_plan(limits=replace(LAUNCH, heartbeat_ms=17 * MINUTE), span=replace(LAUNCH_SPAN, retention_days=1))
 
 
-def written(stored: Mapping[str, bytes], pieces: Pieces) -> dict[str, bytes]:
-    """What a store holds after these are written."""
-    kept = {} if pieces.replace_all else {name: each for name, each in stored.items() if name not in pieces.delete}
-    return {**kept, **pieces.put}
-
-
-class AStore:
-    """The pieces as a store keeps them, and a monitor that writes them to it."""
-
-    def __init__(self, pieces: Mapping[str, bytes] = {}) -> None:
-        self.pieces = dict(pieces)
-        self._backlog = Backlog()
-
-    def write(self, ledger: Ledger) -> Pieces:
-        pieces = self._backlog.add(Kept(ledger.state()))
-        self.pieces = written(self.pieces, pieces)
-        self._backlog.clear()
-        return pieces
-
-
 OTHERS = st.dictionaries(st.sampled_from(["alerts", "alerts/1", "alerts/2", "source/x"]), st.binary(max_size=2))
-OUTCOMES = st.sampled_from(["written", "failed", "written, and reported as failed"])
 
 
 @pytest.mark.clause("M7")
@@ -61,7 +41,7 @@ def test_what_is_written_little_by_little_is_the_whole_state_whichever_writes_fa
         pieces = backlog.add(Kept(state, others))
         if outcome == "failed":
             continue
-        stored = written(stored, pieces)
+        stored = apply_pieces(stored, pieces)
         whole = all_pieces(state, others).put
         assert decode_state(stored) == decode_state(whole) == state
         assert without_heads(stored) == without_heads(whole)
@@ -74,7 +54,6 @@ def without_heads(stored: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: piece for name, piece in stored.items() if not name.startswith("heads/") and name != "progress"}
 
 
-NAMES = st.sampled_from(["a", "b", "c", "d"])
 PIECES = st.builds(
     lambda put, delete, replace_all: Pieces(put, tuple(delete - put.keys()), replace_all),
     st.dictionaries(NAMES, st.binary(max_size=2)),
@@ -87,7 +66,7 @@ PIECES = st.builds(
 def test_pieces_written_at_once_are_the_pieces_written_one_by_one(
     before: dict[str, bytes], all_of_them: list[Pieces]
 ) -> None:
-    assert written(before, reduce(Pieces.then, all_of_them)) == reduce(written, all_of_them, before)
+    assert apply_pieces(before, reduce(Pieces.then, all_of_them)) == reduce(apply_pieces, all_of_them, before)
 
 
 @pytest.mark.clause("M7", "H15")
@@ -174,7 +153,7 @@ def test_what_is_stored_of_the_heads_is_what_changed_in_parts_of_five_minutes() 
 
 
 @pytest.mark.clause("M7")
-def test_heads_that_an_earlier_version_stored_in_one_piece_are_read_and_stored_anew() -> None:
+def test_heads_that_an_earlier_version_stored_in_one_piece_are_read_and_replaced() -> None:
     ledger = Ledger(a_plan())
     ledger.publish(NOON)
     unsealed = {"progress": encode_progress(ledger.state())}

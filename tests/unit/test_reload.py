@@ -23,6 +23,7 @@ from lookout.state.codec import decode_state
 from lookout.state.log import Event, HeadRead, Started, Stopped
 from tests.builders import INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.property.events import logs
+from tests.unit.kept_pieces import AStore
 from tests.unit.running_monitor import (
     Asked,
     Happening,
@@ -31,7 +32,6 @@ from tests.unit.running_monitor import (
     lived,
     reloading,
 )
-from tests.unit.test_pieces import AStore
 
 POLYGON = Check("indexer", 137)
 

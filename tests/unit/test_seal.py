@@ -11,7 +11,7 @@ from lookout.state.codec import decode_state, encode_progress
 from lookout.state.differ import Backlog, Kept, all_pieces
 from lookout.state.pieces import StateError
 from tests.builders import NOON, a_plan
-from tests.unit.test_pieces import NAMES, OUTCOMES, written
+from tests.unit.kept_pieces import NAMES, OUTCOMES, apply_pieces
 
 BROKEN = "the stored pieces are not what was stored"
 
@@ -32,7 +32,7 @@ def stored_through(writes: list[tuple[dict[str, bytes], str]]) -> dict[str, byte
     for others, outcome in [*writes, ({"a": b"cc", "b": b"ud"}, "written")]:
         pieces = backlog.add(Kept(STATE, others))
         if outcome != "failed":
-            stored = written(stored, pieces)
+            stored = apply_pieces(stored, pieces)
             assert decode_state(stored) == STATE
         if outcome == "written":
             backlog.clear()

@@ -21,7 +21,7 @@ from lookout_reader.statuses import (
     TroubleStatus,
 )
 from lookout_reader.words import REASON_TEXTS, Reason
-from tests.contract.test_js_reader import node
+from tests.nodejs import find_node
 from tools.statuses import READER, fill_in
 
 ROOT = READER.parent.parent
@@ -144,7 +144,7 @@ def test_a_made_up_status_is_on_the_page_and_in_the_terminal(shown: Any) -> None
 def test_a_made_up_status_is_in_the_javascript_reader(shown: Any, reader: Path) -> None:
     assert '"half-awake"' in (reader / "js" / "lookout-reader.d.ts").read_text(encoding="utf-8")
     (reader / "js" / "script.mjs").write_text(IN_JAVASCRIPT, encoding="utf-8")
-    ran = subprocess.run([node(), "script.mjs"], cwd=reader / "js", capture_output=True, text=True, check=False)
+    ran = subprocess.run([find_node(), "script.mjs"], cwd=reader / "js", capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == {
         "effective": "half-awake",

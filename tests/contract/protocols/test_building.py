@@ -76,17 +76,14 @@ def world(asked: Asked) -> Reply:
 
 
 @pytest.mark.clause("M9")
-def test_all_five_services_are_spoken_to_in_their_own_protocols() -> None:
-    async def converse() -> dict[Check, Found]:
-        found: dict[Check, Found] = {}
-        async with answering(world) as (url, _), open_session(5) as session:
-            for source in sources_of(everything(url)).sources:
-                answers = await observe(source, session, lambda: NOON)
-                assert tuple(answers) == source.checks
-                found |= answers
-        return found
-
-    assert asyncio.run(converse()) == {
+async def test_all_five_services_are_spoken_to_in_their_own_protocols() -> None:
+    found: dict[Check, Found] = {}
+    async with answering(world) as (url, _), open_session(5) as session:
+        for source in sources_of(everything(url)).sources:
+            answers = await observe(source, session, lambda: NOON)
+            assert tuple(answers) == source.checks
+            found |= answers
+    assert found == {
         Check("messaging", None): Peers(2),
         Check("ppoi", 1): Indexes(1230, 1234),
         Check("broadcasters", 1): Members(1, 2),
@@ -99,31 +96,28 @@ def test_all_five_services_are_spoken_to_in_their_own_protocols() -> None:
 
 
 @pytest.mark.clause("M8")
-def test_every_endpoint_of_every_chain_is_read_by_itself() -> None:
-    async def converse() -> tuple[list[str], int]:
-        async with answering(world) as (url, _), open_session(5) as session:
-            endpoints = sources_of(everything(url)).endpoints
-            reading = await endpoints[2].read(session, lambda: NOON)
-            return [f"{each.name}: {each.chain_id}" for each in endpoints], reading.height
-
-    names, height = asyncio.run(converse())
-    assert names == ["rpc 1 of Ethereum: 1", "rpc 2 of Ethereum: 1", "rpc 1 of Arbitrum: 42161"]
-    assert height == 0x14E2A3F
+async def test_every_endpoint_of_every_chain_is_read_by_itself() -> None:
+    async with answering(world) as (url, _), open_session(5) as session:
+        endpoints = sources_of(everything(url)).endpoints
+        reading = await endpoints[2].read(session, lambda: NOON)
+    assert [f"{each.name}: {each.chain_id}" for each in endpoints] == [
+        "rpc 1 of Ethereum: 1",
+        "rpc 2 of Ethereum: 1",
+        "rpc 1 of Arbitrum: 42161",
+    ]
+    assert reading.height == 0x14E2A3F
 
 
 @pytest.mark.clause("M7")
-def test_what_the_broadcasters_source_saw_is_given_to_the_next() -> None:
-    async def converse() -> None:
-        async with answering(world) as (url, _), open_session(5) as session:
-            sources = sources_of(everything(url)).sources
-            assert seen_by(sources) == NOTHING_SEEN
-            for source in sources:
-                await observe(source, session, lambda: NOON)
-            seen = seen_by(sources)
-            assert len(seen.sightings) == 2
-            assert seen_by(sources_of(everything(url), seen).sources) == seen
-
-    asyncio.run(converse())
+async def test_what_the_broadcasters_source_saw_is_given_to_the_next() -> None:
+    async with answering(world) as (url, _), open_session(5) as session:
+        sources = sources_of(everything(url)).sources
+        assert seen_by(sources) == NOTHING_SEEN
+        for source in sources:
+            await observe(source, session, lambda: NOON)
+        seen = seen_by(sources)
+        assert len(seen.sightings) == 2
+        assert seen_by(sources_of(everything(url), seen).sources) == seen
 
 
 def test_settings_without_sources_have_none() -> None:
@@ -131,16 +125,13 @@ def test_settings_without_sources_have_none() -> None:
     assert seen_by(()) == NOTHING_SEEN
 
 
-def test_a_name_is_looked_up_as_the_system_does() -> None:
-    found = asyncio.run(ThreadPerLookup().resolve("localhost", 80))
+async def test_a_name_is_looked_up_as_the_system_does() -> None:
+    found = await ThreadPerLookup().resolve("localhost", 80)
     assert {"127.0.0.1", "::1"} >= {each["host"] for each in found} > set()
     assert {each["port"] for each in found} == {80}
 
 
-def test_a_lookup_that_outlives_its_loop_harms_nobody() -> None:
-    async def give_up() -> None:
-        lookup = asyncio.create_task(ThreadPerLookup().resolve("nobody.invalid", 80))
-        await asyncio.sleep(0)
-        lookup.cancel()
-
-    asyncio.run(give_up())
+async def test_a_lookup_that_outlives_its_loop_harms_nobody() -> None:
+    lookup = asyncio.create_task(ThreadPerLookup().resolve("nobody.invalid", 80))
+    await asyncio.sleep(0)
+    lookup.cancel()

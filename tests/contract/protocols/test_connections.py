@@ -67,22 +67,17 @@ async def a_server(answers: list[list[bytes]], tls: ssl.SSLContext | None) -> As
         pytest.param(lambda body: [sized(body * 4_000) + body * 4_000], id="longer than is read at a time"),
     ],
 )
-def test_answers_are_whole_and_come_on_one_connection(parts, is_tls: bool, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+async def test_answers_are_whole_and_come_on_one_connection(parts, is_tls: bool, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     bodies = [body_of(number) for number in range(ANSWERS)]
-
-    async def converse() -> tuple[list[bytes], int]:
-        tls = load_or_make(tmp_path, "127.0.0.1") if is_tls else None
-        trusting = ssl.create_default_context(cafile=tmp_path / CERTIFICATE) if is_tls else True
-        async with (
-            a_server([parts(body) for body in bodies], tls) as (url, connections),
-            aiohttp.ClientSession(connector=Connector(ssl=trusting), auto_decompress=False) as http,
-        ):
-            session = Session(http, 5)
-            found = [await fetch(session, Request("GET", url)) for _ in bodies]
-            return found, len(connections)
-
-    found, connections = asyncio.run(converse())
+    tls = load_or_make(tmp_path, "127.0.0.1") if is_tls else None
+    trusting = ssl.create_default_context(cafile=tmp_path / CERTIFICATE) if is_tls else True
+    async with (
+        a_server([parts(body) for body in bodies], tls) as (url, connections),
+        aiohttp.ClientSession(connector=Connector(ssl=trusting), auto_decompress=False) as http,
+    ):
+        session = Session(http, 5)
+        found = [await fetch(session, Request("GET", url)) for _ in bodies]
     times = len(found[0]) // len(bodies[0])
     assert times * len(bodies[0]) > PIECE_BYTES or times == 1
     assert found == [body * times for body in bodies]
-    assert connections == 1
+    assert len(connections) == 1

@@ -1,6 +1,5 @@
 """Heads, read from endpoints that may be anything."""
 
-import asyncio
 from collections.abc import Callable
 
 import msgspec
@@ -34,7 +33,7 @@ def test_recorded_answers_give_a_chain_and_a_block() -> None:
             id="a rate limit inside a 200",
         ),
         pytest.param(
-            b'{"jsonrpc":"2.0","id":2,"error":"slow down, KEY"}', "JSON-RPC error", id="an error told only in text"
+            b'{"jsonrpc":"2.0","id":2,"error":"slow down, KEY"}', "JSON-RPC error", id="an error only in text"
         ),
         pytest.param(
             b'{"id":2,"error":{"code":true},"result":{}}', "JSON-RPC error", id="an error with a code that is none"
@@ -62,7 +61,7 @@ def test_what_is_no_block_fails(body: bytes, reason: str) -> None:
 
 
 class Node:
-    """Answers like a node, until it is told otherwise."""
+    """Answers like a node, until a test changes it."""
 
     def __init__(self) -> None:
         self.chain_id = "0x1"
@@ -81,49 +80,40 @@ def methods(asked: list[Asked]) -> list[str]:
 
 
 @pytest.mark.clause("M8")
-def test_the_chain_id_is_asked_first_and_again_after_a_failure() -> None:
-    async def converse() -> list[str]:
-        node = Node()
-        async with answering(node) as (url, asked), open_session(5) as session:
-            endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
-            assert await endpoint.read(session, lambda: NOON) == Reading(NOON, 16, 32_000)
+async def test_the_chain_id_is_asked_first_and_again_after_a_failure() -> None:
+    node = Node()
+    async with answering(node) as (url, asked), open_session(5) as session:
+        endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
+        assert await endpoint.read(session, lambda: NOON) == Reading(NOON, 16, 32_000)
+        await endpoint.read(session, lambda: NOON)
+        node.block = lambda: (429, b"")
+        with pytest.raises(ProbeFailed, match="HTTP 429"):
             await endpoint.read(session, lambda: NOON)
-            node.block = lambda: (429, b"")
-            with pytest.raises(ProbeFailed, match="HTTP 429"):
-                await endpoint.read(session, lambda: NOON)
-            node.block = lambda: (200, BLOCK)
-            await endpoint.read(session, lambda: NOON)
-            return methods(asked)
-
+        node.block = lambda: (200, BLOCK)
+        await endpoint.read(session, lambda: NOON)
     chain_id, block = "eth_chainId", "eth_getBlockByNumber"
-    assert asyncio.run(converse()) == [chain_id, block, block, block, chain_id, block]
+    assert methods(asked) == [chain_id, block, block, block, chain_id, block]
 
 
 @pytest.mark.clause("M8")
-def test_an_endpoint_of_another_chain_fails_every_time() -> None:
-    async def converse() -> list[str]:
-        node = Node()
-        node.chain_id = "0x38"
-        async with answering(node) as (url, asked), open_session(5) as session:
-            endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
-            for _ in range(2):
-                with pytest.raises(ProbeFailed, match="wrong chain id"):
-                    await endpoint.read(session, lambda: NOON)
-            return methods(asked)
-
-    assert asyncio.run(converse()) == ["eth_chainId", "eth_chainId"]
-
-
-@pytest.mark.clause("M8")
-def test_another_chain_behind_the_same_address_is_noticed_by_the_first_reading_after_a_minute() -> None:
-    async def converse() -> None:
-        node = Node()
-        async with answering(node) as (url, _), open_session(5) as session:
-            endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
-            await endpoint.read(session, lambda: NOON)
-            node.chain_id = "0x38"
-            await endpoint.read(session, lambda: NOON + MINUTE - 1)  # it need not be asked again before
+async def test_an_endpoint_of_another_chain_fails_every_time() -> None:
+    node = Node()
+    node.chain_id = "0x38"
+    async with answering(node) as (url, asked), open_session(5) as session:
+        endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
+        for _ in range(2):
             with pytest.raises(ProbeFailed, match="wrong chain id"):
-                await endpoint.read(session, lambda: NOON + MINUTE)
+                await endpoint.read(session, lambda: NOON)
+        assert methods(asked) == ["eth_chainId", "eth_chainId"]
 
-    asyncio.run(converse())
+
+@pytest.mark.clause("M8")
+async def test_another_chain_behind_the_same_address_is_noticed_by_the_first_reading_after_a_minute() -> None:
+    node = Node()
+    async with answering(node) as (url, _), open_session(5) as session:
+        endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
+        await endpoint.read(session, lambda: NOON)
+        node.chain_id = "0x38"
+        await endpoint.read(session, lambda: NOON + MINUTE - 1)  # it need not be asked again before
+        with pytest.raises(ProbeFailed, match="wrong chain id"):
+            await endpoint.read(session, lambda: NOON + MINUTE)

@@ -18,7 +18,6 @@ from lookout.protocols.client.session import fetch, open_session
 from lookout.protocols.source import OneRequest, observe
 from tests.builders import INDEXER, NOON
 from tests.contract.protocols.upstreams import (
-    Asked,
     Conversation,
     answering,
     dripping,
@@ -189,9 +188,9 @@ def unused_address() -> str:
         pytest.param(lambda: "http:///path", "the address is not valid", id="an address without a host"),
     ],
 )
-def test_an_upstream_that_is_not_there_is_a_failed_probe(address: Callable[[], str], expected: str) -> None:
+async def test_an_upstream_that_is_not_there_is_a_failed_probe(address: Callable[[], str], expected: str) -> None:
     with pytest.raises(ProbeFailed) as caught:
-        asyncio.run(ask(address(), timeout_s=8))
+        await ask(address(), timeout_s=8)
     assert caught.value.reason == expected
 
 
@@ -213,25 +212,19 @@ def test_the_body_of_a_200_comes(parts: tuple[bytes, ...], expected: bytes) -> N
     assert body(*parts) == expected
 
 
-def test_an_http_code_can_be_told_apart() -> None:
-    async def converse() -> int:
-        async with answering(lambda _: (404, b"no")) as (url, _):
-            with pytest.raises(HttpCodeFailed) as caught:
-                await ask(url)
-            return caught.value.http_code
-
-    assert asyncio.run(converse()) == 404
+async def test_an_http_code_is_part_of_the_failure() -> None:
+    async with answering(lambda _: (404, b"no")) as (url, _):
+        with pytest.raises(HttpCodeFailed) as caught:
+            await ask(url)
+        assert caught.value.http_code == 404
 
 
-def test_credentials_are_sent_and_cookies_are_not_kept() -> None:
-    async def converse() -> list[Asked]:
-        async with answering(lambda _: (200, b"{}")) as (url, asked), open_session(5) as session:
-            with_user = url.replace("http://", "http://user:word@")
-            await fetch(session, Request("GET", with_user))
-            await fetch(session, Request("GET", with_user, {"authorization": "Bearer key\n"}))
-            return asked
-
-    first, second = asyncio.run(converse())
+async def test_credentials_are_sent_and_cookies_are_not_kept() -> None:
+    async with answering(lambda _: (200, b"{}")) as (url, asked), open_session(5) as session:
+        with_user = url.replace("http://", "http://user:word@")
+        await fetch(session, Request("GET", with_user))
+        await fetch(session, Request("GET", with_user, {"authorization": "Bearer key\n"}))
+    first, second = asked
     assert first.headers["authorization"] == "Basic dXNlcjp3b3Jk"
     assert second.headers["authorization"] == "Bearer key"
     assert first.headers["accept-encoding"] == "gzip"
@@ -250,17 +243,14 @@ CREDENTIALS = {
 
 
 @pytest.mark.parametrize(("written", "sent"), CREDENTIALS.values(), ids=CREDENTIALS)
-def test_credentials_in_an_address_are_sent_as_curl_sends_them(written: str, sent: bytes) -> None:
-    async def converse() -> list[Asked]:
-        async with answering(lambda _: (200, b"{}")) as (url, asked):
-            address = url.replace("http://", f"http://{written}@")
-            await ask(address)
-            if curl := shutil.which("curl"):
-                process = await asyncio.create_subprocess_exec(curl, "-s", address, stdout=asyncio.subprocess.DEVNULL)
-                assert await process.wait() == 0
-            return asked
-
-    for each in asyncio.run(converse()):
+async def test_credentials_in_an_address_are_sent_as_curl_sends_them(written: str, sent: bytes) -> None:
+    async with answering(lambda _: (200, b"{}")) as (url, asked):
+        address = url.replace("http://", f"http://{written}@")
+        await ask(address)
+        if curl := shutil.which("curl"):
+            process = await asyncio.create_subprocess_exec(curl, "-s", address, stdout=asyncio.subprocess.DEVNULL)
+            assert await process.wait() == 0
+    for each in asked:
         assert each.headers["authorization"] == f"Basic {base64.b64encode(sent).decode()}"
 
 
@@ -285,35 +275,27 @@ def parse(answer: bytes) -> dict[Check, Blocks]:
     return {INDEXER: Blocks(int(answer))}
 
 
-def test_a_failure_is_found_for_every_check() -> None:
-    async def converse() -> object:
-        async with open_session(5) as session:
-            return await observe(source_at(unused_address()), session, lambda: NOON)
-
-    assert asyncio.run(converse()) == dict.fromkeys((INDEXER, Check("indexer", 5)), Failed("connection refused"))
+async def test_a_failure_is_found_for_every_check() -> None:
+    async with open_session(5) as session:
+        found = await observe(source_at(unused_address()), session, lambda: NOON)
+    assert found == dict.fromkeys((INDEXER, Check("indexer", 5)), Failed("connection refused"))
 
 
-def test_a_bug_is_not_a_failed_probe() -> None:
-    async def converse() -> object:
-        async with answering(lambda _: (200, b"seven")) as (url, _), open_session(5) as session:
-            return await observe(source_at(url), session, lambda: NOON)
-
-    with pytest.raises(ValueError, match="seven"):
-        asyncio.run(converse())
+async def test_a_bug_is_not_a_failed_probe() -> None:
+    async with answering(lambda _: (200, b"seven")) as (url, _), open_session(5) as session:
+        with pytest.raises(ValueError, match="seven"):
+            await observe(source_at(url), session, lambda: NOON)
 
 
 @pytest.mark.clause("M6")
-def test_two_hundred_hanging_upstreams_delay_no_other() -> None:
-    async def converse() -> float:
-        async with talking(silence) as hanging, talking(saying(sized(b"{}"))) as alive, open_session(30) as session:
-            stuck = [asyncio.create_task(fetch(session, Request("GET", f"{hanging}/{n}"))) for n in range(200)]
-            await asyncio.sleep(0.1)
-            began = time.monotonic()
-            await fetch(session, Request("GET", alive))
-            took_s = time.monotonic() - began
-            for task in stuck:
-                task.cancel()
-            await asyncio.gather(*stuck, return_exceptions=True)
-            return took_s
-
-    assert asyncio.run(converse()) < 1
+async def test_two_hundred_hanging_upstreams_delay_no_other() -> None:
+    async with talking(silence) as hanging, talking(saying(sized(b"{}"))) as alive, open_session(30) as session:
+        stuck = [asyncio.create_task(fetch(session, Request("GET", f"{hanging}/{n}"))) for n in range(200)]
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        await fetch(session, Request("GET", alive))
+        took_s = time.monotonic() - began
+        for task in stuck:
+            task.cancel()
+        await asyncio.gather(*stuck, return_exceptions=True)
+        assert took_s < 1

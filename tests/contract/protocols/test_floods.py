@@ -145,25 +145,21 @@ def test_bytes_on_a_connection_that_is_kept_end_it_and_fail_nobody() -> None:
 
 
 @pytest.mark.clause("M3", "M6")
-def test_floods_from_four_upstreams_fail_no_honest_one() -> None:
-    async def converse() -> list[bytes | str]:
-        async with AsyncExitStack() as opened:
-            session = await opened.enter_async_context(open_session(PROBE_S))
-            urls = [await opened.enter_async_context(talking(Flood(b"", drop))) for drop in (CONTINUE, HINTS) * 2]
-            honest, _ = await opened.enter_async_context(answering(lambda _: (200, b"{}"), after_s=0.2))
-            return await asyncio.gather(*(asked(session, url) for url in (*urls, honest)))
-
-    assert asyncio.run(converse()) == [*["too many interim answers"] * 4, b"{}"]
+async def test_floods_from_four_upstreams_fail_no_honest_one() -> None:
+    async with AsyncExitStack() as opened:
+        session = await opened.enter_async_context(open_session(PROBE_S))
+        urls = [await opened.enter_async_context(talking(Flood(b"", drop))) for drop in (CONTINUE, HINTS) * 2]
+        honest, _ = await opened.enter_async_context(answering(lambda _: (200, b"{}"), after_s=0.2))
+        assert await asyncio.gather(*(asked(session, url) for url in (*urls, honest))) == [
+            *["too many interim answers"] * 4,
+            b"{}",
+        ]
 
 
 @pytest.mark.clause("M6")
-def test_a_connection_reads_a_small_piece_at_a_time() -> None:
+async def test_a_connection_reads_a_small_piece_at_a_time() -> None:
     """However much has come: a parser is never given more than that between two turns of the others."""
-
-    async def sizes() -> int:
-        return len(Connection(asyncio.get_running_loop()).get_buffer(-1))
-
-    assert asyncio.run(sizes()) == PIECE_BYTES <= 16_384
+    assert len(Connection(asyncio.get_running_loop()).get_buffer(-1)) == PIECE_BYTES <= 16_384
 
 
 @pytest.mark.clause("M6")

@@ -1,6 +1,5 @@
 """A secret in an address or a header appears in no reason, no repr and no traceback."""
 
-import asyncio
 import traceback
 from collections.abc import Awaitable, Callable
 
@@ -78,8 +77,8 @@ def check_silent(gathered: list[ProbeFailed]) -> None:
         pytest.param("https://127.0.0.1:1", id="refused with TLS"),
     ],
 )
-def test_an_upstream_that_is_not_there_leaks_nothing(base: str) -> None:
-    check_silent(asyncio.run(failures(base)))
+async def test_an_upstream_that_is_not_there_leaks_nothing(base: str) -> None:
+    check_silent(await failures(base))
 
 
 @pytest.mark.parametrize(
@@ -92,11 +91,7 @@ def test_an_upstream_that_is_not_there_leaks_nothing(base: str) -> None:
         pytest.param(lambda _: (200, b'{"result":"hunter2","id":1}'), id="a result that is it"),
     ],
 )
-def test_an_upstream_that_repeats_it_leaks_nothing(answer: Callable[[Asked], Reply]) -> None:
-    async def converse() -> list[ProbeFailed]:
-        async with answering(answer) as (url, asked):
-            gathered = await failures(url)
-            assert all(SECRET in each.target for each in asked)
-            return gathered
-
-    check_silent(asyncio.run(converse()))
+async def test_an_upstream_that_repeats_it_leaks_nothing(answer: Callable[[Asked], Reply]) -> None:
+    async with answering(answer) as (url, asked):
+        check_silent(await failures(url))
+        assert all(SECRET in each.target for each in asked)

@@ -23,8 +23,7 @@ from tests.contract.protocols.announcers import a_message, a_page
 from tests.contract.protocols.listener import ONE, POLYGON, probes
 from tests.contract.protocols.upstreams import Asked, Reply, answering
 from tests.contract.protocols.waku_store import Store, query_of
-from tests.unit.running_monitor import given_settings, some_resources
-from tests.unit.test_monitor import KeptInMemory
+from tests.unit.running_monitor import KeptInMemory, given_settings, some_resources
 from tests.wait import until_async
 
 LIMIT = 200  # more than there are
@@ -44,68 +43,56 @@ def monitored(found: Mapping[Check, Found], check: Check = ONE) -> int:
 
 
 @pytest.mark.clause("M3", "S10")
-def test_a_store_that_takes_long_for_each_page_answers_at_once_and_all_are_found_by_and_by() -> None:
+async def test_a_store_that_takes_long_for_each_page_answers_at_once_and_all_are_found_by_and_by() -> None:
     """As with 0.6 s a page of the 10 s that a probe has, and a day in more pages than that gives time for."""
     step_s, timeout_s, count = 0.03, 0.5, 40
     store = Store(everybody(count))
     store.messages += [a_message(number + 1, chain_id=137, sent_at=NOON - number * MINUTE) for number in range(count)]
-
-    async def converse() -> list[Mapping[Check, Found]]:
-        async with answering(store, after_s=step_s) as (url, _), open_session(timeout_s) as session:
-            sources = broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137), limit=LIMIT))
-            found: list[Mapping[Check, Found]] = []
-            while not found or (min(monitored(found[-1]), monitored(found[-1], POLYGON)) < count and len(found) < 40):
-                began = time.monotonic()
-                answers = await asyncio.gather(*(observe(source, session, lambda: NOON) for source in sources))
-                assert time.monotonic() - began < timeout_s + 1
-                found.append({check: what for each in answers for check, what in each.items()})
-            return found
-
-    first, *_, last = asyncio.run(converse())
+    async with answering(store, after_s=step_s) as (url, _), open_session(timeout_s) as session:
+        sources = broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137), limit=LIMIT))
+        found: list[Mapping[Check, Found]] = []
+        while not found or (min(monitored(found[-1]), monitored(found[-1], POLYGON)) < count and len(found) < 40):
+            began = time.monotonic()
+            answers = await asyncio.gather(*(observe(source, session, lambda: NOON) for source in sources))
+            assert time.monotonic() - began < timeout_s + 1
+            found.append({check: what for each in answers for check, what in each.items()})
+    first, *_, last = found
     for check in (ONE, POLYGON):
         assert 1 <= monitored(first, check) < count
     assert last == {ONE: Members(1, count), POLYGON: Members(3, count)}
 
 
 @pytest.mark.clause("S10")
-def test_who_answers_is_judged_when_the_newest_page_is_there_and_not_after_the_older_ones() -> None:
+async def test_who_answers_is_judged_when_the_newest_page_is_there_and_not_after_the_older_ones() -> None:
     store = Store(everybody(5, newest_at=NOON - 115 * SECOND))
-
-    async def converse() -> Mapping[Check, Found]:
-        async with answering(store) as (url, asked), open_session(5) as session:
-            (source,) = broadcasters_sources("broadcasters", BroadcastersTable(url, (1,)))
-            return await observe(source, session, lambda: NOON + 2 * SECOND * len(asked))
-
-    assert asyncio.run(converse()) == {ONE: Members(1, 5)}
+    async with answering(store) as (url, asked), open_session(5) as session:
+        (source,) = broadcasters_sources("broadcasters", BroadcastersTable(url, (1,)))
+        assert await observe(source, session, lambda: NOON + 2 * SECOND * len(asked)) == {ONE: Members(1, 5)}
 
 
 @pytest.mark.clause("M6")
-def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> None:
+async def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> None:
     clock = SystemClock()
     checks = Check("broadcasters", 1), Check("broadcasters", 137)
     plan = a_plan(*checks, chains=(1, 137), limits=replace(LAUNCH, jitter_ms=1, probe_timeout_ms=HOUR))
+    ledger = Ledger(plan)
+    store = Store([a_message(1, chain_id=chain_id, sent_at=clock.now()) for chain_id in (1, 137)])
 
-    async def scenario() -> None:
-        ledger = Ledger(plan)
-        store = Store([a_message(1, chain_id=chain_id, sent_at=clock.now()) for chain_id in (1, 137)])
+    def hang(asked: Asked) -> float:
+        return 3_600 if "0-137-" in asked.target else 0
 
-        def hang(asked: Asked) -> float:
-            return 3_600 if "0-137-" in asked.target else 0
+    def statuses() -> dict[Check, str]:
+        return {row.check: row.status for row in ledger.rows if row.check in checks}
 
-        def statuses() -> dict[Check, str]:
-            return {row.check: row.status for row in ledger.rows if row.check in checks}
-
-        async with answering(store, after_s=hang) as (url, asked):
-            settings = given_settings(plan, broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137))))
-            resources = some_resources(KeptInMemory(), clock)
-            monitor = Monitor(settings, {}, resources, parts=Parts(ledger=lambda _plan, _state: ledger))
-            task = asyncio.create_task(monitor.run())
-            wanted = dict(zip(checks, ("current", "unknown"), strict=True))
-            await until_async(lambda: len(asked) == 2 and statuses() == wanted, "the row of chain 1", 30)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(scenario())
+    async with answering(store, after_s=hang) as (url, asked):
+        settings = given_settings(plan, broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137))))
+        resources = some_resources(KeptInMemory(), clock)
+        monitor = Monitor(settings, {}, resources, parts=Parts(ledger=lambda _plan, _state: ledger))
+        task = asyncio.create_task(monitor.run())
+        wanted = dict(zip(checks, ("current", "unknown"), strict=True))
+        await until_async(lambda: len(asked) == 2 and statuses() == wanted, "the row of chain 1", 30)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @pytest.mark.clause("S10")
@@ -213,16 +200,12 @@ def test_a_clock_that_was_wrong_for_a_moment_forgets_nobody() -> None:
 
 
 @pytest.mark.clause("S10")
-def test_a_clock_that_is_wrong_while_older_pages_are_read_forgets_nobody() -> None:
+async def test_a_clock_that_is_wrong_while_older_pages_are_read_forgets_nobody() -> None:
     store = Store(everybody(5))
-
-    async def converse() -> list[Mapping[Check, Found]]:
-        async with answering(store) as (url, asked), open_session(5) as session:
-            (source,) = broadcasters_sources("broadcasters", BroadcastersTable(url, (1,)))
-            during = await observe(source, session, lambda: NOON + 10 * DAY * (len(asked) > 1))
-            return [during, await observe(source, session, lambda: NOON + SECOND)]
-
-    assert asyncio.run(converse()) == [{ONE: Members(1, 5)}] * 2
+    async with answering(store) as (url, asked), open_session(5) as session:
+        (source,) = broadcasters_sources("broadcasters", BroadcastersTable(url, (1,)))
+        during = await observe(source, session, lambda: NOON + 10 * DAY * (len(asked) > 1))
+        assert [during, await observe(source, session, lambda: NOON + SECOND)] == [{ONE: Members(1, 5)}] * 2
 
 
 @pytest.mark.clause("M6")

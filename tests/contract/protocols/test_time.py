@@ -58,53 +58,43 @@ def endless_pages() -> Answer:
         ),
     ],
 )
-def test_requests_that_are_each_in_time_are_not_together(source_at: Callable[[str], Source], answer: Answer) -> None:
-    async def converse() -> None:
-        async with answering(answer, after_s=STEP_S) as (url, _), open_session(TIMEOUT_S) as session:
-            source = source_at(url)
-            with in_time():
-                found = await observe(source, session, lambda: NOON)
-            assert found == dict.fromkeys(source.checks, Failed("timeout"))
-
-    asyncio.run(converse())
-
-
-@pytest.mark.clause("M3")
-def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_the_newest() -> None:
-    async def converse() -> None:
-        timeout_s = 4 * STEP_S  # for the first page there is time, however busy the machine is
-        async with answering(endless_pages(), after_s=STEP_S) as (url, _), open_session(timeout_s) as session:
-            source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
-            began = time.monotonic()
+async def test_requests_that_are_each_in_time_are_not_together(
+    source_at: Callable[[str], Source], answer: Answer
+) -> None:
+    async with answering(answer, after_s=STEP_S) as (url, _), open_session(TIMEOUT_S) as session:
+        source = source_at(url)
+        with in_time():
             found = await observe(source, session, lambda: NOON)
-            assert time.monotonic() - began < timeout_s + 1
-            assert found == {Check("broadcasters", 1): Members(1, 1)}
-
-    asyncio.run(converse())
+        assert found == dict.fromkeys(source.checks, Failed("timeout"))
 
 
 @pytest.mark.clause("M3")
-def test_a_newest_page_that_takes_too_long_is_a_failed_probe() -> None:
-    async def converse() -> None:
-        async with answering(endless_pages(), after_s=60) as (url, _), open_session(TIMEOUT_S) as session:
-            source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
-            with in_time():
-                found = await observe(source, session, lambda: NOON)
-            assert found == {Check("broadcasters", 1): Failed("timeout")}
-            assert source.seen == NOTHING_SEEN
+async def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_the_newest() -> None:
+    timeout_s = 4 * STEP_S  # for the first page there is time, however busy the machine is
+    async with answering(endless_pages(), after_s=STEP_S) as (url, _), open_session(timeout_s) as session:
+        source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
+        began = time.monotonic()
+        found = await observe(source, session, lambda: NOON)
+        assert time.monotonic() - began < timeout_s + 1
+        assert found == {Check("broadcasters", 1): Members(1, 1)}
 
-    asyncio.run(converse())
+
+@pytest.mark.clause("M3")
+async def test_a_newest_page_that_takes_too_long_is_a_failed_probe() -> None:
+    async with answering(endless_pages(), after_s=60) as (url, _), open_session(TIMEOUT_S) as session:
+        source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
+        with in_time():
+            found = await observe(source, session, lambda: NOON)
+        assert found == {Check("broadcasters", 1): Failed("timeout")}
+        assert source.seen == NOTHING_SEEN
 
 
 @pytest.mark.clause("M3", "M8")
-def test_a_chain_id_and_a_block_come_in_time_together_or_not_at_all() -> None:
-    async def converse() -> None:
-        answer = recorded("evm-chain-id.json")
-        async with answering(lambda _: (200, answer), after_s=STEP_S) as (url, _), open_session(TIMEOUT_S) as session:
-            with in_time(), pytest.raises(ProbeFailed, match="timeout"):
-                await EvmEndpoint("rpc 1 of Arbitrum", 42161, url).read(session, lambda: NOON)
-
-    asyncio.run(converse())
+async def test_a_chain_id_and_a_block_come_in_time_together_or_not_at_all() -> None:
+    answer = recorded("evm-chain-id.json")
+    async with answering(lambda _: (200, answer), after_s=STEP_S) as (url, _), open_session(TIMEOUT_S) as session:
+        with in_time(), pytest.raises(ProbeFailed, match="timeout"):
+            await EvmEndpoint("rpc 1 of Arbitrum", 42161, url).read(session, lambda: NOON)
 
 
 class NeverResolving(AbstractResolver):
@@ -119,11 +109,8 @@ class NeverResolving(AbstractResolver):
 
 
 @pytest.mark.clause("M3")
-def test_a_name_server_that_stays_silent_is_a_timeout() -> None:
-    async def converse() -> None:
-        connector = aiohttp.TCPConnector(resolver=NeverResolving())
-        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as http:
-            with in_time(), pytest.raises(ProbeFailed, match="timeout"):
-                await fetch(Session(http, TIMEOUT_S), Request("GET", "http://stalls.invalid/"))
-
-    asyncio.run(converse())
+async def test_a_name_server_that_stays_silent_is_a_timeout() -> None:
+    connector = aiohttp.TCPConnector(resolver=NeverResolving())
+    async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as http:
+        with in_time(), pytest.raises(ProbeFailed, match="timeout"):
+            await fetch(Session(http, TIMEOUT_S), Request("GET", "http://stalls.invalid/"))

@@ -1,5 +1,6 @@
 """Worlds by the thousand, in two processes, until the time is over or enough has failed."""
 
+import logging
 import multiprocessing
 import os
 import time
@@ -11,16 +12,16 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from tests.campaign.part import Outcome, Tell
-from tests.simulation.worlds.all_rules import all_rules
-from tests.simulation.worlds.monitors import Parts
+from tests.campaign.part import Outcome
+from tests.simulation.worlds.monitors import REAL, Parts
 from tests.simulation.worlds.script import Script, draw, write_script
 from tests.simulation.worlds.shrink import shrink_script
 from tests.simulation.worlds.world import Lived, live
 
+_log: Final = logging.getLogger("campaign.worlds")
 CASES: Final = Path(__file__).parent / "cases"
 _PROCESSES: Final = 2
-_TELL_EVERY_S: Final = 10
+_LOG_EVERY_S: Final = 10
 _ENOUGH_FAILURES: Final = 5
 _SHRINK_S: Final = 60
 _HOURS_MS: Final = 3_600_000
@@ -31,17 +32,12 @@ class Tried(NamedTuple):
     lived: Lived
 
 
-def lived(script: Script, parts: Parts | None = None) -> Lived:
-    """A world under every rule."""
-    return live(script, parts or Parts(), all_rules)
-
-
-def run(seconds: float, tell: Tell) -> Outcome:
+def run(seconds: float) -> Outcome:
     """Try as many seeds as the time allows, from one that nobody has chosen; a failure is shrunk and kept as a case."""
     base = SystemRandom().randrange(1_000_000) * 1_000_000
-    tell(f"seeds from {base}")
+    _log.info(f"seeds from {base}")
     end = time.monotonic() + seconds
-    told = time.monotonic()
+    logged = time.monotonic()
     worlds = publications = simulated_ms = 0
     failed: dict[str, Tried] = {}
     # Spawned: a fork would copy whatever threads of this process hold.
@@ -52,16 +48,16 @@ def run(seconds: float, tell: Tell) -> Outcome:
             simulated_ms += tried.lived.simulated_ms
             if tried.lived.rule and tried.lived.rule not in failed:
                 failed[tried.lived.rule] = tried
-                tell(f"seed {tried.seed}: {tried.lived.told.splitlines()[-1]}")
-            if time.monotonic() - told >= _TELL_EVERY_S:
-                told = time.monotonic()
-                tell(
+                _log.info(f"seed {tried.seed}: {tried.lived.message.splitlines()[-1]}")
+            if time.monotonic() - logged >= _LOG_EVERY_S:
+                logged = time.monotonic()
+                _log.info(
                     f"{worlds:,} worlds, {simulated_ms / _HOURS_MS / 24:.1f} days,"
                     f" {publications:,} publications, {len(failed)} failures"
                 )
             if len(failed) >= _ENOUGH_FAILURES or time.monotonic() >= end:
                 break
-    failures = tuple(_told(tried, tell) for tried in failed.values())
+    failures = tuple(_keep_smallest(tried) for tried in failed.values())
     hours = round(simulated_ms / _HOURS_MS)
     return Outcome({"worlds": worlds, "simulated hours": hours, "publications": publications}, failures)
 
@@ -74,34 +70,34 @@ def _seeds(base: int, end: float) -> Iterator[int]:
 
 
 def _try(seed: int) -> Tried:
-    return Tried(seed, lived(draw(seed)))
+    return Tried(seed, live(draw(seed)))
 
 
-def smallest(script: Script, rule: str, parts: Parts | None = None, seconds: float = _SHRINK_S) -> Script:
+def find_smallest(script: Script, rule: str, parts: Parts = REAL, seconds: float = _SHRINK_S) -> Script:
     """The smallest world that can be found in this time, in which the same rule is broken."""
     end = time.monotonic() + seconds
     script = shrink_script(
-        _shortened(script, rule, parts),
-        lambda smaller: lived(smaller, parts).rule == rule,
+        _shorten(script, rule, parts),
+        lambda smaller: live(smaller, parts).rule == rule,
         lambda: time.monotonic() < end,
     )
-    return _shortened(script, rule, parts)
+    return _shorten(script, rule, parts)
 
 
-def _shortened(script: Script, rule: str, parts: Parts | None) -> Script:
+def _shorten(script: Script, rule: str, parts: Parts) -> Script:
     """The same, up to the moment at which it fails, if it then still does."""
-    shorter = replace(script, lasts_ms=lived(script, parts).simulated_ms + 1)
-    return shorter if lived(shorter, parts).rule == rule else script
+    shorter = replace(script, lasts_ms=live(script, parts).simulated_ms + 1)
+    return shorter if live(shorter, parts).rule == rule else script
 
 
-def _told(tried: Tried, tell: Tell) -> str:
-    tell(f"shrinking seed {tried.seed}")
-    script = smallest(draw(tried.seed), tried.lived.rule)
+def _keep_smallest(tried: Tried) -> str:
+    _log.info(f"shrinking seed {tried.seed}")
+    script = find_smallest(draw(tried.seed), tried.lived.rule)
     path = CASES / f"{tried.lived.rule}-{tried.seed}.json"
     write_script(path, script)
-    return described(lived(script)) + f"\nSee it again: python -m tests.simulation.worlds --case {path}"
+    return describe(live(script)) + f"\nSee it again: python -m tests.simulation.worlds --case {path}"
 
 
-def described(outcome: Lived) -> str:
+def describe(outcome: Lived) -> str:
     """What was broken, and what had happened just before."""
-    return "\n".join((outcome.told or "every rule held", *(f"    {line}" for line in outcome.last)))
+    return "\n".join((outcome.message or "every rule held", *(f"    {line}" for line in outcome.last)))

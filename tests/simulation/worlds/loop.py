@@ -112,7 +112,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             return
         try:
             context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
-        except BaseException as error:  # noqa: BLE001  it is told by run_until
+        except BaseException as error:  # noqa: BLE001  run_until raises it
             self.error = error
         if self._countdowns:
             self._count_down()
@@ -142,7 +142,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when, callback, args, self, context)
-        # Rounded up, never early; what floats cannot tell apart is the same instant.
+        # Rounded up, never early; what is the same to floats is the same instant.
         heappush(self._timers, (-int(-(when * 1_000_000 - 0.01) // 1), next(self._serial), handle))
         return handle
 

@@ -31,7 +31,7 @@ Lines = Mapping[About, str]  # each with its status, or how it ended
 
 
 def due_messages(news: Sequence[News], targets: Sequence[str]) -> Iterator[tuple[str, Lines]]:
-    """What each target is to be told. What began and is over within one message is told by its end alone."""
+    """What each target is to be sent. Of what began and is over within one message, only the end is in it."""
     for target in targets:
         mine = [each for each in news if target in each.targets]
         over = {(each.rule, each.check, each.since_at) for each in mine if each.kind in ("ended", "left")}

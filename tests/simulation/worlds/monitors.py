@@ -23,14 +23,14 @@ from lookout.protocols.source import Source
 from lookout.server.poller import Poller
 from lookout.state.codec import decode_sightings
 from lookout.store.protocol import LostStoreError, StoreBusyError, StoreError, Writer
-from tests.simulation.worlds.alert_texts import Noting, Told, VirtualThread
 from tests.simulation.worlds.clock import VirtualClock
-from tests.simulation.worlds.configured import configured
 from tests.simulation.worlds.loop import Process
-from tests.simulation.worlds.people import open_sender, sending_thread
+from tests.simulation.worlds.observed_parts import ObservedInstruments, ObservedLedger, VirtualThread
 from tests.simulation.worlds.scene import Ended, Life, Reloaded, Resumed, Scene
 from tests.simulation.worlds.script import ORIGIN_AT
+from tests.simulation.worlds.settings import build_settings
 from tests.simulation.worlds.stores import Store, messages_in
+from tests.simulation.worlds.targets import open_sender, sending_thread
 from tests.simulation.worlds.upstreams import upstreams_of
 
 _LOOK_FOR_THE_STORE_S: Final = 1.0
@@ -46,11 +46,14 @@ class Parts(NamedTuple):
     timeline: type[Timeline] = Timeline
     journal: type[Journal] = Journal
     publisher: type[Publisher] = Publisher
-    ledger: type[Told] = Told
+    ledger: type[ObservedLedger] = ObservedLedger
     watcher: type[Watcher] = Watcher
     alerts: type[Alerts] = Alerts
     writer: Callable[[Writer], Writer] = lambda writer: writer
     poller: type[Poller] = Poller
+
+
+REAL: Final = Parts()
 
 
 class Machine:
@@ -90,7 +93,7 @@ class Machine:
         return self._process
 
     def reload(self) -> None:
-        """Let it look at its settings anew, as a signal does."""
+        """Let it read its settings again, as a signal does."""
         if self.life is not None:
             self.life.reload.set()
 
@@ -105,7 +108,7 @@ class Machine:
         life, self.life, self._process, self._task = self.life, None, None, None
         if life is not None:
             self._store.release(life)
-            self._scene.tell(Ended(life, how))
+            self._scene.emit(Ended(life, how))
 
     async def _run(self, process: Process) -> None:
         """As the command does it: stand by while another has the store, and again after it was lost."""
@@ -119,7 +122,7 @@ class Machine:
                 except LostStoreError:
                     self._scene.note(f"{life.name} lost the store")
                     self._store.release(life)
-                    self._scene.tell(Ended(life, "lost"))
+                    self._scene.emit(Ended(life, "lost"))
         except StoreError:
             how = "failed"
             self._scene.loop.call_later(_RESTART_S, self.start)
@@ -130,7 +133,7 @@ class Machine:
             self._scene.loop.call_soon(self._gone, how)
 
     def _a_life(self, process: Process) -> Life:
-        life = Life(process, self._number, self.clock, configured(self._scene), len(self._scene.lives))
+        life = Life(process, self._number, self.clock, build_settings(self._scene), len(self._scene.lives))
         self._scene.lives.append(life)
         return life
 
@@ -147,12 +150,12 @@ class Machine:
         try:
             if life.reload.is_set():  # while it stood by
                 life.reload.clear()
-                life.apply_settings(configured(scene))
+                life.apply_settings(build_settings(scene))
             stored = writer.load()
             life.publication = self._store.loaded()
             life.memory = {} if life.publication is None else _kept(life.publication.memory, life.plan)
             scene.waiting = messages_in(stored)
-            scene.tell(Resumed(life, stored))
+            scene.emit(Resumed(life, stored))
             monitor = self._a_monitor(writer, life, stored)
             reloading = asyncio.create_task(self._accept_reloads(life, monitor))
             await monitor.run()
@@ -170,7 +173,7 @@ class Machine:
             parts.writer(writer),
             life.clock,
             scene.chance(f"watcher {life.serial}"),
-            Noting(scene, life),
+            ObservedInstruments(scene, life),
             build_sources=lambda settings, _: upstreams_of(scene, life, settings.plan()),
             seen_by=_Sightings(life, stored),
             open_session=lambda _: nullcontext(_NO_SESSION),
@@ -186,11 +189,11 @@ class Machine:
             await life.reload.wait()
             life.reload.clear()
             before = life.plan
-            life.apply_settings(configured(scene))
+            life.apply_settings(build_settings(scene))
             life.memory = _kept(life.memory, life.plan)
             monitor.apply_settings(life.settings, None)
-            scene.note(f"{life.name} goes by other settings")
-            scene.tell(Reloaded(life, before))
+            scene.note(f"{life.name} uses other settings")
+            scene.emit(Reloaded(life, before))
 
     async def _close(self, writer: Writer, life: Life) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What every rule is: it is told what happens, and says what must not."""
+"""What every rule is: it sees what happens, and says what must not."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, NoReturn
@@ -15,11 +15,10 @@ _HOOKS: Final[dict[type, str]] = {
     s.Written: "written",
     s.Resumed: "resumed",
     s.Reloaded: "reloaded",
-    s.BeganAnew: "began_anew",
+    s.Started: "started",
     s.Stored: "stored",
     s.Tried: "tried",
     s.Heard: "heard",
-    s.ClockSet: "clock_set",
     s.Ended: "ended",
     s.Looked: "looked",
     s.Served: "served",

@@ -1,4 +1,4 @@
-"""Rules about alerts: people are told what the publications say and nothing else, and of the messages none is lost,
+"""Rules about alerts: people are sent what the publications say and nothing else, and of the messages none is lost,
 none comes twice, and none before its turn."""
 
 from collections import Counter, defaultdict
@@ -51,11 +51,11 @@ class _AboutMessages(Rule):
         self._gone_ms.update(dict.fromkeys(((life.serial, target) for target in gone), self.scene.ms))
 
 
-class TellsWhatIsDue(_AboutMessages):
+class SendsWhatIsDue(_AboutMessages):
     """With each publication exactly those messages are stored that it makes due, or that one before it did which was
     not stored."""
 
-    clauses = ("alerts: what is told, and when", "alerts: when the configuration changes")
+    clauses = ("alerts: what is sent, and when", "alerts: when the configuration changes")
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,11 +72,11 @@ class TellsWhatIsDue(_AboutMessages):
             try:
                 lines = lines_of(message.body)
             except ValueError as error:
-                self.broken(f"{message.target} is told {error}")
+                self.broken(f"{message.target} is sent {error}")
             while due and due[0][:2] != (message.target, lines):
                 self._excuse(event, *due.pop(0), f", but {lines}")
             if not due:
-                self.broken(f"{message.target} is told what is not due: {lines}")
+                self.broken(f"{message.target} is sent what is not due: {lines}")
             due.pop(0)
         for each in due:
             self._excuse(event, *each)
@@ -100,7 +100,7 @@ class TellsWhatIsDue(_AboutMessages):
     def _excuse(self, event: s.Written, target: str, lines: Lines, made: s.Publication, instead: str = "") -> None:
         """Its target may have left in the very instant."""
         if not self.may_be_dropped(event.life, target, made.ms):
-            self.broken(f"{target} is not told {lines}{instead}")
+            self.broken(f"{target} is not sent {lines}{instead}")
 
 
 class NoneIsLost(_AboutMessages):
@@ -208,7 +208,7 @@ class NoneComesTwice(Rule):
 
     def _has_a_twin(self, message: s.Message) -> bool:
         """Two rules that remind of one check within a second do so in the same words: which one was accepted cannot be
-        told."""
+        known."""
         return self._came[message] > 1
 
     def _known_to(self, life: s.Life, publication: s.Publication) -> list[s.Message]:
@@ -276,3 +276,6 @@ class InOrder(_AboutMessages):
             done = (life.serial, message) in self._done or self.may_be_given_up(life, message)
             if message.target == target and not done:
                 self.broken(f"{event.message} was sent before {message}")
+
+
+RULES: Final = (SendsWhatIsDue, NoneIsLost, NoneComesTwice, StoredBeforeSent, InOrder)

@@ -34,7 +34,7 @@ class EndedBucketsStay(Rule):
         if "history" not in event.documents:
             return
         self._times += 1
-        history = self._checked(event.documents["history"])
+        history = self._decode(event.documents["history"])
         first, last = (parse_instant(history[name][:-1] + ".000Z") // BUCKET_MS for name in ("from", "to"))
         for row in history["rows"]:
             if len(row["buckets"]) != last - first + 1:
@@ -42,7 +42,7 @@ class EndedBucketsStay(Rule):
         for changed in self._ended.changed(history):
             self.broken(changed)
 
-    def _checked(self, document: Document) -> dict[str, Any]:
+    def _decode(self, document: Document) -> dict[str, Any]:
         if self._times % 5 == 1:
             try:
                 return assert_history_is_right(document)
@@ -59,7 +59,6 @@ class HistoryIsTheCount(Rule):
 
     def __init__(self) -> None:
         self._last: tuple[s.Publication, Document] | None = None
-        self._ended_ms = -1
 
     def written(self, event: s.Written) -> None:
         if "history" not in event.documents:
@@ -86,9 +85,9 @@ class HistoryIsTheCount(Rule):
         history = msgspec.json.decode(document.body)
         for row in history["rows"]:
             check = Check(row["service"], row["chainId"])
-            for number, (told, counted) in enumerate(zip(row["buckets"], expected.buckets[check], strict=True)):
-                if told != counted and (check, expected.first + number) not in doubtful:
-                    self.broken(f"bucket {expected.first + number} of {check} is {told}, counted {counted}")
+            for number, (stored, counted) in enumerate(zip(row["buckets"], expected.buckets[check], strict=True)):
+                if stored != counted and (check, expected.first + number) not in doubtful:
+                    self.broken(f"bucket {expected.first + number} of {check} is {stored}, counted {counted}")
             if row["buckets"] == expected.buckets[check] and tuple(row["uptime"].values()) != expected.uptime[check]:
                 self.broken(f"the uptime of {check} is {row['uptime']}, counted {expected.uptime[check]}")
 
@@ -103,3 +102,6 @@ def _reached_into(samples: list[Sample]) -> set[tuple[Check, int]]:
         doubtful |= {(check, sample.at // BUCKET_MS) for check in before - now}
         before = now
     return doubtful
+
+
+RULES: Final = (EndedBucketsStay, HistoryIsTheCount)

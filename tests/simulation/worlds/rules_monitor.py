@@ -28,7 +28,7 @@ class _Probe(NamedTuple):
 
 
 class AsksOnTime(Rule):
-    """Each source is asked again after its own wait and no other, whatever befalls the others."""
+    """Each source is asked again after its own wait and no other, whatever happens to the others."""
 
     clauses = ("M1", "M2", "M3", "M6", "M11", "M12")
 
@@ -44,7 +44,7 @@ class AsksOnTime(Rule):
             self._asked_since_it_began.discard(key)
             self._since_ms[key] = self.scene.ms
 
-    def began_anew(self, event: s.BeganAnew) -> None:
+    def started(self, event: s.Started) -> None:
         self._asked_since_it_began = {key for key in self._asked_since_it_began if key[0] != event.life.serial}
 
     def asked(self, event: s.Asked) -> None:
@@ -92,7 +92,7 @@ class AsksOnTime(Rule):
 
 
 class PublishesOnTime(Rule):
-    """At most two publications a second, at least one in a heartbeat, and what is new, or was told to people, within a
+    """At most two publications a second, at least one in a heartbeat, and what is new, or was sent to people, within a
     second."""
 
     clauses = ("M5",)
@@ -147,7 +147,7 @@ class StoresTheHistory(Rule):
     clauses = ("H14",)
 
     def __init__(self) -> None:
-        self._since_ms: dict[int, int] = {}  # when the last one was stored, or its writer told so
+        self._since_ms: dict[int, int] = {}  # when the last one was stored, or its writer heard so
         self._with_history = False
 
     def written(self, event: s.Written) -> None:
@@ -155,7 +155,7 @@ class StoresTheHistory(Rule):
         self._with_history = "history" in event.documents
         if not self._with_history and event.publication.ms - since_ms > 60_000 + 30_000:
             self.broken(f"no history was published for {event.publication.ms - since_ms} ms")
-        if self._with_history:  # also if its writer is never told, since it was asked to end meanwhile
+        if self._with_history:  # also if its writer never hears of it, since it was asked to end meanwhile
             self._since_ms[event.life.serial] = self.scene.ms
 
     def stored(self, event: s.Stored) -> None:
@@ -184,7 +184,7 @@ class AgreesOnHeads(Rule):
         elif reading is not None and reading.block_at - reading.at <= 60_000:
             self._answers[key][event.number] = self.scene.ms, reading
 
-    def began_anew(self, event: s.BeganAnew) -> None:
+    def started(self, event: s.Started) -> None:
         for kept in (self._answers, self._heard, self._since_ms):
             for key in [key for key in kept if key[0] == event.life.serial]:
                 del kept[key]
@@ -257,7 +257,7 @@ class EndsOnlyWhenAsked(Rule):
             self.broken(f"{event.life.name} stopped, though nobody had asked it to")
 
 
-class GoesByThePlan(Rule):
+class FollowsThePlan(Rule):
     """What is asked, judged and published is what the settings in force name, from the reload on."""
 
     clauses = ("S14", "H15", "R12")
@@ -315,7 +315,7 @@ class RemembersAll(Rule):
 
 
 class KeepsWhatItPromised(Rule):
-    """A publication that a monitor was told is stored is in the store."""
+    """A publication of which a monitor heard that it is stored is in the store."""
 
     clauses = ("M7",)
 
@@ -327,7 +327,7 @@ class KeepsWhatItPromised(Rule):
 
     def stored(self, event: s.Stored) -> None:
         if event.ok and self._stored.get(event.life) is not event.life.writing:
-            self.broken(f"{event.life.name} was told that something is stored which is not")
+            self.broken(f"{event.life.name} heard that something is stored which is not")
 
 
 class RightAgainSoon(Rule):
@@ -386,7 +386,7 @@ def living(scene: s.Scene) -> list[s.Life]:
 
 
 def _sorted(state: State | None) -> dict[str, object]:
-    """By names; what begins anew is as if it had never been."""
+    """By names; what was never observed is as if it had never been."""
     if state is None or state.history is None:
         return {}
     return {
@@ -402,3 +402,17 @@ def _sorted(state: State | None) -> dict[str, object]:
 def _difference(one: dict[str, object], other: dict[str, object]) -> str:
     name = next(name for name in {**one, **other} if one.get(name) != other.get(name))
     return f"{name}: {one.get(name)} instead of {other.get(name)}"
+
+
+RULES: Final = (
+    AsksOnTime,
+    PublishesOnTime,
+    StoresTheHistory,
+    AgreesOnHeads,
+    EndsOnlyWhenAsked,
+    FollowsThePlan,
+    SurvivesBugs,
+    RemembersAll,
+    KeepsWhatItPromised,
+    RightAgainSoon,
+)

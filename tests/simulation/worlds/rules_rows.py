@@ -1,10 +1,9 @@
-"""Rules about rows: each follows from what its probes found, and nothing is shown that was not seen."""
+"""Rules about rows: each follows from what its probes found, and is what is published."""
 
-from collections import defaultdict
 from math import inf
 from typing import Any, Final, NamedTuple
 
-from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers, Row
+from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers, Row, unmonitored, unobserved
 from lookout.demo.sim.layout import ChainLayout
 from tests.oracles.documents import assert_report_is_right
 from tests.oracles.rows import NO_PAST, Past, Probe, between, compare_blocks, follow, shown
@@ -16,19 +15,21 @@ _SLACK_MS: Final = 6_000  # clocks are slewed, and set by less than what counts 
 
 
 class _Line(NamedTuple):
-    """What a check's probes may have come to, in one line of memory."""
+    """What a check's probes may have come to, in one line of memory, and the last row that was judged."""
 
     pasts: frozenset[Past] = NO_PAST
     trails_in: int | None = None  # the life in which it began to
+    row: Row | None = None
 
 
 class RowsFollow(Rule):
     """A row is what its probe found, by the contract's sentences. An indexer is compared with a head of the last
-    minute, at a pace that the chain has or had."""
+    minute, at a pace that the chain has or had. A publication has the last row of each check, over restarts and
+    takeovers, too."""
 
     clauses = (
         *("S1", "S2", "S3", "S4", "S5", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S15"),
-        *("R5", "R6", "R7", "R11", "R13", "M7"),
+        *("R5", "R6", "R7", "R11", "R13", "M7", "M14", "H15"),
     )
 
     def agreed(self, event: s.Agreed) -> None:
@@ -36,7 +37,7 @@ class RowsFollow(Rule):
         event.life.memory["head", event.chain_id] = self.scene.ms - age_ms, event.reading.height
 
     def judged(self, event: s.Judged) -> None:
-        life, (now_ms, serial, _, seen, row) = event.life, event.seen
+        life, serial, (now_ms, seen, row) = event.life, event.life.serial, event.seen
         line: _Line = life.memory.get(row.check) or _Line()
         same_life = line.trails_in in (None, serial)
         less_ms = _SLACK_MS if same_life else inf
@@ -50,10 +51,17 @@ class RowsFollow(Rule):
             self.broken(f"{row} is none of {[expected for _, expected in possible]} after {seen.found}")
         trails = any(past.trailing for past in pasts)
         trails_in = None if not trails else serial if line.trails_in is None else line.trails_in
-        life.memory[row.check] = _Line(pasts, trails_in)
+        life.memory[row.check] = _Line(pasts, trails_in, row)
         ahead_ms = seen.at - life.clock.now()
         if not 0 <= ahead_ms <= 5_000 * (1 + self.scene.small_steps_back):
             self.broken(f"{row.check} was observed {ahead_ms} ms from now")
+
+    def published(self, event: s.Published) -> None:
+        for row in event.publication.rows:
+            line: _Line = event.life.memory.get(row.check) or _Line()
+            unseen = unobserved(row.check) if row.check in event.life.plan.monitored else unmonitored(row.check)
+            if row != (line.row or unseen):
+                self.broken(f"published was {row}, not {line.row or unseen}")
 
     def _compare(self, probe: Probe, position: int, event: s.Judged) -> Probe:
         """The probe with all that the position may have come to."""
@@ -82,13 +90,12 @@ class RowsFollow(Rule):
         return 0.9 * chain.block_ms, 1.1 * chain.block_ms
 
 
-class NothingUnseen(Rule):
-    """Every row in the store is one that was judged, of a truth that was so; a green one of a green one."""
+class GreenIsTrue(Rule):
+    """A row that is judged green is of a truth that was so."""
 
-    clauses = ("R5", "S3", "S7", "S10", "S11", "M14", "H15")
+    clauses = ("S3", "S7", "S10", "S11")
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[Check, int], list[Row]] = defaultdict(list)  # who takes over may be at the same instant
         self._answered_ms: dict[tuple[int, Check], int] = {}
 
     def answered(self, event: s.Answered) -> None:
@@ -97,43 +104,25 @@ class NothingUnseen(Rule):
 
     def judged(self, event: s.Judged) -> None:
         row, found = event.seen.row, event.seen.observation.found
-        self._rows[row.check, event.seen.observation.at].append(row)
         # What was true when it answered: a position may wait for a head to be compared with.
         answered_ms = self._answered_ms.get((event.life.serial, row.check), event.seen.ms)
         truth = self.scene.sim.truth(row.check.service, row.check.chain_id, ORIGIN_AT + answered_ms)
-        if row.status == "current" and not self._is_green(found, truth, event.seen):
+        if row.status == "current" and not self._is_green(found, truth):
             self.broken(f"{row.check} is shown as current, though {truth}")
 
-    def written(self, event: s.Written) -> None:
-        rows = event.publication.rows
-        for row in rows:
-            if row.observed_at is None:
-                if row.status not in ("unknown", "unmonitored") or row.expires_at is not None:
-                    self.broken(f"{row.check} was never observed, and is {row.status}")
-            elif row not in self._rows.get((row.check, row.observed_at), ()):
-                self.broken(f"{row} was never judged")
-
     @staticmethod
-    def _is_green(found: Found, truth: Any, seen: s.Seen) -> bool:
+    def _is_green(found: Found, truth: Any) -> bool:
         match found:
             case Peers():
                 return bool(truth.answering and truth.peers)
             case Members():
                 return bool(truth.answering and truth.responding == truth.monitored)
             case Indexes():
-                trailing_ms = 0 if truth.trailing_since_at is None else ORIGIN_AT + seen.ms - truth.trailing_since_at
-                # Trailing is noticed with the first probe that sees it, which may have been long after it began.
-                return (
-                    bool(truth.answering and (truth.position, truth.head) == tuple(_pair(found))) and trailing_ms >= 0
-                )
+                return bool(truth.answering and (truth.position, truth.head) == (found.position, found.head))
             case Blocks(position):
                 return bool(truth.answering and truth.position == position)
             case _:
                 return False
-
-
-def _pair(found: Indexes) -> tuple[int, int]:
-    return found.position, found.head
 
 
 class ReportIsRight(Rule):
@@ -154,51 +143,9 @@ class ReportIsRight(Rule):
                 report = assert_report_is_right(document)
             except AssertionError as error:
                 self.broken(str(error))
-            told = [(row["service"], row["chainId"], row["status"], row["reason"]) for row in report["checks"]]
-            if told != [(*row.check, row.status, row.reason) for row in event.publication.rows]:
+            stored = [(row["service"], row["chainId"], row["status"], row["reason"]) for row in report["checks"]]
+            if stored != [(*row.check, row.status, row.reason) for row in event.publication.rows]:
                 self.broken("the report is not what was published")
 
 
-class LastSuccessIsKept(Rule):
-    """Over restarts and takeovers a check's last success is never forgotten, nor an earlier one."""
-
-    clauses = ("M7", "R6")
-
-    def __init__(self) -> None:
-        self._succeeded_ms: dict[tuple[Check, int], int] = {}
-        self._stored_ms: dict[Check, int] = {}
-        self._made_ms = -1  # when the stored publication was
-        self._left_ms: dict[Check, int] = {}
-        self._went_back_ms = -1
-
-    def reloaded(self, event: s.Reloaded) -> None:
-        """What left begins anew when it returns."""
-        self._left_ms.update(dict.fromkeys(event.before.monitored - event.life.plan.monitored, self.scene.ms))
-
-    def resumed(self, event: s.Resumed) -> None:
-        """A monitor may begin without a check that is stored, and get it back before it could store that."""
-        self._left_ms.update(dict.fromkeys(self._stored_ms.keys() - event.life.plan.monitored, self.scene.ms))
-
-    def judged(self, event: s.Judged) -> None:
-        row = event.seen.row
-        if row.last_success_at is not None and row.last_success_at == row.observed_at:
-            self._succeeded_ms[row.check, row.last_success_at] = event.seen.ms
-
-    def written(self, event: s.Written) -> None:
-        if self._went_back_ms != self.scene.went_back_ms:
-            self._went_back_ms = self.scene.went_back_ms
-            self._stored_ms.clear()
-        stored: dict[Check, int] = defaultdict(int)
-        for row in event.publication.rows:
-            if row.status == "unmonitored":
-                continue
-            has_left = self._left_ms.get(row.check, -1) >= self._made_ms
-            before_ms = None if has_left else self._stored_ms.get(row.check)
-            now_ms = None if row.last_success_at is None else self._succeeded_ms.get((row.check, row.last_success_at))
-            if row.last_success_at is not None and now_ms is None:
-                self.broken(f"{row.check} never succeeded at {row.last_success_at}")
-            if before_ms is not None and (now_ms is None or now_ms < before_ms):
-                self.broken(f"the last success of {row.check} went back to {row.last_success_at}")
-            if now_ms is not None:
-                stored[row.check] = now_ms
-        self._stored_ms, self._made_ms = stored, event.publication.ms
+RULES: Final = (RowsFollow, GreenIsTrue, ReportIsRight)

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from typing import Final, NamedTuple
 
-from lookout.core.model import Check, Row
+from lookout.core.model import Row
 from lookout_reader.report import Row as ShownRow
 from lookout_reader.status import effective_status
 from tests.simulation.worlds import scene as s
@@ -133,7 +133,6 @@ class GreenOnlyWhileItIs(Rule):
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, int | None, int], list[s.Seen]] = defaultdict(list)
-        self._stored: set[tuple[Check, int | None]] = set()
 
     def judged(self, event: s.Judged) -> None:
         row: Row = event.seen.row
@@ -159,3 +158,6 @@ class GreenOnlyWhileItIs(Rule):
             )
             if late_ms >= 0:
                 self.broken(f"{row.check} is shown as current {late_ms} ms too long")
+
+
+RULES: Final = (OneWriter, StoresAgainSoon, OneTagOneBody, ServersHoldOn, GreenOnlyWhileItIs)

@@ -40,8 +40,6 @@ class Seen(NamedTuple):
     """A probe that was judged: when in truth, and what came of it."""
 
     ms: int
-    life: int
-    ahead_ms: int
     observation: Observation
     row: Row
 
@@ -79,13 +77,12 @@ class Life:
     def __init__(self, process: Process, number: int, clock: VirtualClock, settings: Settings, serial: int) -> None:
         self.process = process
         self.name = f"monitor {number}.{serial}"
-        self.number = number
         self.clock = clock
         self.serial = serial
         self.apply_settings(settings)
-        self.reload = asyncio.Event()  # is set when it is to look at its settings anew
+        self.reload = asyncio.Event()  # is set when it is to read its settings again
         self.is_new = True  # until its first publication, also the first after its clock was set
-        self.began_ms: int | None = None  # or when its clock was set last: everything was asked anew then
+        self.began_ms: int | None = None  # or when its clock was set last: everything was asked again then
         self.publication: Publication | None = None
         self.memory: dict[object, Any] = {}
         self.sightings = b""
@@ -108,7 +105,6 @@ class Scene:
         self.script = script
         self.loop = loop
         self.sim = Sim(script.layout, script.seed, ORIGIN_AT, script.episodes)
-        self.rules = rules
         self.lives: list[Life] = []
         self.processes: list[Process] = []
         self.stepped_back_ms = -1  # when a monitor's clock was last set back
@@ -136,7 +132,7 @@ class Scene:
                 self._hooks[kind].append(hook)
 
     def chance(self, of: str) -> Random:
-        """Of its own for each part, so that what befalls one moves no other's."""
+        """Of its own for each part, so that what happens to one moves no other's."""
         return Random(f"{self.script.seed}/{of}")
 
     @property
@@ -161,7 +157,7 @@ class Scene:
         return max((min(now_ms, each.at_ms + each.lasts_ms) for each in faults if each.at_ms <= now_ms), default=0)
 
     def lies(self, chain_id: int) -> list[Episode]:
-        """What is ever wrong with heights that a chain's endpoints tell, as far as it could mislead the monitor."""
+        """What is ever wrong with heights that a chain's endpoints answer, as far as it could mislead the monitor."""
         harmless = ("past", "genesis", "late")
         subject = f"rpc/{chain_id}/"
         return [e for e in self.sim.episodes if e.subject.startswith(subject) and e.kind not in harmless]
@@ -183,9 +179,9 @@ class Scene:
         """The same for two worlds in which the same happened."""
         return f"{self._events}-{self._hash:08x}"
 
-    def tell(self, event: object) -> None:
-        """Hold an event against every rule that is about such events. The first that is broken ends the world; who told
-        of the event does not notice, and cannot take it for a bug of its own."""
+    def emit(self, event: object) -> None:
+        """Hold an event against every rule that is about such events. The first that is broken ends the world; what
+        emitted the event does not notice, and cannot take it for a bug of its own."""
         if self.over or self.loop.error is not None:
             return
         try:
@@ -195,7 +191,7 @@ class Scene:
             self.loop.error = error
 
 
-# What rules are told of.
+# The events.
 
 
 class Asked(NamedTuple):
@@ -245,7 +241,7 @@ class Published(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A publication is in the store now, whether or not its writer is told so."""
+    """A publication is in the store now, whether or not its writer knows."""
 
     life: Life
     publication: Publication
@@ -263,22 +259,20 @@ class Resumed(NamedTuple):
 
 
 class Reloaded(NamedTuple):
-    """A monitor that runs goes by other settings from now on, which are its life's."""
+    """A monitor that runs uses other settings from now on, which are its life's."""
 
     life: Life
     before: Plan
 
 
-class BeganAnew(NamedTuple):
+class Started(NamedTuple):
     """A monitor started, or noticed that its clock was set."""
 
     life: Life
-    at: int
-    last_at: int | None
 
 
 class Stored(NamedTuple):
-    """A monitor was told that its publication is stored, or that it is not."""
+    """A monitor heard that its publication is stored, or that it is not."""
 
     life: Life
     ok: bool
@@ -294,20 +288,12 @@ class Tried(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """A sender was told how it went; None if nothing was sent, after all."""
+    """A sender heard how it went; None if nothing was sent, after all."""
 
     life: Life
     target: str
     message: Message | None
     accepted: bool
-
-
-class ClockSet(NamedTuple):
-    """A machine's clock was set; None if no monitor runs on it."""
-
-    life: Life | None
-    number: int
-    by_ms: int
 
 
 class Ended(NamedTuple):
@@ -330,13 +316,12 @@ class Served(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """A server looked at its store: what it was given, or why not."""
+    """A server looked at its store: what it was given, if anything."""
 
     server: int
     life: int
     name: DocumentName
     document: Document | None
-    readable: bool
 
 
 class Shown(NamedTuple):

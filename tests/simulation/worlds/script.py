@@ -14,7 +14,7 @@ from lookout.demo.sim.layout import ChainLayout, Layout
 ORIGIN_AT: Final = 1_793_880_000_000  # 2026-11-05, the start of a bucket
 SLOW_CHAIN: Final = ChainLayout(1, 12_000, 25_700_000)
 FAST_CHAIN: Final = ChainLayout(56, 450, 92_000_000, endpoints=2, members=3)
-TARGETS: Final = ("chat", "pager")  # who is told
+TARGETS: Final = ("chat", "pager")  # of alerts
 
 FaultKind = Literal[
     "crash",  # of a monitor, `size` steps after its instant; it starts again when the fault is over
@@ -32,7 +32,7 @@ FaultKind = Literal[
     "set-back",  # the store is what it was `size` ms ago
     "load-fails",
     "without",  # monitors that start meanwhile do not watch this
-    "reload",  # the same, but those that run are told when it goes and when it is back, `size` steps after the instant
+    "reload",  # the same, but those that run reload when it goes and when it is back, `size` steps after the instant
     "send-fails",  # a target accepts nothing; with `size` 1, sending dies of a bug
     "send-hangs",  # until the fault is over: before anything is sent, or with `size` 1 after it was accepted
     "send-unanswered",  # a target accepts, and it looks as if it had not
@@ -83,7 +83,7 @@ _DAY: Final = 86_400_000
 
 def draw(seed: int, kinds: tuple[FaultKind, ...] | None = None) -> Script:
     """The world of a seed: mostly of minutes, at times of days; one in eight on a real SQLite file, every other with
-    a standby. If ``kinds`` are given, exactly these befall it, and often, in less than half an hour."""
+    a standby. If ``kinds`` are given, exactly these happen in it, and often, in less than half an hour."""
     chance = Random(f"worlds/{seed}")
     store: Literal["model", "sqlite"] = "sqlite" if chance.random() < 1 / 8 else "model"
     longest_ms = 2 * _DAY if chance.random() < 0.01 else 8 * _HOUR if chance.random() < 0.05 else _HOUR
@@ -105,7 +105,7 @@ def _faults(script: Script, kinds: tuple[FaultKind, ...] | None, chance: Random)
     drawn = chance.sample(_DRAWN, chance.randrange(0, 11)) if kinds is None else list(kinds)
     others = ("session-lost", "set-back", "lags", "empty", "damaged") if script.store == "sqlite" else _SQLITE
     drawn = [kind for kind in drawn if kind not in others]
-    if set(_SQLITE) <= set(drawn):  # without lock and file nothing is left that could tell who wrote last
+    if set(_SQLITE) <= set(drawn):  # without lock and file nothing is left that says who wrote last
         drawn.remove("lock-removed")
     per_hour = _magnitude(chance, 1, 40) if kinds is None else 20
     for kind in drawn:

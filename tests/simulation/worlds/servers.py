@@ -25,8 +25,8 @@ NAMES: Final[tuple[DocumentName, DocumentName]] = ("live", "history")
 _LIVE_PATH, _HISTORY_PATH = paths(PROTOCOL)
 
 
-class Told:
-    """The server's side of the store, which tells what it gave; a call may be made to hang."""
+class ObservedReader:
+    """The server's side of the store, which emits what it gave; a call may be made to hang."""
 
     def __init__(self, real: Reader, scene: Scene, server: int, life: int) -> None:
         self._real = real
@@ -50,9 +50,9 @@ class Told:
         try:
             document = self._real.read(name)
         except StoreError:
-            self._scene.tell(Looked(self._server, self._life, name, None, readable=False))
+            self._scene.emit(Looked(self._server, self._life, name, None))
             raise
-        self._scene.tell(Looked(self._server, self._life, name, document, readable=True))
+        self._scene.emit(Looked(self._server, self._life, name, document))
         return document
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Server:
         self._parts = parts
         self._lives = 0
         self._process: Process | None = None
-        self._reader: Told | None = None
+        self._reader: ObservedReader | None = None
         self._thread: threading.Thread | None = None
         self.poller: Poller | None = None
 
@@ -98,7 +98,7 @@ class Server:
         chance = scene.chance(f"server {self._number}.{self._lives}")
         every_s = chance.choice((0.25, 1.0, 2.5))
         clock = VirtualClock(scene.loop, ORIGIN_AT)
-        self._reader = reader = Told(self._store.reader(self._number), scene, self._number, self._lives)
+        self._reader = reader = ObservedReader(self._store.reader(self._number), scene, self._number, self._lives)
         self.poller = poller = self._parts.poller(reader, clock, UNREADABLE_MS, Site(paths(PROTOCOL)))
         served: Mapping[str, object] | None = None
         while True:
@@ -109,10 +109,10 @@ class Server:
                 poller.look()
             if poller.resources is not served:
                 served = poller.resources
-                self._tell(poller)
+                self._emit_served(poller)
             await asyncio.sleep(every_s)
 
-    async def _look_and_hang(self, poller: Poller, reader: Told, until_ms: int) -> None:
+    async def _look_and_hang(self, poller: Poller, reader: ObservedReader, until_ms: int) -> None:
         """The look is made by a thread, which stands still until the hang is over; only one of the two ever runs."""
         scene = self._scene
         reader.hanging, reader.hangs = threading.Event(), threading.Event()
@@ -125,7 +125,7 @@ class Server:
             poller.check_time()
             if poller.resources is not served:
                 served = poller.resources
-                self._tell(poller)
+                self._emit_served(poller)
         reader.hanging.set()
         thread.join()
         reader.hanging = None
@@ -137,12 +137,12 @@ class Server:
         finally:
             done.set()
 
-    def _tell(self, poller: Poller) -> None:
+    def _emit_served(self, poller: Poller) -> None:
         for name, path in zip(NAMES, poller.site.paths, strict=True):
             resource = poller.resources[path]
             etag = resource.plain.etag or None
             self._scene.note(f"server {self._number}.{self._lives} serves {name} {etag}")
-            self._scene.tell(Served(self._number, self._lives, name, etag, resource.plain.found.body))
+            self._scene.emit(Served(self._number, self._lives, name, etag, resource.plain.found.body))
 
 
 class _Copy(NamedTuple):
@@ -210,4 +210,4 @@ async def read_along(scene: Scene, cache: Cache, number: int) -> None:
     )
     async with aclosing(updates) as each:  # type: ignore[type-var]
         async for update in each:
-            scene.tell(Shown(number, clock.ahead_ms(), update))
+            scene.emit(Shown(number, clock.ahead_ms(), update))

@@ -213,7 +213,7 @@ class SqliteStore:
         self._remove("", *(("-wal", "-shm") if and_beside else ()))
 
     def remove_lock(self, and_file: int) -> None:
-        """Whoever stands by gets in."""
+        """The monitor that stands by gets in."""
         self._remove("-lock", *(("",) if and_file else ()))
         self._scene.let_go_ms = self._scene.ms
 
@@ -294,4 +294,4 @@ def _written(
     came = tuple(each for number, each in put.items() if before.get(number) != each)
     went = tuple(each for number, each in before.items() if scene.waiting.get(number) != each)
     scene.note(f"{life.name} stored {publication.at} {' '.join(documents)}")
-    scene.tell(Written(life, publication, documents, came, went))
+    scene.emit(Written(life, publication, documents, came, went))

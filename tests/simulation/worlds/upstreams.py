@@ -31,7 +31,7 @@ class SimSource:
 
     async def probe(self, _session: Session, _now: Now, /) -> Mapping[Check, Found]:
         scene = self._scene
-        scene.tell(Asked(self._life, self.name))
+        scene.emit(Asked(self._life, self.name))
         took_ms = _took_ms(self._chance)
         answer = self._ask(scene.true_at() + took_ms)
         if answer == "hang":
@@ -57,7 +57,7 @@ class SimSource:
 
     def _ended(self, found: Mapping[Check, Found] | None, *, failed: bool) -> None:
         self._scene.note(f"{self._life.name} {self.name} {'failed' if failed else 'answered'}")
-        self._scene.tell(Answered(self._life, self.name, self.checks, found, failed))
+        self._scene.emit(Answered(self._life, self.name, self.checks, found, failed))
 
 
 class SimEndpoint:
@@ -81,10 +81,10 @@ class SimEndpoint:
             raise RuntimeError("a bug")
         if isinstance(answer, str) or answer.chain_id != self.chain_id:
             is_wrong_chain = not isinstance(answer, str)
-            scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None, is_wrong_chain))
+            scene.emit(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None, is_wrong_chain))
             raise WrongChainFailed if is_wrong_chain else ProbeFailed("no head")
         reading = Reading(now(), answer.height, answer.block_at)
-        scene.tell(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, reading))
+        scene.emit(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, reading))
         return reading
 
 

@@ -3,16 +3,16 @@
 import asyncio
 import tempfile
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tests.simulation.silence import silently
+from tests.simulation.worlds import rules_alerts, rules_history, rules_monitor, rules_rows, rules_serving
 from tests.simulation.worlds.loop import Process, VirtualLoop
-from tests.simulation.worlds.monitors import Machine, Parts
-from tests.simulation.worlds.rules import Rule
-from tests.simulation.worlds.scene import Broken, ClockSet, Concluded, Scene
+from tests.simulation.worlds.monitors import REAL, Machine, Parts
+from tests.simulation.worlds.scene import Broken, Concluded, Scene
 from tests.simulation.worlds.script import Fault, Script
 from tests.simulation.worlds.servers import Cache, Server, read_along
 from tests.simulation.worlds.stores import ModelStore, SqliteStore, Store
@@ -26,21 +26,30 @@ class Lived(NamedTuple):
     publications: int
     rule: str = ""
     """The rule that was broken, or the error that nobody expected; empty if all went well."""
-    told: str = ""
+    message: str = ""
     last: tuple[str, ...] = ()
 
 
-def live(script: Script, parts: Parts, rules: Callable[[], Sequence[Rule]]) -> Lived:
-    """Live through a world. The same script gives the same trace."""
+RULES: Final = (
+    *rules_monitor.RULES,
+    *rules_rows.RULES,
+    *rules_history.RULES,
+    *rules_serving.RULES,
+    *rules_alerts.RULES,
+)
+
+
+def live(script: Script, parts: Parts = REAL) -> Lived:
+    """Live through a world under every rule. The same script gives the same trace."""
     with silently(), tempfile.TemporaryDirectory(prefix="lookout-world-") as folder:
         loop = VirtualLoop()  # type: ignore[abstract]  # asyncio asks for a few of a loop's methods only
-        scene = Scene(script, loop, rules())
+        scene = Scene(script, loop, [rule() for rule in RULES])
         store: Store = ModelStore(scene) if script.store == "model" else SqliteStore(scene, Path(folder))
         monitors = [Machine(scene, store, number, parts) for number in range(script.monitors)]
         servers = [Server(scene, store, number, parts) for number in range(script.servers)]
         readers = Process("readers")
         scene.processes.append(readers)
-        rule, told = "", ""
+        rule, message = "", ""
         try:
             asyncio._set_running_loop(loop)
             for number, server in enumerate(servers):
@@ -52,20 +61,20 @@ def live(script: Script, parts: Parts, rules: Callable[[], Sequence[Rule]]) -> L
             for fault in script.faults:
                 _schedule(scene, fault, store, monitors, servers)
             loop.run_until(script.lasts_ms)
-            scene.tell(Concluded())
+            scene.emit(Concluded())
             loop.run_until(script.lasts_ms)  # raises what was broken at the very end
         except Broken as broken:
-            rule, told = broken.rule, str(broken)
-        except Exception as error:  # noqa: BLE001  a bug, of Lookout or of the world: it is told with its traceback
-            rule, told = type(error).__name__, "".join(traceback.format_exception(error))
+            rule, message = broken.rule, str(broken)
+        except Exception as error:  # noqa: BLE001  a bug, of Lookout or of the world: the traceback says which
+            rule, message = type(error).__name__, "".join(traceback.format_exception(error))
         finally:
-            lived = Lived(scene.trace, loop.now_ms(), scene.publications, rule, told, tuple(scene.last))
+            lived = Lived(scene.trace, loop.now_ms(), scene.publications, rule, message, tuple(scene.last))
             _end(scene, loop, monitors, servers)
         return lived
 
 
 def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Machine], servers: Sequence[Server]) -> None:
-    """What happens at an instant. Faults that merely last are looked up by whom they befall."""
+    """What happens at an instant. Faults that merely last are looked up by the parts that they concern."""
     at_s, end_s = fault.at_ms / 1000, (fault.at_ms + fault.lasts_ms) / 1000
     loop = scene.loop
     match fault.kind:
@@ -100,7 +109,7 @@ def _schedule(scene: Scene, fault: Fault, store: Store, monitors: Sequence[Machi
 
 
 def _stop(scene: Scene, monitor: Machine, lasts_ms: int) -> None:
-    """The supervisor starts it anew when it is gone, which it has to be soon (what is being sent has
+    """The supervisor starts it again when it is gone, which it has to be soon (what is being sent has
     5 s, the last write another 5, the end 2)."""
     process = monitor.stop()
 
@@ -117,7 +126,6 @@ def _set_clock(scene: Scene, monitor: Machine, fault: Fault) -> None:
     scene.note(f"the clock of monitor {fault.of} is set by {fault.size} ms")
     if fault.size < 0:
         scene.stepped_back_ms = scene.ms
-    scene.tell(ClockSet(monitor.life, int(fault.of), fault.size))
 
 
 def _end(scene: Scene, loop: VirtualLoop, monitors: Sequence[Machine], servers: Sequence[Server]) -> None:

@@ -4,9 +4,9 @@ import sys
 
 import click
 
-from tests.system.crashes.kinds import LeftOut
+from tests.campaign.part import show_progress
+from tests.system.crashes.kinds import LeftOut, try_points
 from tests.system.crashes.points import KINDS
-from tests.system.crashes.runner import try_points
 from tests.system.crashes.verdict import Wrong
 
 
@@ -22,10 +22,11 @@ def main(kinds: tuple[str, ...], point: str | None, step: int, offset: int) -> N
             raise click.UsageError("--point needs the --kind that it is of")
         _try_one(kinds[0], point)
         return
+    show_progress()
     failures = 0
     for name in kinds or tuple(KINDS):
         try:
-            failures += len(try_points(name, KINDS[name], click.echo, offset, step).failures)
+            failures += len(try_points(name, KINDS[name], offset, step).failures)
         except LeftOut as why:
             click.echo(f"{name} left out: {why}")
     click.echo(f"{failures} failed")

@@ -24,7 +24,7 @@ from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel, from_de
 from tests.stores import once_free
 from tests.system.crashes.cuts import Harm, Proxy, a_proxy
 from tests.system.crashes.kinds import Attempt, Kind, LeftOut
-from tests.system.crashes.story import EMPTY, LIVES, Stored, Teller, life_begins_at
+from tests.system.crashes.story import EMPTY, LIVES, MonitorLife, Stored, life_begins_at
 from tests.system.crashes.verdict import Heard, Wrong, read_documents, resume
 
 _PATIENCE_S: Final = 60.0
@@ -35,8 +35,8 @@ Opener = Callable[[str], Writer]
 
 
 class Monitor:
-    """Publishes the tale through a proxy, as a monitor does: fails, goes on, and opens another writer when it is told
-    that it lost this one."""
+    """Publishes the tale through a proxy, as a monitor does: fails, goes on, and opens another writer when it
+    has lost this one."""
 
     def __init__(self, url: str, looks: Callable[[Heard], bool], opener: Opener) -> None:
         self._url = url
@@ -52,12 +52,12 @@ class Monitor:
         return Heard(self._stored.mark, tuple(stored.mark for stored in self._storing), tuple(self._complaints), True)
 
     def live(self, life: int) -> None:
-        writer, teller = self._begun(life)
+        writer, monitor_life = self._begin(life)
         with ExitStack() as stack:
             stack.callback(lambda: writer.close())
             for number, wait in enumerate(LIVES[life]):
                 while True:
-                    publication = teller.publication(number, life_begins_at(life) + wait)
+                    publication = monitor_life.publication(number, life_begins_at(life) + wait)
                     after = self._stored.after(publication)
                     self._storing.append(after)
                     try:
@@ -65,18 +65,18 @@ class Monitor:
                     except LostStoreError as error:
                         self._complain(error)
                         writer.close()
-                        writer, teller = self._begun(life)
+                        writer, monitor_life = self._begin(life)
                     except StoreError as error:
                         self._complain(error)
                     else:
                         break
                 if self._is_overtaken:
                     raise Wrong("it wrote over what another monitor had written")
-                teller.stored()
+                monitor_life.stored()
                 self._stored, self._storing = after, []
                 self.acknowledged += 1
 
-    def _begun(self, life: int) -> tuple[Writer, Teller]:
+    def _begin(self, life: int) -> tuple[Writer, MonitorLife]:
         until = time.monotonic() + _PATIENCE_S
         while True:
             try:
@@ -85,14 +85,14 @@ class Monitor:
                 self._complain(error, until)
                 continue
             try:
-                teller = Teller(writer.load())
+                monitor_life = MonitorLife(writer.load())
             except StoreError as error:
                 writer.close()
                 self._complain(error, until)
                 continue
             self._is_overtaken = False
-            teller.start(life_begins_at(life))
-            return writer, teller
+            monitor_life.start(life_begins_at(life))
+            return writer, monitor_life
 
     def _complain(self, error: StoreError, until: float | None = None) -> None:
         text = str(error)
@@ -132,27 +132,27 @@ def killing() -> Iterator[tuple[Sequence[str], Attempt]]:
 def attempt(server: Postgres, point: str, opener: Opener = open_writer) -> None:
     number, _, how = point.partition(":")
     database = server.a_database()
-    _lived(server, database, how, int(number), opener)
+    _live(server, database, how, int(number), opener)
     server.ask("postgres", f"DROP DATABASE {database} WITH (FORCE)")
 
 
 def _points(server: Postgres, hows: Sequence[str]) -> list[str]:
-    proxy = _lived(server, server.a_database(), "none", 0)
+    proxy = _live(server, server.a_database(), "none", 0)
     return [f"{number}:{how}" for number in range(1, len(proxy.statements) + 1) for how in hows]
 
 
-def _lived(server: Postgres, database: str, how: str, number: int, opener: Opener = open_writer) -> Proxy:
+def _live(server: Postgres, database: str, how: str, number: int, opener: Opener = open_writer) -> Proxy:
     """Live the whole tale, with harm done at one statement, and examine what there is after it."""
     rivalling = iter([True] if how.startswith("rival") else [])
 
-    def look(told: Heard) -> bool:
+    def look(victim: Heard) -> bool:
         """After every failure: nothing acknowledged is lost, nothing there by half. Then a rival may take over."""
         if not proxy.struck.is_set():
-            raise Wrong(f"it fails by itself: {told.complaints}")
+            raise Wrong(f"it fails by itself: {victim.complaints}")
         stored = _until_answered(lambda: stored_in(server, database))
         overtaken = rivals[-1:]
-        if stored.mark not in (told.may_be(EMPTY.mark) if not overtaken else {*overtaken}):
-            raise Wrong(f"there is {stored.mark}, not what a publication left ({told}, rival {overtaken})")
+        if stored.mark not in (victim.may_be(EMPTY.mark) if not overtaken else {*overtaken}):
+            raise Wrong(f"there is {stored.mark}, not what a publication left ({victim}, rival {overtaken})")
         if _until_answered(partial(read_documents, reader)) != stored.documents:
             raise Wrong("a server does not read what is stored")
         if next(rivalling, False):

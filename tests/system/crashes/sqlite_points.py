@@ -13,9 +13,9 @@ from lookout.store.sqlite.file import CHECKPOINT_PAGES
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import NOON, SECOND
 from tests.system.crashes.kinds import Attempt, Kind
-from tests.system.crashes.story import EMPTY, Stored, Teller
+from tests.system.crashes.story import EMPTY, MonitorLife, Stored
 from tests.system.crashes.strace import CHANGING, LOOKING, Ran, count, need_strace, run_traced, run_victim
-from tests.system.crashes.verdict import Heard, Wrong, examine_sqlite, heard, read_documents
+from tests.system.crashes.verdict import Heard, Wrong, examine_sqlite, parse_said, read_documents
 from tests.system.crashes.victim import FILE, REAL
 
 FRAME: Final = 24 + 4096
@@ -82,7 +82,7 @@ class Bench:
         folder.mkdir()
         return folder, fill_the_log(folder)
 
-    def counted(self, scene: Scene, calls: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def count_calls(self, scene: Scene, calls: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Each call that a victim makes, by its name and number."""
         with self.place(scene) as place:
             for call, times in sorted(count(place.folder, calls, self._arguments(scene)).items()):
@@ -91,11 +91,11 @@ class Bench:
     def traced(self, place: Place, scene: Scene, call: str, harm: str) -> tuple[Ran, Heard]:
         inject = ("-e", f"trace={call}", "-e", f"inject={call}:{harm}")
         ran = run_traced(place.folder, self._arguments(scene), *inject)
-        return ran, heard(ran.said)
+        return ran, parse_said(ran.said)
 
     def limited(self, place: Place, scene: Scene, largest: int) -> tuple[Ran, Heard]:
         ran = run_victim(place.folder, [*self._arguments(scene), f"--largest={largest}"])
-        return ran, heard(ran.said)
+        return ran, parse_said(ran.said)
 
     def _arguments(self, scene: Scene) -> list[str]:
         return [*scene.arguments, *self._options]
@@ -107,14 +107,14 @@ def fill_the_log(folder: Path) -> Stored:
         path, stored, number = Path(elsewhere) / FILE, EMPTY, 0
         log = path.with_name(f"{FILE}-wal")
         with closing(open_writer(path)) as writer:
-            teller = Teller({})
-            teller.start(NOON)
+            monitor = MonitorLife({})
+            monitor.start(NOON)
             longest = 0
             while not log.exists() or log.stat().st_size + longest < CHECKPOINT_PAGES * FRAME:
                 before = log.stat().st_size if log.exists() else 0
-                publication = teller.publication(number, NOON + 30 * SECOND * number)
+                publication = monitor.publication(number, NOON + 30 * SECOND * number)
                 writer.write(*publication)
-                teller.stored()
+                monitor.stored()
                 stored, number = stored.after(publication), number + 1
                 longest = max(longest, log.stat().st_size - before)
             for file in (path, log):
@@ -126,7 +126,7 @@ def fill_the_log(folder: Path) -> Stored:
 def killing(opener: str = REAL, names: Sequence[str] = tuple(SCENES)) -> Iterator[tuple[Sequence[str], Attempt]]:
     need_strace()
     with _bench(opener) as bench:
-        points = [f"{name}:{call}:{i}" for name in names for call, i in bench.counted(SCENES[name], CHANGING)]
+        points = [f"{name}:{call}:{i}" for name in names for call, i in bench.count_calls(SCENES[name], CHANGING)]
         yield points, partial(_kill, bench)
 
 
@@ -136,7 +136,7 @@ def failing(opener: str = REAL, names: Sequence[str] = ("new", "full")) -> Itera
     with _bench(opener) as bench:
         points = []
         for name in names:
-            for call, number in bench.counted(SCENES[name], (*CHANGING, *LOOKING)):
+            for call, number in bench.count_calls(SCENES[name], (*CHANGING, *LOOKING)):
                 if call == "pread64" and number > _ALL_READS and number % _ALL_READS:
                     continue  # a long log is read frame by frame
                 is_change = f"?{call}" in CHANGING or call in CHANGING
@@ -158,11 +158,11 @@ def _kill(bench: Bench, point: str) -> None:
     name, call, number = point.split(":")
     scene = SCENES[name]
     with bench.place(scene) as place:
-        ran, told = bench.traced(place, scene, call, f"signal=KILL:when={number}")
-        if ran.code != -signal.SIGKILL or told.ended:
+        ran, victim = bench.traced(place, scene, call, f"signal=KILL:when={number}")
+        if ran.code != -signal.SIGKILL or victim.ended:
             raise Wrong(f"it was not killed: {ran.code} {ran.complained}")
         before = place.before.mark
-        examine_sqlite(place.path, told.may_be(before), before if place.before == EMPTY else "", place.readers)
+        examine_sqlite(place.path, victim.may_be(before), before if place.before == EMPTY else "", place.readers)
 
 
 def _fail(bench: Bench, point: str) -> None:
@@ -178,16 +178,16 @@ def _shorten(bench: Bench, point: str) -> None:
 
 
 def _bear(bench: Bench, name: str, run: Callable[[Place, Scene], tuple[Ran, Heard]]) -> None:
-    """A failure is told in a sentence, and whatever it was, the next publication stores everything."""
+    """A failure is reported in a sentence, and whatever it was, the next publication stores everything."""
     scene = SCENES[name]
     with bench.place(scene) as place:
-        ran, told = run(place, scene)
-        if ran.code or ran.complained or not told.ended:
-            raise Wrong(f"the monitor ended: {ran.code} {ran.complained.strip()[-600:]} {told.complaints}")
-        for complaint in told.complaints:
+        ran, victim = run(place, scene)
+        if ran.code or ran.complained or not victim.ended:
+            raise Wrong(f"the monitor ended: {ran.code} {ran.complained.strip()[-600:]} {victim.complaints}")
+        for complaint in victim.complaints:
             if f"{place.path}" not in complaint:
-                raise Wrong(f"a failure is told without naming the store: {complaint}")
-        examine_sqlite(place.path, {told.stored or ""}, "", place.readers)
+                raise Wrong(f"a failure is reported without naming the store: {complaint}")
+        examine_sqlite(place.path, {victim.stored or ""}, "", place.readers)
 
 
 @contextmanager

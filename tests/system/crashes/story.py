@@ -55,7 +55,7 @@ class Stored(NamedTuple):
 EMPTY: Final = Stored({}, {})
 
 
-class Teller:
+class MonitorLife:
     """One life of a monitor, without upstreams: what it publishes, and what it still has to because it failed to."""
 
     def __init__(self, pieces: Mapping[str, bytes]) -> None:
@@ -91,11 +91,11 @@ def life_begins_at(life: int) -> int:
 def publications(stored: Stored = EMPTY, lives: tuple[int, ...] = (0, 1)) -> Iterator[tuple[Publication, Stored]]:
     """The tale if nothing ever fails, each publication with what the store holds after it."""
     for life in lives:
-        teller, begins_at = Teller(stored.pieces), life_begins_at(life)
-        teller.start(begins_at)
+        monitor, begins_at = MonitorLife(stored.pieces), life_begins_at(life)
+        monitor.start(begins_at)
         for number, wait in enumerate(LIVES[life]):
-            publication = teller.publication(number, begins_at + wait)
-            teller.stored()
+            publication = monitor.publication(number, begins_at + wait)
+            monitor.stored()
             stored = stored.after(publication)
             yield publication, stored
 

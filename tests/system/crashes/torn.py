@@ -3,7 +3,7 @@
 ``synchronous=FULL`` makes SQLite wait for the disk before a publication is acknowledged, so what is torn is what was
 not. A torn log must leave exactly the last publication before the tear. Where more is broken than a crash can break
 (the log is gone or another's, the database itself is damaged), the least that must hold: no document is served as
-right that is not, what cannot be used is told in a sentence, and no monitor goes on from a piece that nobody stored.
+right that is not, what cannot be used is refused in a sentence, and no monitor goes on from a piece that nobody stored.
 """
 
 import re
@@ -22,7 +22,7 @@ from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import DAY, NOON
 from tests.system.crashes.kinds import Attempt, Kind
-from tests.system.crashes.story import EMPTY, Publication, Stored, Teller, publications
+from tests.system.crashes.story import EMPTY, MonitorLife, Publication, Stored, publications
 from tests.system.crashes.verdict import NAMES, Wrong, examine_sqlite
 from tests.system.crashes.victim import FILE
 
@@ -61,8 +61,8 @@ class Scene(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Torn files, and the mark that the store must have; None if it may be told that it is of no use. If it is not, a
-    monitor goes on from one of the states in ``goes_on_from``, where those can be told."""
+    """Torn files, and the mark that the store must have; None if it may be refused. If it is not, a
+    monitor goes on from one of the states in ``goes_on_from``, where those are known."""
 
     files: Files
     mark: str | None
@@ -70,24 +70,24 @@ class Case(NamedTuple):
 
 
 def scenes() -> dict[str, Scene]:
-    """A store whose log is all there is; one with an older state in the database; one whose log began anew over what
+    """A store whose log is all there is; one with an older state in the database; one whose log began again over what
     was written back, so that old frames follow the new ones."""
     with tempfile.TemporaryDirectory(prefix="lookout-torn-") as name:
-        told = list(publications())
-        first, second = told[:5], told[5:]
+        tale = list(publications())
+        first, second = tale[:5], tale[5:]
         new = _scene(Path(name) / "new", (EMPTY, EMPTY), first)  # raising the epoch is a transaction, too
         # Closing writes the log back and removes it, so that the second life begins with a log of its own.
         resumed = _scene(Path(name) / "new", (first[-1][1], first[-1][1]), second)
-        path = Path(name) / "anew" / FILE
+        path = Path(name) / "again" / FILE
         path.parent.mkdir()
         with closing(open_writer(path)) as writer, closing(SqliteReader(path)) as reader:
             for publication, _ in first:
                 writer.write(*publication)
             reader.read("live")
             _write_back(path)
-            anew = _written(path, (first[-1][1],), second, writer.write)
+            again = _written(path, (first[-1][1],), second, writer.write)
     earlier = tuple(stored for _, stored in first)
-    return {"new": new, "resumed": resumed._replace(earlier=earlier), "anew": anew._replace(earlier=earlier)}
+    return {"new": new, "resumed": resumed._replace(earlier=earlier), "again": again._replace(earlier=earlier)}
 
 
 def _scene(folder: Path, base: tuple[Stored, ...], tale: Sequence[tuple[Publication, Stored]]) -> Scene:
@@ -238,7 +238,7 @@ def _commits(log: bytes, frame: int) -> bool:
 @contextmanager
 def tearing() -> Iterator[tuple[Sequence[str], Attempt]]:
     made = scenes()
-    others = {"new": "resumed", "resumed": "new", "anew": "new"}
+    others = {"new": "resumed", "resumed": "new", "again": "new"}
     everything = {
         f"{name}:{torn}": case for name, scene in made.items() for torn, case in cases(scene, made[others[name]])
     }
@@ -262,16 +262,16 @@ def _bear(path: Path, known: Set[bytes], may_be: Sequence[Mapping[str, bytes]]) 
     try:
         with closing(open_writer(path)) as writer:
             pieces = writer.load()
-            teller = Teller(pieces)
+            monitor = MonitorLife(pieces)
             if may_be and pieces not in may_be:
                 raise Wrong("a monitor goes on from pieces that nobody stored")
             at = NOON + 20 * DAY
-            teller.start(at)
-            publication = teller.publication(0, at)
+            monitor.start(at)
+            publication = monitor.publication(0, at)
             writer.write(*publication)
-    except (StoreError, StateError) as told:
-        if "\n" in str(told) or not str(told):
-            raise Wrong(f"not a sentence: {told!r}") from told
+    except (StoreError, StateError) as refusal:
+        if "\n" in str(refusal) or not str(refusal):
+            raise Wrong(f"not a sentence: {refusal!r}") from refusal
         return
     _check_served(path, known | {document.body for document in publication.documents.values()})
 

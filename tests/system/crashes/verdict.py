@@ -1,21 +1,23 @@
 """What must hold of a store after anything happened to it: it is exactly what some publication left, and goes on."""
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from lookout.base.instants import parse_second
 from lookout.documents.document import Document, DocumentName, etag
 from lookout.store.protocol import Reader, StoreError, Writer
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import MINUTE, NOON
-from tests.system.crashes.story import Stored, Teller
+from tests.oracles.history import EndedBuckets
+from tests.system.crashes.story import MonitorLife, Stored
 
 NAMES: tuple[DocumentName, ...] = ("live", "history")
+
+Documents = Mapping[DocumentName, Document]
 
 
 class Wrong(Exception):  # noqa: N818  it is no error of the program's
@@ -25,7 +27,7 @@ class Wrong(Exception):  # noqa: N818  it is no error of the program's
 class Heard(NamedTuple):
     """What a victim said before it ended."""
 
-    stored: str | None  # the mark of the last publication that it was told is stored
+    stored: str | None  # the mark of the last publication that was acknowledged
     storing: tuple[str, ...]  # the marks of those that it tried to store since
     complaints: tuple[str, ...]
     ended: bool
@@ -35,7 +37,7 @@ class Heard(NamedTuple):
         return frozenset({self.stored or before, *self.storing})
 
 
-def heard(said: str) -> Heard:
+def parse_said(said: str) -> Heard:
     stored, storing, complaints, ended = None, list[str](), list[str](), False
     for line in said.splitlines():
         match line.split(" ", 1):
@@ -77,7 +79,7 @@ def examine_sqlite(path: Path, may_be: Collection[str], before: str, readers: It
                     raise Wrong(f"a server cannot read it: {error}") from error
             else:
                 _check(seen.mark.partition("/")[0], {mark.partition("/")[0] for mark in may_be}, "a server reads")
-        with closing(_opened(path)) as writer:
+        with closing(_open(path)) as writer:
             pieces = writer.load()
             stored = Stored(read_documents(new), pieces)
             _check(stored.mark, may_be, "there is")
@@ -92,36 +94,29 @@ def examine_sqlite(path: Path, may_be: Collection[str], before: str, readers: It
 
 def resume(writer: Writer, stored: Stored) -> Stored:
     """Go on from what is stored, as a monitor that starts; what is stored then."""
-    teller = Teller(stored.pieces)
+    monitor = MonitorLife(stored.pieces)
     live = stored.documents.get("live")
     at = 10 * MINUTE + (NOON if live is None else live.generated_at)
-    teller.start(at)
-    publication = teller.publication(1, at)
+    monitor.start(at)
+    publication = monitor.publication(1, at)
     writer.write(*publication)
     after = stored.after(publication)
-    if live is not None:
-        check_rows(live, after.documents["live"])
-    if "history" in stored.documents:
-        before, now = (ended_buckets(of.documents["history"]) for of in (stored, after))
-        changed = [bucket for bucket in before.keys() & now.keys() if before[bucket] != now[bucket]]
-        if changed:
-            raise Wrong(f"an ended bucket changed: {changed[0]}")
+    check_nothing_is_forgotten(stored.documents, after.documents)
     return after
 
 
-def ended_buckets(history: Document) -> dict[tuple[str, int | None, int], str]:
-    """The characters, by row and instant."""
-    document = msgspec.json.decode(history.body)
-    from_at, bucket_ms = parse_second(document["from"]), 1000 * document["bucketSeconds"]
-    return {
-        (row["service"], row["chainId"], from_at + n * bucket_ms): character
-        for row in document["rows"]
-        for n, character in enumerate(row["buckets"][:-1])
-    }
+def check_nothing_is_forgotten(before: Documents, now: Documents) -> None:
+    """No success, and no ended bucket."""
+    if "live" in before:
+        _check_rows(before["live"], now["live"])
+    if "history" in before:
+        ended = EndedBuckets()
+        for document in (before["history"], now["history"]):
+            for changed in ended.changed(msgspec.json.decode(document.body)):
+                raise Wrong(changed)
 
 
-def check_rows(before: Document, now: Document) -> None:
-    """A success that is remembered is never forgotten."""
+def _check_rows(before: Document, now: Document) -> None:
     last = {(row["service"], row["chainId"]): row["lastSuccessAt"] for row in msgspec.json.decode(now.body)["checks"]}
     for row in msgspec.json.decode(before.body)["checks"]:
         was, now_is = row["lastSuccessAt"], last[row["service"], row["chainId"]]
@@ -141,7 +136,7 @@ def check_integrity(path: Path) -> None:
         raise Wrong(f"integrity_check: {found[0][0]}")
 
 
-def _opened(path: Path) -> Writer:
+def _open(path: Path) -> Writer:
     try:
         return open_writer(path)
     except StoreError as error:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import click
 
 from lookout.store.protocol import StoreError, Writer
-from tests.system.crashes.story import EMPTY, LIVES, Publication, Stored, Teller, life_begins_at
+from tests.system.crashes.story import EMPTY, LIVES, MonitorLife, Publication, Stored, life_begins_at
 
 FILE: Final = "lookout.db"
 REAL: Final = "lookout.store.sqlite.writer:open_writer"
@@ -42,14 +42,14 @@ def main(folder: Path, lives: tuple[int, ...], largest: int | None, opener: str)
 def _live(life: int, opened: Opener, path: Path) -> None:
     writer = _until_it_goes_well(lambda: opened(path), "not opened")
     pieces = _until_it_goes_well(writer.load, "not loaded")
-    teller, stored, begins_at = Teller(pieces), EMPTY, life_begins_at(life)
-    teller.start(begins_at)
+    monitor, stored, begins_at = MonitorLife(pieces), EMPTY, life_begins_at(life)
+    monitor.start(begins_at)
     for number, wait in enumerate(LIVES[life]):
         for _ in range(_TRIES if wait == LIVES[life][-1] else 1):  # a monitor goes on; it has no last publication
-            publication = teller.publication(number, begins_at + wait)
+            publication = monitor.publication(number, begins_at + wait)
             after = stored.after(publication)
             if _is_stored(writer, publication, after):
-                teller.stored()
+                monitor.stored()
                 stored = after
                 break
     writer.close()

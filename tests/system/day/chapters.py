@@ -11,7 +11,7 @@ from tests.integration.small_disks import REFUSED, fill
 from tests.system.day.diary import Life
 from tests.system.day.mishaps import MISSING_LIST, ONE_BY_ONE, OUTLIVING, UNSTORED, slow
 from tests.system.day.readers import flooded
-from tests.system.day.script import HOUR_S, Script
+from tests.system.day.script import HOUR_S, Script, log
 from tests.system.day.stage import FLOODED
 from tests.system.day.wall import LIBFAKETIME
 
@@ -25,27 +25,27 @@ def healthy(day: Script) -> None:
         day.stage.start(name)
     took_s = day.until_all_is_well(began_at, "all rows are current")
     day.diary.lives.append(Life(began_at, day.stage.wall.now()))
-    day.tell(f"all rows are current {took_s:.1f} s after the start")
+    log.info(f"all rows are current {took_s:.1f} s after the start")
     day.until_someone_stands_by()
     day.until_the_next_bucket()
 
 
 def upstreams(day: Script) -> None:
     """One after the other fails, some for longer than the chapter."""
-    day.befall(MISSING_LIST, 2.5 * day.scale.bucket_s)  # a whole bucket, and no end in a takeover
+    day.start_mishap(MISSING_LIST, 2.5 * day.scale.bucket_s)  # a whole bucket, and no end in a takeover
     for mishap in (*slow(day.scale), *ONE_BY_ONE):
-        day.befall(mishap, day.scale.lasting_s)
+        day.start_mishap(mishap, day.scale.lasting_s)
         time.sleep(day.scale.apart_s)
     time.sleep(day.scale.settle_s + day.scale.lasting_s)
-    day.befall(OUTLIVING, 3 * day.scale.bucket_s)
+    day.start_mishap(OUTLIVING, 3 * day.scale.bucket_s)
     day.until_the_next_bucket()
 
 
 def full_disk(day: Script) -> None:
-    """Nothing can be stored; what happens upstream meanwhile is told when it can be."""
+    """Nothing can be stored; what happens upstream meanwhile is published when it can be."""
     disk, stage, newest = day.stage.disk, day.stage, day.judge.newest
     if disk is None:
-        day.tell("left out: a disk that fills up, which needs the right to mount a small one (root)")
+        log.info("left out: a disk that fills up, which needs the right to mount a small one (root)")
         return
     _configure(day, "SET autovacuum = off", "SET checkpoint_timeout = '1h'")  # one makes room, and one needs some
     writer = stage.writing()
@@ -58,7 +58,7 @@ def full_disk(day: Script) -> None:
     stage.until(is_refused, "a full disk refuses what is written")
     time.sleep(2)  # until the servers have looked
     stuck = dict(newest)
-    day.befall(UNSTORED, day.scale.lasting_s)
+    day.start_mishap(UNSTORED, day.scale.lasting_s)
     until = time.monotonic() + day.scale.settle_s + day.scale.lasting_s + 1
     while time.monotonic() < until:
         fill(disk)
@@ -67,7 +67,7 @@ def full_disk(day: Script) -> None:
         day.judge.fail("something was published on a full disk")
     (disk / "ballast").unlink()
     took_s = day.until_published(stuck, "what was published after the disk was freed")
-    day.tell(f"all servers are up to date {took_s:.1f} s after the disk was freed")
+    log.info(f"all servers are up to date {took_s:.1f} s after the disk was freed")
     _configure(day, "RESET autovacuum", "RESET checkpoint_timeout")
     if stage.writing() != writer:
         day.judge.fail("another monitor writes after the disk was full")
@@ -82,7 +82,7 @@ def _configure(day: Script, *changes: str) -> None:
 
 
 def kill(day: Script) -> None:
-    """The writer is killed while an upstream fails: who takes over goes on counting failures."""
+    """The writer is killed while an upstream fails: the one that takes over goes on counting failures."""
     killed = day.stage.writing()
     day.harm("kill -9 of the writer", day.stage.monitors[killed].kill)
     day.stage.start(killed)
@@ -125,18 +125,18 @@ def crash(day: Script) -> None:
 
 
 def flood(day: Script) -> None:
-    """One server is flooded; who reads there or elsewhere does not notice."""
+    """One server is flooded; readers there or elsewhere do not notice."""
     codes, wrong = flooded(day.stage.places[FLOODED], day.scale.limit, _CALLERS, day.scale.pause_s)
     for each in wrong:
         day.judge.fail(each)
     day.tried["requests of the flood"] = codes.total()
-    day.tell(f"the flood of {_CALLERS} callers: " + ", ".join(f"{n:,} times {code}" for code, n in codes.items()))
+    log.info(f"the flood of {_CALLERS} callers: " + ", ".join(f"{n:,} times {code}" for code, n in codes.items()))
 
 
 def clock(day: Script) -> None:
     """It is set an hour forward, and back."""
     if LIBFAKETIME is None:
-        day.tell("left out: a clock that is set, which needs libfaketime; on Debian: faketime")
+        log.info("left out: a clock that is set, which needs libfaketime; on Debian: faketime")
         return
     day.until_cleared()
     day.until_the_next_bucket()
@@ -150,7 +150,7 @@ def clock(day: Script) -> None:
 
 
 def aftermath(day: Script) -> None:
-    """The history tells exactly what happened, and there never were two writers."""
+    """The history shows exactly what happened, and there never were two writers."""
     day.until_cleared()
     day.compare_histories()
     wanted = set("ckdu?.-" if LIBFAKETIME else "ckdu?.")

@@ -17,8 +17,8 @@ class Comparison(NamedTuple):
     wrong: tuple[str, ...]
 
 
-def compared(diary: Diary, body: bytes) -> Comparison:
-    """Every ended bucket of every row, and the uptime that is told of them."""
+def compare(diary: Diary, body: bytes) -> Comparison:
+    """Every ended bucket of every row, and their uptime."""
     history = json.loads(body)
     now, from_at = parse_instant(history["generatedAt"]), parse_second(history["from"])
     exact, open_, wrong = [], 0, []

@@ -1,6 +1,7 @@
-"""What the chapters of a day are made of: waiting, faults that are set and cleared, harm to whoever writes."""
+"""What the chapters of a day are made of: waiting, faults that are set and cleared, harm to the monitor that writes."""
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -11,26 +12,25 @@ from typing import Any, Final
 from lookout.base.instants import parse_instant
 from lookout.core.buckets import CHARACTERS
 from lookout.core.model import Check
-from tests.campaign.part import Tell
 from tests.integration.served import HISTORY, LIVE
 from tests.system.day.diary import Gap, Life, Mishap, Standing
-from tests.system.day.histories import compared
+from tests.system.day.histories import compare
 from tests.system.day.readers import verified
 from tests.system.day.stage import Stage
 from tests.system.day.verdict import EDGE, Judge
 
+log: Final = logging.getLogger("campaign.day")
 HOUR_S: Final = 3_600
 _ORDERED_WITHIN_S: Final = 30
 _MOST_AT_A_TIME: Final = 32  # mishaps
 
 
 class Script:
-    def __init__(self, stage: Stage, judge: Judge, tell: Tell) -> None:
+    def __init__(self, stage: Stage, judge: Judge) -> None:
         self.stage = stage
         self.scale = stage.scale
         self.judge = judge
         self.diary = judge.diary
-        self.tell = tell
         self.servers = [name for name in stage.places if name != EDGE]
         self.tried: dict[str, int] = {}
         self.exact: set[str] = set()
@@ -41,15 +41,15 @@ class Script:
 
     def begin(self, chapter: str) -> None:
         self.judge.chapter = chapter
-        self.tell(f"{chapter} ({self.judge.answers.total():,} answers judged so far)")
+        log.info(f"{chapter} ({self.judge.answers.total():,} answers judged so far)")
 
     def end(self) -> None:
-        """Hold every place against the contract, and tell the longest time between reports."""
+        """Hold every place against the contract, and log the longest time between reports."""
         for name, place in self.stage.places.items():
             for wrong in verified(name, place, self.stage.wall):
                 self.judge.fail(f"verify: {wrong}")
         gap_s = self.judge.longest_gap_s.get(self.judge.chapter, 0)
-        self.tell(f"{self.judge.chapter}: {gap_s:.1f} s at the most between two reports")
+        log.info(f"{self.judge.chapter}: {gap_s:.1f} s at the most between two reports")
 
     def until_the_next_bucket(self) -> None:
         """Where chapters begin with buckets."""
@@ -72,10 +72,10 @@ class Script:
         return self.stage.until(is_well, what)
 
     def until_published(self, after: dict[str, int], what: str) -> float:
-        """Wait until every server tells of a publication that is newer than its last one was; how long it took."""
+        """Wait until every server has a publication that is newer than its last one was; how long it took."""
         return self.stage.until(lambda: all(self.judge.newest[server] > after[server] for server in self.servers), what)
 
-    def befall(self, mishap: Mishap, lasting_s: float) -> None:
+    def start_mishap(self, mishap: Mishap, lasting_s: float) -> None:
         """Let it happen, and be shown for so long; it ends by itself."""
         standing = Standing(mishap, self.stage.wall.now(), 0)
         self._order(mishap.target, mishap.fault, **mishap.parameters)
@@ -84,7 +84,7 @@ class Script:
         self._ends.append(self._pool.submit(self._clear, standing, mishap.slow_s + self.scale.settle_s + lasting_s))
 
     def until_cleared(self) -> None:
-        """Wait until all that befell the upstreams is over."""
+        """Wait until all that went wrong upstream is over."""
         for end in self._ends:
             end.result()
         self._ends.clear()
@@ -95,7 +95,7 @@ class Script:
         self._pool.shutdown()
 
     def harm(self, what: str, do: Callable[[], object]) -> None:
-        """Do it to whoever writes, and wait until there is another epoch with a publication that all servers tell."""
+        """Do it to the monitor that writes, and wait until all servers have a publication of another epoch."""
         stage, began, at = self.stage, time.monotonic(), self.stage.wall.now()
         before, newest = stage.writers()[-1], dict(self.judge.newest)
         do()
@@ -109,9 +109,7 @@ class Script:
         lost = any(writer.holder != before.holder for writer in since)
         self.diary.gaps.append(Gap(at - round(1000 * self.scale.heartbeat_s), stage.wall.now(), lost))
         whole_s, who = time.monotonic() - began, "another" if lost else "the same"
-        self.tell(
-            f"{what}: written to again {took_s:.1f} s later, by {who} monitor; all servers tell after {whole_s:.1f} s"
-        )
+        log.info(f"{what}: written again after {took_s:.1f} s, by {who} monitor; on all servers after {whole_s:.1f} s")
 
     def until_someone_stands_by(self) -> None:
         self.stage.until(lambda: self.stage.stands_by(self.stage.standby()), "the other monitor stands by")
@@ -126,7 +124,7 @@ class Script:
         at = wall.now()
         took_s = self.until_all_is_well(at, "rows are right again after the clock was set")
         lives.append(Life(at, wall.now()))
-        self.tell(f"the clock was set: rows are right again after {took_s:.1f} s")
+        log.info(f"the clock was set: rows are right again after {took_s:.1f} s")
 
     def compare_histories(self) -> None:
         """Wait until every server has a history of now, and hold it against the diary."""
@@ -138,12 +136,12 @@ class Script:
 
         self.stage.until(is_there, "a history of now")
         for body in {self.judge.bodies[server, HISTORY] for server in self.servers}:
-            exact, open_, wrong = compared(self.diary, body)
+            exact, open_, wrong = compare(self.diary, body)
             for each in wrong:
                 self.judge.fail(each)
             self.exact.update(exact)
             self.tried |= {"buckets that could be nothing else": len(exact), "buckets with a border": open_}
-            self.tell(f"{len(exact):,} buckets that could be nothing else, {open_:,} with a border, {len(wrong)} wrong")
+            log.info(f"{len(exact):,} buckets that could be nothing else, {open_:,} with a border, {len(wrong)} wrong")
 
     def _clear(self, standing: Standing, after_s: float) -> None:
         if self._is_over.wait(after_s):

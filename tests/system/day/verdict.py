@@ -21,7 +21,7 @@ from tests.system.day.diary import Diary
 
 _SCHEMAS: Final = Path(__file__).parents[3] / "docs" / "schemas"
 _QUOTED_BYTES: Final = 300
-_MOST_FAILURES: Final = 8  # told of a chapter
+_MOST_FAILURES: Final = 8  # printed of a chapter
 _JUMP_MS: Final = 1_800_000  # half of what the clock is set by
 _UNAVAILABLE: Final = {LIVE: b"the liveness report is unavailable", HISTORY: b"the liveness history is unavailable"}
 _NO_ORIGIN: Final = b"the server does not answer"  # as the edge says it
@@ -68,8 +68,8 @@ class Judge:
             quoted = f": {body[:_QUOTED_BYTES]!r}" if body else ""
             self.failures.append(f"{self.chapter}: {what}{quoted}")
 
-    def untold(self) -> list[str]:
-        """How many more failures there were than are told."""
+    def count_more(self) -> list[str]:
+        """How many more failures there were than are printed."""
         return [
             f"{chapter}: and {number - _MOST_FAILURES:,} more"
             for chapter, number in self._failed.items()
@@ -77,7 +77,7 @@ class Judge:
         ]
 
     def clock_goes_back(self) -> None:
-        """Every place may tell of an earlier instant once."""
+        """Every place may show an earlier instant once."""
         with self._lock:
             self._may_go_back = set(self._last)
 

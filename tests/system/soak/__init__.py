@@ -4,18 +4,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from tests.campaign.part import Outcome, Part, Tell
+from tests.campaign.part import Outcome, Part
 from tests.system.soak import fast, year
 
 Size = TypeVar("Size")
 
 
-def _years(_seconds: float, tell: Tell) -> Outcome:
-    return _together(lambda size: year.lived(size, year.DAYS[size], tell), tuple(year.DAYS))
+def _years(_seconds: float) -> Outcome:
+    return _together(lambda size: year.run(size, year.DAYS[size]), tuple(year.DAYS))
 
 
-def _lives(seconds: float, tell: Tell) -> Outcome:
-    return _together(lambda size: fast.lived(size, seconds, tell), fast.SIZES)
+def _lives(seconds: float) -> Outcome:
+    return _together(lambda size: fast.run(size, seconds), fast.SIZES)
 
 
 def _together(live: Callable[[Size], Outcome], sizes: tuple[Size, ...]) -> Outcome:

@@ -3,6 +3,7 @@ readers come and go meanwhile."""
 
 import itertools
 import json
+import logging
 import random
 import re
 import tempfile
@@ -27,10 +28,11 @@ from lookout.demo.sim.world import HeadAnswer, World
 from lookout.documents.reports import documents_of
 from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
-from tests.campaign.part import Outcome, Tell
+from tests.campaign.part import Outcome
 from tests.integration.fast import a_config as a_launch_config
-from tests.system.soak.growth import Sample, grown
+from tests.system.soak.growth import Sample, describe, grown
 
+_log: Final = logging.getLogger("campaign.life")
 _SAMPLES: Final = 60
 _START_WITHIN_S: Final = 60
 _READERS: Final = 8
@@ -54,7 +56,7 @@ _FAULTS: Final = ("refuse", "hang", "garbage", "endless", "status", "drip")
 _TARGETS: Final = ("ppoi", "waku", "squid/1", "hosted/56", "rpc/1/a", "rpc/137/b")
 
 
-def lived(size: Size, seconds: float, tell: Tell) -> Outcome:
+def run(size: Size, seconds: float) -> Outcome:
     """What grew while it lived, and whether it still answered at the end."""
     with tempfile.TemporaryDirectory() as name, _upstreams(size, Path(name)) as config:
         folder, port = Path(name), a_free_port()
@@ -76,8 +78,8 @@ def lived(size: Size, seconds: float, tell: Tell) -> Outcome:
                 time.sleep(seconds / _SAMPLES)
                 samples.append(_sample(process.pid, admin, folder))
                 if number % 12 == 11:
-                    told = ", ".join(f"{count:,.0f} {what}" for what, count in samples[-1].items())
-                    tell(f"{size.rows:,} rows, {(number + 1) * seconds / _SAMPLES / 60:.0f} min: {told}")
+                    minutes = (number + 1) * seconds / _SAMPLES / 60
+                    _log.info(f"{size.rows:,} rows, {minutes:.0f} min: {describe(samples[-1])}")
             stopped.set()
             for reader in readers:
                 reader.join()
@@ -133,7 +135,7 @@ def _sample(pid: int, admin: int, folder: Path) -> Sample:
 
 
 def _read(port: int, stopped: threading.Event, answered: Iterator[int]) -> None:
-    """A reader that connects anew each time, asks for both documents, and at times goes away without listening."""
+    """A reader that connects again each time, asks for both documents, and at times goes away without listening."""
     chance = random.Random(port)
     while not stopped.wait(0.05):
         connection = HTTPConnection("127.0.0.1", port, timeout=10)
@@ -177,7 +179,7 @@ def _misbehave(base: str, stopped: threading.Event) -> None:
         connection = HTTPConnection(base.removeprefix("http://"), timeout=10)
         with suppress(OSError, HTTPException):
             connection.request("POST", "/control", json.dumps(order))
-            connection.getresponse().read()  # a refusal, too: not every fault can befall every target
+            connection.getresponse().read()  # a refusal, too: not every target can have every fault
         connection.close()
 
 

@@ -18,6 +18,10 @@ ALLOWED: Final = {
 }
 
 
+def describe(sample: Sample) -> str:
+    return ", ".join(f"{number:,.0f} {what}" for what, number in sample.items())
+
+
 def grown(samples: Sequence[Sample]) -> list[str]:
     """What of these kept growing, in words. The first third is for filling up, and is not looked at."""
     third = len(samples) // 3

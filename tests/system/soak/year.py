@@ -2,6 +2,7 @@
 
 import gc
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -21,10 +22,11 @@ from lookout.documents.reports import history_document, live_document
 from lookout.state.differ import Backlog, Kept
 from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
 from tests.builders import DAY, HOUR, NOON
-from tests.campaign.part import Outcome, Tell
+from tests.campaign.part import Outcome
 from tests.simulation.rehearsed import plan_of
-from tests.system.soak.growth import grown
+from tests.system.soak.growth import describe, grown
 
+_log: Final = logging.getLogger("campaign.year")
 _SAMPLE_EVERY: Final = 5 * DAY
 
 
@@ -42,7 +44,7 @@ class Size(NamedTuple):
 DAYS: Final = {Size(5, 120): 365, Size(525, 14_400): 90}
 
 
-def lived(size: Size, days: int, tell: Tell) -> Outcome:
+def run(size: Size, days: int) -> Outcome:
     command = [sys.executable, "-m", "tests.system.soak", *map(str, (size.chains, size.recheck_s, days))]
     samples = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -50,16 +52,12 @@ def lived(size: Size, days: int, tell: Tell) -> Outcome:
         for line in process.stdout:
             samples.append(json.loads(line))
             if len(samples) % 10 == 0:
-                tell(f"{size.rows:,} rows, day {5 * len(samples)}: " + _told(samples[-1]))
+                _log.info(f"{size.rows:,} rows, day {5 * len(samples)}: {describe(samples[-1])}")
     what = f"days of {size.rows:,} rows"
     if process.returncode:
         return Outcome({what: 5 * len(samples)}, (f"the {days} days of {size.rows:,} rows broke off; see above",))
     failures = tuple(f"over {days} days of {size.rows:,} rows these grew: {each}" for each in grown(samples))
     return Outcome({what: days}, failures)
-
-
-def _told(sample: dict[str, float]) -> str:
-    return ", ".join(f"{number:,.0f} {what}" for what, number in sample.items())
 
 
 class _Storing:

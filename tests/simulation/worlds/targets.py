@@ -1,4 +1,4 @@
-"""Those who are told: how a message reaches them, or does not, and the thread that sends it, which is none."""
+"""The targets of alerts: how a message reaches them, or does not, and the thread that sends it, which is none."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -16,8 +16,8 @@ def open_sender(scene: Scene, life: Life, target: str) -> Sender:
         life.sent = message = Message(target, sent.title, sent.body)
         fails = scene.active("send-fails", target)
         answers = not scene.active("send-unanswered", target)
-        scene.note(f"{life.name} tells {target} {sent.title}: {'no' if fails else 'yes'}{'' if answers else '?'}")
-        scene.tell(Tried(life, message, accepted=not fails, answers=answers))
+        scene.note(f"{life.name} sends {target} {sent.title}: {'no' if fails else 'yes'}{'' if answers else '?'}")
+        scene.emit(Tried(life, message, accepted=not fails, answers=answers))
         if fails and fails.size:
             raise RuntimeError("a bug")
         if fails or not answers:
@@ -60,12 +60,12 @@ class SendingThread:
         except Exception as raised:  # noqa: BLE001  it is the waiting one's
             error = raised
         takes_s = self._takes_s() if hang is None else (hang.at_ms + hang.lasts_ms - self._scene.ms) / 1000
-        self._scene.loop.call_later(takes_s, self._tell, self._life.sent, error, done)
+        self._scene.loop.call_later(takes_s, self._finish, self._life.sent, error, done)
 
-    def _tell(self, sent: Message | None, error: Exception | None, done: "asyncio.Future[None]") -> None:
+    def _finish(self, sent: Message | None, error: Exception | None, done: "asyncio.Future[None]") -> None:
         if done.cancelled():
             return
-        self._scene.tell(Heard(self._life, self._target, sent, accepted=error is None))
+        self._scene.emit(Heard(self._life, self._target, sent, accepted=error is None))
         if error is None:
             done.set_result(None)
         else:

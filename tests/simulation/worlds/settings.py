@@ -18,7 +18,7 @@ from tests.simulation.worlds.script import TARGETS
 _URL: Final = "http://127.0.0.1"
 
 
-def configured(scene: Scene) -> Settings:
+def build_settings(scene: Scene) -> Settings:
     """What the file says now, to those who read it."""
     faults = (fault for fault in scene.script.faults if fault.kind in ("without", "reload"))
     gone = {fault.of for fault in faults if scene.active(fault.kind, fault.of)}
@@ -49,12 +49,12 @@ def _alerts(scene: Scene, gone: set[str]) -> Alerts:
     """Rules that are in a hurry, since worlds are short: how much so is the seed's."""
     chance = scene.chance("alerts")
     targets = {target: target for target in TARGETS if f"target/{target}" not in gone}
-    told: dict[str, tuple[str, ...]] = {"behind": ("chat",), "down": TARGETS, "blind": ("pager",)}
+    of_rule: dict[str, tuple[str, ...]] = {"behind": ("chat",), "down": TARGETS, "blind": ("pager",)}
     rules = (
         AlertRule("behind", from_="catching-up", for_s=chance.choice((0, 60, 120)), remind_s=chance.choice((0, 90))),
         AlertRule("down", for_s=chance.choice((0, 45, 150)), remind_s=chance.choice((40, 200))),
         AlertRule("blind", services=("indexer", "ppoi"), unknown=True, for_s=chance.choice((20, 60)), remind_s=300),
     )
     group_s, give_up_s = chance.choice((0, 5, 30)), chance.choice((120, 400, 1_200))
-    heard = ((rule, tuple(target for target in told[rule.name] if target in targets)) for rule in rules)
-    return Alerts(targets, group_s, give_up_s, tuple(replace(rule, targets=to) for rule, to in heard if to))
+    chosen = ((rule, tuple(target for target in of_rule[rule.name] if target in targets)) for rule in rules)
+    return Alerts(targets, group_s, give_up_s, tuple(replace(rule, targets=to) for rule, to in chosen if to))

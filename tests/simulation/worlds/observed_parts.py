@@ -11,11 +11,11 @@ from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
 from lookout.monitor.metrics import Instruments
 from lookout.store.protocol import LostStoreError
-from tests.simulation.worlds.scene import Agreed, BeganAnew, Judged, Life, Publication, Published, Scene, Seen, Stored
+from tests.simulation.worlds.scene import Agreed, Judged, Life, Publication, Published, Scene, Seen, Started, Stored
 
 
-class Told(Ledger):
-    """The real ledger, which tells what happens in it."""
+class ObservedLedger(Ledger):
+    """The real ledger, which emits what happens in it."""
 
     def __init__(self, plan: Plan, state: State | None, scene: Scene, life: Life) -> None:
         super().__init__(plan, state)
@@ -25,19 +25,19 @@ class Told(Ledger):
     def start(self, at: int, last_at: int | None = None) -> None:
         super().start(at, last_at)
         self._life.began_ms, self._life.is_new = self._scene.ms, True
-        self._scene.note(f"{self._life.name} began anew at {at}")
-        self._scene.tell(BeganAnew(self._life, at, last_at))
+        self._scene.note(f"{self._life.name} started at {at}")
+        self._scene.emit(Started(self._life))
 
     def observe(self, seen: Observation) -> Row:
         row = super().observe(seen)
         life = self._life
         self._scene.note(f"{life.name} judged {row.check} {row.status}")
-        self._scene.tell(Judged(life, Seen(self._scene.ms, life.serial, life.clock.ahead_ms(), seen, row)))
+        self._scene.emit(Judged(life, Seen(self._scene.ms, seen, row)))
         return row
 
     def read_head(self, chain_id: int, reading: Reading) -> None:
         super().read_head(chain_id, reading)
-        self._scene.tell(Agreed(self._life, chain_id, reading))
+        self._scene.emit(Agreed(self._life, chain_id, reading))
 
     def publish(self, at: int) -> None:
         super().publish(at)
@@ -46,7 +46,7 @@ class Told(Ledger):
         life.publication.memory = dict(life.memory)
         life.is_new = False
         scene.publications += 1
-        scene.tell(Published(life, life.publication))
+        scene.emit(Published(life, life.publication))
 
     def state(self) -> State:
         state = super().state()
@@ -55,7 +55,7 @@ class Told(Ledger):
         return state
 
 
-class Noting(Instruments):
+class ObservedInstruments(Instruments):
     """The monitor's instruments, without Prometheus, which would be most of what a simulated day costs."""
 
     def __init__(self, scene: Scene, life: Life) -> None:  # the registry of the real ones is not made
@@ -82,11 +82,11 @@ class Noting(Instruments):
     def published(self, at: int, rows: tuple[Row, ...]) -> None: ...
 
     def stored(self, took_ms: int) -> None:  # noqa: ARG002
-        self._scene.tell(Stored(self._life, ok=True))
+        self._scene.emit(Stored(self._life, ok=True))
 
     def not_stored(self, took_ms: int) -> None:  # noqa: ARG002
         self._scene.note(f"{self._life.name} could not store")
-        self._scene.tell(Stored(self._life, ok=False))
+        self._scene.emit(Stored(self._life, ok=False))
 
 
 class VirtualThread:
@@ -122,9 +122,9 @@ class VirtualThread:
             work()
         except Exception as raised:  # noqa: BLE001  it is the waiting one's
             error = raised
-        self._scene.loop.call_later(self._takes_s() / 2, self._tell, error)
+        self._scene.loop.call_later(self._takes_s() / 2, self._finish, error)
 
-    def _tell(self, error: Exception | None) -> None:
+    def _finish(self, error: Exception | None) -> None:
         self._life.writing_since_ms, self._life.wrote_ms = None, self._scene.ms
         if isinstance(error, LostStoreError):
             self._life.lost_ms = self._scene.ms

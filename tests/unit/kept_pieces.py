@@ -1,0 +1,32 @@
+"""The stored pieces of a state, kept in memory."""
+
+from collections.abc import Mapping
+
+from hypothesis import strategies as st
+
+from lookout.core.ledger import Ledger
+from lookout.state.differ import Backlog, Kept
+from lookout.state.pieces import Pieces
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+OUTCOMES = st.sampled_from(["written", "failed", "written, and reported as failed"])
+
+
+def apply_pieces(stored: Mapping[str, bytes], pieces: Pieces) -> dict[str, bytes]:
+    """What a store holds after these are written."""
+    kept = {} if pieces.replace_all else {name: each for name, each in stored.items() if name not in pieces.delete}
+    return {**kept, **pieces.put}
+
+
+class AStore:
+    """The pieces as a store keeps them, and a monitor that writes them to it."""
+
+    def __init__(self, pieces: Mapping[str, bytes] = {}) -> None:
+        self.pieces = dict(pieces)
+        self._backlog = Backlog()
+
+    def write(self, ledger: Ledger) -> Pieces:
+        pieces = self._backlog.add(Kept(ledger.state()))
+        self.pieces = apply_pieces(self.pieces, pieces)
+        self._backlog.clear()
+        return pieces
