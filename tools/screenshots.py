@@ -109,7 +109,7 @@ def trouble_now() -> list[Episode]:
         Episode("indexer/137", "outage", NOW - 17 * MINUTE, NOW + DAY),
         Episode("indexer/42161", "behind", NOW - 12 * MINUTE, NOW + DAY, 60),
         Episode("broadcasters/56", "some-silent", NOW - 48 * MINUTE, NOW + DAY, 30),
-        Episode("ppoi/11155111", "no-network", NOW - 95 * MINUTE, NOW + DAY),
+        Episode("ppoi/11155111", "missing-network", NOW - 95 * MINUTE, NOW + DAY),
     ]
 
 

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from lookout.demo.sim.episodes import Episode
-from lookout.demo.sim.faults import FAULT_KINDS
+from lookout.demo.sim.faults import ORDERED
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.server import serving
 from lookout.demo.sim.upstreams import launch_world
@@ -75,14 +75,14 @@ async def test_an_order_that_cannot_be_followed_is_refused_with_the_reason(
 
 def test_every_fault_is_explained_by_the_control_route_and_in_the_documentation() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "simulation.md").read_text()
-    for name, kind in FAULT_KINDS.items():
+    for name, kind in ORDERED.items():
         assert f"| `{name}` |" in page, name
         if kind.parameter is not None:
             assert f"`{kind.parameter.name}`" in page, name
 
     async def scene(client: Client) -> None:
         faults = (await client.get("/control")).document["faults"]
-        assert list(faults) == list(FAULT_KINDS)
+        assert list(faults) == list(ORDERED)
         assert all(told["explanation"] for told in faults.values())
         subjects = (await client.get("/")).document["subjects"]
         assert all(f"`{family}" in page for family in {subject.split("/")[0] for subject in subjects})
@@ -114,7 +114,7 @@ def test_a_world_with_new_kinds_of_faults_shows_them_over_http() -> None:
         Episode("rpc/1/0", "genesis", NOON, NOON + HOUR),
         Episode("rpc/1/1", "past", NOON, NOON + HOUR, DAY),
         Episode("rpc/1/2", "late", NOON, NOON + HOUR, 700),
-        Episode("indexer/1", "rebuild", NOON, NOON + HOUR, DAY),
+        Episode("indexer/1", "wipe", NOON, NOON + HOUR, DAY),
     )
 
     async def scene(client: Client) -> None:

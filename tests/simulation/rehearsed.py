@@ -10,7 +10,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Row
 from lookout.core.plan import Plan
 from lookout.demo.rehearsal import Life, Listeners, rehearse
-from lookout.demo.sim.episodes import Episode, EpisodeKind
+from lookout.demo.sim.episodes import Episode
 from lookout.demo.sim.layout import ChainLayout, Layout
 from lookout.demo.sim.world import World
 from lookout.protocols.broadcasters.table import BroadcastersTable
@@ -45,7 +45,7 @@ def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
     ).plan()
 
 
-def an_episode(subject: str, kind: EpisodeKind, begins_min: float, lasts_min: float, size: int = 0) -> Episode:
+def an_episode(subject: str, kind: str, begins_min: float, lasts_min: float, size: int = 0) -> Episode:
     """An episode told in minutes from noon."""
     begin_at = NOON + round(begins_min * MINUTE)
     return Episode(subject, kind, begin_at, begin_at + round(lasts_min * MINUTE), size)

@@ -19,9 +19,7 @@ from tests.simulation.rehearsed import ONE_CHAIN, TWO_CHAINS, a_life, a_world, a
 SLOWEST_ANSWER = 2_040
 
 
-def observations(
-    world: World, *lives: Life, policy: Policy | None = None, calm_ms: int = 0
-) -> dict[Check, list[Observation]]:
+def observations(world: World, *lives: Life, policy: Policy | None = None) -> dict[Check, list[Observation]]:
     """Every check's observations, in order."""
     seen: dict[Check, list[Observation]] = defaultdict(list)
 
@@ -30,7 +28,7 @@ def observations(
             seen[event.check].append(event)
 
     plan = plan_of(world.layout, policy)
-    rehearse(plan, world, lives, Random(5), listeners=Listeners(event=note), calm_ms=calm_ms)
+    rehearse(plan, world, lives, Random(5), Listeners(event=note))
     return seen
 
 
@@ -49,7 +47,7 @@ def test_a_source_that_answers_is_asked_again_30_to_33_seconds_after_it_did() ->
 @pytest.mark.clause("M2", "M3")
 @pytest.mark.parametrize(("kind", "took"), [("fail", (0, SLOWEST_ANSWER)), ("hang", (10_000, 10_000))])
 def test_a_source_that_keeps_failing_is_asked_less_often_until_it_answers(kind: str, took: tuple[int, int]) -> None:
-    world = a_world(an_episode("messaging", "fail" if kind == "fail" else "hang", 10, 20))
+    world = a_world(an_episode("messaging", kind, 10, 20))
     seen = observations(world, a_life(0, 40))[MESSAGING]
     failed = [isinstance(one.found, Failed) for one in seen]
     first, last = failed.index(True), len(failed) - 1 - failed[::-1].index(True)
@@ -165,11 +163,11 @@ def test_after_a_start_every_row_is_right_within_14_seconds(
 @pytest.mark.clause("M2")
 def test_a_source_of_several_chains_fails_only_when_all_of_them_do() -> None:
     """A node that hears the broadcasters of one chain and not those of another answers: it is asked as often."""
-    world = a_world(an_episode("broadcasters/1", "all-silent", 10, 100), layout=TWO_CHAINS)
+    world = a_world(an_episode("broadcasters/1", "silent", 10, 100), layout=TWO_CHAINS)
     seen = observations(world, a_life(0, 110))
     for check in (Check("broadcasters", 1), Check("broadcasters", 56)):
         assert max(gaps(seen[check])) <= 33 * SECOND + SLOWEST_ANSWER
-    all_silent = an_episode("broadcasters/56", "all-silent", 10, 100)
+    all_silent = an_episode("broadcasters/56", "silent", 10, 100)
     seen = observations(a_world(*world.episodes, all_silent, layout=TWO_CHAINS), a_life(0, 110))
     assert min(gaps(seen[Check("broadcasters", 1)])[-20:]) >= 120 * SECOND
 
@@ -177,7 +175,8 @@ def test_a_source_of_several_chains_fails_only_when_all_of_them_do() -> None:
 def test_what_is_well_may_be_asked_seldom_but_is_asked_when_something_begins_and_until_it_has_ended() -> None:
     world = a_world(an_episode("messaging", "fail", 130, 20))
     policy = Policy(row_lifetime_s=3_600, head_max_age_s=3_600)
-    seen = observations(world, a_life(0, 300), policy=policy, calm_ms=50 * MINUTE)[MESSAGING]
+    life = Life(NOON, NOON + 300 * MINUTE, calm_ms=50 * MINUTE)
+    seen = observations(world, life, policy=policy)[MESSAGING]
     minutes = [(one.at - NOON) // MINUTE for one in seen]
     failed = [isinstance(one.found, Failed) for one in seen]
     first, last = failed.index(True), len(failed) - 1 - failed[::-1].index(True)

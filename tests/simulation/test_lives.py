@@ -127,7 +127,7 @@ def test_the_history_is_what_a_slow_count_of_all_publications_gives(seed: int) -
     assert characters >= set("cdu?-")
 
 
-def recorded(world: World, lives: Iterable[Life], gather_ms: int) -> tuple[Ledger, Ledger]:
+def recorded(world: World, lives: Iterable[Life]) -> tuple[Ledger, Ledger]:
     """The ledgers of a rehearsal and of a replay of its log, which went through the log's own format."""
     lines: list[bytes] = []
 
@@ -135,7 +135,7 @@ def recorded(world: World, lives: Iterable[Life], gather_ms: int) -> tuple[Ledge
         lines.append(format_event(event))
 
     plan = plan_of(world.layout)
-    ledger = rehearse(plan, world, lives, Random(9), listeners=Listeners(event=note), gather_ms=gather_ms)
+    ledger = rehearse(plan, world, lives, Random(9), listeners=Listeners(event=note))
     replay = Replay(plan)
     for line in lines:
         replay.feed(parse_event(line))
@@ -150,8 +150,8 @@ def test_a_replayed_log_gives_the_same_buckets_when_nothing_was_gathered() -> No
     breaks = [(NOON + 5 * HOUR + 7 * SECOND, 40 * SECOND), (NOON + 9 * HOUR, HOUR), (NOON + 20 * HOUR, 10 * MINUTE)]
     begins = [NOON, *(at + lasts for at, lasts in breaks)]
     ends = [*(at for at, _ in breaks), NOON + DAY]
-    lives = [Life(begin, end) for begin, end in zip(begins, ends, strict=True)]
-    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, lives, gather_ms=0))
+    lives = [Life(begin, end, gather_ms=0) for begin, end in zip(begins, ends, strict=True)]
+    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, lives))
     apart = {at // BUCKET * BUCKET for at in (*begins, *ends)} | {(at + MINUTE) // BUCKET * BUCKET for at in ends}
     assert rehearsed.keys() == replayed.keys()
     for check, characters in rehearsed.items():
@@ -163,7 +163,7 @@ def test_a_replayed_log_gives_the_same_buckets_when_nothing_was_gathered() -> No
 @pytest.mark.clause("M5", "H8")
 def test_a_replayed_log_differs_from_what_was_published_by_half_seconds_alone() -> None:
     world = drawn_world(TWO_CHAINS, 42, NOON, NOON + DAY, intensity=20)
-    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, (Life(NOON, NOON + DAY),), GATHER_MS))
+    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, (Life(NOON, NOON + DAY),)))
     total = sum(len(characters) for characters in rehearsed.values())
     differing = [
         (check, at)
@@ -182,7 +182,7 @@ def test_leaving_out_probes_that_would_only_find_that_all_is_well_hardly_changes
     def lived(calm_ms: int) -> tuple[int, list[str]]:
         events: list[Event] = []
         listeners = Listeners(event=events.append)
-        ledger = rehearse(plan, world, [Life(NOON, NOON + DAY)], Random(9), listeners=listeners, calm_ms=calm_ms)
+        ledger = rehearse(plan, world, [Life(NOON, NOON + DAY, calm_ms=calm_ms)], Random(9), listeners)
         return len(events), [character for row in buckets(ledger).values() for character in row.values()]
 
     (all_events, whole), (few_events, coarse) = lived(0), lived(30 * MINUTE)

@@ -22,7 +22,7 @@ RESPONDING, PARTIAL = ("current", "responding"), ("degraded", "partial-coverage"
 SILENT, DOWN = ("unknown", "unreachable"), ("unavailable", "unreachable")
 INCOMPARABLE = ("unknown", "incompatible-reference")
 
-LACKS = (an_episode("ppoi/1", "no-network", 10, 30), an_episode("ppoi", "missing-list", 60, 30))
+LACKS = (an_episode("ppoi/1", "missing-network", 10, 30), an_episode("ppoi", "missing-list", 60, 30))
 # Two probes fail, the node answers without the list, two probes fail again: never three in a row.
 INTERRUPTED = (
     an_episode("ppoi", "fail", 10, 1.25),
@@ -31,7 +31,7 @@ INTERRUPTED = (
 )
 SILENCES = (
     an_episode("broadcasters/1", "some-silent", 10, 10, 50),
-    an_episode("broadcasters/1", "all-silent", 30, 10),
+    an_episode("broadcasters/1", "silent", 30, 10),
     an_episode("broadcasters/1", "none-known", 50, 10),
 )
 
@@ -84,7 +84,7 @@ SILENCES = (
         ),
         pytest.param(SILENCES, Check("broadcasters", 56), [BEGIN, RESPONDING], id="broadcasters of another one"),
         pytest.param(
-            [an_episode("messaging", "no-peers", 10, 20)],
+            [an_episode("messaging", "zero-peers", 10, 20)],
             MESSAGING,
             [BEGIN, RESPONDING, SILENT, DOWN, RESPONDING],
             id="a messaging node without peers is a failing one",

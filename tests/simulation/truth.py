@@ -110,4 +110,4 @@ def _within(intervals: Sequence[Interval], at: int) -> bool:
 
 def silencing(episode: Episode) -> bool:
     """Whether every probe of the subject fails in this episode."""
-    return episode.kind in ("fail", "hang", "outage", "all-silent", "no-peers")
+    return episode.kind in ("fail", "hang", "outage", "silent", "zero-peers")

@@ -166,7 +166,7 @@ class Witness:
 
     def _indexes(self, row: Row, truth: Truth, at: int) -> Found:
         node, network = (self._world.fault(subject, at) for subject in _subjects(row.check))
-        if network is not None and network.kind == "no-network":
+        if network is not None and network.kind == "missing-network":
             return Nothing()
         if node is not None:
             return MissingList()
@@ -176,7 +176,7 @@ class Witness:
                 episode.begin_at < at and trailing_since_at < episode.end_at + MINUTE
                 for episode in self._world.episodes
                 if episode.subject in _subjects(row.check)
-                and (episode.subject == "ppoi" or episode.kind == "no-network")
+                and (episode.subject == "ppoi" or episode.kind == "missing-network")
             )
             # It is noticed with the next probe (S8).
             assert hindered or row.status != "current" or at - trailing_since_at <= 45 * SECOND + ONE_CYCLE

@@ -56,10 +56,8 @@ def build_demo_store(folder: Path, listen: str, seed: int, progress: Callable[[f
     past_ms = settings.history.retention_days * DAY_MS
     plan, chance = settings.plan(), Random(seed)  # noqa: S311  the demo's luck
     listeners = Listeners(progress=lambda at: progress(1 - (now - at) / past_ms))
-    long_ago = [Life(now - past_ms, now - _RECENT_MS)]
-    seldom = _plan_of_few_probes(plan)
-    state = rehearse(seldom, world, long_ago, chance, listeners=listeners, calm_ms=_CALM_MS).state()
-    ledger = rehearse(plan, world, [Life(now - _RECENT_MS, now)], chance, listeners=listeners, state=state)
+    long_ago = Life(now - past_ms, now - _RECENT_MS, plan=_plan_of_few_probes(plan), calm_ms=_CALM_MS)
+    ledger = rehearse(plan, world, (long_ago, Life(now - _RECENT_MS, now)), chance, listeners)
     with closing(open_writer(folder / "lookout.db")) as writer:
         documents = documents_of(ledger)
         writer.write(documents, all_pieces(ledger.state()))

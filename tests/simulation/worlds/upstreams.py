@@ -8,8 +8,8 @@ from typing import Final
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found, Members, Peers
 from lookout.core.plan import Plan
-from lookout.demo.rehearsal import Ask, simulated_sources
 from lookout.demo.sim.world import World as Sim
+from lookout.demo.simulated_sources import Ask, simulated_sources
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import ProbeFailed, WrongChainFailed
 from lookout.protocols.client.session import Session

@@ -1,250 +1,224 @@
-"""Faults that are set by hand: which there are, what each applies to, and which were set, from when until when.
+"""All ways to go wrong in one table, whether they are ordered, drawn, or part of a world that names them."""
 
-A subject is a part of an upstream that can go wrong on its own, named by a path (``rpc/1/a``). A target is a subject,
-the beginning of its path (``rpc/1``, ``rpc``), or ``*``. Where several targets cover a subject, the longest decides.
-"""
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-from collections.abc import Iterator, Mapping
-from typing import Final, Literal, NamedTuple
-
-SubjectKind = Literal[
-    "chain",  # rpc/1: the chain itself
-    "endpoint",  # rpc/1/a
-    "graphql-indexer",  # squid/1, hosted/1, subgraph/1
-    "document",  # json/1
-    "node",  # index-node, ponder: one answer about many chains
-    "share",  # index-node/1, ponder/1: what it tells of one chain
-    "ppoi",  # the ppoi node
-    "network",  # ppoi/1
-    "peers",  # waku/peers
-    "messages",  # waku/messages: the store and the relay
-    "broadcasters",  # broadcasters/1
-    "responder",  # faucet/1: a service that only answers
-]
-Subjects = Mapping[str, SubjectKind]
-
-_SPEAKERS: Final[tuple[SubjectKind, ...]] = (
-    "endpoint",
-    "graphql-indexer",
-    "document",
-    "node",
-    "ppoi",
-    "peers",
-    "messages",
-    "responder",
-)
-_FOLLOWERS: Final[tuple[SubjectKind, ...]] = ("graphql-indexer", "document", "share", "network")
+from lookout.demo.sim.layout import Kind
 
 
 class Parameter(NamedTuple):
-    """The one number that a fault may be given."""
+    """The one number that an order may give. A fault's size is that number times ``unit``."""
 
     name: str
     default: int
     lowest: int
     highest: int
+    unit: int = 1
 
 
-class FaultKind(NamedTuple):
+class Odds(NamedTuple):
+    """How often a subject has a fault, how long it lasts, and how large it is.
+
+    One of 0 times a month is never drawn, and only happens in a world that names it: each fault that is drawn changes
+    what all seeds draw. So does the order of the table.
+    """
+
+    per_month: float
+    shortest_s: float
+    longest_s: float
+    smallest: int = 0
+    largest: int = 0
+
+
+class Fault(NamedTuple):
     """One of the ways to go wrong."""
 
+    name: str
     explanation: str
-    applies_to: tuple[SubjectKind, ...]
+    applies_to: tuple[Kind, ...] = ()  # that it can be ordered for
     parameter: Parameter | None = None
+    odds: Mapping[Kind, Odds] = MappingProxyType({})  # of the subjects that have it in a world
 
 
 EVERYBODY: Final = 1_000_000
+ANOTHER_CHAIN: Final = 61
 _FAR: Final = 10**12
+_SPEAKERS: Final[tuple[Kind, ...]] = (
+    *("endpoint", "graphql-indexer", "document", "node"),
+    *("ppoi", "peers", "messages", "responder"),
+)
+_FOLLOWERS: Final[tuple[Kind, ...]] = ("graphql-indexer", "document", "share", "network")
+_MEMBERS: Final = Parameter("first", EVERYBODY, 1, EVERYBODY)
 
-FAULT_KINDS: Final[Mapping[str, FaultKind]] = {
-    "refuse": FaultKind("the connection is reset at once; one port cannot refuse for one upstream alone", _SPEAKERS),
-    "hang": FaultKind("the request is accepted and never answered", _SPEAKERS),
-    "drip": FaultKind("the right answer, one byte a second", _SPEAKERS),
-    "endless": FaultKind("a JSON body that never ends", _SPEAKERS),
-    "interim": FaultKind("interim responses (103) without an end, and no answer", _SPEAKERS),
-    "numbers": FaultKind("a JSON list of numbers that take long to convert, a MiB of them", _SPEAKERS),
-    "garbage": FaultKind("random bytes that claim to be JSON", _SPEAKERS),
-    "html": FaultKind("200 with a web page", _SPEAKERS),
-    "status": FaultKind("an HTTP error", _SPEAKERS, Parameter("code", 500, 300, 599)),
-    "rate-limit": FaultKind(
+# These show in how an answer comes, whatever it would have been.
+_WIRE: Final = (
+    Fault("refuse", "the connection is reset at once; one port cannot refuse for one upstream alone", _SPEAKERS),
+    Fault(
+        "hang",
+        "the request is accepted and never answered",
+        _SPEAKERS,
+        odds={
+            "endpoint": Odds(4, 10, 3_600),
+            "indexer": Odds(3, 20, 3_600),
+            "ppoi": Odds(2, 20, 3_600),
+            "messages": Odds(2, 20, 3_600),
+            "peers": Odds(2, 20, 3_600),
+            "responder": Odds(3, 20, 3_600),
+        },
+    ),
+    Fault("drip", "the right answer, one byte a second", _SPEAKERS),
+    Fault("endless", "a JSON body that never ends", _SPEAKERS),
+    Fault("interim", "interim responses (103) without an end, and no answer", _SPEAKERS),
+    Fault("numbers", "a JSON list of numbers that take long to convert, a MiB of them", _SPEAKERS),
+    Fault("garbage", "random bytes that claim to be JSON", _SPEAKERS),
+    Fault("html", "200 with a web page", _SPEAKERS),
+    Fault("status", "an HTTP error", _SPEAKERS, Parameter("code", 500, 300, 599)),
+    Fault(
+        "rate-limit",
         "429, with JSON-RPC error -32005 where JSON-RPC is spoken; code 200 tells it in the body alone",
         _SPEAKERS,
         Parameter("code", 429, 200, 429),
     ),
-    "late": FaultKind("the right answer, after a while", _SPEAKERS, Parameter("ms", 3_000, 1, 600_000)),
-    "slow-pages": FaultKind("each page of the store takes a while", ("messages",), Parameter("ms", 600, 1, 600_000)),
-    "wrong-chain": FaultKind("the endpoint is of another chain", ("endpoint",), Parameter("chainId", 61, 1, _FAR)),
-    "lag": FaultKind(
-        "so many blocks, or indexes of ppoi, behind", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000, 1, _FAR)
+    Fault(
+        "late",
+        "the right answer, after a while",
+        _SPEAKERS,
+        Parameter("ms", 3_000, 1, 600_000),
+        {"endpoint": Odds(0, 30, 14_400, 500, 9_000)},
     ),
-    "freeze": FaultKind(
-        "answers for ever with the height, or validated index, of this moment", ("endpoint", *_FOLLOWERS)
+    Fault("slow-pages", "each page of the store takes a while", ("messages",), Parameter("ms", 600, 1, 600_000)),
+)
+_FAIL: Final = Fault(
+    "fail",
+    "answers with an error, or refuses",
+    odds={
+        "endpoint": Odds(8, 10, 7_200),
+        "indexer": Odds(4, 20, 7_200),
+        "ppoi": Odds(4, 20, 7_200),
+        "messages": Odds(3, 20, 3_600),
+        "peers": Odds(3, 20, 3_600),
+        "responder": Odds(4, 20, 7_200),
+    },
+)
+# These show in what is answered.
+_ANSWERS: Final = (
+    Fault(
+        "outage", "fails, does no work meanwhile, and has to catch up afterwards", odds={"indexer": Odds(2, 60, 10_800)}
     ),
-    "lie": FaultKind(
-        "so many blocks or indexes too high", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000_000, 1, _FAR)
+    Fault(
+        "lag", "so many blocks, or indexes of ppoi, behind", ("endpoint", *_FOLLOWERS), Parameter("by", 1_000, 1, _FAR)
     ),
-    "future": FaultKind("block timestamps ahead of now", ("endpoint",), Parameter("seconds", 3_600, 1, 10**9)),
-    "past": FaultKind("block timestamps too old", ("endpoint",), Parameter("seconds", 86_400, 1, _FAR)),
-    "genesis": FaultKind(
+    Fault(
+        "freeze",
+        "answers for ever with the height, or validated index, of this moment",
+        ("endpoint", *_FOLLOWERS),
+        odds={"endpoint": Odds(4, 60, 14_400), "indexer": Odds(2, 120, 14_400), "network": Odds(3, 120, 14_400)},
+    ),
+    Fault(
+        "behind",
+        "works at so many percent of the chain's speed",
+        odds={"indexer": Odds(3, 600, 14_400, 5, 95), "network": Odds(3, 600, 14_400, 5, 95)},
+    ),
+    Fault(
+        "wipe",
+        "has nothing, and afterwards begins with the block of so many ms before",
+        odds={"indexer": Odds(0, 20, 600, 600_000, 43_200_000)},
+    ),
+    Fault("stale", "what was true so many ms ago", odds={"endpoint": Odds(4, 60, 14_400, 20_000, 3_600_000)}),
+    Fault(
+        "lie",
+        "so many blocks or indexes too high",
+        ("endpoint", *_FOLLOWERS),
+        Parameter("by", 1_000_000, 1, _FAR),
+        {"endpoint": Odds(2, 30, 7_200, 50, 1_000_000)},
+    ),
+    Fault("lie-low", "so many blocks too low", odds={"endpoint": Odds(2, 30, 7_200, 50, 1_000_000)}),
+    Fault(
+        "future",
+        "block timestamps ahead of now",
+        ("endpoint",),
+        Parameter("seconds", 3_600, 1, 10**9, unit=1000),
+        {"endpoint": Odds(2, 30, 7_200, 90_000, 86_400_000)},
+    ),
+    Fault(
+        "wrong-chain",
+        "the endpoint is of another chain",
+        ("endpoint",),
+        Parameter("chainId", ANOTHER_CHAIN, 1, _FAR),
+        {"endpoint": Odds(2, 30, 7_200)},
+    ),
+    Fault(
+        "past",
+        "block timestamps too old",
+        ("endpoint",),
+        Parameter("seconds", 86_400, 1, _FAR, unit=1000),
+        {"endpoint": Odds(0, 30, 14_400, 60_000, 86_400_000)},
+    ),
+    Fault(
+        "genesis",
         "the endpoint is at block 0, which is of 1970 or of the second that is given; a new test node's is of now",
         ("endpoint",),
-        Parameter("timestamp", 0, 0, _FAR),
+        Parameter("timestamp", 0, 0, _FAR, unit=1000),
+        {"endpoint": Odds(0, 30, 7_200)},
     ),
-    "rebuild": FaultKind(
+    Fault(
+        "rebuild",
         "an indexer that is built again: nothing for a minute, then from the block of a day before at so many times the"
         " chain's speed",
         ("graphql-indexer", "share"),
         Parameter("times", 50, 2, 1_000_000),
     ),
-    "halt": FaultKind("the chain itself stops, for everybody who follows it", ("chain",)),
-    "reorg": FaultKind(
+    Fault(
+        "halt",
+        "the chain itself stops, for everybody who follows it",
+        ("chain",),
+        odds={"chain": Odds(0.5, 300, 7_200)},
+    ),
+    Fault("pace", "a block takes so many percent of its usual time", odds={"chain": Odds(2, 600, 43_200, 40, 300)}),
+    Fault(
+        "reorg",
         "the newest blocks are taken back; this happens once and leaves nothing to clear",
         ("chain",),
         Parameter("depth", 3, 1, 10_000),
+        {"chain": Odds(30, 0.001, 0.001, 1, 6)},
     ),
-    "missing-list": FaultKind(
-        "the required list is not among the node's, or not in the network's", ("ppoi", "network")
+    Fault(
+        "missing-list",
+        "the required list is not among the node's, or not in the network's",
+        ("ppoi", "network"),
+        odds={"ppoi": Odds(1, 300, 7_200)},
     ),
-    "missing-network": FaultKind("the answer leaves this chain out", ("network", "share")),
-    "absent-index": FaultKind("txidStatus has none of its fields", ("network",)),
-    "zero-peers": FaultKind("connected with nobody", ("peers",)),
-    "silent": FaultKind(
+    Fault(
+        "missing-network",
+        "the answer leaves this chain out",
+        ("network", "share"),
+        odds={"network": Odds(0.5, 300, 7_200)},
+    ),
+    Fault("absent-index", "txidStatus has none of its fields", ("network",)),
+    Fault("zero-peers", "connected with nobody", ("peers",), odds={"peers": Odds(2, 20, 1_800)}),
+    Fault(
+        "some-silent",
+        "so many percent of the broadcasters announce nothing: at least one, never all",
+        odds={"broadcasters": Odds(8, 60, 21_600, 1, 99)},
+    ),
+    Fault(
+        "silent",
         "the first so many broadcasters, or all, announce nothing more",
         ("broadcasters",),
-        Parameter("first", EVERYBODY, 1, EVERYBODY),
+        _MEMBERS,
+        {"broadcasters": Odds(2, 60, 7_200)},
     ),
-    "unsigned": FaultKind(
+    Fault("none-known", "no broadcaster is known", odds={"broadcasters": Odds(0.5, 300, 3_600)}),
+    Fault(
+        "unsigned",
         "the first so many broadcasters, or all, send signatures that do not verify",
         ("broadcasters",),
-        Parameter("first", EVERYBODY, 1, EVERYBODY),
+        _MEMBERS,
     ),
-    "null-status": FaultKind("200 with GraphQL errors and null for the status", ("graphql-indexer",)),
-}
-_MOMENTARY: Final = "reorg"
+    Fault("null-status", "200 with GraphQL errors and null for the status", ("graphql-indexer",)),
+)
 
-
-class Fault(NamedTuple):
-    """The name of a kind, and its number (0 where it has none)."""
-
-    name: str
-    size: int = 0
-
-
-class Order(NamedTuple):
-    """Set this fault on a target, or with None clear the target and all beneath it."""
-
-    target: str
-    fault: Fault | None
-
-
-class OrderError(ValueError):
-    """An order that cannot be followed; the text says why."""
-
-
-class ActiveFault(NamedTuple):
-    """A fault that was set on a target, and holds until ``end_at`` if that is known."""
-
-    target: str
-    fault: Fault
-    begin_at: int
-    end_at: int | None
-
-    def holds(self, at: int) -> bool:
-        return self.begin_at <= at and (self.end_at is None or at < self.end_at)
-
-
-class FaultLog:
-    """Every fault that was ever set: what is asked about an instant in the past is answered as it was then."""
-
-    def __init__(self, subjects: Subjects) -> None:
-        self.subjects = subjects
-        self._by_target: dict[str, list[ActiveFault]] = {}
-
-    def apply(self, order: Order, at: int) -> None:
-        if order.fault is None:
-            for target in self._by_target:
-                if order.target in _covering(target):
-                    self._end(target, at)
-            return
-        end_at = None
-        if order.fault.name == _MOMENTARY:
-            end_at = at + 1
-        else:
-            self._end(order.target, at)
-        self._by_target.setdefault(order.target, []).append(ActiveFault(order.target, order.fault, at, end_at))
-
-    def set_at(self, at: int) -> list[ActiveFault]:
-        """All that holds at this instant."""
-        return [active for faults in self._by_target.values() for active in faults if active.holds(at)]
-
-    def find(self, subject: str, at: int) -> ActiveFault | None:
-        """The fault that this subject has at this instant."""
-        for active in self._about(subject):
-            if active.holds(at):
-                return active
-        return None
-
-    def find_all(self, subject: str) -> list[ActiveFault]:
-        """All faults that this subject ever had."""
-        return list(self._about(subject))
-
-    def _about(self, subject: str) -> Iterator[ActiveFault]:
-        """What may matter to a subject: the longest target first, and of each target the newest."""
-        for target in _covering(subject):
-            for active in reversed(self._by_target.get(target, ())):
-                if self.subjects[subject] in FAULT_KINDS[active.fault.name].applies_to:
-                    yield active
-
-    def _end(self, target: str, at: int) -> None:
-        self._by_target[target] = [
-            active._replace(end_at=at) if active.end_at is None else active
-            for active in self._by_target.get(target, ())
-        ]
-
-
-def parse_order(document: object, subjects: Subjects) -> Order:
-    """What was ordered; OrderError says what is wrong with it."""
-    if not isinstance(document, dict):
-        raise OrderError('an order is a JSON object: {"target": "rpc/1/a", "fault": "hang"}')
-    for key in ("target", "fault"):
-        if key not in document:
-            raise OrderError(f"{key} is missing")
-    target, name = document["target"], document["fault"]
-    further = {key: value for key, value in document.items() if key not in ("target", "fault")}
-    covered = {kind for subject, kind in subjects.items() if target in _covering(subject)}
-    if not covered:
-        known = sorted({target for subject in subjects for target in _covering(subject)})
-        raise OrderError(f"target is {target!r}; there are {', '.join(known)}")
-    if name is None:
-        if further:
-            raise OrderError(f"{', '.join(further)}: nothing more can be said when clearing")
-        return Order(target, None)
-    if not isinstance(name, str) or name not in FAULT_KINDS:
-        raise OrderError(f"fault is {name!r}; there are {', '.join(FAULT_KINDS)}, and null to clear")
-    kind = FAULT_KINDS[name]
-    if covered.isdisjoint(kind.applies_to):
-        possible = [name for name, kind in FAULT_KINDS.items() if not covered.isdisjoint(kind.applies_to)]
-        raise OrderError(f"{name} does not apply to {target}; what does: {', '.join(possible)}")
-    return Order(target, Fault(name, _size(name, kind.parameter, further)))
-
-
-def _size(name: str, parameter: Parameter | None, given: dict[str, object]) -> int:
-    allowed = [] if parameter is None else [parameter.name]
-    unknown = [key for key in given if key not in allowed]
-    if unknown:
-        raise OrderError(f"{', '.join(unknown)}: {name} takes {allowed[0] if allowed else 'no parameter'}")
-    if parameter is None:
-        return 0
-    size = given.get(parameter.name, parameter.default)
-    if isinstance(size, bool) or not isinstance(size, int) or not parameter.lowest <= size <= parameter.highest:
-        raise OrderError(
-            f"{parameter.name} is {size!r}; it is a whole number from {parameter.lowest} to {parameter.highest}"
-        )
-    return size
-
-
-def _covering(subject: str) -> list[str]:
-    """The targets that cover a subject or a target, the longest first."""
-    parts = subject.split("/")
-    longer = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
-    return longer if subject == "*" else [*longer, "*"]
+WIRE_FAULTS: Final = frozenset(fault.name for fault in _WIRE)
+FAULTS: Final[Mapping[str, Fault]] = {fault.name: fault for fault in (_FAIL, *_WIRE, *_ANSWERS)}
+ORDERED: Final[Mapping[str, Fault]] = {name: fault for name, fault in FAULTS.items() if fault.applies_to}

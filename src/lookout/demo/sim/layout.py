@@ -1,12 +1,29 @@
-"""What a world consists of, and how its parts are named.
+"""What a world consists of, how its parts are named, and where they are reached.
 
 A subject is something that can go wrong on its own: ``chain/56``, ``rpc/56/2`` (an endpoint), ``indexer/56``,
 ``hosted-indexer/56``, ``ppoi`` (the node), ``ppoi/56`` (what it has of one network), ``broadcasters`` (the node that
 hears them), ``broadcasters/56`` (those of one chain), ``messaging``, and the responders of a chain by their names.
+An address is where a subject is reached over HTTP, and what a fault is ordered for.
 """
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from string import ascii_lowercase
+from typing import Final, Literal, NamedTuple
+
+Kind = Literal[
+    "chain",
+    "endpoint",
+    "indexer",
+    "graphql-indexer",  # squid/1, hosted/1, subgraph/1
+    "document",  # json/1
+    "node",  # index-node, ponder: one answer about many chains
+    "share",  # index-node/1, ponder/1: what it tells of one chain
+    "ppoi",  # the node
+    "network",  # ppoi/1
+    "peers",  # the messaging node about itself
+    "messages",  # its store and its relay, by which broadcasters are heard
+    "broadcasters",  # of one chain
+    "responder",  # faucet/1: a service that only answers
+]
 
 
 class ChainLayout(NamedTuple):
@@ -36,20 +53,61 @@ LAUNCH: Final[Layout] = (
 )
 
 
-def subjects(layout: Layout) -> Iterator[str]:
+class Address(NamedTuple):
+    """What answers there, and for which subject; a node that answers for many indexers is no subject itself."""
+
+    kind: Kind
+    subject: str | None
+
+
+# The indexer of a chain is one, and speaks all of these.
+_INDEXER_KINDS: Final[dict[str, Kind]] = {
+    "squid": "graphql-indexer",
+    "subgraph": "graphql-indexer",
+    "json": "document",
+    "index-node": "share",
+    "ponder": "share",
+}
+
+
+def subjects(layout: Layout) -> dict[str, Kind]:
     """Everything in the layout that can go wrong."""
+    found: dict[str, Kind] = {}
     for chain in layout:
-        yield f"chain/{chain.chain_id}"
-        for number in range(chain.endpoints):
-            yield f"rpc/{chain.chain_id}/{number}"
+        chain_id = chain.chain_id
+        found[f"chain/{chain_id}"] = "chain"
+        found |= {f"rpc/{chain_id}/{number}": "endpoint" for number in range(chain.endpoints)}
         if chain.indexer:
-            yield f"indexer/{chain.chain_id}"
+            found[f"indexer/{chain_id}"] = "indexer"
         if chain.hosted_indexer:
-            yield f"hosted-indexer/{chain.chain_id}"
+            found[f"hosted-indexer/{chain_id}"] = "indexer"
         if chain.ppoi:
-            yield f"ppoi/{chain.chain_id}"
+            found[f"ppoi/{chain_id}"] = "network"
         if chain.members:
-            yield f"broadcasters/{chain.chain_id}"
-        for service in chain.responders:
-            yield f"{service}/{chain.chain_id}"
-    yield from ("ppoi", "broadcasters", "messaging")
+            found[f"broadcasters/{chain_id}"] = "broadcasters"
+        found |= {f"{service}/{chain_id}": "responder" for service in chain.responders}
+    return found | {"ppoi": "ppoi", "broadcasters": "messages", "messaging": "peers"}
+
+
+def addresses(layout: Layout) -> dict[str, Address]:
+    """Every address at which a fault can be ordered."""
+    found: dict[str, Address] = {}
+    for subject, kind in subjects(layout).items():
+        match subject.split("/"):
+            case ["chain", chain_id]:
+                found[f"rpc/{chain_id}"] = Address(kind, subject)
+            case ["rpc", chain_id, number]:
+                found[f"rpc/{chain_id}/{ascii_lowercase[int(number)]}"] = Address(kind, subject)
+            case ["indexer", chain_id]:
+                found |= {f"{family}/{chain_id}": Address(of, subject) for family, of in _INDEXER_KINDS.items()}
+            case ["hosted-indexer", chain_id]:
+                found[f"hosted/{chain_id}"] = Address("graphql-indexer", subject)
+            case [_, _]:
+                found[subject] = Address(kind, subject)
+    return found | {
+        "index-node": Address("node", None),
+        "ponder": Address("node", None),
+        "ppoi": Address("ppoi", "ppoi"),
+        "waku/peers": Address("peers", "messaging"),
+        "waku/messages": Address("messages", "broadcasters"),
+    }

@@ -18,7 +18,7 @@ class Progress:
         self._begins: list[int] = []  # of all stretches but the first
         for at, episode in course.stretches:
             reached_at = self.reached_at(at)
-            if episode is not None and episode.kind == "rebuild":
+            if episode is not None and episode.kind == "wipe":
                 reached_at = min(reached_at, episode.begin_at - episode.size)
             if self._begins and self._begins[-1] >= at:  # it will not have caught up by then
                 self._begins.pop()
@@ -43,7 +43,7 @@ class Progress:
 def _speed(episode: Episode | None) -> int | None:
     """The speed that an episode forces on its subject; None where it does as well as it can."""
     match episode:
-        case Episode(kind="freeze" | "outage" | "rebuild"):
+        case Episode(kind="freeze" | "outage" | "wipe"):
             return 0
         case Episode(kind="behind", size=percent):
             return percent

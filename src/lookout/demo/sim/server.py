@@ -9,7 +9,6 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from lookout.demo.sim.faults import Fault
 from lookout.demo.sim.front import BARE, Front
 from lookout.demo.sim.http.control import order_reply, overview_reply
 from lookout.demo.sim.http.indexers import DOCUMENT, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
@@ -19,7 +18,7 @@ from lookout.demo.sim.http.rpc import ENDPOINT
 from lookout.demo.sim.http.trouble import Holding, misbehave, reset, respond
 from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.http.waku import Relay, peers_reply, store_reply
-from lookout.demo.sim.upstreams import Upstreams, launch_world
+from lookout.demo.sim.upstreams import Upstreams, WireFault, launch_world
 from lookout.demo.sim.world import World
 
 # The waku node, which remembers who listens, is answered for below.
@@ -64,7 +63,7 @@ class Simulation:
         return respond(
             json_reply(
                 {
-                    "subjects": list(upstreams.subjects),
+                    "subjects": list(upstreams.addresses),
                     "deployments": {chain.chain_id: deployment(chain.chain_id) for chain in upstreams.layout},
                     "broadcasters": {
                         chain_id: [member.address for member in members]
@@ -83,12 +82,12 @@ class Simulation:
     def _handler(self, upstream: Upstream) -> Handler:
         async def answer(request: web.Request) -> web.StreamResponse:
             found = request.match_info
-            subject, path = upstream.subject.format(**found), found.get("path", "")
+            address, path = upstream.address.format(**found), found.get("path", "")
 
             def reply(body: bytes, at: int) -> Reply | None:
-                return upstream.reply(Asked(self._upstreams, subject, request.method, path, body, at))
+                return upstream.reply(Asked(self._upstreams, address, request.method, path, body, at))
 
-            return await self._answer(request, subject, reply)
+            return await self._answer(request, address, reply)
 
         return answer
 
@@ -109,19 +108,19 @@ class Simulation:
                         return about_itself
             return text_reply("Bad Request", 400)  # as the real one answers to any path it does not know
 
-        subject = "waku/messages" if path.startswith(("/store/", "/relay/")) else "waku/peers"
-        return await self._answer(request, subject, reply)
+        address = "waku/messages" if path.startswith(("/store/", "/relay/")) else "waku/peers"
+        return await self._answer(request, address, reply)
 
     async def _answer(
-        self, request: web.Request, subject: str, reply: Callable[[bytes, int], Reply | None]
+        self, request: web.Request, address: str, reply: Callable[[bytes, int], Reply | None]
     ) -> web.StreamResponse:
-        """The reply, unless something is wrong with the subject; where there is none, silence."""
-        if subject not in self._upstreams.subjects:
-            return respond(text_reply(f"there is no {subject} in this world", 404))
+        """The reply, unless something is wrong with the address; where there is none, silence."""
+        if address not in self._upstreams.addresses:
+            return respond(text_reply(f"there is no {address} in this world", 404))
         body = await request.read()
-        fault = self._upstreams.trouble(subject, self._now())
+        fault = self._upstreams.wire_fault(address, self._now())
         if fault is not None and fault.name not in _ANSWERING:
-            return await misbehave(request, subject.partition("/")[0], fault, self._holding)
+            return await misbehave(request, address.partition("/")[0], fault, self._holding)
         delay_s = _delay_s(fault, request.path)
         if delay_s and not await self._holding.wait(delay_s):
             return reset(request)
@@ -133,12 +132,12 @@ class Simulation:
         return respond(answer)
 
 
-def _delay_s(fault: Fault | None, path: str) -> float:
+def _delay_s(fault: WireFault | None, path: str) -> float:
     """How long a right answer is kept back."""
     match fault:
-        case Fault("late", delay_ms):
+        case WireFault("late", delay_ms):
             return delay_ms / 1000
-        case Fault("slow-pages", delay_ms) if path.startswith("/waku/store/"):
+        case WireFault("slow-pages", delay_ms) if path.startswith("/waku/store/"):
             return delay_ms / 1000
         case _:
             return 0

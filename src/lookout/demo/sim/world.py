@@ -6,13 +6,13 @@ from typing import Final, Literal, NamedTuple
 
 from lookout.demo.sim.chain import Block, Chain
 from lookout.demo.sim.episodes import Course, Episode, courses, draw_episodes
+from lookout.demo.sim.faults import ANOTHER_CHAIN
 from lookout.demo.sim.layout import Layout
 from lookout.demo.sim.progress import Progress
 from lookout.demo.sim.tree import SHORTEST_GAP_MS, Tree
 
 Silence = Literal["hang", "fail"]
 
-_ANOTHER_CHAIN: Final = 61
 _PPOI_DELAY_MS: Final = 3_000
 NOTHING_INDEXED: Final = -1  # the position of an indexer that has not taken in a first block, in a squid's own words
 
@@ -84,18 +84,22 @@ class World:
 
     def endpoint(self, chain_id: int, number: int, at: int) -> HeadAnswer | Silence:
         """What one of a chain's endpoints answers when it is asked for its newest block."""
+        episode = self._endpoints[chain_id, number].at(at)
+        return _silence(episode) or self.endpoint_head(chain_id, episode, at)
+
+    def endpoint_head(self, chain_id: int, episode: Episode | None, at: int) -> HeadAnswer:
+        """The newest block of an endpoint that goes through this episode and answers all the same."""
         chain = self._chains[chain_id]
         height, block_at = chain.head(at)
-        match self._endpoints[chain_id, number].at(at):
-            case None:
-                return HeadAnswer(chain_id, height, block_at)
-            case Episode(kind="fail" | "hang" as silence):
-                return silence
+        match episode:
             case Episode(kind="freeze", begin_at=begin_at):
                 return HeadAnswer(chain_id, *chain.head(begin_at))
-            case Episode(kind="lag", size=lag_ms):
-                return HeadAnswer(chain_id, *chain.head(at - lag_ms))
-            case Episode(kind="lie-high", size=blocks):
+            case Episode(kind="stale", size=age_ms):
+                return HeadAnswer(chain_id, *chain.head(at - age_ms))
+            case Episode(kind="lag", size=blocks):
+                behind_ms = blocks * self._of_chain[chain_id].block_ms
+                return HeadAnswer(chain_id, max(0, height - blocks), max(0, block_at - behind_ms))
+            case Episode(kind="lie", size=blocks):
                 return HeadAnswer(chain_id, height + blocks, block_at)
             case Episode(kind="lie-low", size=blocks):
                 return HeadAnswer(chain_id, max(0, height - blocks), block_at)
@@ -105,10 +109,10 @@ class World:
                 return HeadAnswer(chain_id, height, max(0, block_at - age_ms))
             case Episode(kind="genesis", size=made_at):
                 return HeadAnswer(chain_id, 0, made_at)
-            case Episode(kind="late"):
-                return HeadAnswer(chain_id, height, block_at)
+            case Episode(kind="wrong-chain", size=other_id):
+                return HeadAnswer(other_id or ANOTHER_CHAIN, height, block_at)
             case _:
-                return HeadAnswer(_ANOTHER_CHAIN, height, block_at)
+                return HeadAnswer(chain_id, height, block_at)
 
     def endpoint_delay_ms(self, chain_id: int, number: int, at: int) -> int:
         """How much longer than usual one of a chain's endpoints takes to answer."""
@@ -120,7 +124,7 @@ class World:
 
     def indexer(self, service: str, chain_id: int, at: int) -> int | Silence:
         """The last block that an indexer, the operator's or the hosted one, says it has; -1 if it has none yet."""
-        return _silence(self._indexers[service, chain_id][0].at(at)) or self._position(service, chain_id, at)
+        return _silence(self._indexers[service, chain_id][0].at(at)) or self.position(service, chain_id, at)
 
     def ppoi(self, at: int) -> Mapping[int, Indexes | Literal["nothing", "missing-list"]] | Silence:
         """What the ppoi node says of its networks, by chain."""
@@ -135,7 +139,7 @@ class World:
     def messaging(self, at: int) -> int | Silence:
         """How many peers the messaging node is connected with."""
         episode = self._courses["messaging"].at(at)
-        return _silence(episode) or self._peers(episode, at)
+        return _silence(episode) or self.peers(episode, at)
 
     def responder(self, service: str, chain_id: int, at: int) -> Silence | None:
         """How one of a chain's responders fails to answer; None if it does answer."""
@@ -162,7 +166,7 @@ class World:
         """What is so about a check at this instant."""
         if service == "messaging":
             episode = self._courses["messaging"].at(at)
-            return Truth(_silence(episode) is None, peers=self._peers(episode, at))
+            return Truth(_silence(episode) is None, peers=self.peers(episode, at))
         if chain_id is None:
             raise ValueError(f"{service} is of a chain; which one was not said")
         match service:
@@ -172,13 +176,12 @@ class World:
             case "ppoi":
                 _, tree, progress = self._trees[chain_id]
                 answering = _silence(self._courses["ppoi"].at(at)) is None
-                reached_at = progress.reached_at(at)
                 trailing_since_at = tree.trailing_since_at(progress, at)
-                return Truth(answering, tree.index(reached_at), tree.index(at), reached_at, trailing_since_at)
+                return Truth(answering, *self.indexes(chain_id, at), progress.reached_at(at), trailing_since_at)
             case _:
                 course, progress = self._indexers[service, chain_id]
                 head = max(0, self.head(chain_id, at).height - self._of_chain[chain_id].confirmations)
-                position = self._position(service, chain_id, at)
+                position = self.position(service, chain_id, at)
                 return Truth(_silence(course.at(at)) is None, position, head, progress.reached_at(at))
 
     def _indexer(self, subject: str) -> tuple[Course, Progress]:
@@ -193,39 +196,47 @@ class World:
         course = self._courses[subject]
         return course, tree, Progress(_PPOI_DELAY_MS, self.origin_at, course)
 
-    def _position(self, service: str, chain_id: int, at: int) -> int:
+    def position(self, service: str, chain_id: int, at: int) -> int:
+        """The last block that an indexer has, whether or not it answers."""
         course, progress = self._indexers[service, chain_id]
-        match course.at(at):
-            case Episode(kind="rebuild"):
-                return NOTHING_INDEXED
+        episode = course.at(at)
+        if episode is not None and episode.kind == "wipe":
+            return NOTHING_INDEXED
         reached = self._chains[chain_id].head(progress.reached_at(at))
         return max(0, reached.height - self._of_chain[chain_id].confirmations)
 
-    def _network(self, chain_id: int, at: int, node: Episode | None) -> Indexes | Literal["nothing", "missing-list"]:
-        course, tree, progress = self._trees[chain_id]
-        match course.at(at):
-            case Episode(kind="no-network"):
-                return "nothing"
-        if node is not None:
-            return "missing-list"
+    def indexes(self, chain_id: int, at: int) -> Indexes:
+        """How far the ppoi node's tree of one network has got, whether or not it answers."""
+        _, tree, progress = self._trees[chain_id]
         return Indexes(tree.index(progress.reached_at(at)), tree.index(at))
 
-    def _members(self, chain_id: int, at: int) -> Members:
+    def members(self, chain_id: int, episode: Episode | None) -> Members:
+        """How many broadcasters of a chain that goes through this episode are heard."""
         known = self._of_chain[chain_id].members
-        match self._courses[f"broadcasters/{chain_id}"].at(at):
-            case None:
-                return Members(known, known)
+        match episode:
             case Episode(kind="some-silent", size=percent):
                 return Members(known - min(known - 1, max(1, known * percent // 100)), known)
-            case Episode(kind="all-silent"):
-                return Members(0, known)
-            case _:
+            case Episode(kind="silent", size=first):
+                return Members(known - min(known, first or known), known)
+            case Episode(kind="none-known"):
                 return Members(0, 0)
+            case _:
+                return Members(known, known)
 
-    def _peers(self, episode: Episode | None, at: int) -> int:
-        if episode is not None and episode.kind == "no-peers":
+    def peers(self, episode: Episode | None, at: int) -> int:
+        """How many peers a messaging node that goes through this episode has."""
+        if episode is not None and episode.kind == "zero-peers":
             return 0
         return 4 + (at // 60_000 + self.seed) * 7_919 % 11
+
+    def _network(self, chain_id: int, at: int, node: Episode | None) -> Indexes | Literal["nothing", "missing-list"]:
+        episode = self._trees[chain_id][0].at(at)
+        if episode is not None and episode.kind == "missing-network":
+            return "nothing"
+        return "missing-list" if node is not None else self.indexes(chain_id, at)
+
+    def _members(self, chain_id: int, at: int) -> Members:
+        return self.members(chain_id, self._courses[f"broadcasters/{chain_id}"].at(at))
 
 
 def drawn_world(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> World:

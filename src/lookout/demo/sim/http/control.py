@@ -2,15 +2,17 @@
 
 import json
 
-from lookout.demo.sim.faults import FAULT_KINDS, ActiveFault, OrderError, parse_order
+from lookout.demo.sim.episodes import Episode
+from lookout.demo.sim.faults import ORDERED, Fault
 from lookout.demo.sim.http.reply import Reply, json_reply
+from lookout.demo.sim.orders import OrderError, parse_order
 from lookout.demo.sim.upstreams import Upstreams
 
 
 def order_reply(body: bytes, upstreams: Upstreams, at: int) -> Reply:
     """Apply an order and list what is set now; or refuse it, changing nothing."""
     try:
-        order = parse_order(json.loads(body), upstreams.subjects)
+        order = parse_order(json.loads(body), upstreams.addresses)
     except OrderError as problem:
         return json_reply({"error": str(problem)}, 400)
     except ValueError as problem:
@@ -20,22 +22,25 @@ def order_reply(body: bytes, upstreams: Upstreams, at: int) -> Reply:
 
 
 def overview_reply(upstreams: Upstreams, at: int) -> Reply:
-    """What is set, and every fault with its meaning."""
-    return json_reply({"set": _set(upstreams, at), "faults": {name: _description(name) for name in FAULT_KINDS}})
+    """What is set, and every fault that can be."""
+    faults = {name: _describe(fault) for name, fault in ORDERED.items()}
+    return json_reply({"set": _set(upstreams, at), "faults": faults})
 
 
 def _set(upstreams: Upstreams, at: int) -> list[dict[str, object]]:
-    return [_order(active) for active in upstreams.set_at(at)]
+    return [_order(episode) for episode in upstreams.set_at(at)]
 
 
-def _order(active: ActiveFault) -> dict[str, object]:
+def _order(episode: Episode) -> dict[str, object]:
     """What would set this fault again."""
-    order: dict[str, object] = {"target": active.target, "fault": active.fault.name}
-    parameter = FAULT_KINDS[active.fault.name].parameter
-    return order if parameter is None else order | {parameter.name: active.fault.size}
+    order: dict[str, object] = {"target": episode.subject, "fault": episode.kind}
+    parameter = ORDERED[episode.kind].parameter
+    return order if parameter is None else order | {parameter.name: episode.size // parameter.unit}
 
 
-def _description(name: str) -> dict[str, object]:
-    kind = FAULT_KINDS[name]
-    described: dict[str, object] = {"explanation": kind.explanation, "appliesTo": kind.applies_to}
-    return described if kind.parameter is None else described | {"parameter": kind.parameter._asdict()}
+def _describe(fault: Fault) -> dict[str, object]:
+    described: dict[str, object] = {"explanation": fault.explanation, "appliesTo": fault.applies_to}
+    if fault.parameter is None:
+        return described
+    name, default, lowest, highest, _ = fault.parameter
+    return described | {"parameter": {"name": name, "default": default, "lowest": lowest, "highest": highest}}

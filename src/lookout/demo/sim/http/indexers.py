@@ -1,9 +1,10 @@
 """The indexers in all their kinds: squid, subgraph, index node, Ponder, and a plain JSON document."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
-from lookout.demo.sim.http.graphql import Request, graphql_reply
+from lookout.demo.sim.http.graphql import graphql_reply
 from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
 from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.upstreams import Indexed
@@ -27,12 +28,12 @@ def deployment(chain_id: int) -> str:
 
 
 def _squid_reply(asked: Asked) -> Reply:
-    height = asked.upstreams.indexed(asked.subject, asked.at).height
+    height = asked.upstreams.indexed(asked.address, asked.at).height
     return _status_reply(asked, "squidStatus", {"height": height})
 
 
 def _subgraph_reply(asked: Asked) -> Reply:
-    indexed = asked.upstreams.indexed(asked.subject, asked.at)
+    indexed = asked.upstreams.indexed(asked.address, asked.at)
     if not indexed.has_blocks:
         return json_reply({"errors": [{"message": _NOT_STARTED.format(deployment(indexed.chain_id))}]})
     meta = {
@@ -48,18 +49,17 @@ def _subgraph_reply(asked: Asked) -> Reply:
 
 
 def _status_reply(asked: Asked, name: str, status: dict[str, object]) -> Reply:
-    without_status = asked.upstreams.has(asked.subject, "null-status", asked.at)
+    without_status = asked.upstreams.has(asked.address, "null-status", asked.at)
     return graphql_reply(asked.body, lambda _: {name: status}, nulled=name if without_status else None)
 
 
 def _index_node_reply(asked: Asked) -> Reply:
     """The deployments that were asked for, as far as there are such; all of them when none was named."""
-    chains = asked.upstreams.indexed_by(asked.subject, asked.at)
+    chains = asked.upstreams.indexed_by(asked.address, asked.at)
     statuses = {deployment(indexed.chain_id): _indexing_status(indexed) for indexed in chains}
 
-    def answer(request: Request) -> dict[str, object]:
-        wanted = request.strings or tuple(statuses)
-        return {"indexingStatuses": [statuses[each] for each in wanted if each in statuses]}
+    def answer(named: Sequence[str]) -> dict[str, object]:
+        return {"indexingStatuses": [statuses[each] for each in named or statuses if each in statuses]}
 
     return graphql_reply(asked.body, answer)
 
@@ -67,7 +67,7 @@ def _index_node_reply(asked: Asked) -> Reply:
 def _ponder_reply(asked: Asked) -> Reply:
     match asked.path:
         case "/status":
-            chains = asked.upstreams.indexed_by(asked.subject, asked.at)
+            chains = asked.upstreams.indexed_by(asked.address, asked.at)
             return json_reply(
                 {_name(indexed.chain_id): _ponder_status(indexed) for indexed in chains if indexed.has_blocks}
             )
@@ -78,7 +78,7 @@ def _ponder_reply(asked: Asked) -> Reply:
 
 
 def _document_reply(asked: Asked) -> Reply:
-    indexed = asked.upstreams.indexed(asked.subject, asked.at)
+    indexed = asked.upstreams.indexed(asked.address, asked.at)
     last_block = indexed.height if indexed.has_blocks else None
     return json_reply({"status": {"chainId": indexed.chain_id, "lastBlock": last_block}})
 

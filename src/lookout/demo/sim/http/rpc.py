@@ -83,5 +83,5 @@ ENDPOINT: Final = Upstream(
     "POST",
     "/rpc/{chain}/{letter}",
     "rpc/{chain}/{letter}",
-    lambda asked: rpc_reply(asked.body, asked.upstreams.head(asked.subject, asked.at)),
+    lambda asked: rpc_reply(asked.body, asked.upstreams.head(asked.address, asked.at)),
 )

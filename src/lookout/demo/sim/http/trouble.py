@@ -12,8 +12,8 @@ from typing import Final
 
 from aiohttp import web
 
-from lookout.demo.sim.faults import Fault
 from lookout.demo.sim.http.reply import Reply, html_reply, json_reply, text_reply
+from lookout.demo.sim.upstreams import WireFault
 
 _MOST_HELD: Final = 256
 _LONGEST_S: Final = 600.0
@@ -107,24 +107,24 @@ class Holding:
         return True
 
 
-async def misbehave(request: web.Request, family: str, fault: Fault, holding: Holding) -> web.StreamResponse:
+async def misbehave(request: web.Request, family: str, fault: WireFault, holding: Holding) -> web.StreamResponse:
     """Answer, or not, the way this fault does, where what would have been right plays no part."""
     match fault:
-        case Fault("hang"):
+        case WireFault("hang"):
             return await holding.hang(request)
-        case Fault("endless"):
+        case WireFault("endless"):
             return await holding.stream_forever(request)
-        case Fault("interim"):
+        case WireFault("interim"):
             return await holding.announce(request)
-        case Fault("numbers"):
+        case WireFault("numbers"):
             return respond(Reply(_NUMBERS))
-        case Fault("garbage"):
+        case WireFault("garbage"):
             return respond(
                 Reply(b"\xff" + random.Random(request.path).randbytes(_GARBAGE_BYTES))
             )  # never JSON, however drawn
-        case Fault("html"):
+        case WireFault("html"):
             return respond(html_reply("Attention Required! Please verify that you are human.", 200))
-        case Fault("status", http_code):
+        case WireFault("status", http_code):
             message = HTTPStatus(http_code).phrase if http_code in set(HTTPStatus) else "Error"
             if family == "ppoi" and http_code >= 400:
                 return respond(_rpc_error(await request.read(), -32603, message, http_code))
@@ -132,7 +132,7 @@ async def misbehave(request: web.Request, family: str, fault: Fault, holding: Ho
             if http_code < 400:
                 response.headers["Location"] = "/elsewhere"
             return response
-        case Fault("rate-limit", http_code):
+        case WireFault("rate-limit", http_code):
             if family in _SPEAK_JSON_RPC:
                 return respond(_rpc_error(await request.read(), -32005, "limit exceeded", http_code))
             return respond(text_reply("Too Many Requests", http_code))

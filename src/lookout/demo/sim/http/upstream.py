@@ -8,10 +8,10 @@ from lookout.demo.sim.upstreams import Upstreams
 
 
 class Asked(NamedTuple):
-    """One request that was made of a subject."""
+    """One request that was made of an address."""
 
     upstreams: Upstreams
-    subject: str
+    address: str
     method: str
     path: str  # what follows the upstream's own address, where its route has such a part
     body: bytes
@@ -19,9 +19,9 @@ class Asked(NamedTuple):
 
 
 class Upstream(NamedTuple):
-    """``route`` is aiohttp's; ``subject`` may have the route's variables in it. No reply is silence."""
+    """``route`` is aiohttp's; ``address`` may have the route's variables in it. No reply is silence."""
 
     method: str
     route: str
-    subject: str
+    address: str
     reply: Callable[[Asked], Reply | None]
