@@ -26,7 +26,11 @@ def named_tests() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("file", "test"), named_tests())
 def test_a_test_that_the_page_names_is_there(file: str, test: str) -> None:
-    functions = (node.name for node in ast.parse((ROOT / file).read_text()).body if isinstance(node, ast.FunctionDef))
+    functions = (
+        node.name
+        for node in ast.parse((ROOT / file).read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
     assert test in functions
 
 
