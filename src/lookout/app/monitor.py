@@ -100,6 +100,7 @@ async def _close(writer: Writer) -> None:
     """A write that hangs would make this hang too: the system closes what is left open when the process ends."""
     with DaemonThread("close") as thread:
         try:
-            await asyncio.wait_for(thread.call(writer.close), _CLOSE_S)
+            async with asyncio.timeout(_CLOSE_S):  # wait_for would lose a cancellation that comes as the call ends
+                await thread.call(writer.close)
         except TimeoutError:
             log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)

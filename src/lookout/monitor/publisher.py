@@ -81,7 +81,8 @@ class Publisher:
     async def _publish_the_last(self, thread: Caller) -> None:
         """A disk that hangs is not waited for: the end would never come."""
         try:
-            await asyncio.wait_for(self._publish(thread), LAST_WRITE_S)
+            async with asyncio.timeout(LAST_WRITE_S):
+                await self._publish(thread)
         except TimeoutError:
             log.error("the last publication was not stored: the store hangs", waited_s=LAST_WRITE_S)
         except LostStoreError as lost:  # who is to end does not stand by instead

@@ -197,7 +197,8 @@ class Machine:
 
     async def _close(self, writer: Writer, life: Life) -> None:
         try:
-            await asyncio.wait_for(VirtualThread(self._scene, life).call(writer.close), _CLOSE_S)
+            async with asyncio.timeout(_CLOSE_S):
+                await VirtualThread(self._scene, life).call(writer.close)
         except TimeoutError:
             self._scene.note(f"{life.name} could not close the store")
 
