@@ -13,7 +13,7 @@ from zlib import crc32
 
 from click.testing import CliRunner
 
-from lookout.cli.replay import replay
+from lookout.cli import main
 from lookout.config.file import read_config
 from lookout.core.plan import Plan
 from lookout.documents.reports import history_document, live_document
@@ -60,7 +60,7 @@ def judged_by_command(folder: Path, case: bytes) -> Verdict:
     for output in (live, history):
         output.unlink(missing_ok=True)
     options = [str(log), "-c", str(_CONFIG), "--live", str(live), "--history", str(history)]
-    ran = CliRunner().invoke(replay, options)
+    ran = CliRunner().invoke(main, ["replay", *options])
     told = ran.stderr.splitlines()
     if ran.exit_code == 2:
         if live.exists() or history.exists() or len(told) != 1 or not _REFUSED.fullmatch(told[0]):
