@@ -1,6 +1,6 @@
 """Messages that wait for their targets, and what to do next for each target.
 
-There is neither clock nor task here: whoever sends says what time it is, on a clock that is never set.
+There is neither clock nor task here: the caller says what time it is, on a clock that is never set.
 """
 
 from collections.abc import Collection, Mapping
