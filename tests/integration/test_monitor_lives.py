@@ -90,13 +90,13 @@ def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> None:
             await world.order("ppoi/56", "lag", by=5)
             success: dict[tuple[str, int | None], str] = {}
             after: dict[str, Any] = {}
-            for life in range(4):
+            for life in range(20):
                 with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
                     if life == 0:
                         await world.until(lambda: world.told("ppoi", 56) == "catching-up/behind", "trails", 20)
                         await world.order("squid/1", "status")
                         await world.order("waku/peers", "hang")
-                    await asyncio.sleep(1.2 + 0.37 * life)
+                    await asyncio.sleep(1.2 + 0.37 * (life % 4))
                     process.send_signal(signal.SIGKILL)
                     process.wait()
                 before = stored(tmp_path)
@@ -121,6 +121,9 @@ def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> None:
                     assert known is None or row["lastSuccessAt"] >= known
                     if row["lastSuccessAt"] is not None:
                         success[row["service"], row["chainId"]] = row["lastSuccessAt"]
+                # On a busy machine a life may be too short for one failed probe.
+                if life >= 3 and after["memories"]["indexer", 1].failures > 3:
+                    break
                 await asyncio.sleep(0.1)
             assert world.row("indexer", 1)["lastSuccessAt"] is not None
             assert world.told("indexer", 1) == "unknown/unreachable"
