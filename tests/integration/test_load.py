@@ -110,7 +110,9 @@ async def until_served(world: World, service: Service) -> None:
     await world.until_healthy()
 
     async def ready() -> bool:
-        return await answer(world.http, f"http://{service.server_admin}/readyz?maxAge=2") is not None
+        # A worker has loaded the report a moment before it listens.
+        urls = f"http://{service.server_admin}/readyz?maxAge=2", service.base + LIVE
+        return all([await answer(world.http, url) is not None for url in urls])
 
     await until_async(ready, "the report is served")
 
