@@ -6,8 +6,10 @@ from lookout.base.instants import parse_instant
 from lookout.config.tables import History
 from lookout.core.history import HistoryRow, HistoryView, Uptime
 from lookout.core.model import Check, Metrics, Reason, Report, Row, Status, unmonitored
+from lookout.core.services import SERVICES
 from lookout.documents.document import Document
 from lookout.documents.reports import history_document, live_document
+from lookout.public.about import ChainDescription, Description, ServiceDescription
 from lookout.public.feeds.files import FeedFiles, make_feed_files
 from lookout.public.feeds.picture import Names
 
@@ -46,8 +48,14 @@ def build_history_example() -> Document:
     return history_document(HistoryView(_PUBLISHED_AT, History().span(), _FROM_AT, _TO_AT, rows))
 
 
+def build_about_example() -> Description:
+    chains = (ChainDescription(1, "Ethereum"), ChainDescription(11155111, "Sepolia", test_network=True))
+    services = tuple(ServiceDescription(each.name, each.title) for each in SERVICES)
+    return Description("protocol", chains, services, "Example Wallet", "Example Ltd", "https://example.com/contact")
+
+
 def build_feeds_example() -> FeedFiles:
-    names = Names("protocol", {1: "Ethereum", 11155111: "Ethereum Sepolia"})
+    names = Names("protocol", build_about_example().read())
     return make_feed_files(names, build_live_example().body, build_history_example().body, _PUBLISHED_AT, 0)
 
 

@@ -8,6 +8,8 @@ import msgspec
 from lookout.documents.cors import ALLOWED_METHODS
 from lookout.documents.reports import SCHEMA_VERSION, build_schemas
 from lookout.documents.routes import paths
+from lookout.public import about
+from lookout.public.about import Description
 from lookout.public.feeds.badges import Shield
 from lookout.public.feeds.files import BADGE, FEED, JSON, STATUS, SUMMARY
 from lookout.public.feeds.summary import StatusReport, Summary
@@ -115,8 +117,8 @@ _CHAIN: Final[Json] = {
     "example": 1,
 }
 _BADGES: Final = {
-    BADGE: ("badge", "how the mainnets' services are", ()),
-    f"{BADGE}/{{service}}": ("service-badge", "how a service is on the mainnets", (_SERVICE,)),
+    BADGE: ("badge", "how the services are outside test networks", ()),
+    f"{BADGE}/{{service}}": ("service-badge", "how a service is outside test networks", (_SERVICE,)),
     f"{BADGE}/{{service}}/{{chainId}}": ("row-badge", "how a row is", (_SERVICE, _CHAIN)),
 }
 
@@ -147,6 +149,7 @@ def describe_api(protocol: str) -> Json:
                 for name in build_schemas()
             },
             "/openapi.json": _own_path("openapi", "this description"),
+            about.PATH: _own_path("about", "what the operator says of the deployment", _ref("schemas", "Description")),
             **_feed_paths(),
         },
         "components": {
@@ -179,8 +182,9 @@ def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
     return path
 
 
-def _own_path(name: str, noun: str) -> Json:
-    return _convenience(_path(_Route(name, noun), convenience_resource(JSON, b"{}"), {"schema": {"type": "object"}}))
+def _own_path(name: str, noun: str, schema: Json | None = None) -> Json:
+    body = {"schema": schema or {"type": "object"}}
+    return _convenience(_path(_Route(name, noun), convenience_resource(JSON, b"{}"), body))
 
 
 def _convenience(path: Json) -> Json:
@@ -303,7 +307,7 @@ def _ref_body(name: str) -> Json:
 
 
 def _feed_schemas() -> Json:
-    of = (Summary, StatusReport, Shield)
+    of = (Summary, StatusReport, Shield, Description)
     _, parts = msgspec.json.schema_components(of, ref_template="#/components/schemas/{name}")
     return parts
 

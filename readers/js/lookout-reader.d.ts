@@ -20,7 +20,7 @@ export declare const SERVICES: readonly string[];
 export declare const SHARED_SERVICE: "messaging";
 /** The default allowlist of a roll-up (C11). */
 export declare const MAINNETS: readonly number[];
-/** Never part of a roll-up (C11). */
+/** Part of no roll-up that does not ask for it on purpose (C11). */
 export declare const TEST_NETWORK: 11155111;
 /** The windows of uptime and coverage, in seconds. */
 export declare const WINDOWS: Readonly<Record<Window, number>>;
@@ -192,7 +192,7 @@ export interface ServiceSummary {
 export interface RollUp {
   readonly status: EffectiveStatus;
   readonly healthy: boolean;
-  /** The allowlist that was used: without the test network. */
+  /** The allowlist that was used. */
   readonly chains: readonly number[];
   readonly services: readonly ServiceSummary[];
   readonly counts: Readonly<Record<EffectiveStatus, number>>;
@@ -202,8 +202,11 @@ export interface RollUpOptions {
   readonly now: Instant;
   /** How long ago the report first arrived, as an update says. */
   readonly receivedAgoMs?: number | null;
+  /** The client's own list; the launch mainnets by default. */
   readonly chains?: readonly number[];
   readonly services?: readonly string[];
+  /** Whether Sepolia counts if it is among the chains. */
+  readonly testNetworks?: boolean;
 }
 
 /** One status for each service and for all; healthy only if all that is monitored is current (C11). */
@@ -217,26 +220,46 @@ export interface Headline {
   readonly healthy: boolean;
   readonly checks: readonly CheckSummary[];
   readonly others: Readonly<Partial<Record<EffectiveStatus, number>>>;
-  /** The mainnets summed up. */
+  /** The worst of each service's checks. */
+  readonly services: Readonly<Record<string, EffectiveStatus>>;
+  /** The chains that were counted. */
   readonly chains: readonly number[];
-  /** Those of `chains` that are not in the report. */
-  readonly withoutRows: readonly number[];
-  /** The mainnets of which nothing is expected. */
-  readonly unwatched: readonly number[];
+  /** Checks on these chains that are not in the report: of these nothing is known. */
+  readonly missing: readonly CheckSummary[];
 }
 
 export interface HeadlineOptions {
   readonly now: Instant;
   /** How long ago the report first arrived, as an update says. */
   readonly receivedAgoMs?: number | null;
-  /** The chains that had rows before, or have some in the history: what is missing of them is unknown. */
-  readonly seenChains?: Iterable<number | null>;
+  /** The chains whose rows are counted, beside those of no chain; the launch mainnets by default. */
+  readonly chains?: readonly number[];
+  /** Chains that are never counted; Sepolia by default. */
+  readonly testNetworks?: readonly number[];
   /** Whether something is wrong with the report: then nothing is said to be current now. */
   readonly inDoubt?: boolean;
 }
 
-/** The mainnets in one sentence, which says no more than the rows do (C11). */
+/** The rows of these chains in one sentence, which says no more than they do (C11). */
 export declare function headlineOf(report: LiveReport, options: HeadlineOptions): Headline;
+
+/** The public description of a deployment; a text that is empty was not given. */
+export interface About {
+  readonly readable: true;
+  readonly chains: readonly { readonly id: number; readonly name: string; readonly testNetwork: boolean }[];
+  readonly services: readonly { readonly name: string; readonly title: string; readonly runByOthers: boolean }[];
+  readonly title: string;
+  readonly operator: string;
+  readonly contact: string;
+  readonly notes: readonly string[];
+  /** The chains that no summary counts (C11). */
+  readonly testNetworks: readonly number[];
+}
+
+/** What `/about.json` says; never throws. */
+export declare function parseAbout(text: string | Uint8Array): About | Unreadable;
+/** The chains that a summary of this report counts (C11). */
+export declare function countedChains(about: About, report: LiveReport): number[];
 
 export interface Note {
   readonly id: NoteId;
@@ -250,7 +273,7 @@ export declare function statusText(effective: EffectiveStatus): string;
 /** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
 export declare function reasonText(reason: string | null): string | null;
 /** The notes to show beside a service's row, the general ones first (C12). */
-export declare function notesFor(service: string): Note[];
+export declare function notesFor(service: string, runByOthers?: boolean | null): Note[];
 
 /** An HTTP answer: its code, its body and the headers that matter, as they were sent. */
 export interface Answer {

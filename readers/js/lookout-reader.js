@@ -148,6 +148,12 @@ function unreadable(problem) {
 }
 
 function readDocument(text) {
+  const read = readJson(text);
+  if (read.problem === null && read.fields.schemaVersion !== SCHEMA_VERSION) return { problem: "its schemaVersion is not 1", fields: null };
+  return read;
+}
+
+function readJson(text) {
   let fields;
   try {
     fields = JSON.parse(typeof text === "string" ? text : decode(text));
@@ -155,9 +161,7 @@ function readDocument(text) {
     return { problem: "it is not JSON", fields: null };
   }
   if (isTooDeep(fields)) return { problem: "it is not JSON", fields: null };
-  if (!isObject(fields)) return { problem: "it is not a JSON object", fields: null };
-  if (fields.schemaVersion !== SCHEMA_VERSION) return { problem: "its schemaVersion is not 1", fields: null };
-  return { problem: null, fields };
+  return isObject(fields) ? { problem: null, fields } : { problem: "it is not a JSON object", fields: null };
 }
 
 /** A bound of its own, since every parser's is another. */
@@ -363,13 +367,15 @@ function charactersOf(row) {
 /**
  * One status for each service and for all, over the chains of the client's allowlist (C11). A row that is missing or
  * unreadable counts as unknown, and with anything but current rows nothing is healthy. Unmonitored rows are neither
- * failure nor health. The test network is refused, even if listed. `receivedAgoMs` is as in effectiveStatus.
+ * failure nor health. A service of which the report has a row of no chain is one check. Sepolia is left out, even if
+ * listed, unless `testNetworks` asks for it on purpose. `receivedAgoMs` is as in effectiveStatus.
  */
-export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services = SERVICES }) {
+export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services = SERVICES, testNetworks = false }) {
   const rows = report?.readable ? rowsByCheck(report) : new Map();
-  const allowed = [...new Set(chains)].filter((chainId) => chainId !== TEST_NETWORK);
+  const allowed = [...new Set(chains)].filter((chainId) => testNetworks || chainId !== TEST_NETWORK);
   const summaries = [...new Set(services)].map((service) => {
-    const scope = service === SHARED_SERVICE ? [null] : allowed;
+    const isShared = service === SHARED_SERVICE || rows.has(checkKey({ service, chainId: null }));
+    const scope = isShared ? [null] : allowed;
     const checks = scope.map((chainId) =>
       summarizeCheck({ service, chainId }, rows.get(checkKey({ service, chainId })) ?? null, now, receivedAgoMs),
     );
@@ -394,42 +400,109 @@ function worstOf(statuses) {
 // ---- Headline
 
 /**
- * The mainnets in one sentence, which says no more than the rows do (C11). What is missing of `seenChains`, which had rows
- * before, is unknown; a mainnet that never had any is not watched. Nothing of a report that is `inDoubt` is current now.
+ * The rows of these chains, and those of no chain, in one sentence that says no more than they do (C11). Chains among the
+ * `testNetworks` are left out. Nothing of a report that is `inDoubt` is current now.
  */
-export function headlineOf(report, { now, receivedAgoMs = 0, seenChains = [], inDoubt = false }) {
-  const rows = rowsByCheck(report);
-  const reported = new Set(Array.from(rows.values(), ({ chainId }) => chainId));
-  const expected = new Set([...reported, ...seenChains]);
-  const watched = MAINNETS.filter((chainId) => expected.has(chainId));
-  const chains = watched.length === 0 ? MAINNETS : watched;
-  const checks = rollUp(report, { now, receivedAgoMs, chains }).services.flatMap((service) => service.checks);
-  const rolledUp = new Set(checks.map(checkKey));
-  for (const [key, row] of rows) {
-    const isOurs = row.chainId === null || chains.includes(row.chainId); // though this reader may not know its service
-    if (isOurs && !rolledUp.has(key)) checks.push(summarizeCheck(row, row, now, receivedAgoMs));
-  }
-  const counts = EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
-  const [[worst, number], ...others] = counts.filter(([, count]) => count > 0);
-  const status = worst === "current" && inDoubt ? "unknown" : worst;
+export function headlineOf(report, { now, receivedAgoMs = 0, chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false }) {
+  const counted = [...new Set(chains)].filter((chainId) => !testNetworks.includes(chainId));
+  const rows = [...rowsByCheck(report).values()];
+  const services = [...new Set([...SERVICES, ...rows.map(({ service }) => service)])];
+  const expected = rollUp(report, { now, receivedAgoMs, chains: counted, services }).services.flatMap(({ checks }) => checks);
+  const missing = expected.filter(({ service, presence }) => presence === "missing" && SERVICES.includes(service));
+  const checks = expected.filter(({ presence }) => presence !== "missing");
+  const isCounted = new Set([null, ...counted]);
+  const leftOut = rows.map(({ chainId }) => chainId).filter((chainId) => !isCounted.has(chainId));
+  const counts = Object.fromEntries(EFFECTIVE_STATUSES.map((word) => [word, checks.filter(({ effective }) => effective === word).length]));
+  const worst = EFFECTIVE_STATUSES.find((word) => counts[word] > 0 || (word === "unknown" && missing.length > 0)) ?? null;
+  const status = worst === null || (worst === "current" && inDoubt) ? "unknown" : worst;
   return {
-    text: headlineText(worst, number, checks.filter(({ effective }) => effective !== "unmonitored").length, inDoubt),
+    text: headlineText(worst, counts, whereText(leftOut, testNetworks), missing.length, inDoubt),
     status,
     healthy: status === "current",
     checks: checks.filter(({ effective }) => effective === worst),
-    others: Object.fromEntries(others),
-    chains,
-    withoutRows: chains.filter((chainId) => !reported.has(chainId)),
-    unwatched: MAINNETS.filter((chainId) => !chains.includes(chainId)),
+    others: Object.fromEntries(Object.entries(counts).filter(([word, number]) => number > 0 && word !== worst)),
+    services: worstByService([...checks, ...missing]),
+    chains: counted,
+    missing,
   };
 }
 
-function headlineText(worst, number, watched, inDoubt) {
-  if (worst === "unmonitored") return "Nothing is watched on the mainnets";
-  if (worst === "current" && inDoubt) return "Everything on the mainnets was current when last seen";
+function worstByService(checks) {
+  const found = {};
+  for (const { service } of checks) {
+    found[service] ??= worstOf(checks.filter((check) => check.service === service).map(({ effective }) => effective));
+  }
+  return found;
+}
+
+function whereText(leftOut, testNetworks) {
+  if (leftOut.length === 0) return "";
+  return leftOut.every((chainId) => testNetworks.includes(chainId)) ? " outside test networks" : " on these chains";
+}
+
+function headlineText(worst, counts, where, missing, inDoubt) {
+  if (worst === null || worst === "unmonitored") return `Nothing is watched${where}`;
+  const number = counts[worst];
+  if (number === 0) return `${missing} check${missing > 1 ? "s are" : " is"} missing from the report`;
+  if (worst === "current" && inDoubt) return `Everything${where} was current when last seen`;
+  const watched = Object.entries(counts).reduce((sum, [word, count]) => (word === "unmonitored" ? sum : sum + count), 0);
+  const noun = counts.unmonitored > 0 ? "watched check" : "check";
   const part = number === watched ? `All ${watched}` : `${number} of ${watched}`;
-  const subject = watched === 1 ? "The only check" : `${part} checks`;
-  return `${subject} of the mainnets ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
+  const subject = watched === 1 ? `The only ${noun}` : `${part} ${noun}s`;
+  return `${subject}${where} ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
+}
+
+// ---- About a deployment
+
+/**
+ * The public description of a deployment (`/about.json`) in `text`, or why it cannot be read. Never throws; what it has
+ * besides is ignored (C5). `testNetworks` are the chains that no summary counts (C11).
+ */
+export function parseAbout(text) {
+  const { problem, fields } = readJson(text);
+  if (problem !== null) return unreadable(problem);
+  const chains = objectsOf(fields.chains).flatMap((chain) => {
+    const id = whole(chain.id, 1);
+    return id === null ? [] : [Object.freeze({ id, name: textOf(chain.name) || `chain ${id}`, testNetwork: chain.testNetwork === true })];
+  });
+  const services = objectsOf(fields.services).flatMap((service) => {
+    const name = textOf(service.name);
+    return name === "" ? [] : [Object.freeze({ name, title: textOf(service.title) || name, runByOthers: service.runByOthers === true })];
+  });
+  const testNetworks = new Set([TEST_NETWORK, ...chains.filter((chain) => chain.testNetwork).map(({ id }) => id)]);
+  return Object.freeze({
+    readable: true,
+    chains: Object.freeze(chains),
+    services: Object.freeze(services),
+    title: textOf(fields.title),
+    operator: textOf(fields.operator),
+    contact: textOf(fields.contact),
+    notes: Object.freeze(listOf(fields.notes).filter((note) => typeof note === "string")),
+    testNetworks: Object.freeze([...testNetworks]),
+  });
+}
+
+/**
+ * The chains that a summary of `report` counts: all of the description but its test networks. One that is in the report
+ * and not in the description is counted too.
+ */
+export function countedChains(about, report) {
+  const known = about.chains.map(({ id }) => id);
+  const reported = new Set(report.rows.filter(isIdentified).map(({ chainId }) => chainId));
+  const others = [...reported].filter((chainId) => chainId !== null && !known.includes(chainId)).sort((a, b) => a - b);
+  return [...new Set([...known, ...others])].filter((chainId) => !about.testNetworks.includes(chainId));
+}
+
+function textOf(value) {
+  return typeof value === "string" ? value : "";
+}
+
+function listOf(value) {
+  return Array.isArray(value) ? value : [];
+}
+
+function objectsOf(value) {
+  return listOf(value).filter(isObject);
 }
 
 // ---- Words
@@ -444,9 +517,15 @@ export function reasonText(reason) {
   return Object.hasOwn(REASON_TEXTS, reason) ? REASON_TEXTS[reason] : null;
 }
 
-/** The notes to show beside a service's row, the general ones first (C12). */
-export function notesFor(service) {
-  return NOTES.filter((note) => note.services === null || note.services.includes(service));
+/**
+ * The notes to show beside a service's row, the general ones first (C12). Whether others run it is the operator's to say
+ * (parseAbout); without that, it is as at the launch.
+ */
+export function notesFor(service, runByOthers = null) {
+  return NOTES.filter(({ id, services }) => {
+    if (services === null) return true;
+    return id === "others" && runByOthers !== null ? runByOthers : services.includes(service);
+  });
 }
 
 // ---- Polling: what follows from an answer

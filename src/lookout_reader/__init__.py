@@ -7,6 +7,7 @@ gives them. Parsing never raises: what cannot be read is a value with a ``proble
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from lookout_reader.about import About, AboutChain, AboutService, parse_about
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
 from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
@@ -42,6 +43,9 @@ __all__ = [
     "SERVICES",
     "TEST_NETWORK",
     "WINDOWS",
+    "About",
+    "AboutChain",
+    "AboutService",
     "Answer",
     "Bucket",
     "CheckSummary",
@@ -77,6 +81,7 @@ __all__ = [
     "instant_now",
     "live_feed",
     "notes_for",
+    "parse_about",
     "parse_history",
     "parse_http_date",
     "parse_instant",

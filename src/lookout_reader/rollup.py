@@ -64,35 +64,38 @@ def roll_up(
     *,
     chains: Iterable[int] = MAINNETS,
     services: Iterable[str] = SERVICES,
+    test_networks: bool = False,
 ) -> RollUp:
     """One status for each service and for all.
 
     A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is healthy.
-    Unmonitored rows are neither failure nor health. The test network is refused, even if listed.
+    Unmonitored rows are neither failure nor health. A service of which the report has a row of no chain is one check.
+    Sepolia is left out, even if listed, unless ``test_networks`` asks for it on purpose.
     ``received_ago_ms`` is as in ``effective_status``.
     """
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
-    allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id != TEST_NETWORK)
+    allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if test_networks or chain_id != TEST_NETWORK)
     summaries = []
     for service in dict.fromkeys(services):
-        scope: tuple[int | None, ...] = (None,) if service == _SHARED_SERVICE else allowed
+        is_shared = service == _SHARED_SERVICE or (service, None) in rows
+        scope: tuple[int | None, ...] = (None,) if is_shared else allowed
         checks = tuple(
-            summarize_check((service, chain_id), rows.get((service, chain_id)), now, received_ago_ms)
+            _summarize_check((service, chain_id), rows.get((service, chain_id)), now, received_ago_ms)
             for chain_id in scope
         )
-        summaries.append(ServiceSummary(service, _worst(check.effective for check in checks), checks))
+        summaries.append(ServiceSummary(service, worst_of(check.effective for check in checks), checks))
     times = Counter(check.effective for summary in summaries for check in summary.checks)
     counts = {status: times[status] for status in EFFECTIVE_STATUSES}
-    return RollUp(_worst(summary.status for summary in summaries), allowed, tuple(summaries), counts)
+    return RollUp(worst_of(summary.status for summary in summaries), allowed, tuple(summaries), counts)
 
 
-def summarize_check(
+def _summarize_check(
     check: Check, row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None
 ) -> CheckSummary:
     presence: Presence = "missing" if row is None else "readable" if isinstance(row, Row) else "unreadable"
     return CheckSummary(*check, effective_status(row, now, received_ago_ms), presence)
 
 
-def _worst(statuses: Iterable[EffectiveStatus]) -> EffectiveStatus:
+def worst_of(statuses: Iterable[EffectiveStatus]) -> EffectiveStatus:
     found = set(statuses)
     return next((status for status in EFFECTIVE_STATUSES if status in found), "unknown")

@@ -46,7 +46,6 @@ class Statuspage:
 
     component: ComponentStatus | None
     indicator: Indicator
-    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ STATUSES: Final = (
             ("●", "*"),
             "green",
         ),
-        Statuspage("operational", "none", "All watched services are current"),
+        Statuspage("operational", "none"),
     ),
     StatusEntry(
         "catching-up",
@@ -107,7 +106,7 @@ STATUSES: Final = (
             ("◆", ">"),
             "yellow",
         ),
-        Statuspage("degraded_performance", "minor", "Some services are catching up"),
+        Statuspage("degraded_performance", "minor"),
     ),
     StatusEntry(
         "degraded",
@@ -123,7 +122,7 @@ STATUSES: Final = (
             ("▲", "!"),
             "dark_orange",
         ),
-        Statuspage("partial_outage", "major", "Some services are degraded"),
+        Statuspage("partial_outage", "major"),
     ),
     StatusEntry(
         "unavailable",
@@ -139,7 +138,7 @@ STATUSES: Final = (
             ("✖", "x"),
             "red",
         ),
-        Statuspage("major_outage", "critical", "Some services are unavailable"),
+        Statuspage("major_outage", "critical"),
     ),
     # Statuspage has no word for what nobody knows. Of those it has, degraded_performance is the mildest that is not
     # "operational"; the component's description says what it stands for.
@@ -151,7 +150,7 @@ STATUSES: Final = (
         "There is too little to judge by: it may or may not work.",
         "too little to judge by",
         Look(*GREY, '<circle class="line" cx="8" cy="8" r="5.6"/>', ("?", "?"), "bright_black"),
-        Statuspage("degraded_performance", "minor", "Not known: there is too little to judge some services by"),
+        Statuspage("degraded_performance", "minor"),
     ),
     StatusEntry(
         "unmonitored",
@@ -161,7 +160,7 @@ STATUSES: Final = (
         "Nobody watches this here. That is not a failure.",
         "nobody watches this here",
         Look(*GREY, '<path d="M2.5 6.9h11v2.2h-11z"/>', ("·", "-"), "bright_black"),
-        Statuspage(None, "minor", "Not known: nothing is watched here"),
+        Statuspage(None, "minor"),
     ),
     StatusEntry(
         "stale",
@@ -176,7 +175,7 @@ STATUSES: Final = (
             ("◌", "~"),
             "bright_black",
         ),
-        Statuspage("degraded_performance", "minor", "Not known: there is no recent reading of some services"),
+        Statuspage("degraded_performance", "minor"),
     ),
 )
 

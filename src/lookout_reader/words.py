@@ -28,6 +28,9 @@ REASON_TEXTS: Final[dict[str, str]] = {
 }
 
 
+OTHERS: Final = "others"
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """Something to show people beside the data; ``services`` are those it is about, None for all."""
@@ -53,7 +56,7 @@ NOTES: Final = (
         "Whether an indexer is up to date does not tell whether your wallet is synced.",
     ),
     Note("proofs", ("ppoi",), "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."),
-    Note("others", ("ppoi", "hosted-indexer"), "This is run by other people, not by the operator of the monitor."),
+    Note(OTHERS, ("ppoi", "hosted-indexer"), "This is run by other people, not by the operator of the monitor."),
 )
 
 
@@ -67,6 +70,13 @@ def reason_text(reason: str | None) -> str | None:
     return None if reason is None else REASON_TEXTS.get(reason)
 
 
-def notes_for(service: str) -> tuple[Note, ...]:
-    """The notes to show beside a service's row, the general ones first (C12)."""
-    return tuple(note for note in NOTES if note.services is None or service in note.services)
+def notes_for(service: str, run_by_others: bool | None = None) -> tuple[Note, ...]:
+    """The notes to show beside a service's row, the general ones first (C12). Whether others run it is the operator's
+    to say (``About``); without that, it is as at the launch."""
+    return tuple(note for note in NOTES if _is_about(note, service, run_by_others))
+
+
+def _is_about(note: Note, service: str, run_by_others: bool | None) -> bool:
+    if note.services is None:
+        return True
+    return run_by_others if note.id == OTHERS and run_by_others is not None else service in note.services

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page, Route
 
 from tests.browser.pages import (
     BERLIN,
+    LAUNCH,
     Open,
     Site,
     Watched,
@@ -31,7 +32,7 @@ def browser() -> Iterator[Browser]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     store(folder, a_live_report(all_current()), a_history(all_current()))
-    with a_server(folder) as server:
+    with a_server(folder, more=LAUNCH) as server:
         yield Site(server, folder)
 
 

@@ -23,6 +23,9 @@ from tests.stores import once_free
 CHROMIUM: Final = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 MISSING: Final = f"{CHROMIUM} is not there (Debian: apt-get install chromium; or say where in CHROMIUM)"
 BUCKET: Final = 5 * MINUTE
+LAUNCH: Final = "".join(
+    f'[[chains]]\nid = {chain_id}\nrpc = ["http://127.0.0.1:1"]\n' for chain_id in (1, 42161, 137, 56, 11155111)
+)
 
 BERLIN: Final = "Europe/Berlin"
 GREEN: Final = '[data-status="current"]'

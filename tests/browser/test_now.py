@@ -12,6 +12,7 @@ from lookout.base.instants import format_instant
 from tests.browser.pages import (
     CHROMIUM,
     GREEN,
+    LAUNCH,
     MISSING,
     Open,
     Site,
@@ -69,13 +70,13 @@ def test_the_head_line_is_healthy_only_if_every_mainnet_check_is_current(site: S
     trouble_on_the_test_network = [c | {"status": "unavailable"} if c["chainId"] == 11155111 else c for c in checks]
     site.has(a_live_report(trouble_on_the_test_network), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("All 17 checks of the mainnets are current")
+    expect(page.locator("h1")).to_have_text("All 17 checks outside test networks are current")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "true")
     expect(page.locator(".age")).to_have_text(re.compile(r"Report of \d+ s ago"))
 
     site.has(a_live_report([*checks[:-2], a_check("unknown", "hosted-indexer", 42161)]), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("1 of 17 checks of the mainnets is unknown")
+    expect(page.locator("h1")).to_have_text("1 of 17 checks outside test networks is unknown")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
@@ -83,7 +84,7 @@ def test_the_head_line_is_healthy_only_if_every_mainnet_check_is_current(site: S
 def test_with_a_dead_server_everything_turns_grey_on_the_pages_own_clock(tmp_path: Path, open_page: Open) -> None:
     checks = all_current()
     store(tmp_path, a_live_report(checks), a_history(checks))
-    with a_server(tmp_path) as server:
+    with a_server(tmp_path, more=LAUNCH) as server:
         page = open_page(server.base, clock_ahead_ms=0)
         expect(page.locator(f".card{GREEN}")).to_have_count(21)
         expect(page.locator(".row .uptimes b").first).to_have_text("99.31 %")
@@ -94,7 +95,7 @@ def test_with_a_dead_server_everything_turns_grey_on_the_pages_own_clock(tmp_pat
     page.clock.run_for(120 * SECOND)
     expect(page.locator('.card[data-status="stale"]')).to_have_count(21)
     assert page.locator(GREEN).count() == 0
-    expect(page.locator("h1")).to_have_text("All 17 checks of the mainnets are stale")
+    expect(page.locator("h1")).to_have_text("All 17 checks outside test networks are stale")
     page.clock.run_for(180 * SECOND)
     expect(page.locator(".past")).to_have_class("past old")
     expect(page.locator(".past .written")).to_contain_text("What is shown was written")
@@ -109,7 +110,7 @@ def test_a_monitor_that_has_stopped_is_noticed_although_its_rows_hold(site: Site
     expect(page.locator(".head")).to_have_attribute("data-healthy", "true")  # as it may be behind a cache
     page.clock.fast_forward(50 * SECOND)
     expect(page.locator(".troubles")).to_contain_text("The monitor seems to have stopped")
-    expect(page.locator("h1")).to_have_text("Everything on the mainnets was current when last seen")
+    expect(page.locator("h1")).to_have_text("Everything outside test networks was current when last seen")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
@@ -220,7 +221,6 @@ def test_chains_are_called_as_the_configuration_calls_them(tmp_path: Path, open_
     with a_server(tmp_path, more=chains) as server:
         page = open_page(server.base)
         expect(page.locator(".card .chain")).to_have_text(["Ethereum's <b>main</b> net & more", "Base", "Chain 999"])
-        expect(page.locator(".counts")).to_contain_text("not watched: Arbitrum One, Polygon, BNB Smart Chain")
         expect(page.locator(".incidents li .where").first).to_contain_text("Indexer, ")
         expect(page.locator(".incidents")).to_contain_text("Indexer, Base")
         page.locator("#filter").fill("base")
@@ -233,7 +233,7 @@ def test_chains_are_called_as_the_configuration_calls_them(tmp_path: Path, open_
 def test_a_single_check_is_called_that(site: Site, open_page: Open) -> None:
     checks = [a_check("unmonitored", check["service"], check["chainId"]) for check in all_current()[1:]]
     site.has(a_live_report([all_current()[0], *checks]), a_history(all_current()))
-    expect(open_page().locator("h1")).to_have_text("The only check of the mainnets is current")
+    expect(open_page().locator("h1")).to_have_text("The only watched check outside test networks is current")
 
 
 @pytest.mark.clause("C11")
@@ -241,26 +241,55 @@ def test_a_service_that_the_page_does_not_know_counts_too(site: Site, open_page:
     checks = [*all_current(), a_check("current", "relayer", 1), a_check("unavailable", "relayer", 11155111)]
     site.has(a_live_report(checks), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("All 18 checks of the mainnets are current")
+    expect(page.locator("h1")).to_have_text("All 18 checks outside test networks are current")
     site.has(a_live_report([*all_current(), a_check("unavailable", "relayer", 1)]), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("1 of 18 checks of the mainnets is unavailable")
+    expect(page.locator("h1")).to_have_text("1 of 18 checks outside test networks is unavailable")
     expect(page.locator(".counts")).to_contain_text("relayer on Ethereum")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
 @pytest.mark.clause("C11")
-def test_a_mainnet_that_has_lost_its_rows_withholds_health_and_one_that_never_had_any_is_named(
-    site: Site, open_page: Open
-) -> None:
+def test_a_configured_chain_without_rows_withholds_health(site: Site, open_page: Open) -> None:
     three = [check for check in all_current() if check["chainId"] != 137]
     site.has(a_live_report(three), a_history(three))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("All 13 checks of the mainnets are current")
-    expect(page.locator(".counts")).to_contain_text("not watched: Polygon")
-    expect(page.locator(".head")).to_have_attribute("data-healthy", "true")
-    site.has(a_live_report(three), a_history(all_current()))
-    page = open_page()
-    expect(page.locator("h1")).to_have_text("4 of 17 checks of the mainnets are unknown")
-    expect(page.locator(".counts")).to_contain_text("no rows for Polygon")
+    expect(page.locator("h1")).to_have_text("4 checks are missing from the report")
+    expect(page.locator(".counts")).to_contain_text("not in the report: Polygon")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
+
+
+@pytest.mark.clause("C11")
+def test_any_chain_of_the_configuration_counts_unless_it_is_a_test_network(tmp_path: Path, open_page: Open) -> None:
+    messaging, *others = all_current()
+    base = [check | {"chainId": 8453} for check in others if check["chainId"] == 1]
+    sepolia = [check | {"chainId": 84532, "status": "unavailable"} for check in base]
+    checks = [messaging, *base, *sepolia]
+    store(tmp_path, a_live_report(checks), a_history(checks))
+    chains = "".join(f'[[chains]]\nid = {each}\nrpc = ["http://127.0.0.1:1"]\n' for each in (8453, 84532))
+    with a_server(tmp_path, more=chains) as server:
+        page = open_page(server.base)
+        expect(page.locator("h1")).to_have_text("All 5 checks outside test networks are current")
+        expect(page.locator(".counts")).to_have_text("Base")
+        site = Site(server, tmp_path)
+        red = [*checks[:2], a_check("unavailable", "broadcasters", 8453), *checks[3:]]
+        site.has(a_live_report(red), a_history(checks))
+        page = open_page(server.base)
+        expect(page.locator("h1")).to_have_text("1 of 5 checks outside test networks is unavailable")
+        expect(page.locator(".counts")).to_contain_text("Broadcasters on Base")
+
+
+def test_what_nobody_watches_can_be_left_off_the_page(tmp_path: Path, open_page: Open) -> None:
+    others = ("ppoi", "broadcasters", "hosted-indexer")
+    checks = [a_check("current", "indexer", 8453), *(a_check("unmonitored", service, 8453) for service in others)]
+    checks.append(a_check("unmonitored", "messaging", None))
+    store(tmp_path, a_live_report(checks), a_history(checks))
+    chain = '[[chains]]\nid = 8453\nrpc = ["http://127.0.0.1:1"]\n'
+    page_table = '[page]\nshow_unmonitored = false\nrun_by_others = ["indexer"]\n'
+    with a_server(tmp_path, more=chain + page_table) as server:
+        page = open_page(server.base)
+        expect(page.locator(".card")).to_have_count(1)
+        expect(page.locator("h1")).to_have_text("The only watched check is current")
+        expect(page.locator(".service .note", has_text="run by other people")).to_have_count(1)
+        without = open_page(server.base, java_script_enabled=False)
+        expect(without.locator("tbody tr")).to_have_count(1)

@@ -130,9 +130,9 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(site: Site, open_page: Open
 
 def test_the_page_is_light(site: Site) -> None:
     site.has(a_live_report([]), a_history([]))
-    frame = site.server.ask("GET", "/")
-    weight = len(frame.body) + sum(len(body) for _, body in assets().values())
-    assert weight < 100_000
+    paths = ("/", *assets())
+    weight = sum(len(site.server.ask("GET", path, {"Accept-Encoding": "gzip"}).body) for path in paths)
+    assert weight < 38_000
 
 
 def test_the_feed_that_the_page_names_is_there(site: Site, open_page: Open) -> None:

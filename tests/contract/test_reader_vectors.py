@@ -10,6 +10,7 @@ import pytest
 from lookout_reader import (
     NOTES,
     WINDOWS,
+    About,
     Answer,
     Feed,
     History,
@@ -28,6 +29,7 @@ from lookout_reader import (
     incidents_of,
     live_feed,
     notes_for,
+    parse_about,
     parse_history,
     parse_http_date,
     parse_instant,
@@ -214,12 +216,15 @@ def test_incidents_are_found(case: dict[str, Any]) -> None:
     ]
 
 
+ROLL_UP_OPTIONS = {"chains": "chains", "services": "services", "test_networks": "testNetworks"}
+
+
 @pytest.mark.clause("C11")
 @each("rollup")
 def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
     shared = vectors("rollup")
     rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
-    chosen = {key: case[key] for key in ("chains", "services") if key in case}
+    chosen = {name: case[key] for name, key in ROLL_UP_OPTIONS.items() if key in case}
     found = roll_up(a_report(rows), at(shared["now"]), case.get("receivedAgoMs", 0), **chosen)
     assert {
         "status": found.status,
@@ -230,22 +235,43 @@ def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
     } == case["expect"]
 
 
+@pytest.mark.clause("C5", "C11")
+@each("about")
+def test_a_deployment_describes_itself(case: dict[str, Any]) -> None:
+    found = parse_about(json.dumps(case["document"]))
+    if "problem" in case:
+        assert found == Unreadable(case["problem"])
+        return
+    assert isinstance(found, About)
+    assert {
+        "chains": [[chain.chain_id, chain.name, chain.test_network] for chain in found.chains.values()],
+        "services": [[each.name, each.title, each.run_by_others] for each in found.services],
+        "texts": [found.title, found.operator, found.contact],
+        "notes": list(found.notes),
+        "testNetworks": sorted(found.test_networks),
+        "counted": list(found.counted_chains(case["reported"])),
+    } == case["expect"]
+
+
+HEADLINE_OPTIONS = {"chains": "chains", "test_networks": "testNetworks", "in_doubt": "inDoubt"}
+
+
 @pytest.mark.clause("C11")
 @each("headlines")
-def test_the_mainnets_have_a_headline(case: dict[str, Any]) -> None:
+def test_the_chains_that_count_have_a_headline(case: dict[str, Any]) -> None:
     shared = vectors("headlines")
     rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
     now, received_ago_ms = at(shared["now"]), case.get("receivedAgoMs", 0)
-    seen_chains, in_doubt = case.get("seenChains", ()), case.get("inDoubt", False)
-    found = headline_of(a_report(rows), now, received_ago_ms, seen_chains=seen_chains, in_doubt=in_doubt)
+    chosen = {name: case[key] for name, key in HEADLINE_OPTIONS.items() if key in case}
+    found = headline_of(a_report(rows), now, received_ago_ms, **chosen)
     assert {
         "text": found.text,
         "status": found.status,
         "checks": [[check.service, check.chain_id] for check in found.checks],
         "others": found.others,
         "chains": list(found.chains),
-        "withoutRows": list(found.without_rows),
-        "unwatched": list(found.unwatched),
+        "services": found.services,
+        "missing": [[check.service, check.chain_id] for check in found.missing],
     } == case["expect"]
     assert list(found.others) == list(case["expect"]["others"]), "from worst to best"
     assert found.healthy == (case["expect"]["status"] == "current")

@@ -24,6 +24,7 @@ from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING, Resource, endp
 from lookout.server.responder import respond
 from lookout.state.log import HeadRead, Started
 from tests.builders import BROADCASTERS, HOUR, INDEXER, MESSAGING, MINUTE, PPOI, SECOND, a_plan
+from tests.descriptions import a_description
 from tests.integration.served import HISTORY, LIVE
 
 Json = dict[str, Any]
@@ -62,7 +63,7 @@ def _feed(replay: Replay, at: int, lag: int) -> None:
         replay.feed(Observation(check, at, found))
 
 
-_SITE: Final = build_description_routes("protocol")
+_SITE: Final = build_description_routes("protocol", a_description())
 
 
 @cache

@@ -43,13 +43,14 @@ from lookout.protocols.tables import KindTable
 from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page.html import render
-from lookout.public.terminal import View, draw_screen
+from lookout.public.terminal import Shown, View, draw_screen
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, format_event, parse_event
 from lookout.verify.verdict import verify_visit
 from lookout_reader import History, LiveReport, Update, effective_status, parse_history, parse_report, rows_by_check
 from tests.builders import HOUR, MINUTE
 from tests.contract.protocols.hostile import CHANGES, check_ends_cleanly
+from tests.descriptions import a_description, an_about
 from tests.integration.broken_replies import dated
 from tests.integration.planted import a_deployment, resources
 from tests.integration.visits import visited
@@ -198,12 +199,12 @@ def test_metrics_and_alerts_name_it(past: Past) -> None:
     (rule,) = past.settings.alert_policy().rules.rules
     assert rule.checks == {CHECK}
     news = News("began", CHECK, "unavailable", "unreachable", "unavailable", past.now, past.now, 0, ("ops",))
-    assert "faucet" in str(write_message([news]))
+    assert "faucet" in str(write_message([news], {}))
 
 
 def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
-    assert b"faucet" in render(past.live, "/live", "/history", {1: "Ethereum"})
-    made = make_feed_files(Names("protocol", {1: "Ethereum"}), past.live, past.history, past.now, 0)
+    assert b"faucet" in render(past.live, "/live", "/history", a_description())
+    made = make_feed_files(Names("protocol", an_about()), past.live, past.history, past.now, 0)
     texts = {path: file.body for path, file in made.files.items() if file is not None}
     assert all(any(b"faucet" in text for path, text in texts.items() if end in path) for end in ("atom", "summary"))
     assert any("faucet/1" in stem for stem in made.rows)
@@ -214,11 +215,10 @@ def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:
     row = rows_by_check(report)[CHECK]
     assert effective_status(row, past.now) == "current"
     console = Console(file=StringIO(), width=120)
-    console.print(
-        draw_screen(Update(past.now, report, None, history, None, None, 0), past.now, "", View(120, None, False))
-    )
+    shown = Shown("", an_about(), Update(past.now, report, None, history, None, None, 0))
+    console.print(draw_screen(shown, past.now, View(120, None, False)))
     assert isinstance(console.file, StringIO)
-    assert "faucet 1" in console.file.getvalue()
+    assert "faucet Ethereum" in console.file.getvalue()
     program = (
         f'import {{ parseReport, findRow, effectiveStatus }} from "{(READER / "lookout-reader.js").as_uri()}";'
         'import { readFileSync } from "node:fs";'

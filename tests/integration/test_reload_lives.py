@@ -232,9 +232,13 @@ def test_a_reload_while_the_store_hangs_is_told_once_it_works_again() -> None:
     writer = Stuck()
 
     async def scenario() -> None:
-        nowhere = Chain(1, "Ethereum", 12, ("http://127.0.0.1:9",))
+        nowhere = Chain(id=1, name="Ethereum", block_time_s=12, rpc=("http://127.0.0.1:9",))
         settings = Settings(chains=(nowhere,), policy=Policy(heartbeat_s=0.5))
-        wide = Settings(chains=(nowhere, Chain(137, "Polygon", 2, ("http://127.0.0.1:9",))), policy=settings.policy)
+        polygon = Chain(id=137, name="Polygon", block_time_s=2, rpc=("http://127.0.0.1:9",))
+        wide = Settings(
+            chains=(nowhere, polygon),
+            policy=settings.policy,
+        )
         monitor = a_monitor(settings, writer, CollectorRegistry())
         task = asyncio.create_task(monitor.run())
         await asyncio.to_thread(writer.began.wait, 60)

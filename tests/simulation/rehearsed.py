@@ -29,7 +29,9 @@ def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
     """The plan of an operator who watches everything in the layout."""
     url = "http://127.0.0.1"
     return Settings(
-        chains=tuple(Chain(chain.chain_id, "a chain", chain.block_ms / 1000, (url,)) for chain in layout),
+        chains=tuple(
+            Chain(id=chain.chain_id, name="a chain", block_time_s=chain.block_ms / 1000, rpc=(url,)) for chain in layout
+        ),
         sources={
             "ppoi": (PpoiTable(url, "a list", tuple(chain.chain_id for chain in layout if chain.ppoi)),),
             "indexer": tuple(

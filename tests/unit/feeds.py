@@ -8,13 +8,14 @@ from lookout.base.instants import format_instant, format_second
 from lookout.public.feeds.picture import Names, Picture, take_picture
 from lookout_reader.document import Check
 from tests.builders import DAY, MINUTE, NOON, SECOND
+from tests.descriptions import an_about
 
 Json = dict[str, Any]
 
 BUCKET: Final = 5 * MINUTE
 FULL: Final = 14 * DAY // BUCKET + 1
 LIFETIME: Final = 150 * SECOND
-NAMES: Final = Names("protocol", {1: "Ethereum", 137: "Polygon"})
+NAMES: Final = Names("protocol", an_about())
 HOSTILE: Final = """<b>&amp;"'\x00\x0b\ud800 ]]> \N{SNOWMAN}"""
 
 
@@ -70,6 +71,6 @@ def a_history(rows: Mapping[Check, str], to_at: int = NOON, **more: object) -> b
 
 
 def a_picture(live: bytes, history: bytes | None = None, *, at: int = NOON) -> Picture:
-    picture = take_picture(live, history, at, 0)
+    picture = take_picture(NAMES.about, live, history, at, 0)
     assert picture is not None
     return picture

@@ -15,21 +15,23 @@ from lookout.documents.reports import build_schemas, live_document
 from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page import html
-from lookout.public.terminal import View, draw_screen
+from lookout.public.terminal import Shown, View, draw_screen
 from lookout_reader import LiveReport, Update, parse_report
 from lookout_reader.statuses import EFFECTIVE_STATUSES
 from tests.builders import INDEXER, NOON, SECOND
+from tests.descriptions import a_description, an_about
 from tools.statuses import fill_in
 
 
 def views(status: Status) -> dict[str, object]:
     row = Row(INDEXER, status, "behind", NOON - SECOND, NOON - SECOND, NOON + 149 * SECOND, Metrics())
     live = live_document(Report(NOON, (row,))).body
-    made = make_feed_files(Names("protocol", {}), live, None, NOON, 0)
+    made = make_feed_files(Names("protocol", an_about()), live, None, NOON, 0)
     report = parse_report(live)
     assert isinstance(report, LiveReport)
     terminal = Console(file=StringIO(), width=120)
-    terminal.print(draw_screen(Update(NOON, report, None, None, None, None, 0), NOON, "here", View(120, None, False)))
+    shown = Shown("here", an_about(), Update(NOON, report, None, None, None, None, 0))
+    terminal.print(draw_screen(shown, NOON, View(120, None, False)))
     assert isinstance(terminal.file, StringIO)
     return {
         "characters": CHARACTERS,
@@ -39,7 +41,7 @@ def views(status: Status) -> dict[str, object]:
         "terminal": terminal.file.getvalue(),
         "badge": str(made.badge_of_row("/badge/indexer/1.svg")),
         "feeds": {path: file and file.body.decode() for path, file in made.files.items()},
-        "page": html.render(live, "/live", "/history", {}).decode(),
+        "page": html.render(live, "/live", "/history", a_description()).decode(),
         "style": html.assets()["/assets/page.css"][1].decode(),
         "schemas": json.dumps(build_schemas()),
     }

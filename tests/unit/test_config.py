@@ -15,6 +15,7 @@ from lookout.core.heads import Pace
 from lookout.core.model import Check
 from lookout.protocols.messaging import MessagingTable
 from tests.builders import LAUNCH, LAUNCH_SPAN
+from tests.descriptions import a_description
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 CHAIN = '[[chains]]\nid = 1\nname = "Ethereum"\nblock_time_s = 12\nrpc = ["http://127.0.0.1:1/a"]\n'
@@ -317,8 +318,9 @@ def test_of_variables_a_server_looks_up_and_holds_only_those_that_it_uses(tmp_pa
     path = tmp_path / "lookout.toml"
     path.write_text(OF_A_MONITOR)
     variables = Looked(READER="r", WRITER="w", KEY="k", TARGET="t", PING="p", ADMIN="a", HOST="h", RECORD="f")
+    description = a_description({1: "Ethereum"}, title="protocol")
     assert read_server_config(path, variables) == ServerSettings(
-        "protocol", Server(), Admin("", "127.0.0.1:9465", ("h",)), Log(), {1: "Ethereum"}, "postgresql://server:r@h/d"
+        "protocol", Server(), Admin("", "127.0.0.1:9465", ("h",)), Log(), description, "postgresql://server:r@h/d"
     )
     assert variables.names == {"READER", "HOST"}
     assert read_server_config(path, {"READER": "r", "HOST": "h"}).store_url == "postgresql://server:r@h/d"

@@ -219,25 +219,26 @@ def some_news(
 
 
 SEVEN = range(1, 8)
+CHAIN_NAMES = {1: "Ethereum", 137: "Polygon"}
 RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOUR, seen_ms=50 * MINUTE)
 
 
 @pytest.mark.parametrize(
     ("news", "title"),
     [
-        ([some_news("began")], "indexer on 1 is unavailable"),
+        ([some_news("began")], "indexer on Ethereum is unavailable"),
         ([some_news("began", MESSAGING)], "messaging is unavailable"),
-        ([some_news("goes-on")], "indexer on 1 is still unavailable"),
+        ([some_news("goes-on")], "indexer on Ethereum is still unavailable"),
         ([RECOVERED], "messaging recovered"),
-        ([some_news("ended", status="degraded", reason="behind")], "indexer on 1 improved"),
-        ([some_news("left")], "indexer on 1 is no longer watched"),
-        ([some_news("began"), some_news("began")], "indexer on 1 is unavailable"),
-        ([some_news("began"), some_news("began", since_at=NOON + 1)], "indexer on 1 is unavailable"),
-        ([some_news("began"), some_news("ended", status="current")], "indexer on 1 recovered"),
-        ([some_news("began"), some_news("began", rule="s")], "indexer on 1 is unavailable"),
+        ([some_news("ended", status="degraded", reason="behind")], "indexer on Ethereum improved"),
+        ([some_news("left")], "indexer on Ethereum is no longer watched"),
+        ([some_news("began"), some_news("began")], "indexer on Ethereum is unavailable"),
+        ([some_news("began"), some_news("began", since_at=NOON + 1)], "indexer on Ethereum is unavailable"),
+        ([some_news("began"), some_news("ended", status="current")], "indexer on Ethereum recovered"),
+        ([some_news("began"), some_news("began", rule="s")], "indexer on Ethereum is unavailable"),
         (
             [some_news("ended", rule="s", status="current"), some_news("ended", status="current")],
-            "indexer on 1 recovered",
+            "indexer on Ethereum recovered",
         ),
         (
             [some_news("began", status="degraded", rule="s"), some_news("ended", status="degraded")],
@@ -262,7 +263,7 @@ RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOU
     ],
 )
 def test_a_title_says_how_many_and_what(news: list[News], title: str) -> None:
-    assert write_message(news).title == f"Lookout: {title}"
+    assert write_message(news, CHAIN_NAMES).title == f"Lookout: {title}"
 
 
 @pytest.mark.clause("C12")
@@ -273,17 +274,17 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
         some_news("began", Check("ppoi", 1)),
         RECOVERED,
     ]
-    assert write_message([*news, some_news("left", Check("ppoi", 137))]).body == (
+    assert write_message([*news, some_news("left", Check("ppoi", 137))], CHAIN_NAMES).body == (
         "Unavailable:\n"
-        "- ppoi on 1: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
-        "- indexer on 1: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
+        "- ppoi on Ethereum: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
+        "- indexer on Ethereum: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
         "Still unavailable:\n"
-        "- ppoi on 56: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
+        "- ppoi on chain 56: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
         "Recovered:\n"
         "- messaging: current at 2026-11-05T13:00:00Z, was unavailable since 2026-11-05T12:00:00Z, 1 h,"
         " of which 50 min were watched\n"
         "No longer watched:\n"
-        "- ppoi on 137: was unavailable since 2026-11-05T12:00:00Z; whether it recovered is not known\n"
+        "- ppoi on Polygon: was unavailable since 2026-11-05T12:00:00Z; whether it recovered is not known\n"
         "\n"
         "current: It answers and is up to date.\n"
         "unavailable: It did not answer usefully several times in a row.\n"
@@ -297,7 +298,7 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
 def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
     over = [some_news("ended", Check("indexer", n + 1), "current", "synced") for n in range(3)]
     began = [some_news("began", Check("ppoi", n + 1)) for n in range(count - 3)]
-    words = write_message([*began, *over])
+    words = write_message([*began, *over], CHAIN_NAMES)
     assert words.title == f"Lookout: {count - 3} checks are unavailable, 3 recovered"
     assert words.body.count("\n- ") == MOST_LISTED
     assert ("Recovered:\n" in words.body) == (count - 3 < MOST_LISTED)
@@ -317,7 +318,7 @@ def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
     ],
 )
 def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is_over: bool) -> None:
-    assert write_message(news).is_over == is_over
+    assert write_message(news, CHAIN_NAMES).is_over == is_over
 
 
 @pytest.mark.parametrize(
@@ -338,7 +339,7 @@ def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None
 def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:
     assert (
         "since 2026-11-05T12:00:00Z, 3 min\n"
-        in write_message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)]).body
+        in write_message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)], CHAIN_NAMES).body
     )
 
 

@@ -50,7 +50,7 @@ def test_rows_are_read_as_every_reader_reads_them(checks: list[object]) -> None:
     ],
 )
 def test_a_report_that_cannot_be_read_is_none(live: bytes) -> None:
-    assert take_picture(live, None, NOON, 0) is None
+    assert take_picture(NAMES.about, live, None, NOON, 0) is None
     made = make_feed_files(NAMES, live, None, NOON, 0)
     assert made.files["/feed.atom"] is made.files["/summary.json"] is made.files["/status.json"] is None
     badge = made.files["/badge.svg"]
@@ -77,13 +77,13 @@ def test_for_as_long_as_it_says_a_picture_changes_in_nothing(
     checks: list[object], ago_ms: int, age_ms: int, data: st.DataObject
 ) -> None:
     live = a_report(*checks, at=NOON - age_ms)
-    first = take_picture(live, None, NOON, ago_ms)
+    first = take_picture(NAMES.about, live, None, NOON, ago_ms)
     assert first is not None
     holds_ms = 10**9 if first.holds_ms is None else first.holds_ms
     for later_ms in {0, holds_ms - 1, data.draw(st.integers(0, holds_ms - 1))}:
-        later = take_picture(live, None, NOON + later_ms, ago_ms + later_ms)
+        later = take_picture(NAMES.about, live, None, NOON + later_ms, ago_ms + later_ms)
         assert later is not None
-        assert (later.rows, later.roll_up, later.silent) == (first.rows, first.roll_up, first.silent)
+        assert (later.rows, later.headline, later.silent) == (first.rows, first.headline, first.silent)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_picture_in_which_everything_has_expired_holds_for_ever() -> None:
 
 def test_a_row_is_at_least_as_old_as_its_arrival_though_the_clock_be_set_back() -> None:
     for ago, status, holds in ((100, "current", 50), (150, "stale", 150)):
-        picture = take_picture(a_report(a_check("current")), None, NOON, ago * SECOND)
+        picture = take_picture(NAMES.about, a_report(a_check("current")), None, NOON, ago * SECOND)
         assert picture is not None
         assert [row.status for row in picture.rows] == [status]
         assert picture.holds_ms == holds * SECOND  # at first until the row is stale, and then until all is silent
@@ -166,7 +166,7 @@ def test_a_history_that_cannot_be_read_leaves_the_rest_as_it_is() -> None:
     for history in (None, b"no JSON"):
         picture = a_picture(a_report(*all_current()), history)
         assert picture.past is None
-        assert picture.roll_up.status == "current"
+        assert picture.headline.status == "current"
 
 
 def test_what_is_made_of_the_same_documents_at_the_same_instant_is_the_same() -> None:

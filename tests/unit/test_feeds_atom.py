@@ -10,6 +10,7 @@ import pytest
 from lookout.base.instants import format_second
 from lookout.public.feeds.atom import encode_feed
 from lookout.public.feeds.picture import Names
+from lookout_reader import About, AboutChain
 from tests.builders import DAY, MINUTE, NOON, SECOND
 from tests.unit.feeds import BUCKET, FULL, HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
 
@@ -170,7 +171,7 @@ def test_names_with_marks_of_xml_or_what_no_xml_may_hold_leave_it_whole() -> Non
     service = f"odd/{HOSTILE}"
     live = a_report(a_check("unavailable", service), a_check("degraded", chain_id=5))
     history = a_history({(service, 1): "cuc", ("indexer", 5): "cuu", (service, None): "cdd"})
-    names = Names("protocol", {5: HOSTILE})
+    names = Names("protocol", About({5: AboutChain(5, HOSTILE, False)}, (), "", "", "", ()))
     found = read(encode_feed(a_picture(live, history), names))
     assert len(found.entries) == 4
     assert {entry.title for entry in found.entries} >= {

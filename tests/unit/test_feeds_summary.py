@@ -82,12 +82,12 @@ def a_summary(*checks: object, history: bytes | None = None, at: int = NOON) -> 
 @pytest.mark.parametrize(
     ("status", "component", "indicator", "begins"),
     [
-        ("current", "operational", "none", "All watched services are current"),
-        ("catching-up", "degraded_performance", "minor", "Some services are catching up"),
-        ("degraded", "partial_outage", "major", "Some services are degraded"),
-        ("unavailable", "major_outage", "critical", "Some services are unavailable"),
-        ("unknown", "degraded_performance", "minor", "Not known"),
-        ("splendid", "degraded_performance", "minor", "Not known"),
+        ("current", "operational", "none", "All 17 checks are current, as of"),
+        ("catching-up", "degraded_performance", "minor", "1 of 17 checks is catching up"),
+        ("degraded", "partial_outage", "major", "1 of 17 checks is degraded"),
+        ("unavailable", "major_outage", "critical", "1 of 17 checks is unavailable"),
+        ("unknown", "degraded_performance", "minor", "1 of 17 checks is unknown"),
+        ("splendid", "degraded_performance", "minor", "1 of 17 checks is unknown"),
     ],
 )
 def test_a_status_has_its_word_in_statuspage(status: str, component: str, indicator: str, begins: str) -> None:
@@ -107,7 +107,7 @@ def test_a_row_that_has_expired_is_not_operational_and_says_when_it_was_seen() -
     assert all(component["description"].startswith("stale: ") for component in found["components"])
     assert {component["updated_at"] for component in found["components"]} == {"2026-11-05T12:00:00.000Z"}
     assert found["status"]["indicator"] == "minor"
-    assert found["status"]["description"].startswith("Not known: there is no recent reading")
+    assert found["status"]["description"].startswith("All 17 checks are stale")
 
 
 @pytest.mark.clause("C1", "C12")
@@ -118,7 +118,7 @@ def test_what_nobody_watches_is_no_component_and_nothing_watched_is_not_well() -
     assert found["status"]["indicator"] == "none"
     nothing = a_summary(*(a_check("unmonitored", c["service"], c["chainId"]) for c in all_current()))
     assert (nothing["components"], nothing["status"]["indicator"]) == ([], "minor")
-    assert "nothing is watched" in nothing["status"]["description"]
+    assert "Nothing is watched" in nothing["status"]["description"]
 
 
 def test_incidents_are_those_that_last_of_rows_that_have_not_recovered() -> None:

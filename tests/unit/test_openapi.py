@@ -32,12 +32,13 @@ from lookout.server.replies import (
     too_many_requests,
 )
 from lookout.server.responder import respond
+from tests.descriptions import a_description
 from tools.examples import build_feeds_example, build_history_example, build_live_example
 from tools.openapi import describe_api
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
 LIVE, HISTORY = paths("protocol")
-OWN: Final = build_description_routes("protocol")
+OWN: Final = build_description_routes("protocol", a_description())
 FEEDS: Final = make_timed_replies(build_feeds_example())
 STORED: Final = with_compressed({"live": build_live_example(), "history": build_history_example()})
 LOADED: Final = Table(
@@ -207,7 +208,7 @@ def test_examples_are_what_their_schemas_and_the_rules_of_uptime_allow() -> None
 
 
 def test_the_description_is_served_for_the_protocol_and_names_no_machine() -> None:
-    served = build_description_routes("another-protocol")["/openapi.json"].plain.found.body
+    served = build_description_routes("another-protocol", a_description())["/openapi.json"].plain.found.body
     other = describe_api("another-protocol")
     assert served == msgspec.json.encode(other), "run: make schemas"
     assert list(other["paths"])[:2] == list(paths("another-protocol"))

@@ -9,21 +9,23 @@ import pytest
 
 from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
+from lookout.public.about import Description
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
 from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, SECOND
+from tests.descriptions import LAUNCH, a_description
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 LIVE, HISTORY = "/api/v1/protocol/liveness", "/api/v1/protocol/liveness/history"
 PAGE = Path(html.__file__).parent
-NAMES_META = "lookout-chains"
-NAMES = {1: "Ethereum", 8453: "Base"}
+ABOUT_META = "lookout-about"
+DESCRIPTION = a_description(LAUNCH | {8453: "Base"})
 
 
 def rendered(*rows: Row) -> str:
-    return html.render(live_document(Report(NOON, rows)).body, LIVE, HISTORY, NAMES).decode()
+    return html.render(live_document(Report(NOON, rows)).body, LIVE, HISTORY, DESCRIPTION).decode()
 
 
 def a_row(status: Status, check: Check = INDEXER) -> Row:
@@ -71,15 +73,13 @@ def test_a_chain_is_called(chain_id: int, name: str) -> None:
     assert f"<td>{name}</td>" in rendered(a_row("current", Check("indexer", chain_id)))
 
 
-def test_the_scripts_are_told_what_chains_are_called_whatever_that_is() -> None:
-    names = {1: "Mainnet", 5: "\"><script>alert('&amp;')</script>"}
+def test_the_scripts_have_the_description_whatever_is_in_it() -> None:
+    description = a_description({1: "Mainnet", 5: "\"><script>alert('&amp;')</script>"}, title="<b>")
     report = live_document(Report(NOON, (a_row("current", Check("indexer", 5)),))).body
-    text = html.render(report, LIVE, HISTORY, names).decode()
-    (told,) = (attributes["content"] for _, attributes in Elements(text).found if attributes.get("name") == NAMES_META)
-    assert told is not None
-    found = msgspec.json.decode(told, type=dict[int, str])
-    assert {1: found[1], 5: found[5]} == names
-    assert found[56] == "BNB Smart Chain"
+    text = html.render(report, LIVE, HISTORY, description).decode()
+    (found,) = (attributes["content"] for _, attributes in Elements(text).found if attributes.get("name") == ABOUT_META)
+    assert found is not None
+    assert msgspec.json.decode(found, type=Description) == description
     assert Elements(text).names().count("script") == 2, "the page's own"
 
 
@@ -114,7 +114,7 @@ def test_hostile_names_stay_text() -> None:
     assert Elements(text).names().count("script") == 2, "the page's own"
     assert "img" not in Elements(text).names()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    paths = html.render(None, '/api/v1/"><script>/liveness', HISTORY, NAMES).decode()
+    paths = html.render(None, '/api/v1/"><script>/liveness', HISTORY, DESCRIPTION).decode()
     assert Elements(paths).names().count("script") == 2
 
 
@@ -132,7 +132,7 @@ def test_hostile_names_stay_text() -> None:
     ],
 )
 def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) -> None:
-    text = html.render(live, LIVE, HISTORY, NAMES).decode()
+    text = html.render(live, LIVE, HISTORY, DESCRIPTION).decode()
     assert "There is no report that this page can read" in text
     assert "<table>" not in text
     assert f'<meta name="lookout-live" content="{LIVE}">' in text

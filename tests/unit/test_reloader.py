@@ -34,7 +34,10 @@ from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable
 from tests.builders import DAY, HOUR, NOON
 
-CHAINS = (Chain(1, "Ethereum", 12, ("http://a", "http://b")), Chain(137, "Polygon", 2, ("http://c",)))
+CHAINS = (
+    Chain(id=1, name="Ethereum", block_time_s=12, rpc=("http://a", "http://b")),
+    Chain(id=137, name="Polygon", block_time_s=2, rpc=("http://c",)),
+)
 SETTINGS = Settings(
     chains=CHAINS,
     sources={
@@ -133,7 +136,7 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
         pytest.param(
             replace(
                 SETTINGS,
-                chains=(*CHAINS, Chain(56, "BNB", 1, ("http://e",))),
+                chains=(*CHAINS, Chain(id=56, name="BNB", block_time_s=1, rpc=("http://e",))),
                 sources=SETTINGS.sources | {"hosted-indexer": INDEXERS[:1]},
             ),
             True,

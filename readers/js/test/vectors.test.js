@@ -9,7 +9,9 @@ import {
   coverageOf,
   effectiveStatus,
   findRow,
+  countedChains,
   headlineOf,
+  parseAbout,
   incidentsOf,
   newFeed,
   notesFor,
@@ -120,9 +122,8 @@ each("incidents", "C13", (one, shared) => {
 
 each("rollup", "C11", (one, { now, fields }) => {
   const report = aReport(one.rows.map(([service, chainId, name]) => ({ service, chainId, ...fields[name] })));
-  const { chains, services, receivedAgoMs } = one;
-  const options = { now: Date.parse(now), receivedAgoMs, ...(chains && { chains }), ...(services && { services }) };
-  const found = rollUp(report, options);
+  const { chains, services, testNetworks, receivedAgoMs } = one;
+  const found = rollUp(report, { now: Date.parse(now), receivedAgoMs, chains, services, testNetworks });
   assert.deepEqual(
     {
       status: found.status,
@@ -135,12 +136,29 @@ each("rollup", "C11", (one, { now, fields }) => {
   );
 });
 
+each("about", "C5, C11", ({ document, reported, problem, expect }) => {
+  const found = parseAbout(JSON.stringify(document));
+  if (problem !== undefined) return assert.deepEqual(found, { readable: false, problem });
+  const report = aReport(reported.map((chainId) => ({ service: "indexer", chainId })));
+  assert.deepEqual(
+    {
+      chains: found.chains.map(({ id, name, testNetwork }) => [id, name, testNetwork]),
+      services: found.services.map(({ name, title, runByOthers }) => [name, title, runByOthers]),
+      texts: [found.title, found.operator, found.contact],
+      notes: found.notes,
+      testNetworks: [...found.testNetworks].sort((a, b) => a - b),
+      counted: countedChains(found, report),
+    },
+    expect,
+  );
+});
+
 each("headlines", "C11", (one, { now, fields }) => {
   const report = aReport(one.rows.map(([service, chainId, name]) => ({ service, chainId, ...fields[name] })));
-  const { seenChains, inDoubt, receivedAgoMs } = one;
-  const { healthy, ...found } = headlineOf(report, { now: Date.parse(now), receivedAgoMs, seenChains, inDoubt });
-  const checks = found.checks.map(({ service, chainId }) => [service, chainId]);
-  assert.deepEqual({ ...found, checks }, one.expect);
+  const { chains, testNetworks, inDoubt, receivedAgoMs } = one;
+  const { healthy, ...found } = headlineOf(report, { now: Date.parse(now), receivedAgoMs, chains, testNetworks, inDoubt });
+  const [checks, missing] = [found.checks, found.missing].map((all) => all.map(({ service, chainId }) => [service, chainId]));
+  assert.deepEqual({ ...found, checks, missing }, one.expect);
   assert.deepEqual(Object.keys(found.others), Object.keys(one.expect.others), "from worst to best");
   assert.equal(healthy, one.expect.status === "current");
 });

@@ -1,6 +1,6 @@
 """News as a message: a short title, the checks in the report's order, and what the statuses and reasons mean."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from lookout.base.durations import format_duration
@@ -10,6 +10,8 @@ from lookout.core.model import Check
 from lookout.core.services import place_in_report
 from lookout_reader.statuses import TROUBLE_STATUSES
 from lookout_reader.words import NOTES, reason_text, status_text
+
+Names = Mapping[Check, str]
 
 MOST_LISTED: Final = 20
 _OVER: Final = ("ended", "left")
@@ -32,13 +34,14 @@ class Message(NamedTuple):
     is_over: bool = False
 
 
-def write_message(news: Iterable[News]) -> Message:
-    """All news for one target in one message."""
+def write_message(news: Iterable[News], chain_names: Mapping[int, str]) -> Message:
+    """All news for one target in one message, with the chains' names."""
     ordered = sorted(_without_repeats(news), key=lambda each: (place_in_report(each.check), each.since_at))
     by_heading = {heading: [each for each in ordered if _choose_heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
-    body = "\n".join((*_list_checks(sections), "", *_explain(ordered)))
-    return Message(f"Lookout: {_write_title(sections)}", body, all(each.kind in _OVER for each in ordered))
+    names = {each.check: _name(each.check, chain_names) for each in ordered}
+    body = "\n".join((*_list_checks(sections, names), "", *_explain(ordered)))
+    return Message(f"Lookout: {_write_title(sections, names)}", body, all(each.kind in _OVER for each in ordered))
 
 
 def write_sample() -> Message:
@@ -85,11 +88,11 @@ def _choose_heading(news: News) -> str:
             return "no longer watched"
 
 
-def _write_title(sections: dict[str, list[News]]) -> str:
+def _write_title(sections: dict[str, list[News]], names: Names) -> str:
     checks = {heading: list(dict.fromkeys(each.check for each in news)) for heading, news in sections.items()}
     (heading, first), *others = checks.items()
     if not others and len(first) == 1:
-        return f"{_name(first[0])} {_HEADINGS[heading][0]}"
+        return f"{names[first[0]]} {_HEADINGS[heading][0]}"
     noun = "check" if len(first) == 1 else "checks"
     parts = [f"{len(first)} {noun} {_verb(heading, len(first))}"]
     parts += [f"{len(these)} {_verb(heading, len(these))}" for heading, these in others]
@@ -101,12 +104,12 @@ def _verb(heading: str, count: int) -> str:
     return one if count == 1 else several
 
 
-def _list_checks(sections: dict[str, list[News]]) -> Iterator[str]:
+def _list_checks(sections: dict[str, list[News]], names: Names) -> Iterator[str]:
     room = MOST_LISTED
     for heading, news in sections.items():
         if room > 0:
             yield f"{heading[0].upper()}{heading[1:]}:"
-            yield from (f"- {_write_line(each)}" for each in news[:room])
+            yield from (f"- {names[each.check]}: {_write_line(each)}" for each in news[:room])
         room -= len(news)
     if room < 0:
         yield f"and {-room} more"
@@ -116,12 +119,12 @@ def _write_line(news: News) -> str:
     since = f"since {format_second(news.since_at)}"
     match news.kind:
         case "began" | "goes-on":
-            return f"{_name(news.check)}: {news.reason}, {since}, {_format_lasted(news)}"
+            return f"{news.reason}, {since}, {_format_lasted(news)}"
         case "ended":
             at = format_second(news.at)
-            return f"{_name(news.check)}: {news.status} at {at}, was {news.was} {since}, {_format_lasted(news)}"
+            return f"{news.status} at {at}, was {news.was} {since}, {_format_lasted(news)}"
         case "left":
-            return f"{_name(news.check)}: was {news.was} {since}; whether it recovered is not known"
+            return f"was {news.was} {since}; whether it recovered is not known"
 
 
 def _format_lasted(news: News) -> str:
@@ -130,8 +133,11 @@ def _format_lasted(news: News) -> str:
     return whole if whole == seen else f"{whole}, of which {seen} were watched"
 
 
-def _name(check: Check) -> str:
-    return check.service if check.chain_id is None else f"{check.service} on {check.chain_id}"
+def _name(check: Check, chain_names: Mapping[int, str]) -> str:
+    if check.chain_id is None:
+        return check.service
+    # A chain that was removed from the configuration has lost its name.
+    return f"{check.service} on {chain_names.get(check.chain_id, f'chain {check.chain_id}')}"
 
 
 def _explain(news: Sequence[News]) -> Iterator[str]:

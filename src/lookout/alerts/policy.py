@@ -8,11 +8,12 @@ from lookout.core.episodes import Rules
 
 
 class AlertPolicy(Struct, frozen=True):
-    """The rules, the targets' addresses by their names, and for how long a message is tried."""
+    """The rules, the targets' addresses by their names, for how long a message is tried, and the chains' names."""
 
     rules: Rules
     targets: dict[str, str]
     give_up_ms: int
+    chain_names: dict[int, str] = {}
 
 
 NO_ALERTS: Final = AlertPolicy(Rules((), 0, 0), {}, 0)

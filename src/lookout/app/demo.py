@@ -26,7 +26,6 @@ from lookout.demo.sim.upstreams import launch_world
 from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
 from lookout.documents.routes import paths
-from lookout.public.page.html import CHAIN_NAMES
 from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 
@@ -141,8 +140,6 @@ def _chain(chain: ChainLayout, base: str) -> str:
     text = f"""
 [[chains]]
 id = {chain_id}
-name = "{CHAIN_NAMES[chain_id]}"
-block_time_s = {chain.block_ms / 1000}
 rpc = [{rpc}]
 """
     for is_there, service, path in (

@@ -34,7 +34,7 @@ ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under
 _WATCHED: Final = ("chains", "sources")
 # Any other table, also one that is yet to come, needs a restart.
 _APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "alerts", "ping"))
-_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
+_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge", "page"))
 _UNUSED: Final = frozenset(("edge",))
 
 log = structlog.get_logger("reload")
@@ -252,9 +252,8 @@ def _chains(chain_ids: set[int]) -> list[str]:
 
 
 def _differences(old: Chain, new: Chain) -> list[str]:
-    return [
-        f"{key} of chain {new.id}" for key in ("name", "block_time_s", "rpc") if getattr(old, key) != getattr(new, key)
-    ]
+    keys = ("name", "block_time_s", "rpc", "test_network")
+    return [f"{key} of chain {new.id}" for key in keys if getattr(old, key) != getattr(new, key)]
 
 
 def _reply(http_code: HTTPStatus, document: Any) -> AdminReply:

@@ -58,15 +58,16 @@ class _Worker(RsgiApplication):
 def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
     clock = SystemClock()
     live_path, history_path = paths(settings.protocol)
-    names = Names(settings.protocol, settings.chains)
+    description = settings.description
+    names = Names(settings.protocol, description.read())
     poller = Poller(
         kind_of(settings.store_url).open_reader(settings.store_url, folder, settings.store_key),
         clock,
         round(settings.server.history_unreadable_s * 1000),
         Site(
             (live_path, history_path),
-            build_description_routes(settings.protocol) | build_asset_routes(html.assets()),
-            lambda live: build_status_page(html.render(live, live_path, history_path, names.chains)),
+            build_description_routes(settings.protocol, description) | build_asset_routes(html.assets()),
+            lambda live: build_status_page(html.render(live, live_path, history_path, description)),
             lambda *seen: make_timed_replies(make_feed_files(names, *seen)),
         ),
     )

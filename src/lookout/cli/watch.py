@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from http import HTTPStatus
 
 import click
 from rich.console import Console, RenderableType
@@ -11,11 +12,14 @@ from rich.live import Live
 
 from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
-from lookout.public.terminal import View, draw_screen
-from lookout_reader import Update, instant_now, poll
-from lookout_reader.urllib_fetch import in_a_thread
+from lookout.public.about import PATH
+from lookout.public.terminal import Shown, View, draw_screen
+from lookout_reader import About, NoAnswer, Update, instant_now, parse_about, poll
+from lookout_reader.about import NO_ABOUT
+from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
 
 _REDRAW_S = 1.0
+_USER_AGENT = "lookout-watch"
 _NO_LIMIT = 10_000  # columns: a file or a pipe has any number
 
 
@@ -35,17 +39,35 @@ def watch(url: str, protocol: str, once: bool) -> None:
         fail(str(error))
     is_terminal = sys.stdout.isatty()
     console = Console(width=None if is_terminal else _NO_LIMIT)
-    updates = poll(address, protocol, user_agent="lookout-watch")
+    updates = poll(address, protocol, user_agent=_USER_AGENT)
     if is_terminal and not once:
-        _show_live(updates, address, console)
+        _show_live(_add_about(updates, address), console)
         return
-    update = next(filter(_is_whole, updates))
-    console.print(_draw(update, address, console))
-    raise SystemExit(0 if update.report is not None else NOT_FINE)
+    shown = next(_add_about(filter(_is_whole, updates), address))
+    console.print(_draw(shown, console))
+    raise SystemExit(0 if shown.update.report is not None else NOT_FINE)
 
 
-def _show_live(updates: Iterator[Update], address: str, console: Console) -> None:
-    newest: list[tuple[Update, float]] = []
+def _add_about(updates: Iterable[Update], address: str) -> Iterator[Shown]:
+    """With how the deployment describes itself, asked for once it has answered; one that does not is shown all the
+    same."""
+    about = None
+    for update in updates:
+        if about is None and update.report is not None:
+            about = _read_about(address)
+        yield Shown(address, about or NO_ABOUT, update)
+
+
+def _read_about(address: str) -> About | None:
+    answer = fetch_with_urllib(f"{address}{PATH}", {"User-Agent": _USER_AGENT})
+    if isinstance(answer, NoAnswer):
+        return None
+    about = parse_about(answer.body) if answer.http_code == HTTPStatus.OK else NO_ABOUT
+    return about if isinstance(about, About) else NO_ABOUT
+
+
+def _show_live(updates: Iterator[Shown], console: Console) -> None:
+    newest: list[tuple[Shown, float]] = []
 
     def follow() -> None:
         for update in updates:
@@ -57,16 +79,14 @@ def _show_live(updates: Iterator[Update], address: str, console: Console) -> Non
             if newest:
                 update, at_s = newest[0]
                 waited_ms = (time.monotonic() - at_s) * 1000
-                live.update(_draw(update, address, console, console.height, waited_ms), refresh=True)
+                live.update(_draw(update, console, console.height, waited_ms), refresh=True)
             time.sleep(_REDRAW_S)
         following.result()  # its error: nothing new would be shown any more
 
 
-def _draw(
-    update: Update, address: str, console: Console, height: int | None = None, waited_ms: float = 0
-) -> RenderableType:
+def _draw(shown: Shown, console: Console, height: int | None = None, waited_ms: float = 0) -> RenderableType:
     view = View(console.width, height, not console.encoding.startswith("utf"))
-    return draw_screen(update, instant_now(), address, view, waited_ms)
+    return draw_screen(shown, instant_now(), view, waited_ms)
 
 
 def _is_whole(update: Update) -> bool:

@@ -20,6 +20,7 @@ from lookout.config.tables import (
     History,
     Log,
     Monitor,
+    Page,
     Ping,
     Policy,
     Server,
@@ -32,6 +33,7 @@ from lookout.core.plan import Plan
 from lookout.core.services import SERVICES, Service
 from lookout.protocols.registry import configurable_services, has_one_table
 from lookout.protocols.tables import KindTable, SourceTable
+from lookout.public.about import ChainDescription, Description, ServiceDescription
 
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
@@ -43,7 +45,7 @@ class ServerSettings(Struct, frozen=True):
     server: Server
     admin: Admin
     log: Log
-    chains: dict[int, str]
+    description: Description
     store_url: str
     reads_as_writer: bool = False
 
@@ -67,6 +69,7 @@ class Settings(Table, frozen=True):
     policy: Policy = Policy()
     history: History = History()
     edge: Edge = Edge()
+    page: Page = Page()
     alerts: Alerts = Alerts()
     ping: Ping = Ping()
 
@@ -93,9 +96,22 @@ class Settings(Table, frozen=True):
             self.server,
             Admin("", self.admin.server, self.admin.hosts),
             self.log,
-            {chain.id: chain.name for chain in self.chains},
+            self.description(),
             self.store.read_url or self.store.url,
             reads_as_writer=not self.store.read_url,
+        )
+
+    def description(self) -> Description:
+        """What the public is to know about this deployment."""
+        page = self.page
+        return Description(
+            self.protocol,
+            tuple(ChainDescription(chain.id, chain.name, chain.test_network) for chain in self.chains),
+            tuple(ServiceDescription(each.name, each.title, each.name in page.run_by_others) for each in SERVICES),
+            page.title or self.protocol,
+            page.operator,
+            page.contact,
+            page.show_unmonitored,
         )
 
     def tables(self) -> Iterator[tuple[Service, SourceTable]]:
@@ -116,7 +132,10 @@ class Settings(Table, frozen=True):
         plan, alerts = self.plan(), self.alerts
         rules = tuple(rule.build(plan.monitored, alerts.targets) for rule in alerts.rules)
         return AlertPolicy(
-            Rules(rules, in_ms(alerts.group_s), plan.span.hold_ms), alerts.targets, in_ms(alerts.give_up_s)
+            Rules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
+            alerts.targets,
+            in_ms(alerts.give_up_s),
+            {chain.id: chain.name for chain in self.chains},
         )
 
     def warnings(self) -> Iterator[Problem]:

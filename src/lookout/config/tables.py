@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from msgspec import Meta
+from msgspec.structs import replace
 from yarl import URL
 
-from lookout.base.problem import Problem
+from lookout.base.known_chains import KNOWN_CHAINS
+from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import (
     AdminAddress,
     Duration,
@@ -15,6 +17,7 @@ from lookout.base.setting_types import (
     HostPort,
     Natural,
     Networks,
+    OneOf,
     Positive,
     Rule,
     Table,
@@ -26,10 +29,13 @@ from lookout.base.setting_types import (
 )
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
+from lookout.core.services import SERVICES
 from lookout.store.kinds import KINDS, find_kind
+from lookout_reader.rollup import TEST_NETWORK
 
 _WITH_READ_URL: Final = tuple(kind for kind in KINDS if kind.name_database is not None)
 _TO_OUTVOTE_ONE: Final = 3  # endpoints of a chain (M8)
+_AS_KNOWN: Final[Any] = None  # of what is left out and depends on the chain
 
 
 class Server(Table, frozen=True):
@@ -95,11 +101,32 @@ class Monitor(Table, frozen=True):
     record_max_mb: Positive = 256
 
 
-class Chain(Table, frozen=True):
+class Chain(Table, frozen=True, kw_only=True):
+    """Of a chain that is known, what is left out is as it is known; of another one, it is no test network."""
+
     id: Positive
-    name: Text
-    block_time_s: Duration
+    name: Text = _AS_KNOWN
+    block_time_s: Duration = _AS_KNOWN
     rpc: Annotated[tuple[Url, ...], Meta(min_length=1)]
+    test_network: bool = _AS_KNOWN
+
+    def settle(self) -> Self:
+        known = KNOWN_CHAINS.get(self.id) if self.id is not UNREAD else None
+        defaults = {"name": UNREAD, "block_time_s": UNREAD, "test_network": False} if known is None else known._asdict()
+        left_out = {key: value for key, value in defaults.items() if getattr(self, key) is _AS_KNOWN}
+        return replace(self, **left_out)
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_is_known(), self._check_test_network())
+
+    def _check_is_known(self) -> Iterator[Problem]:
+        if self.id not in KNOWN_CHAINS:
+            keys = ("name", "block_time_s")
+            yield from (Problem(key, "missing") for key in keys if getattr(self, key) is _AS_KNOWN)
+
+    def _check_test_network(self) -> Iterator[Problem]:
+        if self.id == TEST_NETWORK and self.test_network is False:
+            yield Problem("test_network", f"chain {TEST_NETWORK} always is a test network")
 
     def same_endpoints(self) -> Iterator[tuple[int, int]]:
         """The numbers of endpoints that are the same as an earlier one, and of that."""
@@ -188,6 +215,16 @@ class History(Table, frozen=True):
 class Ping(Table, frozen=True):
     url: UrlOrNone = ""
     every_s: Duration = 60
+
+
+class Page(Table, frozen=True):
+    """What people see beside the rows; and which services are run by others than the operator (C12)."""
+
+    title: str = ""
+    operator: str = ""
+    contact: str = ""
+    show_unmonitored: bool = True
+    run_by_others: tuple[Annotated[str, OneOf(lambda: SERVICES.names)], ...] = ("ppoi", "hosted-indexer")
 
 
 class Edge(Table, frozen=True):

@@ -21,6 +21,12 @@ class Service(Struct, frozen=True):
     answer: type[Answer]
     is_shared: bool = False
     """One row that is of no chain, and not one for each chain."""
+    given_title: str = ""
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+        return self.given_title or self.name.replace("-", " ").capitalize()
 
     @property
     def needs_head(self) -> bool:
@@ -42,7 +48,7 @@ class Service(Struct, frozen=True):
 # In the report's order (R12).
 SERVICES: Final = Registry(
     Service("messaging", Peers, is_shared=True),
-    Service("ppoi", Indexes),
+    Service("ppoi", Indexes, given_title="Private proof of innocence"),
     Service("broadcasters", Members),
     Service("indexer", Blocks),
     Service("hosted-indexer", Blocks),

@@ -14,6 +14,8 @@ from lookout.base.durations import format_duration
 from lookout.base.text import shorten
 from lookout_reader import (
     NOTES,
+    About,
+    CheckSummary,
     Headline,
     History,
     HistoryRow,
@@ -60,48 +62,59 @@ class _Columns(NamedTuple):
     gap: int = 2  # between two columns
 
 
-# A name such as "hosted-indexer 11155111" takes 23, a status 13, the time since it was seen 8 and uptime 18.
+# By the characters that the longest name leaves. A status takes 13, the time since it was seen 8 and uptime 18.
 _ROOM: Final = (
-    (186, _Columns(True, 66, True, 48)),
-    (158, _Columns(True, 38, True, 48)),
-    (134, _Columns(True, 38, True, 24)),
-    (108, _Columns(True, 38, True, 0)),
-    (80, _Columns(True, 14, True, 0, gap=1)),
-    (64, _Columns(True, 0, False, 0)),
+    (163, _Columns(True, 66, True, 48)),
+    (135, _Columns(True, 38, True, 48)),
+    (111, _Columns(True, 38, True, 24)),
+    (85, _Columns(True, 38, True, 0)),
+    (57, _Columns(True, 14, True, 0, gap=1)),
+    (44, _Columns(True, 0, True, 0, gap=1)),
+    (25, _Columns(True, 0, False, 0)),
     (0, _Columns(False, 0, False, 0)),
 )
 
 
-class _Shown(NamedTuple):
+class Shown(NamedTuple):
+    """What is shown: an update of the reader, of the deployment at an address, and how that describes itself."""
+
+    address: str
+    about: About
+    update: Update
+
+
+class _RowNow(NamedTuple):
     row: Row | UnreadableRow
     effective: EffectiveStatus
 
 
-def draw_screen(update: Update, now: int, address: str, view: View, waited_ms: float = 0) -> RenderableType:
+def draw_screen(shown: Shown, now: int, view: View, waited_ms: float = 0) -> RenderableType:
     """Everything, as it is worth at this instant, ``waited_ms`` after the update."""
+    update = shown.update
     received_ago_ms = (update.received_ago_ms or 0) + waited_ms
-    head = [Text(address, style="bold"), *_head_lines(update, now, received_ago_ms, view)]
+    head = [Text(shown.address, style="bold"), *_head_lines(shown, now, received_ago_ms, view)]
     head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
-    rows = [_Shown(row, effective_status(row, now, received_ago_ms)) for row in update.report.rows]
-    shown = _select_rows(rows, head, view)
-    parts: list[RenderableType] = [*head, _table(shown, update.history, now, view)]
-    if len(shown) < len(rows):
-        parts.append(Text(f"and {len(rows) - len(shown)} more, for which this terminal is too low", style="yellow"))
+    rows = [_RowNow(row, effective_status(row, now, received_ago_ms)) for row in update.report.rows]
+    selected = _select_rows(rows, head, view)
+    parts: list[RenderableType] = [*head, _table(selected, shown, now, view)]
+    if len(selected) < len(rows):
+        parts.append(Text(f"and {len(rows) - len(selected)} more, for which this terminal is too low", style="yellow"))
     return Group(*parts)
 
 
-def _select_rows(rows: Sequence[_Shown], head: Sequence[Text], view: View) -> Sequence[_Shown]:
+def _select_rows(rows: Sequence[_RowNow], head: Sequence[Text], view: View) -> Sequence[_RowNow]:
     """As many rows as there is room for, those that are not current before the others."""
     if view.height is None:
         return rows
     lines = sum(max(1, -(-line.cell_len // view.width)) for line in head)
     room = max(1, view.height - lines - 2)  # the header, and a line for those that are left out
-    return rows if len(rows) <= room else sorted(rows, key=lambda shown: shown.effective == "current")[:room]
+    return rows if len(rows) <= room else sorted(rows, key=lambda row: row.effective == "current")[:room]
 
 
-def _head_lines(update: Update, now: int, received_ago_ms: float, view: View) -> list[Text]:
+def _head_lines(shown: Shown, now: int, received_ago_ms: float, view: View) -> list[Text]:
+    update, about = shown.update, shown.about
     report = update.report
     troubles = [] if update.report_problem is None else [_describe_problem("report", update.report_problem)]
     lines = []
@@ -111,10 +124,15 @@ def _head_lines(update: Update, now: int, received_ago_ms: float, view: View) ->
             troubles.append(age)
         if report.unreadable_rows:
             troubles.append(f"Rows of the report that cannot be read: {report.unreadable_rows:,}.")
-        history = update.history
-        seen_chains = () if history is None else {chain_id for _, chain_id in rows_by_check(history)}
-        headline = headline_of(report, now, received_ago_ms, seen_chains=seen_chains, in_doubt=bool(troubles))
-        lines += _headline_lines(headline, view)
+        headline = headline_of(
+            report,
+            now,
+            received_ago_ms,
+            chains=about.counted_chains(chain_id for _, chain_id in rows_by_check(report)),
+            test_networks=about.test_networks,
+            in_doubt=bool(troubles),
+        )
+        lines += _headline_lines(headline, about, view)
         if age is None and report.generated_at is not None:
             age_ms = _age_ms(report.generated_at, now, received_ago_ms)
             lines.append(Text(f"Report of {_span(max(0, age_ms))} ago.", style="bright_black"))
@@ -127,25 +145,29 @@ def _describe_problem(document: str, problem: str) -> str:
     return f"The {document} cannot be read: {_plain(problem, 200)}."
 
 
-def _headline_lines(headline: Headline, view: View) -> list[Text]:
+def _headline_lines(headline: Headline, about: About, view: View) -> list[Text]:
     """The head line, in the words of the page's, and what it is about."""
-    unwatched = _chains("not watched: ", headline.unwatched)
-    if headline.checks[0].effective in ("current", "unmonitored"):
-        about = [_chains("", headline.chains), unwatched]
+    others = ", ".join(f"{number} {status}" for status, number in headline.others.items())
+    is_well = bool(headline.checks) and headline.checks[0].effective in ("current", "unmonitored")
+    if is_well and not headline.missing:
+        parts = [", ".join(_plain(about.chain_name(chain_id), _LONGEST_NAME) for chain_id in headline.chains)]
     else:
-        others = ", ".join(f"{number} {status}" for status, number in headline.others.items())
-        named = headline.checks if len(headline.checks) <= _NAMED_AT_MOST else ()
-        names = ", ".join(_name((check.service, check.chain_id)) for check in named)
-        about = [names, others and f"besides {others}", _chains("no rows for ", headline.without_rows), unwatched]
+        missing = _few_names(headline.missing, about) or str(len(headline.missing))
+        parts = [
+            _few_names(headline.checks, about),
+            others and f"besides {others}",
+            f"not in the report: {missing}" if headline.missing else "",
+        ]
     return [
         Text(f"{_shape(headline.status, view)} {headline.text}.", style=_colour(headline.status)),
-        Text("; ".join(filter(None, about)), style="bright_black"),
+        Text("; ".join(filter(None, parts)), style="bright_black"),
     ]
 
 
-def _chains(before: str, chains: Sequence[int]) -> str:
-    named = ", ".join(map(str, chains))
-    return f"{before}{'chain' if len(chains) == 1 else 'chains'} {named}" if chains else ""
+def _few_names(checks: Sequence[CheckSummary], about: About) -> str:
+    if len(checks) > _NAMED_AT_MOST:
+        return ""
+    return ", ".join(_name((check.service, check.chain_id), about) for check in checks)
 
 
 def _age(report: LiveReport, now: int, received_ago_ms: float) -> str | None:
@@ -166,10 +188,12 @@ def _age_ms(generated_at: int, now: int, received_ago_ms: float) -> int:
     return age_ms if age_ms < -_QUIET_MS else max(age_ms, int(received_ago_ms))
 
 
-def _table(rows: Sequence[_Shown], history: History | None, now: int, view: View) -> Table:
-    columns = next(columns for least, columns in _ROOM if view.width >= least)
+def _table(rows: Sequence[_RowNow], shown: Shown, now: int, view: View) -> Table:
+    names = [_name((row.service or "?", row.chain_id), shown.about) for row, _ in rows]
+    room = max(0, view.width - max(map(len, names), default=0))
+    columns = next(columns for least, columns in _ROOM if room >= least)
     table = Table(pad_edge=False, padding=(0, columns.gap, 0, 0), box=None, header_style="bold")
-    for name, is_there in (
+    for title, is_there in (
         ("check", True),
         ("status", True),
         ("seen ago", columns.seen),
@@ -178,11 +202,11 @@ def _table(rows: Sequence[_Shown], history: History | None, now: int, view: View
         ("last 24 hours", bool(columns.cells)),
     ):
         if is_there:
-            table.add_column(name, no_wrap=True, overflow="crop" if view.is_ascii else "ellipsis")
-    for row, effective in rows:
-        past = _past(history, row)
+            table.add_column(title, no_wrap=True, overflow="crop" if view.is_ascii else "ellipsis")
+    for name, (row, effective) in zip(names, rows, strict=True):
+        past = _past(shown.update.history, row)
         cells = [
-            Text(_name((row.service or "?", row.chain_id))),
+            Text(name),
             Text(f"{_shape(effective, view)} {effective}", style=_colour(effective)),
         ]
         if columns.seen:
@@ -197,9 +221,9 @@ def _table(rows: Sequence[_Shown], history: History | None, now: int, view: View
     return table
 
 
-def _name(check: Check) -> str:
+def _name(check: Check, about: About) -> str:
     service, chain_id = _plain(check[0], _LONGEST_NAME), check[1]
-    return service if chain_id is None else f"{service} {chain_id}"
+    return service if chain_id is None else f"{service} {_plain(about.chain_name(chain_id), _LONGEST_NAME)}"
 
 
 def _seen(row: Row | UnreadableRow, now: int) -> str:

@@ -8,6 +8,8 @@ import msgspec
 
 from lookout.documents.cors import Headers
 from lookout.documents.reports import build_schemas
+from lookout.public import about
+from lookout.public.about import Description
 from lookout.public.feeds.files import JSON
 from lookout.server.replies import PAGE_CACHING, Resource, convenience_resource
 
@@ -22,11 +24,13 @@ _GUARDS: Final[Headers] = (
 )
 
 
-def build_description_routes(protocol: str) -> dict[str, Resource]:
-    """Both schemas, and the OpenAPI description, which ``make schemas`` wrote with a gap for the protocol."""
+def build_description_routes(protocol: str, description: Description) -> dict[str, Resource]:
+    """Both schemas, the OpenAPI description, which ``make schemas`` wrote with a gap for the protocol, and that of this
+    deployment."""
     bodies = {f"/schemas/{name}.json": msgspec.json.encode(schema) for name, schema in build_schemas().items()}
     template = files(__package__).joinpath("openapi.json").read_bytes()
     bodies["/openapi.json"] = template.replace(b"{protocol}", protocol.encode())
+    bodies[about.PATH] = description.encode()
     return {path: convenience_resource(JSON, body) for path, body in bodies.items()}
 
 

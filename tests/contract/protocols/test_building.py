@@ -29,8 +29,8 @@ from tests.contract.protocols.upstreams import Asked, Reply, answering
 def everything(url: str) -> Settings:
     return Settings(
         chains=(
-            Chain(1, "Ethereum", 12, (f"{url}/rpc/a", f"{url}/rpc/b")),
-            Chain(42161, "Arbitrum", 0.25, (f"{url}/rpc/c",)),
+            Chain(id=1, name="Ethereum", block_time_s=12, rpc=(f"{url}/rpc/a", f"{url}/rpc/b")),
+            Chain(id=42161, name="Arbitrum", block_time_s=0.25, rpc=(f"{url}/rpc/c",)),
         ),
         sources={
             "ppoi": (PpoiTable(f"{url}/ppoi", REQUIRED_LIST, (1,)),),

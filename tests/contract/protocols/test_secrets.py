@@ -28,7 +28,7 @@ def with_secrets(base: str) -> Settings:
     url = base.replace("://", f"://{SECRET}:{SECRET}@") + f"/{SECRET}?key={SECRET}"
     headers = {"X-Api-Key": SECRET}
     return Settings(
-        chains=(Chain(1, "Ethereum", 12, (url,)),),
+        chains=(Chain(id=1, name="Ethereum", block_time_s=12, rpc=(url,)),),
         sources={
             "ppoi": (PpoiTable(url, "efc6", (1,), headers=headers),),
             "indexer": (

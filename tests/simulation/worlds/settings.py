@@ -33,7 +33,10 @@ def build_settings(scene: Scene) -> Settings:
         "broadcasters": (BroadcastersTable(_URL, broadcasters, via="relay"),),
     }
     return Settings(
-        chains=tuple(Chain(chain.chain_id, "a chain", chain.block_ms / 1000, (_URL,)) for chain in layout),
+        chains=tuple(
+            Chain(id=chain.chain_id, name="a chain", block_time_s=chain.block_ms / 1000, rpc=(_URL,))
+            for chain in layout
+        ),
         sources={service: tables for service, tables in sources.items() if service not in gone},
         policy=Policy(heartbeat_s=8) if "heartbeat" in gone else Policy(),
         alerts=_alerts(scene, gone),

@@ -21,6 +21,7 @@ from lookout.server.metrics import Instruments
 from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller, Site
 from tests.builders import NOON, SECOND
+from tests.descriptions import a_description
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 PAGE: Final = Path(__file__).parent.parent.parent.parent / "docs" / "operations.md"
@@ -180,7 +181,7 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
 def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
     store.put("live", b"live")
-    own = build_description_routes("protocol") | build_asset_routes(
+    own = build_description_routes("protocol", a_description()) | build_asset_routes(
         {f"/assets/{name}.js": ("text/javascript", b"") for name in "ab"}
     )
     poller = a_poller(store, clock, others=own, page=lambda body: build_status_page(body or b""))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS
 from lookout.public.feeds.picture import SILENT_MS, EffectiveRow, Names, Past, Picture, Trouble, replace_unprintable
-from lookout.public.feeds.words import MINUTE_MS, NOT_OFFICIAL, about, duration_text, instant_text
+from lookout.public.feeds.words import MINUTE_MS, NOT_OFFICIAL, duration_text, instant_text, notes_on
 from lookout_reader.document import Check
 from lookout_reader.statuses import EFFECTIVE_STATUSES, TROUBLE_STATUSES, EffectiveStatus
 
@@ -79,7 +79,7 @@ def _entries(picture: Picture, names: Names) -> Iterator[_Entry]:
     past = picture.past
     if picture.silent:
         yield _silence(picture, names)
-    bad = [row for row in picture.rows if row.status in TROUBLE_STATUSES]
+    bad = [row for row in picture.rows if row.is_counted and row.status in TROUBLE_STATUSES]
     if bad:
         yield _now(bad, picture, names)
     if past is not None:
@@ -136,13 +136,13 @@ def _incident(trouble: Trouble, past: Past, names: Names) -> _Entry:
         published_at=begins_at,
         updated_at=begins_at if incident.ends_at is None else incident.ends_at,
         status=incident.worst,
-        text=_story(name, trouble, past),
+        text=_story(names, trouble, past),
     )
 
 
-def _story(name: str, trouble: Trouble, past: Past) -> str:
+def _story(names: Names, trouble: Trouble, past: Past) -> str:
     """A bucket that is bad is bad for a minute or more, so both instants are as exact as a bucket is long."""
-    incident = trouble.incident
+    name, incident = names.row(trouble.check), trouble.incident
     lasted = duration_text(incident.buckets * past.bucket_ms)
     begin = f"{'before ' if trouble.cut else ''}{instant_text(incident.begins_at)}"
     if incident.ends_at is None:
@@ -159,7 +159,7 @@ def _story(name: str, trouble: Trouble, past: Past) -> str:
             parts.append("It was not seen to recover: what came after is not known.")
     if not incident.begin_seen:
         parts.append("It may have begun earlier.")
-    return " ".join((*parts, *about(trouble.check[0])))
+    return " ".join((*parts, *notes_on(trouble.check[0], names)))
 
 
 def _id(names: Names, *parts: str) -> str:

@@ -7,7 +7,6 @@ from lookout.public.feeds.badges import draw_badge, encode_shield
 from lookout.public.feeds.picture import EffectiveRow, Names, Picture, take_picture
 from lookout.public.feeds.summary import encode_status, encode_summary
 from lookout.public.feeds.words import NOT_OFFICIAL, instant_text
-from lookout_reader.rollup import roll_up
 from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.words import status_text
 
@@ -53,15 +52,15 @@ def make_feed_files(
     names: Names, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int
 ) -> FeedFiles:
     """All there is at ``now``; the report arrived so long ago."""
-    picture = None if live is None else take_picture(live, history, now, received_ago_ms)
+    picture = None if live is None else take_picture(names.about, live, history, now, received_ago_ms)
     # Without a report, one may come at any moment: nothing is to be kept.
     max_age_s, holds_ms = (0, None) if picture is None else compute_max_age(picture.holds_ms)
     files = _documents(picture, names)
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
-    mainnets = roll_up(None, now) if picture is None else picture.roll_up
-    files |= _badges(BADGE, "services", mainnets.status, seen, max_age_s)
-    for rolled_up in mainnets.services:
-        files |= _badges(f"{BADGE}/{rolled_up.service}", rolled_up.service, rolled_up.status, seen, max_age_s)
+    files |= _badges(BADGE, "services", "unknown" if picture is None else picture.headline.status, seen, max_age_s)
+    of_services = {} if picture is None else picture.headline.services
+    for service in (each.name for each in names.about.services):
+        files |= _badges(f"{BADGE}/{service}", service, of_services.get(service, "unknown"), seen, max_age_s)
     return FeedFiles(files, {} if picture is None else _rows(picture), names, max_age_s, holds_ms)
 
 

@@ -1,19 +1,20 @@
 """What both documents come to at an instant, read as every reader reads them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
 
-from lookout_reader.document import SCHEMA_VERSION, Check, Unreadable, UnreadableRow
+from lookout_reader.about import About
+from lookout_reader.document import SCHEMA_VERSION, Check, Unreadable, UnreadableRow, rows_by_check
+from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import History, parse_history
 from lookout_reader.incidents import Incident, incidents_of
 from lookout_reader.instants import parse_instant
 from lookout_reader.report import LiveReport, Row, parse_report, parse_row
-from lookout_reader.rollup import RollUp, roll_up
 from lookout_reader.status import FUTURE_MS, OLD_MS, effective_status
 from lookout_reader.statuses import EffectiveStatus
 
@@ -27,15 +28,14 @@ _NO_TEXT: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 
 class Names(NamedTuple):
-    """What the operator calls things: the protocol, and the chains by their id."""
+    """What the operator calls things."""
 
     protocol: str
-    chains: Mapping[int, str]
+    about: About
 
     def row(self, check: Check) -> str:
         service, chain_id = check
-        chain = "" if chain_id is None else f" on {self.chains.get(chain_id, f'chain {chain_id}')}"
-        return replace_unprintable(service + chain)
+        return replace_unprintable(service if chain_id is None else f"{service} on {self.about.chain_name(chain_id)}")
 
 
 class EffectiveRow(NamedTuple):
@@ -44,6 +44,7 @@ class EffectiveRow(NamedTuple):
     check: Check
     status: EffectiveStatus
     observed_at: int | None
+    is_counted: bool  # in what sums up the rows (C11)
 
 
 class Trouble(NamedTuple):
@@ -71,23 +72,24 @@ class Picture:
     generated_at: int
     silent: bool
     rows: tuple[EffectiveRow, ...]
-    roll_up: RollUp
+    headline: Headline
     past: Past | None
     holds_ms: int | None
 
 
-def take_picture(live: bytes, history: bytes | None, now: int, received_ago_ms: int) -> Picture | None:
+def take_picture(about: About, live: bytes, history: bytes | None, now: int, received_ago_ms: int) -> Picture | None:
     """The picture at ``now``, of a report that arrived so long ago; None if it cannot be read."""
     report = _report(live)
     if isinstance(report, Unreadable) or report.generated_at is None:
         return None
     age_ms = max(now - report.generated_at, received_ago_ms)
     edges = (SILENT_MS - age_ms, *_edges(report.rows, now, received_ago_ms))
+    chains = about.counted_chains(chain_id for _, chain_id in rows_by_check(report))
     return Picture(
         generated_at=report.generated_at,
         silent=age_ms >= SILENT_MS,
-        rows=tuple(_effective_rows(report.rows, now, received_ago_ms)),
-        roll_up=roll_up(report, now, received_ago_ms),
+        rows=tuple(_effective_rows(report.rows, now, received_ago_ms, {None, *chains})),
+        headline=headline_of(report, now, received_ago_ms, chains=chains, test_networks=about.test_networks),
         past=None if history is None else _past(history),
         holds_ms=min((edge for edge in edges if edge > 0), default=None),
     )
@@ -97,11 +99,14 @@ def replace_unprintable(text: str) -> str:
     return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _effective_rows(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[EffectiveRow]:
+def _effective_rows(
+    rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int, counted: Collection[int | None]
+) -> Iterator[EffectiveRow]:
     for row in rows:
         if row.check is not None:
             observed_at = row.observed_at if isinstance(row, Row) else None
-            yield EffectiveRow(row.check, effective_status(row, now, received_ago_ms), observed_at)
+            status = effective_status(row, now, received_ago_ms)
+            yield EffectiveRow(row.check, status, observed_at, row.check[1] in counted)
 
 
 def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) -> Iterator[int]:

@@ -8,9 +8,9 @@ from msgspec import Meta, Struct
 
 from lookout.base.instants import format_instant
 from lookout.public.feeds.picture import EffectiveRow, Names, Picture, Trouble, replace_unprintable
-from lookout.public.feeds.words import NOT_OFFICIAL, about, instant_text
+from lookout.public.feeds.words import NOT_OFFICIAL, instant_text, notes_on
 from lookout_reader.document import Check
-from lookout_reader.statuses import BY_WORD, STATUSES, ComponentStatus, EffectiveStatus, Indicator
+from lookout_reader.statuses import STATUSES, ComponentStatus, EffectiveStatus, Indicator
 from lookout_reader.words import status_text
 
 Impact = Literal["minor", "major", "critical"]
@@ -77,7 +77,7 @@ class Incident(Struct, frozen=True):
 
 
 class StatusReport(Struct, frozen=True):
-    """How the mainnets' services are, in one word."""
+    """How the services are outside of test networks, in one word."""
 
     page: Page
     status: Status
@@ -109,9 +109,8 @@ def _page(picture: Picture, names: Names) -> Page:
 
 
 def _status(picture: Picture) -> Status:
-    status = picture.roll_up.status
     as_of = f"as of {instant_text(picture.generated_at)}"
-    return Status(INDICATORS[status], f"{BY_WORD[status].statuspage.description}, {as_of}. {NOT_OFFICIAL}")
+    return Status(INDICATORS[picture.headline.status], f"{picture.headline.text}, {as_of}. {NOT_OFFICIAL}")
 
 
 def _components(picture: Picture, names: Names) -> Iterator[tuple[Check, Component]]:
@@ -126,7 +125,7 @@ def _component(row: EffectiveRow, position: int, picture: Picture, names: Names)
         id=_id(row.check),
         name=names.row(row.check),
         status=COMPONENT_STATUSES[row.status],
-        description=" ".join((f"{row.status}: {status_text(row.status)}", *about(row.check[0]))),
+        description=" ".join((f"{row.status}: {status_text(row.status)}", *notes_on(row.check[0], names))),
         position=position,
         updated_at=format_instant(seen_at),
         page_id=names.protocol,

@@ -1,10 +1,10 @@
 """Instants and durations as people read them, and what stands beside everything."""
 
-from functools import lru_cache
 from typing import Final
 
 from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
+from lookout.public.feeds.picture import Names
 from lookout_reader.words import notes_for
 
 MINUTE_MS: Final = 60_000
@@ -22,7 +22,7 @@ def duration_text(duration_ms: int) -> str:
     return format_duration(duration_ms if duration_ms < MINUTE_MS else duration_ms // MINUTE_MS * MINUTE_MS, units=3)
 
 
-@lru_cache(64)  # there are few services and many rows
-def about(service: str) -> tuple[str, ...]:
+def notes_on(service: str, names: Names) -> tuple[str, ...]:
     """What a service's rows do not say (C12)."""
-    return tuple(note.text for note in notes_for(service) if note.services is not None)
+    notes = notes_for(service, names.about.is_run_by_others(service))
+    return tuple(note.text for note in notes if note.services is not None)

@@ -5,7 +5,7 @@ itself (if scripts run but page.js has failed, reload.js does that), and none is
 how long ago the page was loaded.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from html import escape
 from importlib.resources import files
@@ -17,10 +17,11 @@ from msgspec import UNSET
 
 from lookout.core.model import Metrics
 from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
+from lookout.public.about import Description
 from lookout.public.page.style import status_rules
-from lookout_reader.rollup import TEST_NETWORK
+from lookout_reader.about import About
 from lookout_reader.statuses import STATUSES, StatusEntry
-from lookout_reader.words import NOTES, Note
+from lookout_reader.words import NOTES, OTHERS, Note
 
 # By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
 _STATUSES: Final = {status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None}
@@ -39,8 +40,6 @@ _TYPES: Final = {
     "icon.svg": "image/svg+xml",
     **dict.fromkeys(_SCRIPTS, "text/javascript; charset=utf-8"),
 }
-# Of chains that the configuration does not name.
-CHAIN_NAMES: Final = {1: "Ethereum", 42161: "Arbitrum One", 137: "Polygon", 56: "BNB Smart Chain", 11155111: "Sepolia"}
 
 
 def assets() -> dict[str, tuple[str, bytes]]:
@@ -50,15 +49,14 @@ def assets() -> dict[str, tuple[str, bytes]]:
     return {f"/assets/{name}": (media_type, bodies[name]) for name, media_type in _TYPES.items()}
 
 
-def render(live: bytes | None, live_path: str, history_path: str, chains: Mapping[int, str]) -> bytes:
-    """The page with this live report in it, or without one. ``chains`` is what the operator calls them."""
-    names = {**CHAIN_NAMES, **chains}
+def render(live: bytes | None, live_path: str, history_path: str, description: Description) -> bytes:
+    """The page with this live report in it, or without one."""
     text = _frame().substitute(
         live_path=escape(live_path),
         history_path=escape(history_path),
         shapes="\n".join(map(_symbol, STATUSES)),
-        chains=escape(msgspec.json.encode(names).decode()),
-        ready_made=_ready_made(live, names),
+        about=escape(description.encode().decode()),
+        ready_made=_ready_made(live, description),
     )
     return text.encode()
 
@@ -72,15 +70,16 @@ def _symbol(status: StatusEntry) -> str:
     return f'<symbol id="shape-{status.word}" viewBox="0 0 16 16">{status.look.svg}</symbol>'
 
 
-def _ready_made(live: bytes | None, chains: Mapping[int, str]) -> str:
+def _ready_made(live: bytes | None, description: Description) -> str:
     try:
         report = None if live is None else msgspec.json.decode(live, type=LiveReport)
     except msgspec.MsgspecError:  # of a newer monitor, perhaps: the script may still be able to read it
         report = None
     if report is not None and report.schema_version != SCHEMA_VERSION:  # C6
         report = None
-    rows = _no_report() if report is None else _table(report, chains)
-    notes = "\n".join(map(_note, NOTES))
+    rows = _no_report() if report is None else _table(report, description)
+    others = [each.name for each in description.services if each.run_by_others]
+    notes = "\n".join(_note(note, others) for note in NOTES if others or note.id != OTHERS)
     return f"""<div class="ready-made">
 <h1>Status of what the wallet depends on</h1>
 {rows}
@@ -91,8 +90,9 @@ def _ready_made(live: bytes | None, chains: Mapping[int, str]) -> str:
 </div>"""
 
 
-def _note(note: Note) -> str:
-    of = "" if note.services is None else f"<b>{', '.join(note.services)}</b>: "
+def _note(note: Note, others: Iterable[str]) -> str:
+    services = others if note.id == OTHERS else note.services or ()
+    of = "" if note.services is None else f"<b>{', '.join(services)}</b>: "
     return f"<li>{of}{escape(note.text, quote=False)}</li>"
 
 
@@ -100,7 +100,9 @@ def _no_report() -> str:
     return "<p>There is no report that this page can read: none is stored yet, or it is of another version.</p>"
 
 
-def _table(report: LiveReport, chains: Mapping[int, str]) -> str:
+def _table(report: LiveReport, description: Description) -> str:
+    about = description.read()
+    rows = (row for row in report.checks if description.show_unmonitored or row.status != "unmonitored")
     return f"""<p>As it was at <time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>. Without
 its script this page cannot tell how old that is. Past its time in the last column a row's status is not known. The page
 asks for a newer report every 30 seconds where it can: if the time above stays the same, reload it.</p>
@@ -108,13 +110,13 @@ asks for a newer report every 30 seconds where it can: if the time above stays t
 <thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">status then</th>
 <th scope="col">in numbers</th><th scope="col">seen (UTC)</th><th scope="col">holds until (UTC)</th></tr></thead>
 <tbody>
-{_rows(report.checks, chains)}
+{_rows(rows, about)}
 </tbody>
 </table>"""
 
 
-def _rows(rows: Iterable[LiveRow], chains: Mapping[int, str]) -> str:
-    return "\n".join(_row(row, _chain(row.chain_id, chains)) for row in rows)
+def _rows(rows: Iterable[LiveRow], about: About) -> str:
+    return "\n".join(_row(row, _chain(row.chain_id, about)) for row in rows)
 
 
 @lru_cache(4096)  # from one report to the next few rows change
@@ -128,11 +130,11 @@ def _row(row: LiveRow, chain: str) -> str:
     )
 
 
-def _chain(chain_id: int | None, chains: Mapping[int, str]) -> str:
+def _chain(chain_id: int | None, about: About) -> str:
     if chain_id is None:
         return "all chains"
-    name = chains.get(chain_id, f"chain {chain_id}")
-    return f"{name} (test network)" if chain_id == TEST_NETWORK else name
+    name = about.chain_name(chain_id)
+    return f"{name} (test network)" if chain_id in about.test_networks else name
 
 
 def _numbers(metrics: Metrics) -> str:

@@ -1,8 +1,8 @@
 /** What works now: the head line, what is wrong with the page's own knowledge, and a card for every check. */
 
-import { NOTES, headlineOf, reasonText, statusText } from "./lookout-reader.js";
+import { countedChains, headlineOf, notesFor, reasonText, statusText } from "./lookout-reader.js";
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
-import { chainKind, chainName, count, duration, goodReason, serviceName, statusWord } from "./words.js";
+import { ABOUT, chainKind, chainName, count, duration, goodReason, isRunByOthers, serviceName, statusWord } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -71,14 +71,11 @@ export function makeHead() {
   const state = h("div", { class: "state" }, mark, title);
   const about = h("p", { class: "about-page" }, "Status of what the wallet depends on, as one monitor sees it");
   const element = h("header", { class: "head" }, about, state, counts, age, troubles);
-  const seen = new Set(); // the chains that the report or the history has had rows for since the page was opened
   let announced = "";
 
   function update(view) {
-    for (const { chainId } of view.rows.values()) seen.add(chainId);
-    for (const { chainId } of view.historyRows.values()) seen.add(chainId);
     const found = troublesOf(view);
-    const { status, healthy, text, detail } = headline(view, seen, found.length > 0);
+    const { status, healthy, text, detail } = headline(view, found.length > 0);
     element.dataset.healthy = String(healthy);
     setStatus(element, status);
     setText(title, text);
@@ -92,17 +89,21 @@ export function makeHead() {
   return { element, update };
 }
 
-function headline(view, seen, inDoubt) {
-  if (view.report === null) return { status: "unknown", healthy: false, text: "Nothing is known right now", detail: "" };
-  const found = headlineOf(view.report, { now: view.judgedAt, receivedAgoMs: view.receivedAgoMs, seenChains: seen, inDoubt });
-  return { ...found, detail: detailText(found, seen) };
+function headline({ report, judgedAt, receivedAgoMs }, inDoubt) {
+  if (report === null) return { status: "unknown", healthy: false, text: "Nothing is known right now", detail: "" };
+  const chains = countedChains(ABOUT, report);
+  const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
+  return { ...found, detail: detailText(found) };
 }
 
-function detailText({ checks, others, chains, withoutRows, unwatched }, seen) {
-  const notWatched = chainsText("not watched: ", unwatched);
-  if (["current", "unmonitored"].includes(checks[0].effective)) return lines(chainsText("", chains), notWatched);
-  const gone = chains.some((chainId) => seen.has(chainId)) ? withoutRows : []; // had rows, and has none
-  return lines(namesText(checks), othersText(others), chainsText("no rows for ", gone), notWatched);
+function detailText({ checks, others, chains, missing }) {
+  if (missing.length === 0 && ["current", "unmonitored"].includes(checks[0]?.effective)) return chains.map(chainName).join(", ");
+  return lines(namesText(checks), othersText(others), missing.length === 0 ? "" : `not in the report: ${missingText(missing)}`);
+}
+
+/** The checks that the report lacks, or their chains if they are many. */
+function missingText(missing) {
+  return missing.length > NAMED_AT_MOST ? [...new Set(missing.map(({ chainId }) => chainName(chainId)))].join(", ") : namesText(missing);
 }
 
 function lines(...texts) {
@@ -120,10 +121,6 @@ function namesText(checks) {
 function othersText(counts) {
   const others = Object.entries(counts).map(([status, count]) => `${count} ${statusWord(status)}`);
   return others.length === 0 ? "" : `besides ${others.join(", ")}`;
-}
-
-function chainsText(before, chains) {
-  return chains.length === 0 ? "" : `${before}${chains.map(chainName).join(", ")}`;
 }
 
 function ageText(view) {
@@ -155,7 +152,7 @@ export function makeCards(onMore) {
 function makeBlock(service, onMore) {
   const list = h("ul", { class: "cards", "aria-label": serviceName(service) });
   const more = h("button", { type: "button", class: "more", click: () => onMore(service) });
-  const notes = NOTES.filter((note) => note.services?.includes(service));
+  const notes = notesFor(service, isRunByOthers(service)).filter((note) => note.services !== null);
   const element = h(
     "section",
     { class: "service", "data-service": service },

@@ -1,10 +1,10 @@
 /** The status page: asks by the reader's rules, and shows what the answers are worth by the page's own clock. */
 
-import { NOTES, SERVICES, effectiveStatus, poll, rowsByCheck } from "./lookout-reader.js";
+import { NOTES, effectiveStatus, poll, rowsByCheck } from "./lookout-reader.js";
 import { h, setText } from "./dom.js";
 import { isClockWrong, makeCards, makeHead } from "./now.js";
 import { makeIncidents, makePast } from "./past.js";
-import { chainName, serviceName } from "./words.js";
+import { ABOUT, SHOW_UNMONITORED, chainName, serviceName } from "./words.js";
 
 const LIVE_S = 15;
 const HISTORY_S = 60;
@@ -85,19 +85,20 @@ function rowsOf(document) {
 /** Every check of the report, or of the history while there is no report. */
 function checksOf({ rows, historyRows, judgedAt, receivedAgoMs }) {
   const source = rows.size > 0 ? rows : historyRows;
-  return [...source.entries()].map(([key, { service, chainId }]) => {
+  const checks = [...source.entries()].map(([key, { service, chainId }]) => {
     const row = rows.get(key) ?? null;
     const status = effectiveStatus(row, judgedAt, receivedAgoMs);
     return { key, service, chainId, status, label: `History of ${serviceName(service)}, ${chainName(chainId)}` };
   });
+  return SHOW_UNMONITORED ? checks : checks.filter(({ status }) => status !== "unmonitored");
 }
 
 /** The checks that match the filter, by service: `checks` are those shown, `left` how many more there are. */
 function groupsOf(checks) {
   const matching = checks.filter(isWanted);
-  const known = SERVICES.filter((service) => matching.some((check) => check.service === service));
-  const others = new Set(matching.map(({ service }) => service).filter((service) => !SERVICES.includes(service)));
-  return [...known, ...others].map((service) => {
+  const present = new Set(matching.map(({ service }) => service));
+  const known = ABOUT.services.map(({ name }) => name).filter((name) => present.has(name));
+  return [...new Set([...known, ...present])].map((service) => {
     const all = matching.filter((check) => check.service === service);
     const limit = limitOf(service);
     // Where not all are shown, those that are not current come first.

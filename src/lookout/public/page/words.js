@@ -1,15 +1,13 @@
 /** Names, numbers and instants as people read them. */
 
-import { EFFECTIVE_STATUSES, KNOWN_STATUSES, TEST_NETWORK } from "./lookout-reader.js";
+import { EFFECTIVE_STATUSES, KNOWN_STATUSES, parseAbout } from "./lookout-reader.js";
 
-const CHAINS = JSON.parse(document.querySelector("meta[name=lookout-chains]").content); // what the operator calls them
-const SERVICES = {
-  messaging: "Messaging",
-  ppoi: "Private proof of innocence",
-  broadcasters: "Broadcasters",
-  indexer: "Indexer",
-  "hosted-indexer": "Hosted indexer",
-};
+const written = document.querySelector("meta[name=lookout-about]").content;
+/** What the operator says of the deployment; a server makes nothing that cannot be read. */
+export const ABOUT = parseAbout(written);
+export const SHOW_UNMONITORED = JSON.parse(written).showUnmonitored;
+const CHAINS = new Map(ABOUT.chains.map((chain) => [chain.id, chain]));
+const SERVICES = new Map(ABOUT.services.map((service) => [service.name, service]));
 /** What a bucket can say: the current one first and the worst last; and what it says without a reading. */
 export const READINGS = [...KNOWN_STATUSES].reverse();
 export const NO_READINGS = EFFECTIVE_STATUSES.filter((status) => status !== "stale" && !READINGS.includes(status));
@@ -19,16 +17,20 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 
 export function chainName(chainId) {
   if (chainId === null) return "All chains";
-  return Object.hasOwn(CHAINS, chainId) ? CHAINS[chainId] : `Chain ${chainId}`;
+  return CHAINS.get(chainId)?.name ?? `Chain ${chainId}`;
 }
 
 /** What a chain is besides its name; null for a mainnet. */
 export function chainKind(chainId) {
-  return chainId === TEST_NETWORK ? "test network" : null;
+  return ABOUT.testNetworks.includes(chainId) ? "test network" : null;
 }
 
 export function serviceName(service) {
-  return Object.hasOwn(SERVICES, service) ? SERVICES[service] : service;
+  return SERVICES.get(service)?.title ?? service;
+}
+
+export function isRunByOthers(service) {
+  return SERVICES.get(service)?.runByOthers ?? false;
 }
 
 export function statusWord(status) {

@@ -1,0 +1,44 @@
+"""The public description of a deployment, as it is served: what those need who do not have the configuration."""
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from lookout_reader.about import NO_ABOUT, About, parse_about
+from lookout_reader.document import Unreadable
+
+PATH: Final = "/about.json"
+
+
+class ChainDescription(Struct, frozen=True, rename="camel"):
+    id: Annotated[int, Meta(ge=1)]
+    name: str
+    test_network: Annotated[bool, Meta(description="no summary counts its rows")] = False
+
+
+class ServiceDescription(Struct, frozen=True, rename="camel"):
+    name: Annotated[str, Meta(description="as in the documents")]
+    title: Annotated[str, Meta(description="for people")]
+    run_by_others: Annotated[bool, Meta(description="and not by the operator of the monitor")] = False
+
+
+class Description(Struct, frozen=True, rename="camel"):
+    """A deployment: its chains and services in the report's order, and what its operator says of it."""
+
+    protocol: str
+    chains: tuple[ChainDescription, ...]
+    services: tuple[ServiceDescription, ...]
+    title: Annotated[str, Meta(description="of the status page")]
+    operator: Annotated[str, Meta(description="who runs the monitor; empty if that is not said")] = ""
+    contact: Annotated[str, Meta(description="an address or a URL; empty if there is none")] = ""
+    show_unmonitored: Annotated[bool, Meta(description="whether the page has rows that nobody watches")] = True
+    notes: list[str] = []
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    def read(self) -> About:
+        """As every reader reads it."""
+        about = parse_about(self.encode())
+        return NO_ABOUT if isinstance(about, Unreadable) else about

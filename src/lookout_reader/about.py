@@ -1,0 +1,97 @@
+"""The public description of a deployment, ``/about.json``: its chains' names, and which of them are counted (C11)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from lookout_reader.document import DEEPEST, Fields, Unreadable, read_json, whole
+from lookout_reader.rollup import TEST_NETWORK
+
+
+@dataclass(frozen=True, slots=True)
+class AboutChain:
+    chain_id: int
+    name: str
+    test_network: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AboutService:
+    name: str
+    title: str
+    run_by_others: bool
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Its chains by their ids and its services, in the operator's order; a text that is empty was not given."""
+
+    chains: Mapping[int, AboutChain]
+    services: tuple[AboutService, ...]
+    title: str
+    operator: str
+    contact: str
+    notes: tuple[str, ...]
+
+    @property
+    def test_networks(self) -> frozenset[int]:
+        return frozenset({TEST_NETWORK, *(chain_id for chain_id, chain in self.chains.items() if chain.test_network)})
+
+    def counted_chains(self, reported: Iterable[int | None]) -> tuple[int, ...]:
+        """The chains that a summary counts, of a report with rows of these chains: all but test networks. One that is
+        in the report and not in the description is counted too."""
+        others = sorted({chain_id for chain_id in reported if chain_id is not None} - self.chains.keys())
+        test_networks = self.test_networks
+        return tuple(chain_id for chain_id in (*self.chains, *others) if chain_id not in test_networks)
+
+    def chain_name(self, chain_id: int) -> str:
+        chain = self.chains.get(chain_id)
+        return f"chain {chain_id}" if chain is None else chain.name
+
+    def is_run_by_others(self, service: str) -> bool:
+        return any(each.name == service and each.run_by_others for each in self.services)
+
+
+#: Where a deployment does not describe itself.
+NO_ABOUT: Final = About({}, (), "", "", "", ())
+
+
+def parse_about(text: str | bytes) -> About | Unreadable:
+    """The description in ``text``, or why it cannot be read. What it has besides is ignored (C5)."""
+    found = read_json(text, DEEPEST)
+    if not isinstance(found, dict):
+        return found if isinstance(found, Unreadable) else Unreadable("it is not a JSON object")
+    return About(
+        {chain.chain_id: chain for chain in filter(None, map(_read_chain, _objects(found, "chains")))},
+        tuple(filter(None, map(_read_service, _objects(found, "services")))),
+        _text(found, "title"),
+        _text(found, "operator"),
+        _text(found, "contact"),
+        tuple(note for note in _list(found, "notes") if isinstance(note, str)),
+    )
+
+
+def _read_chain(raw: Fields) -> AboutChain | None:
+    chain_id = whole(raw.get("id"), 1)
+    if chain_id is None:
+        return None
+    return AboutChain(chain_id, _text(raw, "name") or f"chain {chain_id}", raw.get("testNetwork") is True)
+
+
+def _read_service(raw: Fields) -> AboutService | None:
+    name = _text(raw, "name")
+    return AboutService(name, _text(raw, "title") or name, raw.get("runByOthers") is True) if name else None
+
+
+def _text(raw: Fields, key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _list(raw: Fields, key: str) -> list[object]:
+    value = raw.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _objects(raw: Fields, key: str) -> list[Fields]:
+    return [each for each in _list(raw, key) if isinstance(each, dict)]

@@ -1,0 +1,137 @@
+"""Whatever is configured and whatever its rows are: no summary is better than the worst row that it counts (C11)."""
+
+import json
+import re
+from io import StringIO
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from lookout.base.instants import format_instant
+from lookout.base.known_chains import KNOWN_CHAINS
+from lookout.config.settings import Settings
+from lookout.config.tables import Chain
+from lookout.core.services import all_checks
+from lookout.public.feeds.files import FeedFiles, make_feed_files
+from lookout.public.feeds.picture import Names
+from lookout.public.terminal import Shown, View, draw_screen
+from lookout_reader import EFFECTIVE_STATUSES, LiveReport, Update, effective_status, parse_report
+from tests.builders import NOON, SECOND
+
+Json = dict[str, Any]
+
+STATUSES = st.sampled_from(["current", "catching-up", "degraded", "unavailable", "unknown", "unmonitored"])
+INDICATORS = {"current": "none", "degraded": "major", "unavailable": "critical"}
+SUBJECT = re.compile(r"(?:(?P<all>All) (?P<total>\d+)|(?P<number>\d+) of (?P<of>\d+)|(?P<only>The only)) ")
+
+
+class Deployment(NamedTuple):
+    """A configuration, and what its monitor reported."""
+
+    settings: Settings
+    rows: list[Json]
+
+    @property
+    def live(self) -> bytes:
+        report = {"schemaVersion": 1, "generatedAt": format_instant(NOON), "checks": self.rows}
+        return json.dumps(report).encode()
+
+    def counted(self) -> list[str]:
+        """What the rows that count are worth; written anew, beside the code that is tested."""
+        report = parse_report(self.live)
+        assert isinstance(report, LiveReport)
+        tests = {chain.id for chain in self.settings.chains if chain.test_network} | {11155111}
+        return [effective_status(row, NOON) for row in report.rows if row.chain_id not in tests]
+
+
+@st.composite
+def deployments(draw: st.DrawFn) -> Deployment:
+    chain_ids = draw(st.lists(st.sampled_from([*KNOWN_CHAINS, 31337, 424242]), unique=True, max_size=5))
+    chains = [
+        Chain(
+            id=chain_id,
+            name=f"chain number {chain_id}",
+            block_time_s=1,
+            rpc=("http://127.0.0.1",),
+            test_network=draw(st.booleans()) or chain_id == 11155111,
+        ).settle()
+        for chain_id in chain_ids
+    ]
+    seen_at = st.integers(NOON - 200 * SECOND, NOON)
+    own = [("bundler", chain_id) for chain_id in chain_ids[:2]] if draw(st.booleans()) else []
+    checks = [*((check.service, check.chain_id) for check in all_checks(chain_ids)), *own]
+    rows = [a_row(service, chain_id, draw(STATUSES), draw(seen_at)) for service, chain_id in checks]
+    return Deployment(Settings(chains=tuple(chains)), rows)
+
+
+def a_row(service: str, chain_id: int | None, status: str, seen_at: int) -> Json:
+    return {
+        "service": service,
+        "chainId": chain_id,
+        "status": status,
+        "reason": "synced",
+        "observedAt": format_instant(seen_at),
+        "lastSuccessAt": None,
+        "expiresAt": format_instant(seen_at + 150 * SECOND),
+        "metrics": {},
+    }
+
+
+@pytest.mark.clause("C4", "C11")
+@given(deployments())
+def test_every_summary_agrees_with_the_rows_that_it_counts(deployment: Deployment) -> None:
+    counted = deployment.counted()
+    worst = min(counted, key=EFFECTIVE_STATUSES.index)
+    about = deployment.settings.description().read()
+    made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)
+    assert message(made, "/badge.json") == ("unknown" if worst == "stale" else worst.replace("-", " "))
+    status = document(made, "/status.json")["status"]
+    assert status["indicator"] == INDICATORS.get(worst, "minor")
+    headline = status["description"].partition(", as of ")[0]
+    assert first_line(deployment) == headline
+    assert_says_no_more_than(headline, counted, worst, has_others=len(counted) < len(deployment.rows))
+    title = re.search(rb"<title>As of [^:]+:\d\d:\d\d UTC: (\d+) not current", file(made, "/feed.atom"))
+    bad = sum(each in ("catching-up", "degraded", "unavailable") for each in counted)
+    assert (int(title[1]) if title else 0) == bad
+
+
+def assert_says_no_more_than(headline: str, counted: list[str], worst: str, *, has_others: bool) -> None:
+    watched = [each for each in counted if each != "unmonitored"]
+    if worst == "unmonitored":
+        assert headline.startswith("Nothing is watched")
+    else:
+        subject = SUBJECT.match(headline)
+        assert subject is not None
+        number = subject["number"] or subject["total"] or 1
+        assert (int(number), int(subject["of"] or number)) == (watched.count(worst), len(watched))
+        assert headline.endswith(worst.replace("-", " "))
+        assert ("watched" in headline) == (len(watched) < len(counted))
+    assert ("outside test networks" in headline) == has_others, "all of less is not all"
+
+
+def first_line(deployment: Deployment) -> str:
+    report = parse_report(deployment.live)
+    assert isinstance(report, LiveReport)
+    shown = Shown("here", deployment.settings.description().read(), Update(NOON, report, None, None, None, None, 0))
+    console = Console(file=StringIO(), width=200)
+    console.print(draw_screen(shown, NOON, View(200, None, is_ascii=False)))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()[1][2:].rstrip(".")
+
+
+def file(made: FeedFiles, path: str) -> bytes:
+    found = made.files[path]
+    assert found is not None
+    return found.body
+
+
+def document(made: FeedFiles, path: str) -> Json:
+    found: Json = json.loads(file(made, path))
+    return found
+
+
+def message(made: FeedFiles, path: str) -> object:
+    return document(made, path)["message"]
