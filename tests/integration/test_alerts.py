@@ -23,7 +23,7 @@ from tests.leases import or_skipped
 from tests.postgres import Postgres, Programs, a_postgres, from_a_wheel
 from tests.wait import until_async
 
-INDEXER = "indexer on 1"
+INDEXER = "indexer on c1"
 MONITORED = 20
 
 
