@@ -1,4 +1,4 @@
-"""An edge that tests share: to compile its configuration takes longer than most of them."""
+"""What tests share because it takes long to start: a server, and an edge, whose configuration is compiled first."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from tests.integration.edged import Edge, Origin, an_edge, an_origin, forget_everything
-from tests.integration.served import a_free_port
+from tests.integration.planted import ledger
+from tests.integration.served import a_free_port, a_server, publish
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real server with rows of every status."""
+    folder = tmp_path_factory.mktemp("served")
+    publish(folder, ledger())
+    with a_server(folder) as server:
+        yield server.base
 
 
 @pytest.fixture(scope="session")
