@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from click.testing import CliRunner
 
+from lookout.cli import main
 from lookout.edge.varnish import parameters
 from tests.commands import LOOKOUT
 from tests.integration.edged import Edge, needs_varnish
@@ -46,6 +48,13 @@ of_each_unit: Final = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: un
 
 def said(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=TIME_S, check=False)
+
+
+def complaint(*arguments: str | Path) -> str:
+    """What the command, in this process, has to complain of."""
+    ran = CliRunner().invoke(main, [str(each) for each in arguments])
+    assert (ran.exit_code == 0) == (ran.stderr == "")
+    return ran.stderr
 
 
 def values(unit: Path, key: str) -> list[str]:
@@ -107,9 +116,7 @@ def test_a_unit_runs_commands_that_there_are_on_a_configuration_that_is_right(un
     for command, option, path in ran:
         assert path.startswith("/etc/lookout/")
         name = command if command == "edge-config" else "check-config"  # the others would go on for ever
-        assert said(LOOKOUT, command, "--help").returncode == 0
-        told = said(LOOKOUT, name, option, config)
-        assert (told.stderr, told.returncode) == ("", 0)
+        assert complaint(command, "--help") == complaint(name, option, config) == ""
 
 
 @needs_varnish
@@ -213,7 +220,7 @@ def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned(
 def test_the_container_runs_a_command_and_asks_a_port_that_there_are() -> None:
     text = (ROOT / "deploy" / "Containerfile").read_text()
     (command,) = re.findall(r'^CMD \["(\S+)", "-c"', text, re.MULTILINE)
-    assert said(LOOKOUT, command, "--help").returncode == 0
+    assert complaint(command, "--help") == ""
     (admin,) = re.findall(r"ADMIN=(\S+)", text)
     assert f'# monitor = "{admin}"' in (ROOT / "lookout.example.toml").read_text()
 
@@ -238,5 +245,4 @@ def test_the_commands_of_the_page_make_a_configuration_that_is_right(tmp_path: P
     for number, block in enumerate([made, *blocks]):
         config = tmp_path / f"{number}.toml"
         config.write_text(block)
-        told = said(LOOKOUT, "check-config", "-c", config)
-        assert (told.stderr, told.returncode) == ("", 0), block
+        assert complaint("check-config", "-c", config) == "", block
