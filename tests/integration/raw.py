@@ -59,21 +59,22 @@ class RawServer:
     host: str = "127.0.0.1"
     admin_port: int = 0
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection((self.host, self.port), timeout=10)
+    def connect(self, peer: str = "") -> socket.socket:
+        """From this address, if it is given: one of loopback's, 127.0.0.0/8."""
+        return socket.create_connection((self.host, self.port), timeout=10, source_address=(peer, 0) if peer else None)
 
-    def exchange(self, raw: bytes) -> bytes:
+    def exchange(self, raw: bytes, peer: str = "") -> bytes:
         """Everything that is answered to these bytes until the server closes; b"" if it resets the connection."""
-        with self.connect() as connection:
+        with self.connect(peer) as connection:
             try:
                 connection.sendall(raw)
                 return b"".join(iter(lambda: connection.recv(65_536), b""))
             except ConnectionError:
                 return b""
 
-    def ask(self, method: str = "GET", path: str = LIVE, *headers: str) -> Answer:
+    def ask(self, method: str = "GET", path: str = LIVE, *headers: str, peer: str = "") -> Answer:
         """One request on a connection of its own; everything after the headers is the body."""
-        return parsed(self.exchange(a_request(method, path, *headers)))
+        return parsed(self.exchange(a_request(method, path, *headers), peer))
 
     def codes(self, times: int, method: str = "GET", path: str = LIVE, *headers: str) -> list[int]:
         return [self.ask(method, path, *headers).http_code for _ in range(times)]

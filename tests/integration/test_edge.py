@@ -108,26 +108,9 @@ def test_the_tool_runs_it_and_ends_in_order() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/nowhere",
-        "/api",
-        "/api/v1/other/liveness",
-        LIVE + "/",
-        LIVE + "/history/",
-        LIVE + "%",
-        LIVE + "%2",
-        LIVE + "%00",
-        LIVE + "%0d%0aX:1",
-        LIVE + "%3Fx",
-        "/api/v1/protocol/%256civeness",
-        "//api/v1/protocol/liveness",
-        "/assets",
-        "/schemas",
-        "/openapi.json/",
-        "/metrics",
-        "*",
-        "/" + "a" * 7_000,
-        "/" + "%41" * 2_000,
-        LIVE + "%20" * 2_000,
+        *("/nowhere", "/api", "/api/v1/other/liveness", "//api/v1/protocol/liveness", "/api/v1/protocol/%256civeness"),
+        *("/assets", "/schemas", "/openapi.json/", "/metrics", "*", "/" + "a" * 7_000, "/" + "%41" * 2_000),
+        *(LIVE + end for end in ("/", "/history/", "%", "%2", "%00", "%0d%0aX:1", "%3Fx", "%20" * 2_000)),
     ],
 )
 def test_any_other_path_is_answered_by_the_edge_itself(both: tuple[Edge, RawServer], path: str) -> None:
@@ -181,16 +164,8 @@ def test_of_one_caller_120_requests_in_a_minute_pass_and_the_121st_is_refused_pa
 def test_the_operators_own_routes_are_counted_together_and_for_nothing_else(tmp_path: Path) -> None:
     with an_origin() as origin, an_edge(tmp_path, origin.port, limit=8, minute_s=3600) as edge:
         origin.script = says("first", cache_control=caching(fresh=600))
-        asked = (
-            ("GET", "/"),
-            ("GET", "/?x=1"),
-            ("HEAD", "/summary.json"),
-            ("GET", "/feed.atom"),
-            ("GET", "/badge/indexer/1.svg"),
-            ("GET", "/status.json"),
-            ("OPTIONS", "/openapi.json"),
-            ("POST", "/schemas/history.json"),
-        )
+        got = ("/", "/?x=1", "/summary.json", "/feed.atom", "/badge/indexer/1.svg", "/status.json")
+        asked = [*(("GET", path) for path in got), ("OPTIONS", "/openapi.json"), ("POST", "/schemas/history.json")]
         assert [edge.ask(*each).http_code for each in asked] == [200] * 6 + [204, 200]
         refused = edge.ask("GET", "/badge.svg")
         assert refused.http_code == 429
