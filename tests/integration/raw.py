@@ -18,9 +18,8 @@ from lookout.store.sqlite.writer import open_writer
 from tests.builders import NOON
 from tests.commands import a_command, meanwhile, said
 from tests.integration.metrics import Samples, samples_in
-from tests.integration.served import LIVE, START_WITHIN_S, a_free_port
+from tests.integration.served import LIVE, Server, a_free_port, wait_until_it_answers, write_config
 from tests.stores import once_free
-from tests.wait import until
 
 UVICORN: Final = Path(sys.executable).parent / "uvicorn"
 STOP_WITHIN_S: Final = 20.0
@@ -137,27 +136,6 @@ def metrics(server: RawServer) -> Samples:
     return samples_in(body.decode())
 
 
-def write_config(
-    folder: Path,
-    port: int,
-    *,
-    server: str = "",
-    more: str = "",
-    top: str = "",
-    admin_port: int = 0,
-    host: str = "127.0.0.1",
-) -> Path:
-    """``server`` are further lines of its table, ``more`` further tables and ``top`` lines before all tables; there is
-    no limit unless they say so."""
-    admin = f"127.0.0.1:{admin_port}" if admin_port else ""
-    listen = f'listen = "{f"[{host}]" if ":" in host else host}:{port}"\n'
-    limit = "" if "rate_limit" in server else "rate_limit_per_minute = 0\n"
-    path = folder / "lookout.toml"
-    tables = f'[admin]\nmonitor = ""\nserver = "{admin}"\n[log]\nformat = "json"\n'
-    path.write_text(f"{top}{tables}[server]\n{listen}{limit}{server}\n{more}")
-    return path
-
-
 @contextmanager
 def a_raw_server(
     folder: Path, *, server: str = "", more: str = "", top: str = "", with_admin: bool = False, host: str = "127.0.0.1"
@@ -167,7 +145,7 @@ def a_raw_server(
     config = write_config(folder, port, server=server, more=more, top=top, admin_port=admin_port, host=host)
     with a_command(folder, "serve", "-c", config) as process:
         raw = RawServer(port, process, folder, host, admin_port)
-        _wait_until_it_answers(raw)
+        wait_until_it_answers(Server(raw.host, port), process, folder)
         yield raw
         if process.poll() is None:
             workers = raw.workers()
@@ -194,21 +172,8 @@ def a_server_under_uvicorn(folder: Path) -> Iterator[RawServer]:
     ]
     with meanwhile(folder, *command, LOOKOUT_CONFIG=str(config)) as process:
         raw = RawServer(port, process, folder)
-        _wait_until_it_answers(raw)
+        wait_until_it_answers(Server(raw.host, port), process, folder)
         yield raw
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_WITHIN_S) in (0, -signal.SIGTERM)  # it ends in order, and then by the signal itself
     assert said(folder) == ""
-
-
-def _wait_until_it_answers(server: RawServer) -> None:
-    """It asks for a path that no limit counts."""
-
-    def answers() -> bool:
-        assert server.process.poll() is None, said(server.folder)
-        try:
-            return bool(server.exchange(a_request("GET", "/openapi.json")))
-        except OSError:
-            return False
-
-    until(answers, "it answers", START_WITHIN_S)

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from tests.commands import meanwhile
-from tests.integration.guarded import a_guarded_server, ask_from, connect_from, is_open
+from tests.integration.guarded import a_guarded_server, connect_from, is_open
 from tests.integration.raw import RawServer, a_request, metrics, store
 from tests.integration.served import HISTORY
 from tests.wait import until
@@ -39,7 +39,7 @@ def test_one_address_with_more_connections_than_there_are_files_keeps_nobody_out
         flood = [opened.enter_context(connect_from(ATTACKER, server)) for _ in range(200)]
         began = time.monotonic()
         for _ in range(5):
-            assert ask_from(READER, server).endswith(b'{"live":1}')
+            assert server.ask(peer=READER).body == b'{"live":1}'
         assert time.monotonic() - began < 6, "they waited for those before them, and not for their end"
         until(lambda: sum(map(is_open, flood)) == 32, "half of what a worker accepts is left to them", 5)
         assert metrics(server)["lookout_connections_closed_total", "crowded"] == 168
@@ -53,7 +53,7 @@ def test_who_opens_thousands_of_connections_again_and_again_keeps_nobody_waiting
         until(lambda: metrics(server)["lookout_connections_closed_total", "crowded"] > 3_000, "it is fended off", 30)
         for _ in range(5):
             began = time.monotonic()
-            assert ask_from(READER, server).endswith(b'{"live":1}')
+            assert server.ask(peer=READER).body == b'{"live":1}'
             waited_s.append(time.monotonic() - began)
             time.sleep(0.3)
         assert max(waited_s) < 3
@@ -107,7 +107,7 @@ def test_who_does_not_read_is_closed_also_if_it_goes_on_asking(impatient: RawSer
 
         assert until(are_ended, "they are closed") > STALLED_S / 2
         assert count_stalled(impatient) == closed_before + 2
-    assert ask_from(READER, impatient).endswith(b'{"live":1}')
+    assert impatient.ask(peer=READER).body == b'{"live":1}'
 
 
 @pytest.mark.clause("A16")

@@ -7,7 +7,6 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from lookout.base.instants import parse_instant
@@ -20,8 +19,6 @@ from tests.wait import until_async
 
 LOAD_S = 5
 CONNECTIONS = 32
-POLL_S = 0.02
-PUBLICATIONS = 12
 
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not there (Debian: apt-get install wrk)")
@@ -62,18 +59,6 @@ async def test_under_load_no_reader_fails_and_no_probe_is_late(tmp_path: Path) -
     print(f"{requests / LOAD_S:.0f} requests a second; the oldest report was {max(ages_s):.2f} s old")  # noqa: T201
 
 
-@pytest.mark.clause("M5")
-async def test_what_is_published_is_soon_served(tmp_path: Path) -> None:
-    async with a_world(tmp_path) as world:
-        service = a_service(tmp_path, world.base)
-        with a_command(tmp_path, "run", "-c", "lookout.toml"):
-            await until_served(world, service)
-            delays_s = sorted(await serving_delays(world.http, service.base + LIVE))
-    at_99 = delays_s[-(-99 * len(delays_s) // 100) - 1]
-    print(f"from generatedAt to a client: {delays_s[len(delays_s) // 2]:.3f} s, 99th percentile {at_99:.3f} s")  # noqa: T201
-    assert at_99 < 5
-
-
 async def until_served(world: World, service: Service) -> None:
     await world.until_healthy()
 
@@ -106,23 +91,6 @@ async def ages_and_instants(world: World, service: Service) -> tuple[list[float]
         instants.append(instant)
         await asyncio.sleep(0.1)
     return ages_s, instants
-
-
-async def serving_delays(http: aiohttp.ClientSession, url: str) -> list[float]:
-    """From the instant of a publication to the moment at which a client that polls first sees its ETag."""
-    delays_s: list[float] = []
-    tag = ""
-    while len(delays_s) <= PUBLICATIONS:
-        async with http.get(url, headers={"If-None-Match": tag} if tag else {}) as got:
-            if got.status == 200:
-                seen_at = time.time()
-                assert got.headers["ETag"] != tag
-                tag = got.headers["ETag"]
-                delays_s.append(seen_at - parse_instant((await got.json())["generatedAt"]) / 1000)
-            else:
-                assert got.status == 304
-        await asyncio.sleep(POLL_S)
-    return delays_s[1:]  # the first was there before
 
 
 def failures(samples: Samples) -> float:
