@@ -78,7 +78,7 @@ def commands(unit: Path) -> list[list[str]]:
 
 
 def script_of(unit: Path, key: str, config: Path) -> str:
-    """What a unit runs, as a shell would be told it, with the command of this repository and another configuration."""
+    """What a unit runs, as a shell runs it, with the command of this repository and another configuration."""
     (line,) = values(unit, key)
     script = shlex.split(line)[2] if line.startswith("/bin/sh -c ") else line
     return re.sub(r"/etc/lookout/\w+\.toml", str(config), script).replace(INSTALLED, str(LOOKOUT))
@@ -95,16 +95,16 @@ def test_systemd_finds_nothing_to_say_about_the_units(tmp_path: Path) -> None:
         copy = tmp_path / unit.name
         copy.write_text(unit.read_text().replace(INSTALLED, str(LOOKOUT)))  # it looks whether the program is there
         copies.append(copy)
-    told = said("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *copies)
-    assert (told.stdout + told.stderr, told.returncode) == ("", 0)
+    ran = said("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *copies)
+    assert (ran.stdout + ran.stderr, ran.returncode) == ("", 0)
 
 
 @needs_systemd
 @of_each_unit
 def test_a_unit_is_allowed_no_more_than_it_needs(unit: Path) -> None:
     threshold = f"--threshold={EXPOSURE[unit.stem]}"
-    told = said("systemd-analyze", "security", "--no-pager", "--offline=true", threshold, unit)
-    assert told.returncode == 0, told.stdout + told.stderr
+    ran = said("systemd-analyze", "security", "--no-pager", "--offline=true", threshold, unit)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 @of_each_unit
@@ -159,11 +159,11 @@ def test_a_wrong_configuration_is_not_tried_again_for_ever(unit: Path, tmp_path:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("nonsense = 1\n")
     script = script_of(unit, "ExecStart", wrong)
-    told = subprocess.run(
+    ran = subprocess.run(
         ["/bin/sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=TIME_S, check=False
     )
-    assert "nonsense" in told.stderr
-    assert values(unit, "RestartPreventExitStatus") == [str(told.returncode)]
+    assert "nonsense" in ran.stderr
+    assert values(unit, "RestartPreventExitStatus") == [str(ran.returncode)]
     # It would not count for another command before it.
     assert values(unit, "ExecStartPre") == []
 

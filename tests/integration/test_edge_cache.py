@@ -35,7 +35,7 @@ def header(answer: Answer, name: str) -> str:
 
 
 @pytest.mark.clause("E3")
-def test_a_fresh_copy_is_served_without_asking_the_origin_and_tells_its_age(edge: Edge, origin: Origin) -> None:
+def test_a_fresh_copy_is_served_without_asking_the_origin_and_names_its_age(edge: Edge, origin: Origin) -> None:
     origin.script = says("first", "Age: 10", cache_control=LONG)
     assert edge.ask().body == b"first"
     time.sleep(1.1)

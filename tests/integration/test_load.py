@@ -32,15 +32,15 @@ async def test_under_load_no_reader_fails_and_no_probe_is_late(tmp_path: Path) -
             failed_before = failures(await scrape(world.http, service.server_admin))  # before the first report
             begun = time.monotonic()
             watching = asyncio.create_task(ages_and_instants(world, service))
-            told = await wrk(service.base + LIVE)
+            printed = await wrk(service.base + LIVE)
             ages_s, instants = await watching
             took_s = time.monotonic() - begun
             after = await scrape(world.http, service.monitor_admin)
             served = await scrape(world.http, service.server_admin)
 
-    assert "Socket errors" not in told, told
-    assert "Non-2xx" not in told, told
-    requests = int(re.findall(r"(\d+) requests in", told)[0])
+    assert "Socket errors" not in printed, printed
+    assert "Non-2xx" not in printed, printed
+    requests = int(re.findall(r"(\d+) requests in", printed)[0])
     assert requests > 1_000
     assert served["lookout_requests_total", "200", "live"] >= requests
     assert failures(served) == failed_before
@@ -73,9 +73,9 @@ async def until_served(world: World, service: Service) -> None:
 async def wrk(url: str) -> str:
     command = ("wrk", "--threads", "1", "--connections", str(CONNECTIONS), "--duration", f"{LOAD_S}s", url)
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    told, _ = await process.communicate()
+    printed, _ = await process.communicate()
     assert process.returncode == 0
-    return told.decode()
+    return printed.decode()
 
 
 async def ages_and_instants(world: World, service: Service) -> tuple[list[float], list[int]]:

@@ -1,4 +1,4 @@
-"""Mistakes that people make at a prompt: each is told in a sentence, and ends the command."""
+"""Mistakes that people make at a prompt: each is answered with a sentence, and ends the command."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from tests.integration.served import a_free_port, has_ipv6
 TIME_S: Final = 60
 
 
-def told(folder: Path, *arguments: str) -> tuple[int, str, str]:
+def invoke(folder: Path, *arguments: str) -> tuple[int, str, str]:
     """The exit code, and what was said and complained of; in this process."""
     with chdir(folder):
         ran = CliRunner().invoke(main, arguments, prog_name="lookout")
@@ -33,7 +33,7 @@ def told(folder: Path, *arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize("protocol", ["", "a b", "../x?", "..", "a/b"])
 def test_a_protocol_that_is_no_segment_of_a_path_is_refused(command: str, protocol: str, tmp_path: Path) -> None:
     rule = "a text of letters, digits and . _ ~ - that is neither . nor .."
-    assert told(tmp_path, command, "http://127.0.0.1:9", "--protocol", protocol) == (
+    assert invoke(tmp_path, command, "http://127.0.0.1:9", "--protocol", protocol) == (
         2,
         "",
         f"lookout: --protocol: {protocol!r} is not {rule}\n",
@@ -52,20 +52,20 @@ def test_watch_ends_with_whatever_ends_its_polling() -> None:
     ("mistyped", "meant"), [("chek-config", "check-config"), ("verfy", "verify"), ("mointor", "monitor")]
 )
 def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(mistyped: str, meant: str, tmp_path: Path) -> None:
-    code, _, complaint = told(tmp_path, mistyped, "x")
+    code, _, complaint = invoke(tmp_path, mistyped, "x")
     assert code == 2
     assert f"No such command {mistyped!r}. Did you mean {meant!r}?" in complaint
 
 
 def test_a_command_that_is_like_none_gets_no_suggestion(tmp_path: Path) -> None:
-    code, _, complaint = told(tmp_path, "xyzzy")
+    code, _, complaint = invoke(tmp_path, "xyzzy")
     assert code == 2
     assert complaint.endswith("No such command 'xyzzy'.\n")
 
 
-def test_probing_nothing_is_told(tmp_path: Path) -> None:
+def test_probing_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.toml").touch()
-    assert told(tmp_path, "probe", "-c", "empty.toml") == (
+    assert invoke(tmp_path, "probe", "-c", "empty.toml") == (
         2,
         "",
         "lookout: empty.toml: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service\n",
@@ -110,7 +110,7 @@ def test_run_refuses_one_address_for_two_ports_before_it_starts(
         f'[server]\nlisten = "{addresses[0]}"\n'
         f'[admin]\nmonitor = "{addresses[monitor]}"\nserver = "{addresses[server]}"\n'
     )
-    assert told(tmp_path, "check-config", "-c", "lookout.toml") == (0, "ok\n", "")  # fine on two machines
+    assert invoke(tmp_path, "check-config", "-c", "lookout.toml") == (0, "ok\n", "")  # fine on two machines
     ran = lookout(tmp_path, "run", "-c", "lookout.toml")
     assert (ran.returncode, ran.stderr) == (2, f"lookout: {complaint}: lookout run listens on both\n")
     assert [path.name for path in tmp_path.iterdir()] == ["lookout.toml"]
@@ -133,7 +133,7 @@ def test_one_address_is_known_however_it_is_written(one: str, other: str) -> Non
     assert is_conflict(f"{one}:{port}", f"{other}:{port}")
 
 
-def test_another_server_is_told_what_is_wrong_with_the_configuration_in_a_sentence(tmp_path: Path) -> None:
+def test_another_server_says_what_is_wrong_with_the_configuration_in_a_sentence(tmp_path: Path) -> None:
     ran = subprocess.run(
         [UVICORN, "--factory", "lookout.app.server:asgi"],
         cwd=tmp_path,
@@ -146,7 +146,7 @@ def test_another_server_is_told_what_is_wrong_with_the_configuration_in_a_senten
     assert (ran.returncode, ran.stderr) == (2, "lookout: nowhere.toml: cannot be read: No such file or directory\n")
 
 
-def test_a_store_in_a_folder_that_is_not_there_is_told_with_its_key(tmp_path: Path) -> None:
+def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text('[store]\nurl = "sqlite:nowhere/x.db"\n')
     ran = lookout(tmp_path, "monitor", "-c", "lookout.toml")
     folder = tmp_path.resolve() / "nowhere"

@@ -1,4 +1,4 @@
-"""The rate limit with two workers, and what the server's admin port tells of both."""
+"""The rate limit with two workers, and what the server's admin port says of both."""
 
 import json
 import time

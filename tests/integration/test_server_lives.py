@@ -150,12 +150,12 @@ def put_aside(path: Path) -> None:
 
 
 @pytest.mark.clause("A11")
-def test_a_text_file_for_a_store_is_told_once_and_answered_with_503(tmp_path: Path) -> None:
+def test_a_text_file_for_a_store_is_logged_once_and_answered_with_503(tmp_path: Path) -> None:
     (tmp_path / "lookout.db").write_text("no database\n" * 500)
     with a_raw_server(tmp_path) as server:
-        until(lambda: server.logged(NOTHING_READ) == 1, "it is told")
-        (told,) = (line["error"] for line in server.log() if line["event"] == NOTHING_READ)
-        assert told.startswith(f"{tmp_path}/lookout.db: is damaged (file is not a database); put a copy of it back")
+        until(lambda: server.logged(NOTHING_READ) == 1, "it is logged")
+        (error,) = (line["error"] for line in server.log() if line["event"] == NOTHING_READ)
+        assert error.startswith(f"{tmp_path}/lookout.db: is damaged (file is not a database); put a copy of it back")
         assert server.codes(20) == [503] * 20
         time.sleep(1)  # four more looks
         assert (server.logged(NOTHING_READ), server.logged(FAILS), server.logged(WORKS)) == (1, 0, 0)
