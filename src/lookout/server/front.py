@@ -51,10 +51,11 @@ class Front:
         counted = path if path in self._route else self._group(path)
         if counted is None:
             return None
-        forwarded = _join_lines(headers, "x-forwarded-for") if self._trusts_forwarded else None
-        # A proxy that appends to the one line there is can leave no line that is passed on.
-        if forwarded is None and self._trusts_forwarded and "x-forwarded-for" in headers:
-            forwarded = UNREADABLE
+        forwarded = None
+        if self._trusts_forwarded and "x-forwarded-for" in headers:
+            # A proxy that appends to the one line there is can leave no line that is passed on.
+            lines = headers.get_all("x-forwarded-for")
+            forwarded = ", ".join(lines) if lines else UNREADABLE
         return self._gate.find_refusal(counted, peer, forwarded)
 
     def _group(self, path: str) -> str | None:
