@@ -137,18 +137,6 @@ def test_what_a_victim_says_decides_what_may_be_stored() -> None:
     assert parse_said("storing a\n").may_be("x") == {"x", "a"}
 
 
-def test_a_damaged_store_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    path = tmp_path / FILE
-    with closing(open_writer(path)) as writer:
-        for publication, _ in publications():
-            writer.write(*publication)
-    content = path.read_bytes()
-    at = content.index(b"progress") // 512 * 512
-    path.write_bytes(content[:at] + bytes(512) + content[at + 512 :])
-    with pytest.raises(StoreError, match=r"lookout\.db: is damaged \(.+\); put a copy of it back, or move it away"):
-        open_writer(path)
-
-
 def test_a_connection_that_failed_is_not_used_again(tmp_path: Path) -> None:
     """A lock that the system would not let go of is its own for ever, as the failing calls of ``fcntl`` have shown."""
     with closing(open_writer(tmp_path / FILE)) as writer, closing(SqliteReader(tmp_path / FILE)) as reader:

@@ -56,8 +56,7 @@ def writer(path: Path, opened: Opened) -> Writer:
     before.write({"history": HISTORY}, Pieces({"before": b"0"}, replace_all=True))
     before.close()
     shutil.copy(path, path.with_name("earlier.db"))
-    writer = open_writer(path)
-    opened(writer)
+    writer = opened(open_writer(path))
     writer.write({"live": LIVE}, Pieces({"a": b"1", "b": b"1"}))
     writer.write({}, Pieces({"c": b"1"}, ("b",)))
     return writer
@@ -65,9 +64,7 @@ def writer(path: Path, opened: Opened) -> Writer:
 
 @pytest.fixture
 def reader(path: Path, opened: Opened) -> Reader:
-    reader = SqliteReader(path)
-    opened(reader)
-    return reader
+    return opened(SqliteReader(path))
 
 
 def beside(path: Path, end: str) -> Path:
@@ -125,12 +122,11 @@ def test_what_a_writer_knows_is_stored_whole_after(
     writer.write({"live": LIVE}, NOTHING)
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
     writer.close()
-    again = open_writer(path)
-    opened(again)
+    again = opened(open_writer(path))
     assert again.load() == everything
 
 
-def test_a_file_that_is_made_again_is_told_once_and_for_whom_it_was(path: Path, writer: Writer) -> None:
+def test_a_file_that_is_made_again_is_logged_once_and_for_the_same_owner(path: Path, writer: Writer) -> None:
     path.chmod(0o640)
     writer.close()
     again = open_writer(path)
@@ -177,7 +173,7 @@ def a_folder(path: Path) -> None:
 
 
 def a_link_to_it(path: Path) -> None:
-    """As whoever moves it to a larger disk does."""
+    """As one does who moves it to a larger disk."""
     path.with_name("big").mkdir()
     path.rename(path.with_name("big") / path.name)
     path.symlink_to(path.with_name("big") / path.name)
@@ -264,7 +260,7 @@ def test_a_file_with_a_second_name_is_refused_until_it_has_one(path: Path, write
     open_writer(path).close()
 
 
-def test_a_folder_that_is_gone_is_told_and_recovered_from(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_named_and_recovered_from(tmp_path: Path) -> None:
     folder = tmp_path.resolve() / "folder"
     folder.mkdir()
     with closing(open_writer(folder / "lookout.db")) as writer:
@@ -307,8 +303,7 @@ def test_a_monitor_whose_lock_was_removed_is_overtaken_and_writes_nothing(
     path: Path, writer: Writer, opened: Opened
 ) -> None:
     beside(path, "-lock").unlink()
-    second = open_writer(path)
-    opened(second)
+    second = opened(open_writer(path))
     whole = {**second.load(), "second": b"1"}
     second.write({"live": HISTORY}, Pieces(whole, replace_all=True))
     for _ in range(2):
@@ -339,8 +334,7 @@ def test_a_monitor_whose_file_and_lock_are_gone_leaves_the_second_ones_alone(
     path: Path, writer: Writer, opened: Opened
 ) -> None:
     remove_all(path)
-    second = open_writer(path)
-    opened(second)
+    second = opened(open_writer(path))
     assert second.load() == {}
     second.write({"live": HISTORY}, Pieces({"second": b"1"}, replace_all=True))
     with pytest.raises(LostStoreError):
