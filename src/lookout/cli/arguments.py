@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 
 import click
 import msgspec
@@ -13,6 +13,8 @@ from lookout.config.file import ConfigError, read_config
 from lookout.config.settings import SEGMENT, Settings
 
 NOT_FINE: Final = 1
+
+C = TypeVar("C", bound=Callable[..., object] | click.Command)
 
 config_option = click.option(
     "-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file."
@@ -46,11 +48,17 @@ protocol_option = click.option(
 )
 
 
-def check_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
+def _check_listen(_context: click.Context, _option: click.Parameter, address: str) -> str:
     """An address to listen on, or the end of the command."""
     if not is_host_port(address):
         fail(f"--listen: {address!r} is not HOST:PORT")
     return address
+
+
+def listen_option(default: str, text: str) -> Callable[[C], C]:
+    return click.option(
+        "--listen", default=default, show_default=True, metavar="HOST:PORT", callback=_check_listen, help=text
+    )
 
 
 def fail(*sentences: str) -> NoReturn:

@@ -24,7 +24,7 @@ def backup(config: Path, out: Path) -> None:
     settings = settings_of(config)
     _end_cleanly()
     try:
-        with _console().status(f"backing up into {out.name}"):
+        with Console(stderr=True).status(f"backing up into {out.name}"):
             contents, size = back_up(settings, config.absolute().parent, out)
     except StoreError as error:
         fail(str(error))
@@ -43,7 +43,7 @@ def restore(config: Path, backup: Path, force: bool) -> None:
     settings = settings_of(config)
     _end_cleanly()
     try:
-        with _console().status(f"restoring {backup.name}"):
+        with Console(stderr=True).status(f"restoring {backup.name}"):
             contents = restore_from(settings, config.absolute().parent, backup, force=force)
     except StoreError as error:
         fail(str(error))
@@ -53,10 +53,6 @@ def restore(config: Path, backup: Path, force: bool) -> None:
 def _describe(contents: Contents) -> str:
     rows, from_, to, generated_at = contents
     return f"{rows} rows, the history from {from_} to {to}, a report of {generated_at}"
-
-
-def _console() -> Console:
-    return Console(stderr=True)
 
 
 def _end_cleanly() -> None:
