@@ -72,7 +72,7 @@ def _cases() -> list[bytes]:
     return [b"%b %d" % (name, amount) for name, amounts in _AMOUNTS.items() for amount in amounts]
 
 
-def _changed(chance: Random, _case: bytes, _other: bytes) -> bytes:
+def _change(chance: Random, _case: bytes, _other: bytes) -> bytes:
     return chance.choice(_cases())
 
 
@@ -156,7 +156,7 @@ def _judging() -> Iterator[Judge]:
 EXHAUSTION: Final = Kind(
     "floods of the admin port, and a monitor without descriptors, memory and threads",
     _cases,
-    _changed,
+    _change,
     _judging,
     is_steady=False,
 )

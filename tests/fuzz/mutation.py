@@ -32,7 +32,7 @@ ODD_BYTES: Final = (
 _HOLE: Final = "\ue000hole\ue000"  # where an odd value goes
 
 
-def changed_bytes(chance: Random, case: bytes, other: bytes) -> bytes:
+def change_bytes(chance: Random, case: bytes, other: bytes) -> bytes:
     """Some of it cut out, doubled, overwritten, or taken from the other one."""
     for _ in range(chance.choice((1, 1, 1, 2, 3, 6))):
         at = chance.randrange(len(case) + 1)
@@ -75,14 +75,14 @@ _BYTE_CHANGES: Final[tuple[Callable[[Random, bytes, bytes, int, int], bytes], ..
 )  # fmt: skip
 
 
-def changed_json(chance: Random, case: bytes, other: bytes) -> bytes:
+def change_json(chance: Random, case: bytes, other: bytes) -> bytes:
     """JSON with values, names or members changed; bytes where it is no JSON (any more), or now and then."""
     if chance.random() < 0.2:
-        return changed_bytes(chance, case, other)
+        return change_bytes(chance, case, other)
     try:
         document = json.loads(case)
     except (ValueError, RecursionError):
-        return changed_bytes(chance, case, other)
+        return change_bytes(chance, case, other)
     holes = []
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
         document, filling = _with_a_change(chance, document)

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import resource
-import shutil
 import signal
 import sqlite3
 import stat
@@ -21,7 +20,6 @@ import psycopg
 import pytest
 
 from lookout.app.backup import Contents, back_up, restore
-from lookout.base.instants import parse_instant
 from lookout.config.file import read_config
 from lookout.documents.reports import documents_of
 from lookout.state.codec import decode_state
@@ -459,12 +457,4 @@ def test_what_else_is_in_a_backup_is_not_looked_at(place: Place, held: Snapshot,
     )(place.file)
     another = Place(tmp_path / "another")
     another.restore(place.file)
-    assert read_file(another.file) == held
-
-
-def test_a_copy_of_a_stores_file_restores_too(place: Place, held: Snapshot, tmp_path: Path) -> None:
-    shutil.copy(place.file, tmp_path / "copy.db")
-    another = Place(tmp_path / "another")
-    contents = another.restore(tmp_path / "copy.db")
-    assert parse_instant(contents.generated_at) == NOON
     assert read_file(another.file) == held

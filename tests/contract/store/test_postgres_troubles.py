@@ -7,6 +7,12 @@ from functools import partial
 
 import pytest
 
+from lookout.base.clock import SystemClock
+from lookout.documents.reports import documents_of
+from lookout.documents.routes import paths
+from lookout.server.poller import Poller, Site
+from lookout.server.replies import Reply
+from lookout.server.responder import respond
 from lookout.state.pieces import Pieces
 from lookout.store.postgres.backup import read_database
 from lookout.store.postgres.reader import PostgresReader
@@ -14,6 +20,7 @@ from lookout.store.postgres.session import Session
 from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
+from tests.integration.served import a_ledger
 from tests.postgres import Postgres, from_debian
 from tests.stores import once_free
 from tests.wait import until
@@ -58,6 +65,39 @@ def test_what_only_a_failing_disk_can_bring_into_a_table_is_refused_in_a_sentenc
     for read in (writer.load, lambda: read_database(url)):
         with pytest.raises(StoreError, match=re.escape(said)):
             read()
+
+
+DAMAGE = {
+    "text for bytes": "ALTER body TYPE text USING 'x'; UPDATE lookout.documents SET etag = 'x'",
+    "text for an instant": "ALTER generated_at TYPE text USING 'soon'",
+    "a huge instant": "ALTER generated_at TYPE numeric USING 1e300",
+    "no body": "ALTER body DROP NOT NULL; UPDATE lookout.documents SET body = NULL, etag = 'x'",
+    "no ETag": "ALTER etag DROP NOT NULL; UPDATE lookout.documents SET etag = NULL",
+    "a negative instant": "ALTER etag SET NOT NULL; UPDATE lookout.documents SET generated_at = -1, etag = etag || ' '",
+    "nothing in it": "ALTER etag SET NOT NULL; UPDATE lookout.documents SET body = '', etag = ''",
+}
+
+
+@pytest.mark.clause("A11", "A12")
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_documents_that_were_damaged_leave_the_last_good_ones_served(
+    damage: str, server: Postgres, database: str, writer: Writer, reader: Reader
+) -> None:
+    def serve() -> list[Reply]:
+        return [respond(poller.resources, "GET", path, None) for path in paths("protocol")]
+
+    def counts_it() -> bool:
+        poller.look()
+        return poller.store_errors > 0
+
+    writer.write(documents_of(a_ledger()), NOTHING)
+    poller = Poller(reader, SystemClock(), 20_000, Site(paths("protocol")))
+    poller.look()
+    before = serve()
+    assert [reply.http_code for reply in before] == [200, 200]
+    server.ask(database, f"ALTER TABLE lookout.documents {damage}")
+    until(counts_it, "it is counted")
+    assert serve() == before
 
 
 def test_a_store_that_is_dropped_starts_from_scratch(
