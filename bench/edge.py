@@ -82,7 +82,7 @@ def hits(nginx: int, free: int, limited: int) -> Iterator[Figure]:
 def an_edge(
     folder: Path, origin: int, limit: int, core: int | None = None
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """``make edge`` in front of a server, on one core if told."""
+    """``make edge`` in front of a server, on one core if asked for."""
     port, config = a_free_port(), folder / f"edge-{limit}.toml"
     config.write_text(f"[server]\nrate_limit_per_minute = {limit}\n")
     command = [sys.executable, "-m", "tools.edge", "-c", str(config)]

@@ -202,7 +202,7 @@ def a_server(folder: Path, limit: int, admin: str = "") -> Iterator[tuple[subpro
 
 @contextmanager
 def an_nginx(folder: Path, core: int | None = None) -> Iterator[int]:
-    """One worker, on one core if told."""
+    """One worker, on one core if asked for."""
     port = a_free_port()
     folder.chmod(0o755)  # its worker is another user
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))

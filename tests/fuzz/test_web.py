@@ -137,7 +137,7 @@ def raw(reply: Reply) -> bytes:
 
 
 def by_length_alone(real: Known) -> Answering:
-    """Where a request ends, Content-Length tells; of chunked bodies it has never heard."""
+    """A request ends where Content-Length says; chunked bodies are not known."""
 
     def answering(heard: bytes) -> Iterator[bytes]:
         while b"\r\n\r\n" in heard:

@@ -58,10 +58,10 @@ def test_after_any_crash_the_store_is_what_a_publication_left_and_the_monitor_go
 
 
 def is_found_out(
-    begun: AbstractContextManager[tuple[Sequence[str], Attempt]], such: str, which: slice, what: str = NOT_LEFT
+    prepared: AbstractContextManager[tuple[Sequence[str], Attempt]], such: str, which: slice, what: str = NOT_LEFT
 ) -> bool:
     """Whether this is found wrong at one of some points that are such ones."""
-    with where_it_can_be(), begun as (points, attempt):
+    with where_it_can_be(), prepared as (points, attempt):
         for point in [point for point in points if fnmatchcase(point, such)][which]:
             try:
                 attempt(point)
@@ -71,14 +71,14 @@ def is_found_out(
     return False
 
 
-@pytest.mark.parametrize("store", ["in_two_transactions", "too_early"])
+@pytest.mark.parametrize("store", ["InTwoTransactions", "TooEarly"])
 def test_a_store_that_loses_a_part_or_acknowledges_too_early_is_found_out(store: str) -> None:
-    killing = sqlite_points.killing(f"tests.system.crashes.planted:{store}", ["new"])
+    killing = sqlite_points.prepare_kills(store, ["new"])
     assert is_found_out(killing, "new:pwrite64:*", slice(60, 140, 16))
 
 
 def test_a_store_that_keeps_a_failure_to_itself_is_found_out() -> None:
-    failing = sqlite_points.failing("tests.system.crashes.planted:silent", ["new"])
+    failing = sqlite_points.prepare_failures("Silent", ["new"])
     assert is_found_out(failing, "new:fdatasync:*:EIO", slice(-4, None))  # the last publication, and closing
 
 
@@ -95,7 +95,7 @@ def test_torn_stores_are_held_against_what_they_must_be() -> None:
 def test_a_store_without_a_seal_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.system.crashes.story.Backlog", Unsealed)
     what = "a monitor goes on from pieces that nobody stored"
-    assert is_found_out(torn.tearing(), "new:rot-*", slice(0, None, 5), what)
+    assert is_found_out(torn.prepare_tears(), "new:rot-*", slice(0, None, 5), what)
 
 
 def test_a_report_without_its_state_is_found_out(tmp_path: Path) -> None:
@@ -124,12 +124,12 @@ def test_on_postgresql_a_store_that_writes_in_two_transactions_is_found_out() ->
         return InTwoTransactions(postgres.open_writer(url))
 
     @contextmanager
-    def cutting() -> Iterator[tuple[list[str], Attempt]]:
+    def prepare_cuts() -> Iterator[tuple[list[str], Attempt]]:
         with postgres_points.a_server() as server:
             in_the_second_half = ["40:before", "42:before"]  # of the first publication
             yield in_the_second_half, partial(postgres_points.attempt, server, opener=open_in_two_transactions)
 
-    assert is_found_out(cutting(), "*", slice(None))
+    assert is_found_out(prepare_cuts(), "*", slice(None))
 
 
 def test_what_a_victim_says_decides_what_may_be_stored() -> None:

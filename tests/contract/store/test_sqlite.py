@@ -131,7 +131,7 @@ def test_a_backup_in_the_stores_place_is_opened_at_once(path: Path, reader: Read
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path, reader: Reader) -> None:
-    path.write_bytes(b"my diary, not a database, and long enough to tell" * 100)
+    path.write_bytes(b"my diary, not a database, and long enough to show it" * 100)
     before = path.read_bytes()
     said = re.escape(f"{path}: is damaged (file is not a database){REMEDY}") + r"\Z"
     with pytest.raises(StoreError, match=said):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.simulation.silence import silently
-from tests.simulation.worlds import rules_alerts, rules_history, rules_monitor, rules_rows, rules_serving
+from tests.simulation.worlds import rules_alerts, rules_history, rules_monitor, rules_rows, rules_servers
 from tests.simulation.worlds.loop import Process, VirtualLoop
 from tests.simulation.worlds.monitors import REAL, Machine, Parts
 from tests.simulation.worlds.scene import Broken, Concluded, Scene
@@ -34,7 +34,7 @@ RULES: Final = (
     *rules_monitor.RULES,
     *rules_rows.RULES,
     *rules_history.RULES,
-    *rules_serving.RULES,
+    *rules_servers.RULES,
     *rules_alerts.RULES,
 )
 

@@ -118,13 +118,13 @@ def stored_in(server: Postgres, database: str) -> Stored:
 
 
 @contextmanager
-def cutting() -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_cuts() -> Iterator[tuple[Sequence[str], Attempt]]:
     with a_server() as server:
         yield _points(server, _CUTS), partial(attempt, server)
 
 
 @contextmanager
-def killing() -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_kills() -> Iterator[tuple[Sequence[str], Attempt]]:
     with a_server() as server:
         yield _points(server, _KILLS), partial(attempt, server)
 
@@ -276,6 +276,6 @@ def a_server() -> Iterator[Postgres]:
 
 
 KINDS: Final = {
-    "postgres-cut": Kind("statements of PostgreSQL cut off", cutting),
-    "postgres-kill": Kind("kills of PostgreSQL's process", killing, at_once=1),
+    "postgres-cut": Kind("statements of PostgreSQL cut off", prepare_cuts),
+    "postgres-kill": Kind("kills of PostgreSQL's process", prepare_kills, at_once=1),
 }
