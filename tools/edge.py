@@ -46,19 +46,8 @@ def main(config: Path | None, listen: str | None, origin: str | None, memory: st
         Path(folder).chmod(0o755)  # varnishd gives up root's rights, and reads it then
         vcl = Path(folder, "edge.vcl")
         vcl.write_text(configuration(replace(settings, edge=edge)))
-        command = [
-            varnishd,
-            "-F",
-            "-n",
-            f"{folder}/varnish",
-            "-a",
-            edge.listen,
-            "-f",
-            str(vcl),
-            "-s",
-            f"malloc,{memory}",
-            *parameters(),
-        ]
+        options = {"-n": f"{folder}/varnish", "-a": edge.listen, "-f": str(vcl), "-s": f"malloc,{memory}"}
+        command = [varnishd, "-F", *(text for option in options.items() for text in option), *parameters()]
         click.echo(f"http://{edge.listen} in front of http://{edge.origin}; Ctrl-C ends it", err=True)
         sys.exit(_run(command))
 
