@@ -9,7 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
@@ -229,22 +229,15 @@ def test_what_is_stored_is_replaced_only_by_force(place: Place, held: Snapshot, 
     assert (read_file(first), read_file(other.back_up("2.db"))) == (now, held)
 
 
+def execute(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(";".join(statements))
+
+
 def overwrite_a_page(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(2 * 4096)
         file.write(b"\xa5" * 4096)
-
-
-def truncate(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-# As a version that made no seals left it.
-UNSEALED = "UPDATE pieces SET piece = CAST(json_remove(CAST(piece AS TEXT), '$.seal') AS BLOB) WHERE name = 'progress'"
-
-
-ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
-NOT_AS_MADE = "is not as Lookout makes it; use another file"
 
 
 def enlarge(path: Path) -> None:
@@ -256,12 +249,64 @@ def enlarge(path: Path) -> None:
         file.truncate(pages * 4096)
 
 
-def executing(*statements: str) -> Any:
-    def change(path: Path) -> None:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(";".join(statements))
+def put_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
 
-    return change
+
+# As a version that made no seals left it.
+UNSEALED = "UPDATE pieces SET piece = CAST(json_remove(CAST(piece AS TEXT), '$.seal') AS BLOB) WHERE name = 'progress'"
+ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
+OTHER_BUCKETS = "UPDATE pieces SET piece = CAST(replace(piece, '-', 'c') AS BLOB) WHERE name LIKE 'day/%/ppoi/1'"
+OTHER_TEXT = "UPDATE documents SET body = CAST(replace(body, 'current', 'unknown') AS BLOB) WHERE name = 'live'"
+ENDLESS_PIECES = f"CREATE VIEW pieces AS {ENDLESS} 'a' || i AS name, zeroblob(1) AS piece FROM n"
+ENDLESS_DOCUMENTS = f"CREATE VIEW Documents AS {ENDLESS} name, body, etag, generated_at FROM n, d"
+NOT_OURS = "is neither a backup nor a store"
+NOT_AS_MADE = "is not as Lookout makes it; use another file"
+# What is done to a backup's file, or in it, and what is said of it.
+BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
+    "a diary": (lambda path: path.write_bytes(b"my diary " * 999), NOT_OURS),
+    "nothing at all": (lambda path: path.write_bytes(b""), NOT_OURS),
+    "another program's": ("PRAGMA application_id = 7", NOT_OURS),
+    "newer": ("PRAGMA user_version = 9", "written by a newer version of Lookout (schema 9"),
+    "a page of other bytes": (overwrite_a_page, "is damaged"),
+    "half of it": (
+        lambda path: os.truncate(path, path.stat().st_size // 2),
+        "is damaged (database disk image is malformed)",
+    ),
+    "another document": (OTHER_TEXT, "is damaged: the live document is not the one that its ETag was made of"),
+    "another instant": (
+        "UPDATE documents SET generated_at = 1 << 60 WHERE name = 'live'",
+        "is damaged: the live document has another instant beside it than it says",
+    ),
+    "one gone": ("DELETE FROM documents WHERE name = 'history'", "holds no history document"),
+    "other buckets": (OTHER_BUCKETS, "is damaged: the stored pieces are not what was stored"),
+    "no state": ("DELETE FROM pieces", "holds no state that a monitor could go on from"),
+    **{
+        f"a broken {piece}": (
+            UNSEALED + "; INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece),
+            f"is damaged: the stored piece {piece} cannot be read",
+        )
+        for piece in ("tally/ppoi/1", "source/broadcasters", "alerts", "alerts/7")
+    },
+    "pieces that never end": (f"DROP TABLE pieces; {ENDLESS_PIECES}", f"the view pieces {NOT_AS_MADE}"),
+    "documents that never end": (
+        f"ALTER TABLE documents RENAME TO d; {ENDLESS_DOCUMENTS}",
+        f"the view Documents {NOT_AS_MADE}",
+    ),
+    "a trigger": (
+        f"CREATE TRIGGER t AFTER INSERT ON writer BEGIN {ENDLESS} i FROM n; END",
+        f"the trigger t {NOT_AS_MADE}",
+    ),
+    "a column that is made up": (
+        "ALTER TABLE pieces ADD COLUMN more TEXT AS (hex(piece))",
+        f"the table pieces {NOT_AS_MADE}",
+    ),
+    "no writer": ("DROP TABLE writer", f"the table writer {NOT_AS_MADE}"),
+    "too large": (enlarge, "is larger than any store of Lookout's (268,435,456 bytes)"),
+    "no file": (Path.unlink, "there is no such file"),
+    "a folder": (put_a_folder, "is not a file"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -272,95 +317,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return place.back_up().read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("harm", "why"),
-    [
-        pytest.param(
-            lambda path: path.write_bytes(b"my diary " * 999), "is neither a backup nor a store", id="a diary"
-        ),
-        pytest.param(lambda path: path.write_bytes(b""), "is neither a backup nor a store", id="nothing at all"),
-        pytest.param(executing("PRAGMA application_id = 7"), "is neither a backup nor a store", id="another program's"),
-        pytest.param(
-            executing("PRAGMA user_version = 9"), "written by a newer version of Lookout (schema 9", id="newer"
-        ),
-        pytest.param(overwrite_a_page, "is damaged", id="a page of other bytes"),
-        pytest.param(truncate, "is damaged (database disk image is malformed)", id="half of it"),
-        pytest.param(
-            executing(
-                "UPDATE documents SET body = CAST(replace(body, 'current', 'unknown') AS BLOB) WHERE name = 'live'"
-            ),
-            "is damaged: the live document is not the one that its ETag was made of",
-            id="another document",
-        ),
-        pytest.param(
-            executing("UPDATE documents SET generated_at = 1 << 60 WHERE name = 'live'"),
-            "is damaged: the live document has another instant beside it than it says",
-            id="another instant",
-        ),
-        pytest.param(
-            executing("DELETE FROM documents WHERE name = 'history'"), "holds no history document", id="one gone"
-        ),
-        pytest.param(
-            executing(
-                "UPDATE pieces SET piece = CAST(replace(piece, '-', 'c') AS BLOB) WHERE name LIKE 'day/%/ppoi/1'"
-            ),
-            "is damaged: the stored pieces are not what was stored",
-            id="other buckets",
-        ),
-        pytest.param(executing("DELETE FROM pieces"), "holds no state that a monitor could go on from", id="no state"),
-        pytest.param(
-            executing(UNSEALED, "UPDATE pieces SET piece = CAST('x' AS BLOB) WHERE name = 'tally/ppoi/1'"),
-            "is damaged: the stored piece tally/ppoi/1 cannot be read",
-            id="a broken piece",
-        ),
-        *(
-            pytest.param(
-                executing(
-                    UNSEALED,
-                    "INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece),
-                ),
-                f"is damaged: the stored piece {piece} cannot be read",
-                id=f"a broken {piece}",
-            )
-            for piece in ("source/broadcasters", "alerts", "alerts/7")
-        ),
-        pytest.param(
-            executing(
-                "DROP TABLE pieces", f"CREATE VIEW pieces AS {ENDLESS} 'a' || i AS name, zeroblob(1) AS piece FROM n"
-            ),
-            f"the view pieces {NOT_AS_MADE}",
-            id="pieces that never end",
-        ),
-        pytest.param(
-            executing(
-                "ALTER TABLE documents RENAME TO d",
-                f"CREATE VIEW Documents AS {ENDLESS} name, body, etag, generated_at FROM n, d",
-            ),
-            f"the view Documents {NOT_AS_MADE}",
-            id="documents that never end",
-        ),
-        pytest.param(
-            executing(f"CREATE TRIGGER t AFTER INSERT ON writer BEGIN {ENDLESS} i FROM n; END"),
-            f"the trigger t {NOT_AS_MADE}",
-            id="a trigger",
-        ),
-        pytest.param(
-            executing("ALTER TABLE pieces ADD COLUMN more TEXT AS (hex(piece))"),
-            f"the table pieces {NOT_AS_MADE}",
-            id="a column that is made up",
-        ),
-        pytest.param(executing("DROP TABLE writer"), f"the table writer {NOT_AS_MADE}", id="no writer"),
-        pytest.param(enlarge, "is larger than any store of Lookout's (268,435,456 bytes)", id="too large"),
-        pytest.param(lambda path: path.unlink(), "there is no such file", id="no file"),
-        pytest.param(lambda path: (path.unlink(), path.mkdir()), "is not a file", id="a folder"),
-    ],
-)
+@pytest.mark.parametrize(("harm", "why"), BROKEN.values(), ids=BROKEN)
 def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(
-    harm: Any, why: str, whole: bytes, place: Place, held: Snapshot, tmp_path: Path
+    harm: str | Callable[[Path], object], why: str, whole: bytes, place: Place, held: Snapshot, tmp_path: Path
 ) -> None:
     backup = tmp_path / "backup.db"
     backup.write_bytes(whole)
-    harm(backup)
+    if isinstance(harm, str):
+        execute(backup, harm)
+    else:
+        harm(backup)
     with pytest.raises(StoreError) as refused:
         place.restore(backup, force=True)
     assert str(refused.value).startswith(f"{backup}: ")
@@ -450,11 +416,12 @@ def test_a_backup_that_is_ended_leaves_no_half_file(place: Place) -> None:
 
 def test_what_else_is_in_a_backup_is_not_looked_at(place: Place, held: Snapshot, tmp_path: Path) -> None:
     """Its own checks would take hours."""
-    executing(
+    execute(
+        place.file,
         "PRAGMA ignore_check_constraints = ON",
         "CREATE TABLE other (x CHECK (length(replace(hex(zeroblob(100000000)), '0', 'ab')) > x))",
         "INSERT INTO other WITH RECURSIVE n (i) AS (VALUES (1) UNION SELECT i + 1 FROM n LIMIT 10000) SELECT i FROM n",
-    )(place.file)
+    )
     another = Place(tmp_path / "another")
     another.restore(place.file)
     assert read_file(another.file) == held
