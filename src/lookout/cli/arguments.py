@@ -9,19 +9,20 @@ import msgspec
 
 from lookout.app.process import WRONG_USE
 from lookout.base.setting_types import is_host_port
-from lookout.config.file import ConfigError, read_config
-from lookout.config.settings import SEGMENT, Settings
+from lookout.config.file import ConfigError
+from lookout.config.settings import SEGMENT, ServerSettings, Settings
 
 NOT_FINE: Final = 1
 
 C = TypeVar("C", bound=Callable[..., object] | click.Command)
+S = TypeVar("S", Settings, ServerSettings)
 
 config_option = click.option(
     "-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file."
 )
 
 
-def settings_of(config: Path, read: Callable[[Path], Settings] = read_config) -> Settings:
+def settings_of(config: Path, read: Callable[[Path], S]) -> S:
     """The settings in a file, or the end of the command with everything that is wrong with it."""
     try:
         return read(config)
@@ -61,8 +62,8 @@ def listen_option(default: str, text: str) -> Callable[[C], C]:
     )
 
 
-def fail(*sentences: str) -> NoReturn:
-    """Say what is wrong and end: wrong use or configuration."""
+def fail(*sentences: str, exit_code: int = WRONG_USE) -> NoReturn:
+    """Say what is wrong and end: wrong use or configuration, if nothing else is said."""
     for sentence in sentences:
         click.echo(f"lookout: {sentence}", err=True)
-    raise SystemExit(WRONG_USE)
+    raise SystemExit(exit_code)

@@ -10,6 +10,7 @@ from lookout.app.backup import Contents, back_up
 from lookout.app.backup import restore as restore_from
 from lookout.app.process import stopping_signals
 from lookout.cli.arguments import config_option, fail, settings_of
+from lookout.config.file import read_config
 from lookout.store.protocol import StoreError
 
 
@@ -21,7 +22,7 @@ def backup(config: Path, out: Path) -> None:
 
     The file is the same for every kind of store, and restores into any.
     """
-    settings = settings_of(config)
+    settings = settings_of(config, read_config)
     _end_cleanly()
     try:
         with Console(stderr=True).status(f"backing up into {out.name}"):
@@ -40,7 +41,7 @@ def restore(config: Path, backup: Path, force: bool) -> None:
 
     No monitor may be writing to the store. Servers may be running: they then serve what was restored.
     """
-    settings = settings_of(config)
+    settings = settings_of(config, read_config)
     _end_cleanly()
     try:
         with Console(stderr=True).status(f"restoring {backup.name}"):
