@@ -53,6 +53,21 @@ def url(server: Postgres, database: str) -> str:
 
 
 @pytest.fixture
+def role(server: Postgres, database: str) -> str:
+    """One that owns the schema, which is empty, and nothing else."""
+    name = f"{database}_role"
+    server.ask(database, f"CREATE ROLE {name} LOGIN")
+    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {name}")
+    return name
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Of a SQLite file."""
+    return tmp_path / "lookout.db"
+
+
+@pytest.fixture
 def opened() -> Iterator[Opened]:
     with ExitStack() as sides:
         yield lambda side: sides.enter_context(closing(side))
@@ -70,9 +85,8 @@ def reader(url: str, opened: Opened) -> PostgresReader:
 
 
 @pytest.fixture(params=["sqlite", *POSTGRES])
-def store(request: pytest.FixtureRequest, tmp_path: Path, servers: Callable[[Programs], Postgres]) -> Store:
+def store(request: pytest.FixtureRequest, path: Path, servers: Callable[[Programs], Postgres]) -> Store:
     if request.param == "sqlite":
-        path = tmp_path / "lookout.db"
         return Store(
             lambda wait_s: once_free(lambda: sqlite.open_writer(path), wait_s),
             lambda: sqlite.SqliteReader(path),

@@ -191,11 +191,9 @@ def read_refusal(url: str) -> str:
 
 
 def test_a_password_that_is_wrong_or_expires_is_not_shown_and_may_be_right_later(
-    server: Postgres, database: str, opened: Opened
+    server: Postgres, database: str, role: str, opened: Opened
 ) -> None:
-    role = f"{database}_role"
-    server.ask(database, f"CREATE ROLE {role} LOGIN PASSWORD '{PLANTED}'")
-    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+    server.ask(database, f"ALTER ROLE {role} PASSWORD '{PLANTED}'")
     said = f'FATAL: password authentication failed for user "{role}"'
     with asking_for_a_password(server, role):
         refusal = read_refusal(server.url(database, role, f"not-{PLANTED}"))
@@ -238,10 +236,10 @@ def test_a_database_that_is_read_only_for_a_while_is_waited_for(
     assert writer.load() == {"a": b"1"}
 
 
-def test_a_role_with_no_connection_left_is_waited_for(server: Postgres, database: str, opened: Opened) -> None:
-    role = f"{database}_role"
-    server.ask(database, f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1")
-    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+def test_a_role_with_no_connection_left_is_waited_for(
+    server: Postgres, database: str, role: str, opened: Opened
+) -> None:
+    server.ask(database, f"ALTER ROLE {role} CONNECTION LIMIT 1")
     writer = opened(open_writer(server.url(database, role)))
     reader = opened(PostgresReader(server.url(database, role)))
     with pytest.raises(StoreUnreachableError, match="FATAL: too many connections for role"):

@@ -171,10 +171,9 @@ CREATE OPERATOR shadows.= (FUNCTION = shadows.is_same, LEFTARG = text, RIGHTARG 
 """
 
 
-def test_nobodys_functions_are_mistaken_for_the_systems(server: Postgres, database: str, opened: Opened) -> None:
-    role = f"{database}_role"
-    server.ask(database, f"CREATE ROLE {role} LOGIN")
-    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+def test_nobodys_functions_are_mistaken_for_the_systems(
+    server: Postgres, database: str, role: str, opened: Opened
+) -> None:
     server.ask(database, SHADOWS)
     server.ask(database, f"GRANT USAGE ON SCHEMA shadows TO {role}")
     server.ask(database, f"ALTER ROLE {role} SET search_path = shadows, pg_catalog")
@@ -184,10 +183,7 @@ def test_nobodys_functions_are_mistaken_for_the_systems(server: Postgres, databa
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
 
 
-def test_settings_of_a_role_change_nothing(server: Postgres, database: str, opened: Opened) -> None:
-    role = f"{database}_role"
-    server.ask(database, f"CREATE ROLE {role} LOGIN")
-    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+def test_settings_of_a_role_change_nothing(server: Postgres, database: str, role: str, opened: Opened) -> None:
     for setting in (
         "default_transaction_isolation = 'serializable'",
         "bytea_output = 'escape'",

@@ -23,11 +23,6 @@ REMEDY = "; put a copy of it back, or move it away to begin a new store"
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "lookout.db"
-
-
-@pytest.fixture
 def writer(path: Path, opened: Opened) -> Writer:
     return opened(open_writer(path))
 

@@ -45,11 +45,6 @@ writer.close()
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "lookout.db"
-
-
-@pytest.fixture
 def writer(path: Path, opened: Opened) -> Writer:
     """It goes on from what another one wrote, and has written twice."""
     before = open_writer(path)
