@@ -13,7 +13,7 @@ from typing import Final
 from tests.fuzz.exchange import END_WITHIN_S, exchange
 from tests.fuzz.fuzzer import Judge, Kind, Verdict
 from tests.fuzz.http_answers import NotHttpError, answers_in
-from tests.fuzz.web import Address, Known, a_server, check_survival, known, size_of, still_answers
+from tests.fuzz.web import Address, Known, a_server, check_survival, learn_replies, measure_size, still_answers
 from tests.integration.raw import a_request
 from tests.integration.served import HISTORY, LIVE
 
@@ -121,9 +121,9 @@ def _change(chance: Random, _case: bytes, _other: bytes) -> bytes:
 @contextmanager
 def _judging() -> Iterator[Judge]:
     with a_server() as server:
-        tried = known((server.host, server.port))
+        tried = learn_replies((server.host, server.port))
         (worker,) = server.workers()
-        before = size_of(worker)
+        before = measure_size(worker)
 
         def each(cases: Sequence[bytes]) -> list[Verdict]:
             return [judge_case(tried, case) for case in cases]

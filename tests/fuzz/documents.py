@@ -23,7 +23,7 @@ from lookout.state.pieces import Pieces
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.fuzz.fuzzer import Judge, Kind, Verdict, catch_errors, judge_in_a_folder
 from tests.integration.served import a_ledger
-from tests.simulation.silence import silently
+from tests.simulation.silence import without_logs
 from tests.untyped import untyped_documents
 
 _FIVE_MINUTES: Final = 300_000
@@ -184,7 +184,7 @@ def _change(chance: Random, case: bytes, other: bytes) -> bytes:
 
 @contextmanager
 def _judging() -> Iterator[Judge]:
-    with silently(), judge_in_a_folder(judge_case) as judge:
+    with without_logs(), judge_in_a_folder(judge_case) as judge:
         yield judge
 
 

@@ -91,7 +91,7 @@ class Until(NamedTuple):
 def fuzz(name: str, kind: Kind, seed: int, until: Until, *, corpus: Path = CORPUS, keep_failures: bool = True) -> Tried:
     """Judge what is kept, then what chance makes of it. With a number of cases the same seed tries the same."""
     chance = Random(seed)
-    pool = [*kept(name, corpus).values(), *kind.seeds()]
+    pool = [*read_kept(name, corpus).values(), *kind.seeds()]
     seen: set[str] = set()
     failures: list[str] = []
     tried = 0
@@ -137,7 +137,7 @@ def _smallest(kind: Kind, judge: Judge, case: bytes, verdict: Verdict) -> tuple[
     return smallest, judge.each([smallest])[0].problem or verdict.problem
 
 
-def kept(kind: str, corpus: Path = CORPUS) -> dict[str, bytes]:
+def read_kept(kind: str, corpus: Path = CORPUS) -> dict[str, bytes]:
     """By name, which says what each is."""
     return {path.stem: path.read_bytes() for path in sorted((corpus / kind).glob("*")) if path.is_file()}
 

@@ -12,7 +12,7 @@ from lookout.core.model import Blocks
 from lookout.protocols.client.failure import ProbeFailed
 from tests.campaign.shrink import shrink
 from tests.fuzz import documents, sources
-from tests.fuzz.fuzzer import Judge, Until, Verdict, fuzz, kept
+from tests.fuzz.fuzzer import Judge, Until, Verdict, fuzz, read_kept
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.logs import judge_by_command
 from tests.fuzz.mutation import change_json
@@ -39,18 +39,18 @@ def test_floods_from_upstreams_stall_nobody_and_fail_no_honest_one() -> None:
 
 @pytest.mark.clause("M7", "A11", "A12")
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in ("config", "state", "documents") for name in kept(kind)]
+    ("kind", "name"), [(kind, name) for kind in ("config", "state", "documents") for name in read_kept(kind)]
 )
 def test_what_was_too_much_once_is_refused(kind: str, name: str) -> None:
     with KINDS[kind].judging() as judge:
-        (verdict,) = judge.each([kept(kind)[name]])
+        (verdict,) = judge.each([read_kept(kind)[name]])
     assert verdict.problem == ""
     assert kind != "state" or "cannot be" in verdict.outcome or "recursion" in verdict.outcome
 
 
-@pytest.mark.parametrize("name", kept("logs"))
+@pytest.mark.parametrize("name", read_kept("logs"))
 def test_a_log_that_was_too_much_once_is_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
-    assert judge_by_command(tmp_path, kept("logs")[name]).problem == ""
+    assert judge_by_command(tmp_path, read_kept("logs")[name]).problem == ""
 
 
 @pytest.mark.clause("A11", "A12")
@@ -126,7 +126,7 @@ def test_a_case_that_fails_is_shrunk_kept_and_tried_ever_after(tmp_path: Path) -
     kind = READERS._replace(seeds=lambda: [b"{}"], change=lambda *_: b"abcZdef", judging=lambda: nullcontext(weak))
     first = fuzz("weak", kind, 1, Until(cases=2), corpus=tmp_path)
     assert len(first.failures) == 1
-    assert list(kept("weak", tmp_path).values()) == [b"Z"]
+    assert list(read_kept("weak", tmp_path).values()) == [b"Z"]
     again = fuzz("weak", kind._replace(change=lambda *_: b"fine"), 1, Until(cases=5), corpus=tmp_path)
     assert len(again.failures) == 1
 

@@ -52,7 +52,7 @@ class Known(NamedTuple):
         return Reply(answer.http_code, kept, answer.body)
 
 
-def known(address: Address, own: frozenset[bytes] = frozenset()) -> Known:
+def learn_replies(address: Address, own: frozenset[bytes] = frozenset()) -> Known:
     """Ask for everything once."""
     bare = Known(address, {}, frozenset(), own | _OWN_TO_THE_SERVER)
 
@@ -128,7 +128,7 @@ class Size(NamedTuple):
     files: int
 
 
-def size_of(pid: int) -> Size:
+def measure_size(pid: int) -> Size:
     (line,) = (s for s in Path(f"/proc/{pid}/status").read_text().splitlines() if s.startswith("VmRSS:"))
     return Size(int(line.split()[1]), len(list(Path(f"/proc/{pid}/fd").iterdir())))
 
@@ -145,7 +145,9 @@ def a_server() -> Iterator[RawServer]:
         shutil.rmtree(folder)
 
 
-def trying(server: Known, judge: Callable[[Known, bytes, Came], Verdict]) -> Callable[[Sequence[bytes]], list[Verdict]]:
+def try_side_by_side(
+    server: Known, judge: Callable[[Known, bytes, Came], Verdict]
+) -> Callable[[Sequence[bytes]], list[Verdict]]:
     """Tries cases side by side; after each lot an ordinary request is answered as ever."""
 
     def verdict(case: bytes) -> Verdict:
@@ -181,20 +183,20 @@ def still_answers(server: Known) -> str:
 def _judging() -> Iterator[Judge]:
     with a_server() as server:
         address = (server.host, server.port)
-        tried = known(address)
+        tried = learn_replies(address)
         (worker,) = server.workers()
         before: list[Size] = []
 
         def each(cases: Sequence[bytes]) -> list[Verdict]:
             verdicts = tries(cases)
             if not before:  # by now it has everything that it ever needs
-                before.append(size_of(worker))
+                before.append(measure_size(worker))
             return verdicts
 
         def afterwards() -> list[str]:
             return check_survival(server, worker, before[0]) if before else []
 
-        tries = trying(tried, judge_exchange)
+        tries = try_side_by_side(tried, judge_exchange)
         yield Judge(each, afterwards)
 
 
@@ -203,10 +205,10 @@ def check_survival(server: RawServer, worker: int, before: Size) -> list[str]:
     if server.workers() != [worker]:
         return [f"the worker {worker} died: now there are {server.workers()}"]
     try:
-        until(lambda: size_of(worker).files <= before.files + _MOST_FILES, "its files are closed", 30)
+        until(lambda: measure_size(worker).files <= before.files + _MOST_FILES, "its files are closed", 30)
     except AssertionError:
-        return [f"{size_of(worker).files} open files, {before.files} before"]
-    grown_kb = size_of(worker).memory_kb - before.memory_kb
+        return [f"{measure_size(worker).files} open files, {before.files} before"]
+    grown_kb = measure_size(worker).memory_kb - before.memory_kb
     return [f"its memory grew by {grown_kb} kB"] if grown_kb > _MOST_KB else []
 
 

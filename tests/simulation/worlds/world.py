@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.simulation.silence import silently
+from tests.simulation.silence import without_logs
 from tests.simulation.worlds import rules_alerts, rules_history, rules_monitor, rules_rows, rules_servers
 from tests.simulation.worlds.loop import Process, VirtualLoop
 from tests.simulation.worlds.monitors import REAL, Machine, Parts
@@ -41,7 +41,7 @@ RULES: Final = (
 
 def live(script: Script, parts: Parts = REAL) -> Lived:
     """Live through a world under every rule. The same script gives the same trace."""
-    with silently(), tempfile.TemporaryDirectory(prefix="lookout-world-") as folder:
+    with without_logs(), tempfile.TemporaryDirectory(prefix="lookout-world-") as folder:
         loop = VirtualLoop()  # type: ignore[abstract]  # asyncio asks for a few of a loop's methods only
         scene = Scene(script, loop, [rule() for rule in RULES])
         store: Store = ModelStore(scene) if script.store == "model" else SqliteStore(scene, Path(folder))

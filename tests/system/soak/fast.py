@@ -31,7 +31,7 @@ from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 from tests.campaign.part import Outcome
 from tests.integration.fast import a_config as a_launch_config
-from tests.system.soak.growth import Sample, describe, grown
+from tests.system.soak.growth import Sample, describe, find_growth
 
 _log: Final = logging.getLogger("campaign.life")
 _SAMPLES: Final = 60
@@ -85,7 +85,7 @@ def run(size: Size, seconds: float) -> Outcome:
             for reader in readers:
                 reader.join()
             is_alive = process.poll() is None and _rows(port) == size.rows
-    failures = [f"in the fast life of {size.rows:,} rows these grew: {each}" for each in grown(samples)]
+    failures = [f"in the fast life of {size.rows:,} rows these grew: {each}" for each in find_growth(samples)]
     if not is_alive:
         failures.append(f"the fast life of {size.rows:,} rows ended, or lost rows")
     return Outcome({f"answers read beside {size.rows:,} rows": next(answered)}, tuple(failures))
