@@ -74,19 +74,11 @@ def test_the_file_is_for_its_owner_alone(path: Path, writer: Writer) -> None:
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
-def test_a_reader_waits_for_a_file_that_is_not_there_yet(path: Path, reader: Reader) -> None:
+def test_a_reader_notices_a_file_that_comes_is_replaced_and_is_taken_away(path: Path, reader: Reader) -> None:
     assert (reader.changed(), reader.read("live")) == (False, None)
-    writer = open_writer(path)
-    writer.write({"live": LIVE}, NOTHING)
-    writer.close()
-    assert (reader.changed(), reader.read("live")) == (True, LIVE)
-
-
-def test_a_reader_notices_a_file_that_was_replaced_or_taken_away(path: Path, reader: Reader) -> None:
     for name, document in (("lookout.db", LIVE), ("other.db", HISTORY)):
-        writer = open_writer(path.with_name(name))
-        writer.write({"live": document}, NOTHING)
-        writer.close()
+        with closing(open_writer(path.with_name(name))) as writer:
+            writer.write({"live": document}, NOTHING)
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
     path.with_name("other.db").replace(path)
     assert (reader.changed(), reader.read("live")) == (True, HISTORY)
