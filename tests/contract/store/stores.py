@@ -28,7 +28,7 @@ class Store:
 
     writer: Callable[[float], Writer]  # opens one, and waits so many seconds for another to end
     reader: Callable[[], Reader]
-    noticed_within_s: float  # until a reader knows of a change
+    asks_every_s: float  # after which a reader asks even if nobody notified it
     holding: tuple[str, str]  # a program that holds the store, and its argument
 
 

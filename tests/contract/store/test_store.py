@@ -74,17 +74,12 @@ def test_everything_is_there_after_closing_and_opening(store: Store) -> None:
 
 
 def test_a_reader_notices_every_change_and_nothing_else(store: Store, writer: Writer, reader: Reader) -> None:
-    def notices() -> bool:
-        until = time.monotonic() + store.noticed_within_s
-        while not (changed := reader.changed()) and time.monotonic() < until:
-            time.sleep(0.02)
-        return changed
-
-    assert notices()
-    assert not notices()
-    writer.write({"live": LIVE}, NOTHING)
-    assert notices()
-    assert not notices()
+    until(reader.changed, "at first everything is new")
+    for document in (LIVE, HISTORY):
+        writer.write({"live": document}, NOTHING)
+        until(reader.changed, "it is noticed")
+        time.sleep(store.asks_every_s)
+        assert not reader.changed()
 
 
 def test_a_write_that_fails_leaves_everything_as_it_was(writer: Writer, reader: Reader) -> None:
