@@ -22,7 +22,7 @@ def describe(sample: Sample) -> str:
     return ", ".join(f"{number:,.0f} {what}" for what, number in sample.items())
 
 
-def grown(samples: Sequence[Sample]) -> list[str]:
+def find_growth(samples: Sequence[Sample]) -> list[str]:
     """What of these kept growing, in words. The first third is for filling up, and is not looked at."""
     third = len(samples) // 3
     middle, last = samples[third : 2 * third], samples[2 * third :]
