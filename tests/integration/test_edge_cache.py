@@ -299,7 +299,16 @@ def test_a_reader_that_has_the_copy_gets_304_also_if_the_server_names_no_other_t
     assert len(origin.asked) == 1
 
 
-OWN = ("/", "/summary.json", "/feed.atom", "/badge.svg", "/badge/indexer/1.json", "/openapi.json", "/assets/page.js")
+OWN = (
+    "/",
+    "/summary.json",
+    "/feed.atom",
+    "/badge.svg",
+    "/badge/indexer/1.json",
+    "/openapi.json",
+    "/about.json",
+    "/assets/page.js",
+)
 
 
 @pytest.mark.clause("E1", "A5")
