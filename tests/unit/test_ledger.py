@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.heads import Reading
-from lookout.core.ledger import Ledger
+from lookout.core.ledger import Ledger, State
 from lookout.core.model import Blocks, Check, Failed, Indexes, Nothing, Observation, Peers, unmonitored, unobserved
 from lookout.core.plan import Plan
-from lookout.documents.reports import history_document, live_document
+from lookout.documents.reports import live_document
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 
 FAILED = Failed("timeout")
@@ -154,9 +154,10 @@ def test_a_ledger_knows_what_it_watches() -> None:
 
 
 @pytest.mark.clause("M7")
-def test_a_resumed_ledger_has_no_documents_of_its_own_before_it_publishes() -> None:
-    resumed = Ledger(a_plan(chains=(1, 137)), a_ledger(a_plan()).state())
+@pytest.mark.parametrize("stored", [None, a_ledger(a_plan()).state()], ids=["at first", "resumed"])
+def test_there_are_no_documents_before_a_ledger_publishes(stored: State | None) -> None:
+    ledger = Ledger(a_plan(chains=(1, 137)), stored)
     with pytest.raises(ValueError, match="nothing has been published yet"):
-        live_document(resumed.report())
+        ledger.report()
     with pytest.raises(ValueError, match="nothing has been published yet"):
-        history_document(resumed.view())
+        ledger.view()
