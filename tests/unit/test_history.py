@@ -4,19 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.history import History, HistoryState, Progress
-from lookout.core.model import Check, Row, Status
+from lookout.core.model import Check, Row
 from lookout.core.strip import Tally
-from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_row
+from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, STATUSES, a_row
 
 BUCKET = 5 * MINUTE
-CHARACTERS: dict[Status, str] = {
-    "current": "c",
-    "catching-up": "k",
-    "degraded": "d",
-    "unavailable": "u",
-    "unknown": "?",
-    "unmonitored": ".",
-}
 Step = tuple[int, str] | tuple[int, int, str]
 
 
@@ -90,7 +82,7 @@ def test_publications_at_these_times_after_noon_show(steps: list[Step], expected
     """A step is one publication of a status, or of nothing new; or, with an end, one every 30 s."""
     history = History(LAUNCH_SPAN)
     for begin_ms, *end_ms, character in steps:
-        rows = [a_row(status) for status, its in CHARACTERS.items() if its == character]
+        rows = [a_row(STATUSES[character])] if character else []
         watch(history, NOON + begin_ms, NOON + (end_ms[0] if end_ms else begin_ms + 1), *rows)
     assert shown(history) == expected
 

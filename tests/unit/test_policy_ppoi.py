@@ -71,7 +71,13 @@ def test_a_ppoi_node_far_behind_is_degraded(indexes: list[tuple[int, int, int]],
 @pytest.mark.clause("S9")
 def test_failed_and_incomparable_probes_between_neither_count_nor_reset_and_half_an_hour_is_exact() -> None:
     behind = Indexes(9, 20)
-    seen = [(0, TRAILS), (30 * MINUTE - 1, behind), (30 * MINUTE, behind), (31 * MINUTE, FAILED), (32 * MINUTE, behind)]
+    seen: Seen = [
+        (0, TRAILS),
+        (30 * MINUTE - 1, behind),
+        (30 * MINUTE, behind),
+        (31 * MINUTE, FAILED),
+        (32 * MINUTE, behind),
+    ]
     _, rows = judge_all(PPOI, *seen)
     assert [row.status for row in rows] == ["current", "catching-up", "catching-up", "unknown", "degraded"]
     _, rows = judge_all(PPOI, *seen[:-2], (31 * MINUTE, Nothing()), seen[-1])
