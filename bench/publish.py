@@ -81,7 +81,7 @@ def publication(ledger: Ledger, plan: Plan, now_at: int) -> float:
     began = time.perf_counter()
     for n in range(1_000):
         at = now_at + n * 100
-        ledger.observe(Observation(checks[0], at, Peers(1 + n % 2)))
+        ledger.judge(Observation(checks[0], at, Peers(1 + n % 2)))
         ledger.publish(at)
     return (time.perf_counter() - began) / 1_000
 

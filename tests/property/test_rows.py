@@ -54,7 +54,7 @@ def test_every_row_is_what_the_oracle_says(events: list[Event]) -> None:
                 compared = compare_with_heads(event.found.position, event.at, heads, 12_000, plan.limits)
                 probe = probe._replace(compared=(compared,), head=max(0, heads[-1].height))
             ((pasts[event.check], expected[event.check]),) = follow([pasts[event.check]], probe, plan.limits)
-        assert {row.check: shown(row) for row in replay.ledger.rows} == expected
+        assert {row.check: shown(row) for row in replay.ledger.published_rows} == expected
 
 
 @given(logs(steps=LONG_STEPS, set_back=SET_BACK))

@@ -80,11 +80,11 @@ class Ledger:
         return self._history.published_at
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def published_rows(self) -> tuple[Row, ...]:
         """The rows of the last publication, in the report's order (R12)."""
         return tuple(self._rows[check] for check in self._checks)
 
-    def row(self, check: Check) -> Row:
+    def newest_row(self, check: Check) -> Row:
         """A check's newest row, published or not yet."""
         return self._changed.get(check) or self._rows[check]
 
@@ -124,7 +124,7 @@ class Ledger:
         """Somebody answered, so that the monitor is not blind (M13)."""
         self._last_answer_at = at if self._last_answer_at is None else max(self._last_answer_at, at)
 
-    def observe(self, seen: Observation) -> Row:
+    def judge(self, seen: Observation) -> Row:
         """A probe of a monitored check completed; its new row."""
         check = seen.check
         memory, row = judge(
@@ -148,7 +148,7 @@ class Ledger:
         """What the live report says as of the last publication."""
         if self.published_at is None or not self._rows:
             raise ValueError("nothing has been published yet")
-        return Report(self.published_at, self.rows)
+        return Report(self.published_at, self.published_rows)
 
     def view(self) -> HistoryView:
         """What the history says as of the last publication."""

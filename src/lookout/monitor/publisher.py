@@ -92,8 +92,8 @@ class Publisher:
         self._journal.changed.clear()
         at = self._journal.now()
         ledger.publish(at)
-        self._resources.instruments.published(at, ledger.rows)
-        self._alerts.advance(at, ledger.rows)
+        self._resources.instruments.published(at, ledger.published_rows)
+        self._alerts.advance(at, ledger.published_rows)
         documents: dict[PlainName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
         if with_history:
