@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from lookout.core.history import History, HistoryState, Progress
 from lookout.core.model import Check, Row
+from lookout.core.plan import Span
 from lookout.core.strip import Tally
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, STATUSES, a_row
 from tests.oracles.history import uptime
@@ -61,7 +62,7 @@ def state_of(history: History) -> HistoryState:
         ),
         pytest.param([(0, "u"), (59_999, "")], "?", id="trouble does not count below a minute"),
         pytest.param([(0, "u"), (59_999, ""), (MINUTE, "")], "u", id="but from a minute on"),
-        pytest.param([(0, "u"), (0, "?"), (MINUTE, "")], "?", id="of several of one instant only the last counts"),
+        pytest.param([(0, "c"), (0, "?"), (MINUTE, "")], "?", id="of several of one instant only the last counts"),
         pytest.param([(BUCKET - SECOND, "u"), (2 * BUCKET, "u")], "?-?", id="no data where nothing was published"),
         pytest.param([(0, "c"), (3 * DAY, "c")], f"c{'-' * 863}c", id="no data of days without the monitor"),
         pytest.param([(-12 * HOUR, "c"), (-12 * HOUR + BUCKET, "c")], "cc", id="it may begin at midnight"),
@@ -119,20 +120,18 @@ def test_the_string_grows_to_a_fortnight_and_then_slides() -> None:
     assert view.rows[0].buckets == "c" * 4033
 
 
-@pytest.mark.clause("H9", "H11", "H12")
-def test_each_window_counts_its_own_buckets_as_they_slide_by() -> None:
-    history = History(LAUNCH_SPAN)
-    down_until = NOON + 2 * HOUR
-    for n in range(16 * 288):
-        at = NOON + n * BUCKET
-        history.publish(at, [a_row("unavailable" if at < down_until else "current")])
-        history.publish(at + MINUTE, [])
-        if n % 12:
-            continue
-        figures = history.view([MESSAGING]).rows[0].uptime
-        buckets = shown(history)
-        for window, figure in ((288, figures.day), (2016, figures.week), (4032, figures.fortnight)):
-            assert figure == uptime(buckets[-window - 1 :])
+@pytest.mark.clause("H9", "H11", "H12", "H16")
+@pytest.mark.parametrize("span", [LAUNCH_SPAN, BRIEF], ids=["a fortnight", "a day, which cuts every window"])
+def test_each_window_counts_its_own_buckets_as_they_slide_by_and_after_a_clock_set_back(span: Span) -> None:
+    history = History(span)
+    buckets_after_noon = range(0, 16 * 288 * BUCKET, BUCKET)
+    for after_noon in (*buckets_after_noon, 2 * DAY):
+        history.publish(NOON + after_noon, [a_row("unavailable" if after_noon < 2 * HOUR else "current")])
+        history.publish(NOON + after_noon + MINUTE, [])
+        if after_noon % HOUR == 0:
+            row = history.view([MESSAGING]).rows[0]
+            expected = [uptime(row.buckets[-days * 288 - 1 :]) for days in (1, 7, 14)]
+            assert [row.uptime.day, row.uptime.week, row.uptime.fortnight] == expected
 
 
 @pytest.mark.clause("H7", "H8", "H15", "H16")
@@ -208,6 +207,7 @@ def test_a_row_that_had_expired_counts_again_when_the_clock_is_set_back_before_i
         pytest.param([(3, 5 + 1 / MINUTE)], "cc", id="it expires a millisecond later"),
         pytest.param([(5, 5)], "-?", id="it had expired when it was published"),
         pytest.param([(0, 4), (1, 2)], "c?", id="its new expiry is earlier"),
+        pytest.param([(0, 9), (1, 2)], "c?", id="its new expiry is earlier, and the first one still to come"),
         pytest.param([(0, 4), (1, 9)], "cc", id="its new expiry is later"),
     ],
 )
