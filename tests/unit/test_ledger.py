@@ -97,6 +97,13 @@ def test_a_head_is_an_answer_too_and_zero_peers_is_none() -> None:
     assert ledger.judge(Observation(MESSAGING, NOON + 90 * SECOND, Peers(0))).status == "unknown"
 
 
+@pytest.mark.clause("M13")
+def test_blindness_is_off_unless_asked_for() -> None:
+    ledger = a_ledger(a_plan())
+    statuses = [ledger.judge(Observation(MESSAGING, NOON + n * HOUR, FAILED)).status for n in range(4)]
+    assert statuses == ["unknown", "unknown", "unavailable", "unavailable"]
+
+
 @pytest.mark.clause("M13", "S8", "S13")
 def test_a_clock_set_back_neither_freshens_a_head_nor_excuses_a_node_nor_makes_the_monitor_see() -> None:
     ledger = a_ledger(a_plan(limits=replace(LAUNCH, blind_after_ms=HOUR, failures_for_unavailable=1)))
