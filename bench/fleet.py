@@ -92,7 +92,7 @@ def publications() -> Iterator[tuple[dict[DocumentName, Document], Pieces]]:
         backlog.clear()
         number += 1
         at += round(PUBLISH_EVERY_S * 1000)
-        ledger.observe(Observation(checks[number % len(checks)], at, Peers(5)))
+        ledger.judge(Observation(checks[number % len(checks)], at, Peers(5)))
         ledger.publish(at)
 
 

@@ -11,7 +11,7 @@ from lookout.core.ledger import Ledger, State
 from lookout.core.model import Observation, Peers
 from lookout.core.plan import Plan
 from lookout.documents.document import Document
-from lookout.documents.reports import RowCache, history_document, live_document
+from lookout.documents.reports import history_document, live_document
 
 BUCKET_MS = 300_000
 START_AT = 1_793_880_000_000
@@ -27,7 +27,7 @@ def measure() -> Iterator[Figure]:
         ledger, now_at = a_full_fortnight(plan)
         took = {
             "publication, one row changed": publication(ledger, plan, now_at),
-            "live report": seconds(partial(_live_report, ledger, RowCache())),
+            "live report": seconds(partial(_live_report, ledger)),
             "history": seconds(partial(_history, ledger)),
             "publication that ends a bucket": bucket_end(ledger, now_at),
         }
@@ -45,8 +45,8 @@ def measure() -> Iterator[Figure]:
             )
 
 
-def _live_report(ledger: Ledger, cache: RowCache) -> Document:
-    return live_document(ledger.report(), cache.live_row)
+def _live_report(ledger: Ledger) -> Document:
+    return live_document(ledger.report())
 
 
 def _history(ledger: Ledger) -> Document:
@@ -81,7 +81,7 @@ def publication(ledger: Ledger, plan: Plan, now_at: int) -> float:
     began = time.perf_counter()
     for n in range(1_000):
         at = now_at + n * 100
-        ledger.observe(Observation(checks[0], at, Peers(1 + n % 2)))
+        ledger.judge(Observation(checks[0], at, Peers(1 + n % 2)))
         ledger.publish(at)
     return (time.perf_counter() - began) / 1_000
 

@@ -23,6 +23,16 @@ MINUTE = 60_000
 HOUR = 3_600_000
 DAY = 86_400_000
 
+# By the characters of the history.
+STATUSES: dict[str, Status] = {
+    "c": "current",
+    "k": "catching-up",
+    "d": "degraded",
+    "u": "unavailable",
+    "?": "unknown",
+    ".": "unmonitored",
+}
+
 TWELVE_SECONDS = Pace(12_000, 1)
 
 

@@ -26,7 +26,7 @@ def published(
         replay.feed(event)
         running = not isinstance(event, Stopped)
         if running:
-            noted.append(Publication(event.at, replay.ledger.rows))
+            noted.append(Publication(event.at, replay.ledger.published_rows))
     if running and until_at is not None:
         beat(until_at)
         noted.append(Publication(until_at, noted[-1].rows))

@@ -66,8 +66,8 @@ def _go_on(ledger: Ledger) -> str:
     for at in (begin_at + SECOND, begin_at + 10 * MINUTE, begin_at + DAY, begin_at - MINUTE):
         ledger.read_head(1, Reading(at, 1_000 + at // 12_000 % 1_000_000, at))
         for check in _PLAN.monitored:
-            ledger.observe(Observation(check, at, _ANSWERS[check.service]))
-            ledger.observe(Observation(check, at, Failed("timeout")))
+            ledger.judge(Observation(check, at, _ANSWERS[check.service]))
+            ledger.judge(Observation(check, at, Failed("timeout")))
         history = _publish(ledger, at)
     return f"{history.length} {len({row.buckets for row in history.rows if isinstance(row, HistoryRow)})}"
 

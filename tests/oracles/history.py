@@ -4,7 +4,7 @@ Every publication is kept; every bucket is asked for every publication. An obser
 publications says what may have been shown, and gets every character that a bucket may have.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,7 +55,7 @@ def expected_history(publications: Sequence[Publication], span: Span) -> Expecte
     ]
     last_bucket, begun = -1, set[int]()
     recorded, not_recorded = set[int](), set[int]()
-    shown: dict[tuple[int, Check], list[Piece]] = defaultdict(list)
+    shown: dict[tuple[int, Check], Counter[str]] = defaultdict(Counter)  # what, and for how long
     for publication, following in zip(counted, [*counted[1:], None], strict=True):
         bucket = publication.at // span.bucket_ms
         if bucket != last_bucket:  # H16
@@ -68,15 +68,13 @@ def expected_history(publications: Sequence[Publication], span: Span) -> Expecte
         for each in {bucket, next_bucket} - recorded:
             start_at = each * span.bucket_ms
             ms = min(until_at, start_at + span.bucket_ms) - max(publication.at, start_at)
-            for row in publication.rows:
-                if ms > 0 or each == bucket:
-                    shown[each, row.check].append(Piece(max(0, ms), frozenset(_counts_as(row, publication.at))))
+            if ms > 0 or each == bucket:
+                for row in publication.rows:
+                    shown[each, row.check][_counts_as(row, publication.at)] += max(0, ms)
     to = counted[-1].at // span.bucket_ms
     first = max(min(begun), to - span.retention_days * 86_400_000 // span.bucket_ms)  # H4
     buckets = {
-        row.check: "".join(
-            the_character(shown[bucket, row.check], span.counts_from_ms) for bucket in range(first, to + 1)
-        )
+        row.check: "".join(_character(shown.get((bucket, row.check), {}), span) for bucket in range(first, to + 1))
         for row in counted[-1].rows
     }
     windows = [days * 86_400_000 // span.bucket_ms for days in (1, 7, 14)]
@@ -90,6 +88,11 @@ def expected_history(publications: Sequence[Publication], span: Span) -> Expecte
 def _counts_as(row: Row, at: int) -> str:
     """H17."""
     return "?" if row.expires_at is not None and row.expires_at <= at else CHARACTERS[row.status]
+
+
+def _character(shown_ms: Mapping[str, int], span: Span) -> str:
+    pieces = [Piece(ms, frozenset(character)) for character, ms in shown_ms.items()]
+    return the_character(pieces, span.counts_from_ms)
 
 
 def the_character(pieces: Iterable[Piece], counts_from_ms: int) -> str:

@@ -24,6 +24,7 @@ from tests.builders import BROADCASTERS, DAY, HOSTED_INDEXER, HOUR, INDEXER, MES
 COUNTS = st.integers(0, 40) | st.integers(0, LARGEST_METRIC)
 HEIGHTS = st.integers(9_700, 10_300) | COUNTS
 FAILED = st.just(Failed("timeout"))
+NOTHING = st.just(Nothing())
 
 # Around a heartbeat, a hold, a minute, a lifetime, a bucket, an hour and a day.
 STEPS = st.sampled_from(
@@ -35,35 +36,23 @@ STEPS = st.sampled_from(
 )
 LONG_STEPS = STEPS | st.sampled_from([6 * HOUR, DAY, DAY + 1, 5 * DAY])
 ANYTHING = (MESSAGING, MESSAGING, PPOI, BROADCASTERS, INDEXER, HOSTED_INDEXER, None)  # None is a head
+TURNS = st.integers(0, 19)  # most are an event; 0 is a start and 1 a stop
+READ_AGES = st.just(0) | st.integers(0, MINUTE)
+BLOCK_AGES = st.integers(-MINUTE, HOUR)
 STARTS = st.sampled_from([NOON, NOON + 1, NOON + 150 * SECOND, NOON + 299_999])
 
 
-@st.composite
-def members(draw: st.DrawFn) -> Found:
-    monitored = draw(st.integers(0, 5) | COUNTS)
-    return Members(draw(st.integers(0, min(monitored, 5))), monitored)
+def members_of(monitored: int) -> st.SearchStrategy[Found]:
+    return st.builds(Members, st.integers(0, min(monitored, 5)), st.just(monitored))
 
 
-def findings(check: Check) -> st.SearchStrategy[Found]:
-    nothing = st.just(Nothing())
-    match check.service:
-        case "messaging":
-            return st.builds(Peers, st.integers(0, 3) | COUNTS) | FAILED | nothing
-        case "ppoi":
-            return st.builds(Indexes, COUNTS, COUNTS) | FAILED | nothing | st.just(MissingList())
-        case "broadcasters":
-            return members() | FAILED | nothing
-        case _:
-            return st.builds(Blocks, HEIGHTS) | FAILED | nothing
-
-
-@st.composite
-def _happening(draw: st.DrawFn, at: int, read_from_at: int, checks: Sequence[Check | None]) -> Event:
-    check = draw(st.sampled_from(checks))
-    if check is None:
-        read_at = max(read_from_at, at - draw(st.just(0) | st.integers(0, MINUTE)))
-        return HeadRead(at, 1, Reading(read_at, draw(HEIGHTS), read_at - draw(st.integers(-MINUTE, HOUR))))
-    return Observation(check, at, draw(findings(check)))
+FOUND: dict[Check, st.SearchStrategy[Found]] = {
+    MESSAGING: st.builds(Peers, st.integers(0, 3) | COUNTS) | FAILED | NOTHING,
+    PPOI: st.builds(Indexes, COUNTS, COUNTS) | FAILED | NOTHING | st.just(MissingList()),
+    BROADCASTERS: (st.integers(0, 5) | COUNTS).flatmap(members_of) | FAILED | NOTHING,
+    INDEXER: st.builds(Blocks, HEIGHTS) | FAILED | NOTHING,
+    HOSTED_INDEXER: st.builds(Blocks, HEIGHTS) | FAILED | NOTHING,
+}
 
 
 @st.composite
@@ -79,9 +68,10 @@ def logs(
     events: list[Event] = [Started(at)]
     read_from_at = 0  # within one run no head is read before the one before it
     running = True
+    some_check = st.sampled_from(checks)
     for _ in range(draw(st.integers(1, most))):
         at += draw(steps)
-        turn = draw(st.integers(0, 19))
+        turn = draw(TURNS)
         if not running or turn == 0:
             if set_back is not None and draw(st.booleans()):
                 at -= draw(set_back)
@@ -90,7 +80,10 @@ def logs(
         elif turn == 1:
             events.append(Stopped(at))
             running = False
+        elif (check := draw(some_check)) is not None:
+            events.append(Observation(check, at, draw(FOUND[check])))
         else:
-            events.append(event := draw(_happening(at, read_from_at, checks)))
-            read_from_at = event.reading.at if isinstance(event, HeadRead) else read_from_at
+            read_from_at = max(read_from_at, at - draw(READ_AGES))
+            reading = Reading(read_from_at, draw(HEIGHTS), read_from_at - draw(BLOCK_AGES))
+            events.append(HeadRead(at, 1, reading))
     return events

@@ -1,4 +1,4 @@
-"""Any course of publications: what is told is what the oracle says."""
+"""Any course of publications: what is reported is what the oracle says."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -25,8 +25,8 @@ class Publication(NamedTuple):
     expired: bool
 
 
-class Told(NamedTuple):
-    """The number of the publication with which it was told, and what."""
+class Reported(NamedTuple):
+    """The number of the publication with which it was reported, and what."""
 
     n: int
     kind: str
@@ -87,49 +87,49 @@ def rows(publication: Publication) -> list[Row]:
     ]
 
 
-def lived(course: Sequence[Publication], rules: Rules, stored_after: frozenset[int] = frozenset()) -> list[Told]:
-    """What is told, with a restart from what was stored after these publications."""
-    state, heard = AlertState(), []
+def follow(course: Sequence[Publication], rules: Rules, stored_after: frozenset[int] = frozenset()) -> list[Reported]:
+    """What is reported, with a restart from what was stored after these publications."""
+    state, reported = AlertState(), []
     for n, publication in enumerate(course):
         if publication.follows_a_start:
             state = restart(state)
         state, news = advance(state, publication.at, rows(publication), rules)
         for each in news:
-            heard += [Told(n, each.kind, to, each.check, each.since_at, each.seen_ms) for to in each.targets]
+            reported += [Reported(n, each.kind, to, each.check, each.since_at, each.seen_ms) for to in each.targets]
         if n in stored_after:
             state = msgspec.json.decode(msgspec.json.encode(state), type=AlertState)
-    return heard
+    return reported
 
 
-def expected(course: Sequence[Publication], rules: Rules) -> list[Told]:
-    due, before_at, heard = NOTHING_DUE, None, []
+def expected(course: Sequence[Publication], rules: Rules) -> list[Reported]:
+    due, before_at, reported = NOTHING_DUE, None, []
     for n, publication in enumerate(course):
         before_at = None if publication.follows_a_start else before_at
         due = due_with(due, before_at, publication.at, rows(publication), rules)
         before_at = publication.at
         for each in due.news:
-            heard += [Told(n, each.kind, to, each.check, each.since_at, each.lasted_ms) for to in each.targets]
-    return heard
+            reported += [Reported(n, each.kind, to, each.check, each.since_at, each.lasted_ms) for to in each.targets]
+    return reported
 
 
 @given(courses, all_rules)
-def test_what_is_told_is_what_the_oracle_says(course: list[Publication], rules: Rules) -> None:
-    assert lived(course, rules) == expected(course, rules)
+def test_what_is_reported_is_what_the_oracle_says(course: list[Publication], rules: Rules) -> None:
+    assert follow(course, rules) == expected(course, rules)
 
 
 @given(courses, all_rules, st.frozensets(st.integers(0, 60)))
 def test_a_restart_from_what_was_stored_changes_nothing(
     course: list[Publication], rules: Rules, stored_after: frozenset[int]
 ) -> None:
-    assert lived(course, rules, stored_after) == lived(course, rules)
+    assert follow(course, rules, stored_after) == follow(course, rules)
 
 
 @given(courses, all_rules)
 def test_a_beginning_comes_before_its_end_and_either_once(course: list[Publication], rules: Rules) -> None:
-    heard = lived(course, rules)
-    for target in {each.target for each in heard}:
+    reported = follow(course, rules)
+    for target in {each.target for each in reported}:
         for check in CHECKS:
-            kinds = [each.kind for each in heard if (each.target, each.check) == (target, check)]
+            kinds = [each.kind for each in reported if (each.target, each.check) == (target, check)]
             assert kinds[:1] in ([], ["began"])
             # After a beginning comes a reminder or the end; after an end, only a beginning.
             assert all((before == "ended") == (after == "began") for before, after in pairwise(kinds))
@@ -137,6 +137,6 @@ def test_a_beginning_comes_before_its_end_and_either_once(course: list[Publicati
 
 @given(courses, all_rules)
 def test_a_monitor_that_only_ever_starts_has_seen_nothing_last(course: list[Publication], rules: Rules) -> None:
-    heard = lived([each._replace(follows_a_start=True) for each in course], rules)
+    reported = follow([each._replace(follows_a_start=True) for each in course], rules)
     patient = {rule.targets[0] for rule in rules.rules if rule.for_ms > 0}
-    assert not [each for each in heard if each.target in patient]
+    assert not [each for each in reported if each.target in patient]

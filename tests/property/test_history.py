@@ -1,7 +1,5 @@
 """The history held against a slow oracle, under every order of events."""
 
-from typing import Any
-
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -38,21 +36,17 @@ SET_BACK = st.sampled_from([1, 10 * SECOND, MINUTE, 5 * MINUTE, 20 * MINUTE, HOU
 PLAN = a_plan()
 # Two days instead of fourteen, and a heartbeat so rare that statuses run out of their hold between two of them.
 BRIEF = a_plan(
-    limits=replace(LAUNCH, heartbeat_ms=17 * MINUTE), span=replace(LAUNCH_SPAN, retention_days=2, min_known_buckets=3)
+    limits=replace(LAUNCH, heartbeat_ms=47 * MINUTE), span=replace(LAUNCH_SPAN, retention_days=2, min_known_buckets=3)
 )
 
 # What a log says of the hosted indexer is skipped.
 WITHOUT_HOSTED = replace(BRIEF, monitored=BRIEF.monitored - {HOSTED_INDEXER})
 
 
-def document(replay: Replay) -> Any:
-    return msgspec.json.decode(history_document(replay.ledger.view()).body)
-
-
 def agrees_with_the_oracle(events: list[Event], plan: Plan) -> None:
     replay, publications = published(events, plan)
     expected = expected_history(publications, plan.span)
-    shown = document(replay)
+    shown = msgspec.json.decode(history_document(replay.ledger.view()).body)
     assert [(row["service"], row["chainId"]) for row in shown["rows"]] == [tuple(c) for c in plan.checks()]
     assert [row["buckets"] for row in shown["rows"]] == [expected.buckets[c] for c in plan.checks()]
     assert [tuple(row["uptime"].values()) for row in shown["rows"]] == [expected.uptime[c] for c in plan.checks()]
@@ -60,7 +54,6 @@ def agrees_with_the_oracle(events: list[Event], plan: Plan) -> None:
 
 
 @pytest.mark.clause("H2", "H6", "H7", "H8", "H9", "H10", "H17")
-@settings(max_examples=200)
 @given(logs())
 def test_buckets_and_uptime_are_those_of_the_oracle(events: list[Event]) -> None:
     agrees_with_the_oracle(events, PLAN)
@@ -74,30 +67,20 @@ def test_the_window_slides_as_the_oracle_says(events: list[Event]) -> None:
 
 
 @pytest.mark.clause("H16")
-@settings(max_examples=200)
 @given(logs(set_back=SET_BACK, most=40))
 def test_a_clock_set_back_hides_later_buckets_and_changes_none(events: list[Event]) -> None:
     agrees_with_the_oracle(events, BRIEF)
 
 
-@pytest.mark.clause("H16", "M12")
+@pytest.mark.clause("H3", "H4", "H16", "M12")
 @settings(max_examples=40)
 @given(logs(steps=LONG_STEPS, set_back=SET_BACK, most=40))
-def test_an_ended_bucket_never_changes_whatever_comes_later(events: list[Event]) -> None:
+def test_whatever_comes_no_ended_bucket_changes_and_every_string_reaches_from_from_to_to(events: list[Event]) -> None:
     replay, ended = Replay(BRIEF), EndedBuckets()
     for event in events:
         replay.feed(event)
-        assert list(ended.changed(document(replay))) == []
-
-
-@pytest.mark.clause("H3", "H4", "M12")
-@settings(max_examples=60)
-@given(logs(steps=LONG_STEPS, set_back=SET_BACK, most=40))
-def test_every_string_has_the_length_that_from_and_to_give(events: list[Event]) -> None:
-    replay = Replay(BRIEF)
-    for event in events:
-        replay.feed(event)
         view = replay.ledger.view()
+        assert list(ended.changed(msgspec.json.decode(history_document(view).body))) == []
         assert view.from_at % BUCKET == view.to_at % BUCKET == 0
         length = (view.to_at - view.from_at) // BUCKET + 1
         assert 1 <= length <= 2 * 288 + 1

@@ -227,11 +227,11 @@ class KeepsRowsGreen(ObservedLedger):
 class ExcusesOneFailure(ObservedLedger):
     """The first failure leaves a row as it was."""
 
-    def observe(self, seen: Observation) -> Row:
-        before = self.row(seen.check)
+    def judge(self, seen: Observation) -> Row:
+        before = self.newest_row(seen.check)
         if isinstance(seen.found, Failed) and before.status == "current":
             return before
-        return super().observe(seen)
+        return super().judge(seen)
 
 
 class RewritesBuckets(ObservedLedger):

@@ -70,7 +70,7 @@ class Record:
 
     def published(self, ledger: Ledger) -> None:
         assert ledger.published_at is not None
-        self.publications.append((ledger.published_at, ledger.rows))
+        self.publications.append((ledger.published_at, ledger.published_rows))
 
     def of(self, service: str, chain_id: int | None) -> list[tuple[int, Row]]:
         """One check's rows, each with the instant of its first publication."""

@@ -62,7 +62,7 @@ class Witness:
             self._begun_at = self._coming.pop().begin_at
         else:
             assert GATHER_MS <= at - self._published_at <= HEARTBEAT  # M5
-        rows = ledger.rows
+        rows = ledger.published_rows
         for before, row in zip(self._rows or rows, rows, strict=True):
             if row is before and self._rows:
                 continue

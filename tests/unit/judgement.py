@@ -32,5 +32,5 @@ def judge_one(check: Check, found: Found, **given: object) -> Row:
     return judge_all(check, (0, found), **given)[1][-1]  # type: ignore[arg-type]
 
 
-def told(row: Row) -> str:
+def describe(row: Row) -> str:
     return f"{row.status}/{row.reason}"

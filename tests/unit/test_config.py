@@ -3,14 +3,14 @@
 Every problem in its exact words is in tests/contract/config."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from lookout.config.file import ConfigError, read_config, read_server_config
 from lookout.config.settings import ServerSettings, Settings
-from lookout.config.tables import Admin, Log, Policy, Server
+from lookout.config.tables import Admin, Log, Server
 from lookout.core.heads import Pace
 from lookout.core.model import Check
 from lookout.protocols.messaging import MessagingTable
@@ -21,11 +21,13 @@ VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 CHAIN = '[[chains]]\nid = 1\nname = "Ethereum"\nblock_time_s = 12\nrpc = ["http://127.0.0.1:1/a"]\n'
 
 
-def problems(folder: Path, text: str, **environment: str) -> list[str]:
+def problems(
+    folder: Path, text: str, read: Callable[[Path, Mapping[str, str]], object] = read_config, **environment: str
+) -> list[str]:
     path = folder / "lookout.toml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        read_config(path, environment)
+        read(path, environment)
     assert str(caught.value) == "\n".join(caught.value.problems)
     return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
 
@@ -53,7 +55,6 @@ def test_an_empty_file_has_the_launch_values(tmp_path: Path) -> None:
 def test_every_threshold_can_be_set_in_fractions_of_a_second(tmp_path: Path) -> None:
     plan = settings(tmp_path, "[policy]\nrecheck_s = 0.5\nppoi_behind_s = 0.07\n[history]\nhold_s = 1.5\n").plan()
     assert (plan.limits.recheck_ms, plan.limits.ppoi_behind_ms, plan.span.hold_ms) == (500, 70, 1500)
-    assert Policy().limits() == LAUNCH
 
 
 @pytest.mark.clause("S14", "S15", "R12")
@@ -99,8 +100,18 @@ def test_a_block_time_means_what_was_written(written: str, pace: Pace, tmp_path:
         ("[server]\nlisten = ''", ["server.listen: has to be HOST:PORT"]),
         ("[server]\nlisten = 'h:" + "9" * 5_000 + "'", ["server.listen: has to be HOST:PORT"]),
         ("chains = [1]", ["chains[0]: has to be a table"]),
+        ("[monitor]\nrecord = '/'", ["monitor.record: names no file"]),
+        ("[monitor]\nrecord = '.'", ["monitor.record: names no file"]),
+        ('[monitor]\nrecord = "a\\u0000b"', ["monitor.record: names no file"]),
         ("[server]\nworkers = " + "9" * 5_000, ["not TOML that can be read: a number too long, or nested too deeply"]),
         ("x = " + "[" * 3_000 + "]" * 3_000, ["not TOML that can be read: a number too long, or nested too deeply"]),
+        ("[store]\nurl = 3\n[monitor]\nrecord = 'lookout.db'", ["store.url: its value"]),
+        ("[server]\nlisten = 8080\n[admin]\nserver = '127.0.0.1:8080'", ["server.listen: 8080"]),
+        ("[server]\nworkers = 0x" + 5_000 * "f", ["server.workers: a number that long is not allowed"]),
+        (
+            "[policy]\nfailures_for_unavailable = 9007199254740993",
+            ["policy.failures_for_unavailable: 9007199254740993"],
+        ),
         ("protocol = '..'", ['protocol: ".." is not allowed; it has to be a text of letters']),
         ('protocol = "a\\n"', ['protocol: "a\\n" is not allowed; it has to be a text of letters']),
         ("protocol = 1979-05-27", ['protocol: "1979-05-27" is not allowed; it has to be a text of letters']),
@@ -160,8 +171,7 @@ def test_what_does_not_depend_on_a_key_that_could_not_be_read_is_judged(
     ],
 )
 def test_a_value_from_the_environment_is_never_shown(text: str, tmp_path: Path) -> None:
-    told = "\n".join(problems(tmp_path, text, S="hunter2"))
-    assert "hunter2" not in told
+    assert "hunter2" not in "\n".join(problems(tmp_path, text, S="hunter2"))
 
 
 @pytest.mark.parametrize(
@@ -193,14 +203,11 @@ def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:
     assert "secret" not in told
 
 
-def test_a_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         read_config(tmp_path / "none.toml")
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         read_config(tmp_path)
-    (tmp_path / "bad.toml").write_bytes(b"protocol = '\xff'")
-    with pytest.raises(ConfigError, match="not valid UTF-8: invalid start byte at byte 12"):
-        read_config(tmp_path / "bad.toml")
 
 
 @pytest.mark.parametrize(
@@ -209,46 +216,22 @@ def test_a_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
         ("[store]\nurl = 'sqlite:a.db'\n[monitor]\nrecord = 'a.db'", "the store"),
         ("[store]\nurl = 'sqlite:a.db'\n[monitor]\nrecord = './a.db-wal'", "the store"),
         ("[store]\nurl = 'sqlite:a.1'\n[monitor]\nrecord = 'a'", "the store"),
+        ("[store]\nurl = 'sqlite:link.db'\n[monitor]\nrecord = 'data.db-wal'", "the store"),
         ("[monitor]\nrecord = 'lookout.toml'", "the configuration"),
     ],
 )
 def test_a_record_is_not_written_into_what_is_already_something_else(text: str, whose: str, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to("data.db")
     assert problems(tmp_path, text) == [f"monitor.record: would be written into {whose}; choose another file"]
     (tmp_path / "lookout.toml").write_text(text.replace("record = '", "record = 'log-"))
     assert read_config(tmp_path / "lookout.toml").monitor.record.startswith("log-")
-
-
-@pytest.mark.parametrize("record", ["/", ".", "a\\u0000b"])
-def test_a_record_that_is_no_file_is_told(record: str, tmp_path: Path) -> None:
-    assert problems(tmp_path, f'[monitor]\nrecord = "{record}"') == ["monitor.record: names no file"]
 
 
 @pytest.mark.parametrize("url", ["sqlite:", "sqlite:/", "sqlite:.", "sqlite:a\\u0000b", "sqlite:circle"])
 def test_a_record_beside_a_store_that_is_no_file_breaks_nothing(url: str, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     text = f'[store]\nurl = "{url}"\n[monitor]\nrecord = "circle"\n[server]\nworkers = 0'
-    told = problems(tmp_path, text)
-    assert told[0] == "server.workers: 0 is not allowed; it has to be a whole number from 1 to 256"
-
-
-def test_a_record_in_the_place_of_a_linked_stores_log_is_told(tmp_path: Path) -> None:
-    (tmp_path / "lookout.db").symlink_to("data.db")
-    text = "[store]\nurl = 'sqlite:lookout.db'\n[monitor]\nrecord = 'data.db-wal'"
-    assert problems(tmp_path, text) == ["monitor.record: would be written into the store; choose another file"]
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("[store]\nurl = 3\n[monitor]\nrecord = 'lookout.db'", "store.url: its value"),
-        ("[server]\nlisten = 8080\n[admin]\nserver = '127.0.0.1:8080'", "server.listen: 8080"),
-        ("[server]\nworkers = 0x" + 5_000 * "f", "server.workers: a number that long is not allowed"),
-        ("[policy]\nfailures_for_unavailable = 9007199254740993", "policy.failures_for_unavailable: 9007199254740993"),
-    ],
-)
-def test_nothing_false_is_told_of_what_stands_in_for_a_value(text: str, told: str, tmp_path: Path) -> None:
-    (problem,) = problems(tmp_path, text)
-    assert problem.startswith(told)
+    assert problems(tmp_path, text)[0] == "server.workers: 0 is not allowed; it has to be a whole number from 1 to 256"
 
 
 @pytest.mark.parametrize(
@@ -326,14 +309,6 @@ def test_of_variables_a_server_looks_up_and_holds_only_those_that_it_uses(tmp_pa
     assert read_server_config(path, {"READER": "r", "HOST": "h"}).store_url == "postgresql://server:r@h/d"
 
 
-def server_problems(folder: Path, text: str, **environment: str) -> list[str]:
-    path = folder / "lookout.toml"
-    path.write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        read_server_config(path, environment)
-    return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
-
-
 @pytest.mark.parametrize(
     ("text", "key"),
     [
@@ -349,12 +324,12 @@ def server_problems(folder: Path, text: str, **environment: str) -> list[str]:
     ],
 )
 def test_a_variable_that_a_server_uses_has_to_be_set(text: str, key: str, tmp_path: Path) -> None:
-    assert server_problems(tmp_path, text) == [f"{key}: the environment variable KEY is not set"]
+    assert problems(tmp_path, text, read_server_config) == [f"{key}: the environment variable KEY is not set"]
 
 
 def test_a_server_hears_of_all_that_is_wrong_at_once_but_for_variables_that_it_does_not_use(tmp_path: Path) -> None:
     text = "x = 1\n[log]\nlevel = '${LEVEL}'\n[messaging]\nurl = '${KEY}'\nheader = {}\n[policy]\nrecheck_s = -1\n"
-    assert [problem.partition(":")[0] for problem in server_problems(tmp_path, text)] == [
+    assert [problem.partition(":")[0] for problem in problems(tmp_path, text, read_server_config)] == [
         "x",
         "log.level",
         "messaging.header",
@@ -365,7 +340,7 @@ def test_a_server_hears_of_all_that_is_wrong_at_once_but_for_variables_that_it_d
 def test_an_address_to_read_from_that_a_variable_leaves_empty_is_refused(tmp_path: Path) -> None:
     text = "[store]\nurl = 'postgresql://h/d'\nread_url = '${EMPTY}'"
     expected = ["store.read_url: is filled in by a variable that is empty; leave the key out, or set it"]
-    assert problems(tmp_path, text, EMPTY="") == server_problems(tmp_path, text, EMPTY="") == expected
+    assert problems(tmp_path, text, EMPTY="") == problems(tmp_path, text, read_server_config, EMPTY="") == expected
 
 
 def test_what_may_write_to_a_database_is_doubtful_in_a_server(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""When somebody is told: episodes, the time that was seen, reminders, gathering; and the words."""
+"""When a message is due: episodes, the time that was seen, reminders, gathering; and the words."""
 
 import re
 
@@ -11,167 +11,130 @@ from lookout.base.durations import format_duration
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import AlertState, News, NewsKind, Rule, Rules, advance, restart
 from lookout.core.model import Check, Reason, Status
-from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
 STEP = 30 * SECOND  # the heartbeat
-LETTERS: dict[str, Status] = {
-    "c": "current",
-    "k": "catching-up",
-    "d": "degraded",
-    "u": "unavailable",
-    "?": "unknown",
-    ".": "unmonitored",
-}
 RULE = Rule("r", frozenset((MESSAGING, INDEXER)), frozenset(("unavailable",)), 2 * MINUTE, 0, ("ops",))
 RULES = Rules((RULE,), 0, MINUTE)
 
 
-def told(
-    script: str, rules: Rules = RULES, state: AlertState | None = None, begin_at: int = NOON
-) -> tuple[list[tuple[int, NewsKind]], AlertState]:
-    """What is told of one check that has these statuses, a publication each: the publication's number, and the kind of
-    the news. ``!`` is a start."""
-    state = state or AlertState()
-    heard: list[tuple[int, NewsKind]] = []
-    for n, letter in enumerate(script.replace("!", "")):
-        if "!" in script and script.split("!")[0] == script.replace("!", "")[:n]:
+def one_rule(**changed: object) -> Rules:
+    return replace(RULES, rules=(replace(RULE, **changed),))
+
+
+def follow(script: str) -> tuple[list[tuple[int, NewsKind]], AlertState]:
+    """What is reported of one check that has these statuses, a publication each: the publication's number, and the
+    kind of the news. ``!`` is a start."""
+    state, reported, n = AlertState(), [], 0
+    for letter in script:
+        if letter == "!":
             state = restart(state)
-        state, news = advance(state, begin_at + n * STEP, [a_row(LETTERS[letter])], rules)
-        heard += [(n, each.kind) for each in news]
-    return heard, state
+            continue
+        state, news = advance(state, NOON + n * STEP, [a_row(STATUSES[letter])], RULES)
+        reported += [(n, each.kind) for each in news]
+        n += 1
+    return reported, state
 
 
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        pytest.param("cccccc", [], id="nothing is told of what is well"),
-        pytest.param("cuuuuc", [], id="nothing is told of a blip that is shorter than for_s"),
-        pytest.param("cuuuuu", [(5, "began")], id="it is told once it has lasted for_s"),
-        pytest.param("uuuuuuuuuu", [(4, "began")], id="it is told once"),
-        pytest.param("uuuuuc", [(4, "began"), (5, "ended")], id="its end is told"),
-        pytest.param("uuuuuccc", [(4, "began"), (5, "ended")], id="its end is told once"),
+        pytest.param("cccccc", [], id="nothing is reported of what is well"),
+        pytest.param("cuuuuc", [], id="nothing is reported of a blip that is shorter than for_s"),
+        pytest.param("cuuuuu", [(5, "began")], id="it is reported once it has lasted for_s"),
+        pytest.param("uuuuuuuuuu", [(4, "began")], id="it is reported once"),
+        pytest.param("uuuuuc", [(4, "began"), (5, "ended")], id="its end is reported"),
+        pytest.param("uuuuuccc", [(4, "began"), (5, "ended")], id="its end is reported once"),
         pytest.param("uuuuuk", [(4, "began"), (5, "ended")], id="any known milder status is an end"),
         pytest.param("uuuuu???", [(4, "began")], id="unknown is no end"),
-        pytest.param("uuuuu???c", [(4, "began"), (8, "ended")], id="after unknown its end is told"),
+        pytest.param("uuuuu???c", [(4, "began"), (8, "ended")], id="after unknown its end is reported"),
         pytest.param("uuuuu.", [(4, "began")], id="unmonitored is no end"),
         pytest.param("????????", [], id="unknown begins nothing"),
         pytest.param("uu?????uu", [], id="time in which it was not seen does not count"),
         pytest.param("uu?????uuu", [(9, "began")], id="time before it was not seen does count"),
-        pytest.param("uuuu????", [], id="it is not told while it is not seen"),
-        pytest.param("uuuucuuuu", [], id="an end begins the count anew"),
+        pytest.param("uuuu????", [], id="it is not reported while it is not seen"),
+        pytest.param("uuuucuuuu", [], id="an end begins the count again"),
         pytest.param("ddddddd", [], id="milder than the rule begins nothing"),
-        pytest.param("uuuuucuuuuu", [(4, "began"), (5, "ended"), (10, "began")], id="each episode is told"),
+        pytest.param("uuuuucuuuuu", [(4, "began"), (5, "ended"), (10, "began")], id="each episode is reported"),
         pytest.param("uuu!uu", [], id="time over a start does not count"),
         pytest.param("uuu!uuu", [(5, "began")], id="time after a start does count"),
-        pytest.param("uuuuu!uc", [(4, "began"), (6, "ended")], id="a start tells nothing again"),
+        pytest.param("uuuuu!uc", [(4, "began"), (6, "ended")], id="a start reports nothing again"),
     ],
 )
-def test_an_episode_is_told_as_it_was_seen(script: str, expected: list[tuple[int, NewsKind]]) -> None:
-    assert told(script)[0] == expected
-
-
-def test_a_publication_lasts_at_most_as_long_as_it_does_in_the_history() -> None:
-    state, _ = advance(AlertState(), NOON, [a_row("unavailable")], RULES)
-    state, news = advance(state, NOON + HOUR, [a_row("unavailable")], RULES)
-    assert news == ()
-    assert state.episodes[0].seen_ms == MINUTE
-
-
-@pytest.mark.parametrize("by_ms", [-HOUR, HOUR])
-def test_a_clock_that_is_set_makes_nothing_longer(by_ms: int) -> None:
-    state, _ = advance(AlertState(), NOON, [a_row("unavailable")], RULES)
-    state, news = advance(restart(state), NOON + by_ms, [a_row("unavailable")], RULES)
-    assert news == ()
-    assert (state.episodes[0].seen_ms, state.episodes[0].since_at) == (0, NOON)
-    before, _ = advance(state, NOON + by_ms - SECOND, [a_row("unavailable")], RULES)  # back by less than is noticed
-    assert before.episodes[0].seen_ms == 0
+def test_an_episode_is_reported_as_it_was_seen(script: str, expected: list[tuple[int, NewsKind]]) -> None:
+    assert follow(script)[0] == expected
 
 
 def test_a_row_past_its_time_is_not_seen() -> None:
-    rules = replace(RULES, rules=(replace(RULE, for_ms=0),))
+    rules = one_rule(for_ms=0)
     expired = a_row("unavailable", expires_at=NOON)
     assert advance(AlertState(), NOON, [expired], rules)[1] == ()
     assert advance(AlertState(), NOON - 1, [expired], rules)[1] != ()
 
 
-def test_a_rule_may_count_unknown() -> None:
-    rules = replace(RULES, rules=(replace(RULE, statuses=frozenset[Status](("unavailable", "unknown"))),))
-    assert told("u?u??", rules)[0] == [(4, "began")]
-
-
-def test_reminders_come_after_twice_the_time_each_up_to_a_day() -> None:
-    rules = replace(RULES, rules=(replace(RULE, for_ms=0, remind_ms=4 * HOUR),), hold_ms=HOUR)
-    state, hours = AlertState(), []
+@pytest.mark.parametrize(
+    ("remind_h", "hours"),
+    [
+        pytest.param(4, [0, 4, 12, 28, 52, 76, 100], id="each after twice the time, up to a day"),
+        pytest.param(48, [0, 48, 96], id="rarer than daily stays as rare"),
+    ],
+)
+def test_reminders_come_more_and_more_rarely(remind_h: int, hours: list[int]) -> None:
+    rules = replace(one_rule(for_ms=0, remind_ms=remind_h * HOUR), hold_ms=HOUR)
+    state, reported = AlertState(), []
     for hour in range(120):
         state, news = advance(state, NOON + hour * HOUR, [a_row("unavailable")], rules)
-        hours += [hour for _ in news]
-    assert hours == [0, 4, 12, 28, 52, 76, 100]
-    assert state.episodes[0].reminders == 6
-
-
-def test_a_reminder_that_comes_more_rarely_than_daily_stays_as_rare() -> None:
-    rules = replace(RULES, rules=(replace(RULE, for_ms=0, remind_ms=2 * DAY),), hold_ms=DAY)
-    state, days = AlertState(), []
-    for day in range(7):
-        state, news = advance(state, NOON + day * DAY, [a_row("unavailable")], rules)
-        days += [day for _ in news]
-    assert days == [0, 2, 4, 6]
-
-
-def test_a_reminder_waits_until_it_is_seen() -> None:
-    rules = replace(RULES, rules=(replace(RULE, remind_ms=MINUTE),))
-    assert told("uuuuu???????u", rules)[0] == [(4, "began")]
-    assert told("uuuuu???????uuu", rules)[0] == [(4, "began"), (13, "goes-on")]
+        reported += [hour for _ in news]
+    assert reported == hours
+    assert state.episodes[0].reminders == len(hours) - 1
 
 
 def test_what_comes_within_the_time_of_gathering_is_reported_together() -> None:
     rules = replace(RULES, group_ms=MINUTE)
     state, _ = advance(AlertState(), NOON, [a_row("unavailable"), a_row("current", check=INDEXER)], rules)
-    heard = []
+    reported = []
     for n in range(1, 9):
         rows = [a_row("unavailable"), a_row("unavailable" if n < 8 else "current", check=INDEXER)]
         state, news = advance(state, NOON + n * STEP, rows, rules)
-        heard += [(n, [(each.kind, each.check.service) for each in news])] if news else []
-    # Messaging at 4, and the indexer at 5, are waited for until 6; the indexer's end at 8 begins to wait anew.
-    assert heard == [(6, [("began", "messaging"), ("began", "indexer")])]
+        reported += [(n, [(each.kind, each.check.service) for each in news])] if news else []
+    # Messaging at 4, and the indexer at 5, are waited for until 6; the indexer's end at 8 begins to wait again.
+    assert reported == [(6, [("began", "messaging"), ("began", "indexer")])]
     assert [each.kind for each in state.gathered] == ["ended"]
 
 
-def test_a_check_that_is_not_watched_any_more_is_told_if_it_had_been_told() -> None:
-    _, state = told("uuuuu")
-    nobody = replace(RULES, rules=(replace(RULE, checks=frozenset((INDEXER,))),))
+def test_a_check_that_is_not_watched_any_more_is_reported_if_it_had_been() -> None:
+    _, state = follow("uuuuu")
+    nobody = one_rule(checks=frozenset((INDEXER,)))
     after, news = advance(state, NOON + HOUR, [a_row("unmonitored")], nobody)
     assert [(each.kind, each.check, each.status, each.targets) for each in news] == [
         ("left", MESSAGING, "unavailable", ("ops",))
     ]
     assert after.episodes == ()
-    _, pending = told("uu")
+    _, pending = follow("uu")
     assert advance(pending, NOON + HOUR, [], nobody) == (AlertState(NOON + HOUR, 90 * SECOND), ())
 
 
-def test_a_rule_that_changed_goes_on_with_its_episodes_and_one_that_is_gone_has_them_told() -> None:
-    _, state = told("uuuuu")
-    changed = replace(RULES, rules=(replace(RULE, for_ms=HOUR, targets=("ops", "chat")),))
+def test_a_rule_that_changed_goes_on_with_its_episodes_and_one_that_is_gone_has_them_reported() -> None:
+    _, state = follow("uuuuu")
+    changed = one_rule(for_ms=HOUR, targets=("ops", "chat"))
     assert advance(state, NOON + HOUR, [a_row("unavailable")], changed)[1] == ()
     (end,) = advance(state, NOON + HOUR, [a_row("current")], changed)[1]
-    assert end.targets == ("ops",)  # who was told that it began
+    assert end.targets == ("ops",)  # those to whom its beginning was reported
     (left,) = advance(state, NOON + HOUR, [a_row("unavailable")], replace(RULES, rules=()))[1]
     assert (left.kind, left.targets) == ("left", ("ops",))
 
 
-def test_a_reminder_goes_to_those_whom_the_rule_names_now() -> None:
-    _, state = told("uuuuu")
-    changed = replace(RULES, rules=(replace(RULE, remind_ms=SECOND, targets=("chat",)),))
+def test_a_reminder_goes_to_the_targets_of_the_rule_as_it_is_now() -> None:
+    _, state = follow("uuuuu")
+    changed = one_rule(remind_ms=SECOND, targets=("chat",))
     state, (reminder,) = advance(state, NOON + HOUR, [a_row("unavailable")], changed)
     assert (reminder.kind, reminder.targets) == ("goes-on", ("chat",))
     assert advance(state, NOON + HOUR, [a_row("current")], changed)[1][0].targets == ("chat",)
 
 
 def test_news_say_which_rule_they_are_of() -> None:
-    later = replace(RULE, key="later", targets=("pager",))
-    _, news = advance(
-        AlertState(), NOON, [a_row("unavailable")], Rules((replace(RULE, for_ms=0), replace(later, for_ms=0)), 0, 0)
-    )
+    rules = one_rule(for_ms=0).rules + one_rule(for_ms=0, key="later", targets=("pager",)).rules
+    _, news = advance(AlertState(), NOON, [a_row("unavailable")], replace(RULES, rules=rules))
     assert [(each.rule, each.targets) for each in news] == [("r", ("ops",)), ("later", ("pager",))]
 
 
@@ -181,23 +144,9 @@ def test_a_rule_without_a_name_is_the_same_however_long_it_waits() -> None:
     assert len({each.key() for each in (AlertRule(), *others)}) == 5
 
 
-def test_two_rules_have_episodes_of_their_own() -> None:
-    later = replace(RULE, key="later", for_ms=4 * MINUTE, targets=("pager",))
-    heard, state = told("uuuuuuuuuc", replace(RULES, rules=(RULE, later)))
-    assert heard == [(4, "began"), (8, "began"), (9, "ended"), (9, "ended")]
-    assert state.episodes == ()
-
-
-def test_the_state_survives_being_stored() -> None:
-    _, state = told("uuuuu?", replace(RULES, group_ms=HOUR))
-    assert state.episodes
-    assert state.gathered
-    assert msgspec.json.decode(msgspec.json.encode(state), type=AlertState) == state
-
-
 @pytest.mark.parametrize("damage", [b'"since_at":-1', b'"since_at":999999999999999999'])
 def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
-    stored = msgspec.json.encode(told("uu")[1])
+    stored = msgspec.json.encode(follow("uu")[1])
     broken = stored.replace(f'"since_at":{NOON}'.encode(), damage)
     assert broken != stored
     with pytest.raises(msgspec.ValidationError):

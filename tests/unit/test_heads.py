@@ -6,13 +6,17 @@ from lookout.core.heads import Heads, Pace, Reading, Reference, of_the_hour
 from tests.builders import HOUR, MINUTE, NOON, SECOND, TWELVE_SECONDS
 
 
-def an_answer(height: int, *, at: int = NOON, block_at: int | None = None) -> Reading:
-    return Reading(at, height, at - 2 * SECOND if block_at is None else block_at)
+def heads_at(*readings: tuple[int, int]) -> Heads:
+    """Heads of these minutes after noon and heights."""
+    heads = Heads(TWELVE_SECONDS)
+    for minute, height in readings:
+        heads.read(Reading(NOON + minute * MINUTE, height, NOON + minute * MINUTE))
+    return heads
 
 
 @pytest.mark.clause("R11")
 def test_the_net_head_is_never_below_zero() -> None:
-    heads = Heads(TWELVE_SECONDS, [an_answer(12)])
+    heads = heads_at((0, 12))
     assert heads.reference(5) == Reference(7, NOON, TWELVE_SECONDS)
     assert heads.reference(12) == Reference(0, NOON, TWELVE_SECONDS)
     assert heads.reference(13) == Reference(0, NOON, TWELVE_SECONDS)
@@ -63,38 +67,21 @@ def test_the_pace_is_measured_by_our_own_clock(span_ms: int, blocks: int, pace: 
 
 @pytest.mark.clause("S15")
 def test_the_pace_follows_the_hour_before_the_newest_head() -> None:
-    heads = Heads(TWELVE_SECONDS)
-    for minute in range(121):  # a block a minute for an hour, then two a minute
-        height = minute if minute <= 60 else 60 + (minute - 60) * 2
-        heads.read(Reading(NOON + minute * MINUTE, height, NOON + minute * MINUTE))
+    # a block a minute for an hour, then two a minute
+    heads = heads_at(*((minute, max(minute, 2 * minute - 60)) for minute in range(121)))
     assert heads.pace() == Pace(HOUR, 120)
     assert heads.readings[0].at == NOON + HOUR  # exactly an hour before is still in it
     assert len(heads.readings) == 61
 
 
-@pytest.mark.clause("S15", "S13")
-def test_a_chain_that_halts_goes_back_to_its_configured_pace() -> None:
-    heads = Heads(TWELVE_SECONDS)
-    for minute in range(90):
-        heads.read(Reading(NOON + minute * MINUTE, min(minute, 20), NOON + min(minute, 20) * MINUTE))
-    assert heads.pace() == TWELVE_SECONDS
-
-
-def heads_at(*readings: tuple[int, int]) -> Heads:
-    """Heads of these minutes after noon and heights."""
-    heads = Heads(TWELVE_SECONDS)
-    for minute, height in readings:
-        heads.read(Reading(NOON + minute * MINUTE, height, NOON + minute * MINUTE))
-    return heads
-
-
 AFTER = [(19, 15), (24, 20), (29, 25)]
 
 
-@pytest.mark.clause("S15")
+@pytest.mark.clause("S13", "S15")
 @pytest.mark.parametrize(
     ("readings", "pace"),
     [
+        pytest.param([(n, min(n, 20)) for n in range(90)], TWELVE_SECONDS, id="a halted chain has its configured pace"),
         pytest.param([(0, 0), (9, 5), (18, 15)], Pace(18 * MINUTE, 15), id="below ten minutes is none"),
         pytest.param([(0, 0), (9, 5), *AFTER], Pace(MINUTE, 1), id="what stands before its end goes"),
         pytest.param(
@@ -180,5 +167,5 @@ def test_the_highest_head_of_an_hour_is_of_those_read_in_it(at: int, highest: in
 
 @pytest.mark.clause("S15")
 def test_of_the_hour_is_what_was_read_at_most_an_hour_before_the_newest() -> None:
-    readings = [an_answer(number, at=NOON + ms) for number, ms in enumerate((-1, 0, 1, HOUR - 1, HOUR))]
+    readings = [Reading(NOON + ms, number, NOON) for number, ms in enumerate((-1, 0, 1, HOUR - 1, HOUR))]
     assert of_the_hour(readings) == tuple(readings[1:])

@@ -96,7 +96,7 @@ def test_a_publication_that_changes_one_row_stores_that_row_alone() -> None:
     ledger, store = Ledger(a_plan()), AStore()
     ledger.publish(NOON)
     assert store.write(ledger).replace_all
-    ledger.observe(Observation(MESSAGING, NOON + SECOND, Peers(3)))
+    ledger.judge(Observation(MESSAGING, NOON + SECOND, Peers(3)))
     ledger.publish(NOON + SECOND)
     pieces = store.write(ledger)
     assert set(pieces.put) == {"progress", "check/messaging/-", "tally/messaging/-"}

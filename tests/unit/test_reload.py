@@ -78,7 +78,7 @@ def happen(ledger: Ledger, event: Event) -> None:
         case Started(at):
             ledger.start(at)
         case Observation(check, _, _) if ledger.watches(check):
-            ledger.observe(event)
+            ledger.judge(event)
         case HeadRead(_, chain_id, reading) if ledger.follows(chain_id):
             ledger.read_head(chain_id, reading)
     ledger.publish(event.at)

@@ -10,11 +10,11 @@ def format_duration(duration_ms: int, units: int = 2, least: int = 1) -> str:
 
     Rounded down: nothing becomes older than it is by rounding.
     """
-    left = duration_ms // 1000
-    first = next((n for n, (unit_s, _) in enumerate(_UNITS) if left >= least * unit_s), len(_UNITS) - 1)
+    rest_s = duration_ms // 1000
+    first = next((n for n, (unit_s, _) in enumerate(_UNITS) if rest_s >= least * unit_s), len(_UNITS) - 1)
     parts = []
     for unit_s, name in _UNITS[first : first + units]:
-        count, left = divmod(left, unit_s)
+        count, rest_s = divmod(rest_s, unit_s)
         if count:
             parts.append(f"{count} {name}")
     return " ".join(parts) or "0 s"

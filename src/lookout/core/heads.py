@@ -80,7 +80,7 @@ class Heads:
         """A run begins. If the clock was set back meanwhile, a head stays as old as it was, and so does its block."""
         self.newest_of_run = None
         if set_back_by_ms:
-            self._take_all([_moved_back(reading, set_back_by_ms) for reading in self._readings])
+            self._take_all([_move_back(reading, set_back_by_ms) for reading in self._readings])
 
     def reference(self, confirmations: int) -> Reference | None:
         """The newest head net of ``confirmations``, never below 0 (R11); None before the first."""
@@ -162,5 +162,5 @@ def of_the_hour(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     return tuple(reading for reading in readings if reading.at >= readings[-1].at - PACE_WINDOW_MS)
 
 
-def _moved_back(reading: Reading, by_ms: int) -> Reading:
+def _move_back(reading: Reading, by_ms: int) -> Reading:
     return Reading(move_back(reading.at, by_ms), reading.height, move_back(reading.block_at, by_ms))

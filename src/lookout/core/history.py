@@ -186,15 +186,15 @@ class History:
         """Go on to a later bucket. All that began before it are recorded (H16): the one of the last publication, and
         those before which the clock was set back and over which it has jumped now."""
         self._watch(last_at, at)
-        left, bucket = self._bucket, at // self._span.bucket_ms
+        ended, bucket = self._bucket, at // self._span.bucket_ms
         self._put_aside()
         for later in self._later():
             if later < bucket:
                 self._record(later)
         self._enter(bucket)
         self._watch(last_at, at)
-        if bucket == left + 1:
-            self._slide(left)
+        if bucket == ended + 1:
+            self._slide(ended)
         else:
             self._let_recount()
         if self._has_new_day:

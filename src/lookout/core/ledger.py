@@ -54,14 +54,14 @@ class Ledger:
     def replan(self, plan: Plan) -> None:
         """Go on under another plan. What is watched under both is as it was; what left leaves with the next
         publication, and only its buckets are kept (H15). ValueError if the buckets are to be of another length."""
-        left = (*self._gone, *self._checks)
+        before = (*self._gone, *self._checks)
         if plan.span != self._plan.span:
             self._history = History(plan.span, self._history.state())
         for chain_id, block_time in plan.chains.items():
             self._heads.setdefault(chain_id, Heads(block_time)).block_time = block_time
         self._heads = {chain_id: self._heads[chain_id] for chain_id in plan.chains}
         self._follow(plan, self._judged)
-        self._gone = [check for check in left if check not in self._changed and check in self._history.checks]
+        self._gone = [check for check in before if check not in self._changed and check in self._history.checks]
 
     def _follow(self, plan: Plan, known: Mapping[Check, CheckState]) -> None:
         self._plan = plan
@@ -80,11 +80,11 @@ class Ledger:
         return self._history.published_at
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def published_rows(self) -> tuple[Row, ...]:
         """The rows of the last publication, in the report's order (R12)."""
         return tuple(self._rows[check] for check in self._checks)
 
-    def row(self, check: Check) -> Row:
+    def newest_row(self, check: Check) -> Row:
         """A check's newest row, published or not yet."""
         return self._changed.get(check) or self._rows[check]
 
@@ -124,13 +124,12 @@ class Ledger:
         """Somebody answered, so that the monitor is not blind (M13)."""
         self._last_answer_at = at if self._last_answer_at is None else max(self._last_answer_at, at)
 
-    def observe(self, seen: Observation) -> Row:
+    def judge(self, seen: Observation) -> Row:
         """A probe of a monitored check completed; its new row."""
         check = seen.check
-        limits = self._plan.limits
-        blind = limits.blind_after_ms > 0 and self._is_blind(seen.at)
-        reference = self._reference(check) if check in self._plan.confirmations else None
-        memory, row = judge(self._judged[check].memory, seen, reference, limits, blind=blind)
+        memory, row = judge(
+            self._judged[check].memory, seen, self._reference(check), self._plan.limits, blind=self._is_blind(seen.at)
+        )
         if not row.has_failed:
             self.hear(seen.at)
         self._judged[check] = CheckState(memory, row)
@@ -149,7 +148,7 @@ class Ledger:
         """What the live report says as of the last publication."""
         if self.published_at is None or not self._rows:
             raise ValueError("nothing has been published yet")
-        return Report(self.published_at, self.rows)
+        return Report(self.published_at, self.published_rows)
 
     def view(self) -> HistoryView:
         """What the history says as of the last publication."""
@@ -162,9 +161,12 @@ class Ledger:
         return State(self._last_answer_at, dict(self._judged), heads, self._history.state())
 
     def _reference(self, check: Check) -> Reference | None:
-        heads = None if check.chain_id is None else self._heads.get(check.chain_id)
-        return None if heads is None else heads.reference(self._plan.confirmations[check])
+        confirmations = self._plan.confirmations.get(check)
+        if confirmations is None or check.chain_id not in self._heads:
+            return None
+        return self._heads[check.chain_id].reference(confirmations)
 
     def _is_blind(self, at: int) -> bool:
         """Whether nothing at all has answered for so long that a failure is the monitor's own (M13)."""
-        return self._last_answer_at is not None and at - self._last_answer_at >= self._plan.limits.blind_after_ms
+        after_ms = self._plan.limits.blind_after_ms
+        return after_ms > 0 and self._last_answer_at is not None and at - self._last_answer_at >= after_ms

@@ -116,10 +116,10 @@ class Strip:
         return bucket_character(seen_ms, counts_from_ms)
 
     def count_windows(self, windows: Iterable[str]) -> None:
-        """Count the buckets of each window from scratch."""
-        counted = [_count_buckets(buckets) for buckets in windows]
-        self.current = [current for current, _ in counted]
-        self.known = [known for _, known in counted]
+        """Count the buckets of each window, of which none is counted yet."""
+        for buckets in windows:
+            self.current.append(buckets.count("c"))
+            self.known.append(sum(buckets.count(character) for character in KNOWN))
 
     def forget_counts(self) -> None:
         self.current, self.known = [], []
@@ -127,10 +127,10 @@ class Strip:
     def slide(self, entering: str, leaving: Sequence[tuple[int, int]]) -> None:
         """Move the windows' counts on by a bucket that ended; out of each falls the one at that place of that day."""
         for n, (day, place) in enumerate(leaving if self.known else ()):
-            left = self.recorded(day, place)
-            if left != entering:  # seldom
-                self.known[n] += (entering in KNOWN) - (left in KNOWN)
-                self.current[n] += (entering == "c") - (left == "c")
+            gone = self.recorded(day, place)
+            if gone != entering:  # seldom
+                self.known[n] += (entering in KNOWN) - (gone in KNOWN)
+                self.current[n] += (entering == "c") - (gone == "c")
 
     def _take_later(self, bucket: int) -> dict[str, int]:
         """What was put aside of a bucket, which is not kept aside any longer."""
@@ -140,8 +140,3 @@ class Strip:
             return {}
         self.tally = replace(self.tally, later=later)
         return lasted_ms
-
-
-def _count_buckets(buckets: str) -> tuple[int, int]:
-    """How many buckets are current, and how many known."""
-    return buckets.count("c"), sum(buckets.count(character) for character in KNOWN)

@@ -257,7 +257,7 @@ class _Run:
         for check, of_check in zip(source.checks, found, strict=True):
             seen = Observation(check, at, of_check)
             self._listeners.event(seen)
-            if not self._ledger.observe(seen).has_failed:
+            if not self._ledger.judge(seen).has_failed:
                 answered = True
         source.failures = 0 if answered else source.failures + 1
         self._publisher.hasten(at)
@@ -269,7 +269,7 @@ class _Run:
         """Until when there is nothing to learn of these checks."""
         until = at + self._life.calm_ms
         for check in checks:
-            if until <= at or self._ledger.row(check).status != "current":
+            if until <= at or self._ledger.newest_row(check).status != "current":
                 return at
             until = int(min(until, self._world.calm_until(*check, at)))
         return until

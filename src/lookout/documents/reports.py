@@ -1,6 +1,5 @@
 """The two documents as JSON: their types, their bytes, and their schemas."""
 
-from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -9,7 +8,7 @@ from msgspec import Meta, Struct, field
 from lookout.base.instants import format_instant, format_second
 from lookout.core.history import HistoryView, Uptime
 from lookout.core.ledger import Ledger
-from lookout.core.model import Check, Metrics, Report, Row
+from lookout.core.model import Metrics, Report, Row
 from lookout.core.services import SERVICES
 from lookout.documents.document import Document, DocumentName, etag, with_compressed
 from lookout_reader.statuses import CHARACTERS, NO_DATA
@@ -89,8 +88,8 @@ def live_row(row: Row) -> LiveRow:
     )
 
 
-def live_document(report: Report, encode_row: Callable[[Row], LiveRow] = live_row) -> Document:
-    rows = list(map(encode_row, report.rows))
+def live_document(report: Report) -> Document:
+    rows = list(map(live_row, report.rows))
     return _document(report.published_at, LiveReport(SCHEMA_VERSION, format_instant(report.published_at), rows))
 
 
@@ -111,19 +110,6 @@ def history_document(view: HistoryView) -> Document:
 def documents_of(ledger: Ledger) -> dict[DocumentName, Document]:
     """Both documents of the last publication, as they are stored."""
     return with_compressed({"live": live_document(ledger.report()), "history": history_document(ledger.view())})
-
-
-class RowCache:
-    """Makes the JSON of each row once, however often it is published."""
-
-    def __init__(self) -> None:
-        self._made: dict[Check, tuple[Row, LiveRow]] = {}
-
-    def live_row(self, row: Row) -> LiveRow:
-        made = self._made.get(row.check)
-        if made is None or made[0] is not row:
-            made = self._made[row.check] = row, live_row(row)
-        return made[1]
 
 
 def build_schemas() -> dict[str, dict[str, Any]]:

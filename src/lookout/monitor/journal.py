@@ -55,9 +55,9 @@ class Journal:
 
     def observe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""
-        before = self.ledger.row(check)
+        before = self.ledger.newest_row(check)
         seen = Observation(check, self.now(), found)
-        row = self.ledger.observe(seen)
+        row = self.ledger.judge(seen)
         self.changed.set()
         self._record(seen)
         if row.status != before.status:

@@ -10,7 +10,7 @@ from lookout.base.threads import Caller
 from lookout.config.settings import Settings
 from lookout.core.plan import Limits
 from lookout.documents.document import Document, PlainName
-from lookout.documents.reports import RowCache, history_document, live_document
+from lookout.documents.reports import history_document, live_document
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
 from lookout.monitor.publication_writer import PublicationWriter
@@ -41,7 +41,6 @@ class Publisher:
         self._sources_pieces = sources_pieces
         self._resources = resources
         self._writer = PublicationWriter(resources.writer, resources.clock, resources.instruments)
-        self._row_cache = RowCache()
         self.apply_settings(settings)
 
     def apply_settings(self, settings: Settings) -> None:
@@ -93,9 +92,9 @@ class Publisher:
         self._journal.changed.clear()
         at = self._journal.now()
         ledger.publish(at)
-        self._resources.instruments.published(at, ledger.rows)
-        self._alerts.advance(at, ledger.rows)
-        documents: dict[PlainName, Document] = {"live": live_document(ledger.report(), self._row_cache.live_row)}
+        self._resources.instruments.published(at, ledger.published_rows)
+        self._alerts.advance(at, ledger.published_rows)
+        documents: dict[PlainName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
         if with_history:
             documents["history"] = history_document(ledger.view())

@@ -50,7 +50,7 @@ class Replay:
                 if not self.ledger.watches(event.check):
                     self._skip(at, *event.check)
                     return
-                self.ledger.observe(event)
+                self.ledger.judge(event)
             case HeadRead():
                 if not self.ledger.follows(event.chain_id):
                     self._skip(at, "heads", event.chain_id)

@@ -7,8 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.config.file import ConfigError, read_config
-from lookout.protocols.ppoi import NETWORKS
 from tests.commands import lookout
 
 FOLDER: Final = Path(__file__).parent
@@ -35,15 +33,15 @@ def test_a_process_of_its_own_says_the_same(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", BAD, ids=words)
-def test_everything_wrong_with_a_bad_file_is_told_in_these_words(path: Path) -> None:
+def test_everything_wrong_with_a_bad_file_is_reported_in_these_words(path: Path) -> None:
     messages = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
-    told = "".join(f"lookout: {path}: {message}\n" for message in messages)
+    reported = "".join(f"lookout: {path}: {message}\n" for message in messages)
     assert messages
-    assert check_config(path) == (2, "", told)
+    assert check_config(path) == (2, "", reported)
 
 
 @pytest.mark.parametrize("path", GOOD, ids=words)
-def test_a_good_file_is_ok_and_warned_of_in_the_words_beside_it(path: Path) -> None:
+def test_a_good_file_is_ok_with_the_warnings_beside_it(path: Path) -> None:
     beside = path.with_suffix(".txt")
     warnings = beside.read_text(encoding="utf-8").splitlines() if beside.exists() else []
     assert check_config(path) == (0, "ok\n", "".join(f"lookout: warning: {path}: {each}\n" for each in warnings))
@@ -53,17 +51,3 @@ def test_every_bad_file_has_its_words_and_all_words_have_their_file() -> None:
     assert sorted((FOLDER / "bad").glob("*.txt")) == [path.with_suffix(".txt") for path in BAD]
     assert {path.with_suffix(".toml") for path in (FOLDER / "good").glob("*.txt")} <= set(GOOD)
     assert {path.suffix for folder in ("bad", "good") for path in (FOLDER / folder).iterdir()} == {".toml", ".txt"}
-
-
-@pytest.mark.parametrize("chain_id", [*NETWORKS, 10])
-def test_a_ppoi_chain_needs_a_name_exactly_if_its_source_has_none_built_in(chain_id: int, tmp_path: Path) -> None:
-    path = tmp_path / "lookout.toml"
-    path.write_text(
-        f'[[chains]]\nid = {chain_id}\nname = "c"\nblock_time_s = 1\nrpc = ["http://h"]\n'
-        f'[ppoi]\nurl = "http://h"\nrequired_list = "x"\nchains = [{chain_id}]\n'
-    )
-    if chain_id in NETWORKS:
-        read_config(path, {})
-        return
-    with pytest.raises(ConfigError, match=f"has no name for chain {chain_id}, and none is built in"):
-        read_config(path, {})

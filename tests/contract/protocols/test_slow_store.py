@@ -82,7 +82,7 @@ async def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> 
         return 3_600 if "0-137-" in asked.target else 0
 
     def statuses() -> dict[Check, str]:
-        return {row.check: row.status for row in ledger.rows if row.check in checks}
+        return {row.check: row.status for row in ledger.published_rows if row.check in checks}
 
     async with answering(store, after_s=hang) as (url, asked):
         settings = given_settings(plan, broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137))))

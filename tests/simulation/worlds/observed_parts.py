@@ -28,8 +28,8 @@ class ObservedLedger(Ledger):
         self._scene.note(f"{self._life.name} started at {at}")
         self._scene.emit(Started(self._life))
 
-    def observe(self, seen: Observation) -> Row:
-        row = super().observe(seen)
+    def judge(self, seen: Observation) -> Row:
+        row = super().judge(seen)
         life = self._life
         self._scene.note(f"{life.name} judged {row.check} {row.status}")
         self._scene.emit(Judged(life, Seen(self._scene.ms, seen, row)))
@@ -42,7 +42,7 @@ class ObservedLedger(Ledger):
     def publish(self, at: int) -> None:
         super().publish(at)
         life, scene = self._life, self._scene
-        life.publication = Publication(life.publication, life, scene.ms, at, self.rows)
+        life.publication = Publication(life.publication, life, scene.ms, at, self.published_rows)
         life.publication.memory = dict(life.memory)
         life.is_new = False
         scene.publications += 1

@@ -71,7 +71,7 @@ class MonitorLife:
         for chain_id in PLAN.chains:
             self._ledger.read_head(chain_id, Reading(at, 1_000 + number, at))
         for check in PLAN.checks():
-            self._ledger.observe(Observation(check, at, _found(check, number)))
+            self._ledger.judge(Observation(check, at, _found(check, number)))
         self._ledger.publish(at)
         self._history_is_due |= number % 2 == 0
         documents: dict[DocumentName, Document] = {"live": live_document(self._ledger.report())}
