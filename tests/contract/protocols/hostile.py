@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Failed
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters, Sightings
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
+from lookout.protocols.broadcasters.sightings import Sightings
 from lookout.protocols.broadcasters.source import Message, Page
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed

@@ -6,7 +6,7 @@ from typing import Any
 
 from lookout.core.model import Check, Found
 from lookout.monitor.sources import seen_by
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.broadcasters.source import broadcasters_sources
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
@@ -33,6 +33,6 @@ def probes(
             for at in instants:
                 answers = [await observe(source, session, lambda at=at: at) for source in sources]  # type: ignore[misc]
                 found.append({check: what for each in answers for check, what in each.items()})
-            return found, asked, seen_by(sources)
+            return found, asked, seen_by(sources)["broadcasters"]
 
     return asyncio.run(converse())

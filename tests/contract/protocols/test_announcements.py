@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.protocols.broadcasters.addresses import decode_bech32m, viewing_key
-from lookout.protocols.broadcasters.announcements import Announcement, Freshness, is_answer
+from lookout.protocols.broadcasters.announcements import Freshness, is_answer
+from lookout.protocols.broadcasters.seen import Announcement
 from tests.builders import NOON
 from tests.contract.protocols.announcers import (
     VECTORS,

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from lookout.core.model import Failed, Found, Members
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.broadcasters.source import MAX_PAGES, parse_page
 from lookout.protocols.client.failure import ProbeFailed
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND

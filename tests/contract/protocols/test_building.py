@@ -10,7 +10,7 @@ from lookout.config.settings import Settings
 from lookout.config.tables import Chain
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers
 from lookout.monitor.sources import seen_by, sources_of
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.resolver import ThreadPerLookup
 from lookout.protocols.client.session import open_session
@@ -112,17 +112,17 @@ async def test_every_endpoint_of_every_chain_is_read_by_itself() -> None:
 async def test_what_the_broadcasters_source_saw_is_given_to_the_next() -> None:
     async with answering(world) as (url, _), open_session(5) as session:
         sources = sources_of(everything(url)).sources
-        assert seen_by(sources) == NOTHING_SEEN
+        assert seen_by(sources) == {"broadcasters": NOTHING_SEEN}
         for source in sources:
             await observe(source, session, lambda: NOON)
         seen = seen_by(sources)
-        assert len(seen.sightings) == 2
+        assert len(seen["broadcasters"].sightings) == 2
         assert seen_by(sources_of(everything(url), seen).sources) == seen
 
 
 def test_settings_without_sources_have_none() -> None:
     assert sources_of(Settings()) == ((), ())
-    assert seen_by(()) == NOTHING_SEEN
+    assert seen_by(()) == {"broadcasters": NOTHING_SEEN}
 
 
 async def test_a_name_is_looked_up_as_the_system_does() -> None:

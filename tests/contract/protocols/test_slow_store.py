@@ -13,7 +13,7 @@ from lookout.base.clock import SystemClock
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
 from lookout.monitor.monitor import Monitor, Parts
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.broadcasters.source import LIMIT_BYTES, MAX_PAGES, MOST_BYTES_A_CHAIN, broadcasters_sources
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session

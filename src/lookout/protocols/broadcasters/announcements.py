@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 
 from lookout.protocols.answers import count
 from lookout.protocols.broadcasters.addresses import viewing_key
+from lookout.protocols.broadcasters.seen import Announcement
 from lookout.protocols.client.failure import ProbeFailed
 
 FUTURE_TOLERANCE_MS: Final = 60_000
@@ -18,16 +19,6 @@ FUTURE_TOLERANCE_MS: Final = 60_000
 # such fill a store's page, and one three times as long is still read.
 LONGEST_PAYLOAD: Final = 65_536
 _LONGEST_IDENTIFIER: Final = 128  # it is remembered, and strangers choose it
-
-
-class Announcement(Struct, frozen=True, gc=False):
-    """What a broadcaster signed, and when its message says it was sent."""
-
-    address: str
-    identifier: str | None
-    sent_at: int
-    expires_at: int
-    available_wallets: int
 
 
 class Claim(Struct, frozen=True, gc=False):

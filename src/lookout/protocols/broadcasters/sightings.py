@@ -3,35 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from msgspec import Struct
-
 from lookout.core.model import Members
-from lookout.protocols.broadcasters.announcements import Announcement, Freshness, is_answer, is_from_the_future
+from lookout.protocols.broadcasters.announcements import Freshness, is_answer, is_from_the_future
+from lookout.protocols.broadcasters.seen import Announcement, Sighting
 from lookout.protocols.broadcasters.table import BroadcastersTable
-from lookout.protocols.broadcasters.unread import Unread
 
 _NO_MEMBERS: Final[frozenset[str]] = frozenset()
 
 # An address alone for a configured member, whatever its identifiers; otherwise with its identifier.
 Identity = tuple[str, str | None]
-
-
-class Sighting(Struct, frozen=True, gc=False):
-    """The newest announcement of one broadcaster on one chain."""
-
-    chain_id: int
-    announcement: Announcement
-
-
-class SeenBroadcasters(Struct, frozen=True):
-    """What has to survive a restart (M7): at most ``limit`` sightings a chain, or one for each configured member."""
-
-    sightings: tuple[Sighting, ...] = ()
-    asked_at: dict[int, int] = {}  # by chain: when the store last answered
-    unread: dict[int, Unread] = {}  # by chain: what of the time before that is still to be read
-
-
-NOTHING_SEEN: Final = SeenBroadcasters()
 
 
 class Sightings:

@@ -19,7 +19,8 @@ from lookout.protocols.broadcasters.announcements import (
     is_signed,
     read_claim,
 )
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters, Sightings
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
+from lookout.protocols.broadcasters.sightings import Sightings
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch, Unread, after_page, begin, begin_again
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
