@@ -6,7 +6,7 @@ from itertools import cycle, islice
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.core.agreement import Agreement
@@ -98,7 +98,6 @@ def follow(answers: Iterator[Answer], endpoints: int, heads: Heads) -> Iterator[
 
 
 @pytest.mark.clause("M8")
-@settings(max_examples=300)
 @given(
     BEGINNINGS,
     st.lists(st.none() | st.just(HONEST), min_size=1, max_size=9).filter(any),
@@ -125,7 +124,6 @@ def test_the_agreed_height_lies_between_those_of_the_honest_endpoints(
 
 
 @pytest.mark.clause("M8", "S15")
-@settings(max_examples=150)
 @given(BEGINNINGS, LIES, BLOCK_TIMES)
 def test_the_pace_is_the_true_one_or_the_configured_one(
     begin_ms: list[int], lies: list[Says | None], block_ms: int
@@ -141,7 +139,6 @@ def test_the_pace_is_the_true_one_or_the_configured_one(
 
 
 @pytest.mark.clause("M8", "S15")
-@settings(max_examples=150)
 @given(
     st.tuples(st.integers(0, 15 * SECOND), st.integers(0, 15 * SECOND)),
     st.integers(0, FIRST_HEIGHT),

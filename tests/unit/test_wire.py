@@ -1,9 +1,9 @@
 """The documents as JSON, and their schemas."""
 
-import copy
 import gzip
 import json
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -89,10 +89,12 @@ def test_the_etag_is_a_quoted_hash_of_sixteen_characters_that_follows_the_body()
     )
 
 
+@cache
 def validators() -> dict[str, Draft202012Validator]:
-    for schema in build_schemas().values():
+    schemas = build_schemas()
+    for schema in schemas.values():
         Draft202012Validator.check_schema(schema)
-    return {name: Draft202012Validator(schema) for name, schema in build_schemas().items()}
+    return {name: Draft202012Validator(schema) for name, schema in schemas.items()}
 
 
 def documents() -> dict[str, Any]:
@@ -148,8 +150,7 @@ def test_the_schema_accepts_tomorrows_history() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_not_the_contract(name: str, path: list[str | int], value: Any) -> None:
-    document = copy.deepcopy(documents()[name])
-    place = document
+    place = document = documents()[name]
     for step in path[:-1]:
         place = place[step]
     place[path[-1]] = value
@@ -160,26 +161,15 @@ def test_the_schema_refuses_what_is_not_the_contract(name: str, path: list[str |
 @pytest.mark.clause("V1", "R2", "H2")
 @pytest.mark.parametrize("name", ["liveness", "history"])
 def test_the_schema_requires_every_field_but_a_metric(name: str) -> None:
-    def required(value: Any) -> None:
-        if isinstance(value, dict) and value.keys() & {"status", "generatedAt", "buckets", "24h"}:
-            for key in value:
-                rest = {other: kept for other, kept in value.items() if other != key}
-                without.append((value, rest))
-        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            required(inner)
-
-    without: list[tuple[dict[str, Any], dict[str, Any]]] = []
     document = documents()[name]
-    required(document)
-    assert len(without) > 10
-    for original, rest in without:
-        kept = dict(original)
-        original.clear()
-        original.update(rest)
-        with pytest.raises(ValidationError):
-            validators()[name].validate(document)
-        original.clear()
-        original.update(kept)
+    tables = [document, *document.get("checks", ()), *document.get("rows", ())]
+    tables += [row["uptime"] for row in document.get("rows", ())]
+    for table in tables:
+        for key in list(table):
+            value = table.pop(key)
+            with pytest.raises(ValidationError):
+                validators()[name].validate(document)
+            table[key] = value
 
 
 @pytest.mark.clause("V1")
