@@ -104,7 +104,7 @@ def test_rows_that_ran_out_while_the_monitor_was_away_count_as_unknown_until_the
 
 
 @pytest.mark.clause("H6", "H7", "H8", "H9", "H10", "H16")
-@pytest.mark.parametrize("seed", [31, 32, 33], ids="seed {}".format)
+@pytest.mark.parametrize("seed", [31, *(pytest.param(seed, marks=pytest.mark.long) for seed in (32, 33))])
 def test_the_history_is_what_a_slow_count_of_all_publications_gives(seed: int) -> None:
     drawn = draw_episodes(ONE_CHAIN, seed, NOON, NOON + DAY, intensity=20)
     world = a_world(*drawn, an_episode("ppoi", "missing-list", 12 * 60, 30), seed=seed)
@@ -146,10 +146,10 @@ def recorded(world: World, lives: Iterable[Life]) -> tuple[Ledger, Ledger]:
 def test_a_replayed_log_gives_the_same_buckets_when_nothing_was_gathered() -> None:
     """A replay also publishes at each head, which holds the last status a little longer after a stop: the buckets in
     which the monitor stopped or started are left out."""
-    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + DAY, intensity=20)
-    breaks = [(NOON + 5 * HOUR + 7 * SECOND, 40 * SECOND), (NOON + 9 * HOUR, HOUR), (NOON + 20 * HOUR, 10 * MINUTE)]
+    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + 10 * HOUR, intensity=40)
+    breaks = [(NOON + 2 * HOUR + 7 * SECOND, 40 * SECOND), (NOON + 4 * HOUR, HOUR), (NOON + 8 * HOUR, 10 * MINUTE)]
     begins = [NOON, *(at + lasts for at, lasts in breaks)]
-    ends = [*(at for at, _ in breaks), NOON + DAY]
+    ends = [*(at for at, _ in breaks), NOON + 10 * HOUR]
     lives = [Life(begin, end, gather_ms=0) for begin, end in zip(begins, ends, strict=True)]
     rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, lives))
     apart = {at // BUCKET * BUCKET for at in (*begins, *ends)} | {(at + MINUTE) // BUCKET * BUCKET for at in ends}
@@ -162,8 +162,8 @@ def test_a_replayed_log_gives_the_same_buckets_when_nothing_was_gathered() -> No
 
 @pytest.mark.clause("M5", "H8")
 def test_a_replayed_log_differs_from_what_was_published_by_half_seconds_alone() -> None:
-    world = drawn_world(TWO_CHAINS, 42, NOON, NOON + DAY, intensity=20)
-    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, (Life(NOON, NOON + DAY),)))
+    world = drawn_world(TWO_CHAINS, 42, NOON, NOON + 10 * HOUR, intensity=40)
+    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, (Life(NOON, NOON + 10 * HOUR),)))
     total = sum(len(characters) for characters in rehearsed.values())
     differing = [
         (check, at)
@@ -176,18 +176,18 @@ def test_a_replayed_log_differs_from_what_was_published_by_half_seconds_alone() 
 
 
 def test_leaving_out_probes_that_would_only_find_that_all_is_well_hardly_changes_a_bucket() -> None:
-    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + DAY, intensity=8)
+    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + 12 * HOUR, intensity=8)
     plan = plan_of(TWO_CHAINS, Policy(row_lifetime_s=2_400, head_max_age_s=2_400))
 
     def lived(calm_ms: int) -> tuple[int, list[str]]:
         events: list[Event] = []
         listeners = Listeners(event=events.append)
-        ledger = rehearse(plan, world, [Life(NOON, NOON + DAY, calm_ms=calm_ms)], Random(9), listeners)
+        ledger = rehearse(plan, world, [Life(NOON, NOON + 12 * HOUR, calm_ms=calm_ms)], Random(9), listeners)
         return len(events), [character for row in buckets(ledger).values() for character in row.values()]
 
     (all_events, whole), (few_events, coarse) = lived(0), lived(30 * MINUTE)
     assert few_events < all_events / 5
     wrong = sum(character in "kdu" for character in whole)
     differing = sum(one != other for one, other in zip(whole, coarse, strict=True))
-    assert wrong > 100
+    assert wrong > 50
     assert differing < wrong / 10
