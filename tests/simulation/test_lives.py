@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lookout.config.tables import Policy
+from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.demo.rehearsal import Life, Listeners, rehearse
@@ -16,7 +17,6 @@ from lookout.demo.sim.episodes import draw_episodes
 from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.world import World, drawn_world
 from lookout.documents.reports import history_document
-from lookout.monitor.publisher import GATHER_MS
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, format_event, parse_event
 from tests.builders import DAY, HOUR, MINUTE, NOON, PPOI, SECOND
@@ -47,8 +47,8 @@ def buckets(ledger: Ledger) -> dict[Check, dict[int, str]]:
 def test_a_node_trails_on_over_a_restart() -> None:
     """Trailing began in the first life, so the second life's first observation is already beyond the 45 s."""
     world = a_world(an_episode("ppoi/1", "freeze", 0, 300))
-    trailing_since_at = world.truth("ppoi", 1, NOON + 100 * MINUTE).trailing_since_at
-    assert trailing_since_at is not None
+    seconds = range(NOON, NOON + 100 * MINUTE, SECOND)
+    trailing_since_at = next(at for at in seconds if world.indexes(1, at).validated < world.indexes(1, at).current)
     lives = Life(NOON, trailing_since_at + 40 * SECOND), Life(trailing_since_at + 3 * MINUTE, NOON + HOUR)
     rows = [row for _, row in watch(world, lives).of("ppoi", 1)]
     assert rows[0].status == "unknown"

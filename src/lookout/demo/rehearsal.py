@@ -12,14 +12,13 @@ from random import Random
 from typing import Final, Literal, NamedTuple
 
 from lookout.core.agreement import Agreement
-from lookout.core.cadence import wait_ms
+from lookout.core.cadence import GATHER_MS, wait_ms
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Blocks, Check, Failed, Found, Observation
 from lookout.core.plan import Plan
 from lookout.demo.sim.world import HeadAnswer, Silence, World
 from lookout.demo.simulated_sources import Ask, simulated_sources
-from lookout.monitor.publisher import GATHER_MS
 from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
 from lookout.state.log import Event, HeadRead, Started, Stopped
