@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -22,6 +21,7 @@ from tests.builders import HOUR, MINUTE, NOON, SECOND
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster, envelope
 from tests.contract.protocols.listener import ONE, probes
 from tests.contract.protocols.upstreams import Asked, Conversation, Reply, answering, saying, talking
+from tests.contract.protocols.waku_store import query_of
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CONTINUE = b"HTTP/1.1 100 \r\n\r\n"
@@ -263,8 +263,8 @@ def test_long_messages_of_strangers_fail_no_store(strangers: int, size: int) -> 
     asked_for: list[int] = []
 
     def answer(asked: Asked) -> Reply:
-        query = parse_qs(urlsplit(asked.target).query)
-        size, start = int(query["pageSize"][0]), int(query.get("cursor", ["0"])[0])
+        query = query_of(asked)
+        size, start = int(query["pageSize"]), int(query.get("cursor", "0"))
         asked_for.append(size)
         end = start + size
         return 200, a_page(*messages[start:end], cursor=str(end) if end < len(messages) else None)

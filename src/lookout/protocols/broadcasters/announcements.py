@@ -30,13 +30,6 @@ class Claim(Struct, frozen=True, gc=False):
     signed: bytes
 
 
-class Freshness(Struct, frozen=True, gc=False):
-    """When an announcement counts as an answer."""
-
-    fresh_ms: int
-    expiry_margin_ms: int
-
-
 class _Envelope(Struct, gc=False):
     data: str
     signature: str
@@ -96,11 +89,11 @@ def is_from_the_future(announcement: Announcement, at: int) -> bool:
     return announcement.sent_at > at + FUTURE_TOLERANCE_MS
 
 
-def is_answer(announcement: Announcement, at: int, freshness: Freshness) -> bool:
+def is_answer(announcement: Announcement, at: int, fresh_ms: int, expiry_margin_ms: int) -> bool:
     """Whether a broadcaster whose newest announcement this is counts as responding."""
     return (
-        announcement.sent_at >= at - freshness.fresh_ms
+        announcement.sent_at >= at - fresh_ms
         and not is_from_the_future(announcement, at)
-        and announcement.expires_at >= at + freshness.expiry_margin_ms
+        and announcement.expires_at >= at + expiry_margin_ms
         and announcement.available_wallets > 0
     )

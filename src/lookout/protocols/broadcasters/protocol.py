@@ -11,9 +11,10 @@ from lookout.protocols.source import Source
 
 def _sources(service: str, settings: BroadcastersTable, seen: SeenBroadcasters) -> tuple[Source, ...]:
     # What checks signatures takes 7 MB, and servers, which read the configuration too, do without it.
-    from lookout.protocols.broadcasters.source import broadcasters_sources
+    from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
 
-    return broadcasters_sources(service, settings, seen)
+    listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
+    return tuple(listen(service, each, seen) for each in settings.by_source())
 
 
 BROADCASTERS: Final = OwnTableProtocol("broadcasters", Members, BroadcastersTable, _sources)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from lookout.core.model import Members
-from lookout.protocols.broadcasters.announcements import Freshness, is_answer, is_from_the_future
+from lookout.protocols.broadcasters.announcements import is_answer, is_from_the_future
 from lookout.protocols.broadcasters.seen import Announcement, Sighting
 from lookout.protocols.broadcasters.table import BroadcastersTable
 
@@ -24,7 +24,8 @@ class Sightings:
     def __init__(self, settings: BroadcastersTable, seen: Iterable[Sighting] = ()) -> None:
         self._limit = settings.limit
         self._seen_ms = round(settings.seen_s * 1000)
-        self._freshness = Freshness(round(settings.fresh_s * 1000), round(settings.expiry_margin_s * 1000))
+        self._fresh_ms = round(settings.fresh_s * 1000)
+        self._expiry_margin_ms = round(settings.expiry_margin_s * 1000)
         self._members: Mapping[int, frozenset[str]] = {
             int(chain_id): frozenset(address.lower() for address in addresses)
             for chain_id, addresses in settings.members.items()
@@ -69,7 +70,7 @@ class Sightings:
             for each in self._newest[chain_id].values()
             if each.sent_at >= at - self._seen_ms and not is_from_the_future(each, at)
         ]
-        responding = sum(is_answer(each, at, self._freshness) for each in counted)
+        responding = sum(self._is_answer(each, at) for each in counted)
         return Members(responding, len(self._members_of(chain_id)) or len(counted))
 
     def _forget_the_future(self, chain_id: int, at: int) -> None:
@@ -91,11 +92,14 @@ class Sightings:
         instant decides: a broadcaster may have been told to let its fees expire sooner. For the same reason it decides
         if the other one is too old to be an answer: older pages are read after newer ones.
         """
-        if announcement.expires_at > known.expires_at and announcement.sent_at >= at - self._freshness.fresh_ms:
+        if announcement.expires_at > known.expires_at and announcement.sent_at >= at - self._fresh_ms:
             return True
-        if announcement.expires_at < known.expires_at and is_answer(known, at, self._freshness):
+        if announcement.expires_at < known.expires_at and self._is_answer(known, at):
             return False
         return announcement.sent_at >= known.sent_at
+
+    def _is_answer(self, announcement: Announcement, at: int) -> bool:
+        return is_answer(announcement, at, self._fresh_ms, self._expiry_margin_ms)
 
     def _keep(self, chain_id: int, announcement: Announcement) -> None:
         newest = self._newest.get(chain_id)

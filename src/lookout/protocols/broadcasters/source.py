@@ -254,13 +254,6 @@ class RelayBroadcasters(BroadcastersSource):
         return members
 
 
-def broadcasters_sources(
-    service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN
-) -> tuple[StoreBroadcasters | RelayBroadcasters, ...]:
-    listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
-    return tuple(listen(service, each, seen) for each in settings.by_source())
-
-
 def parse_page(body: bytes) -> Page:
     """A page of a store's answer, which has a status of its own inside the 200."""
     answer = table(decode(body), "no answer of a store")
