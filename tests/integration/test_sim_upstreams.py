@@ -12,6 +12,7 @@ from tests.integration.sim_client import CHAINS, LATEST, PATIENCE_S, REQUIRED_LI
 NODE_STATUS = {"jsonrpc": "2.0", "id": 1, "method": "ppoi_node_status", "params": {}}
 
 
+@pytest.mark.clause("M8", "M9")
 async def test_everybody_answers_lookout_and_follows_the_chain() -> None:
     async with simulation() as client:
         for chain_id in CHAINS:

@@ -70,39 +70,16 @@ def test_a_chain_halts_changes_its_pace_and_goes_back() -> None:
     assert head(160) > before.height
 
 
-@pytest.mark.parametrize(
-    ("kind", "size"),
-    [
-        ("freeze", 0),
-        ("stale", 600_000),
-        ("lie", 70),
-        ("lie-low", 70),
-        ("future", 90_000),
-        ("past", DAY),
-        ("genesis", 1_438_269_973_000),
-        ("wrong-chain", 0),
-    ],
-)
-def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: str, size: int) -> None:
+@pytest.mark.parametrize(("kind", "blocks"), [("stale", 50), ("lie-low", 70)])
+def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: str, blocks: int) -> None:
+    size = 600_000 if kind == "stale" else blocks
     world = a_world(an_episode("rpc/1/1", kind, 20, 20, size))
-    height, block_at = world.head(1, LATER)
-    frozen, older = world.head(1, NOON + 20 * MINUTE), world.head(1, LATER - 600_000)
-    assert (
-        world.endpoint(1, 1, LATER)
-        == {
-            "freeze": (1, *frozen),
-            "stale": (1, *older),
-            "lie": (1, height + 70, block_at),
-            "lie-low": (1, height - 70, block_at),
-            "future": (1, height, LATER + 90_000),
-            "past": (1, height, block_at - DAY),
-            "genesis": (1, 0, 1_438_269_973_000),
-            "wrong-chain": (61, height, block_at),
-        }[kind]
-    )
-    for at in (NOON + 20 * MINUTE - 1, NOON + 40 * MINUTE):
-        assert world.endpoint(1, 1, at) == (1, *world.head(1, at))
-    assert world.endpoint(1, 0, LATER) == (1, height, block_at)
+    told = world.endpoint(1, 1, LATER)
+    assert isinstance(told, HeadAnswer)
+    assert world.head(1, LATER).height - told.height == blocks
+    assert (told.block_at == world.head(1, LATER).block_at) == (kind == "lie-low")
+    for number, at in ((1, NOON + 20 * MINUTE - 1), (1, NOON + 40 * MINUTE), (0, LATER)):
+        assert world.endpoint(1, number, at) == (1, *world.head(1, at))
 
 
 def test_a_late_endpoint_tells_the_truth_after_a_while() -> None:
