@@ -1,4 +1,4 @@
-"""Stops, crashes and starts: what is carried over, what is shown of the time between, and what a replay makes of it."""
+"""Stops and starts: what is carried over, what is shown of the time between, and what a replay makes of it."""
 
 import json
 from collections.abc import Iterable
@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from lookout.config.tables import Policy
-from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.demo.rehearsal import Life, Listeners, rehearse
 from lookout.demo.sim.episodes import draw_episodes
-from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.world import World, drawn_world
 from lookout.documents.reports import history_document
 from lookout.replay.replay import Replay
@@ -71,27 +69,6 @@ def test_rows_are_carried_over_as_they_were_until_their_first_new_probe() -> Non
     assert not any(NOON + 60 * MINUTE <= at < NOON + 70 * MINUTE for at, _ in publications)
 
 
-@pytest.mark.clause("M7")
-def test_a_crash_loses_only_what_was_not_published_yet() -> None:
-    """Just after an observation that still waits to be published, the crash takes it along."""
-    world = a_world(layout=LAUNCH)
-    record = watch(world, (a_life(0, 10),))
-    waited = [
-        (row.observed_at, at, row.check)
-        for at, rows in record.publications
-        for row in rows
-        if row.observed_at is not None and 0 < at - row.observed_at < GATHER_MS and at - 1 > NOON + MINUTE
-    ]
-    observed_at, published_at, check = waited[0]
-    crash = watch(world, (Life(NOON, published_at, "crash"), Life(published_at + SECOND, NOON + 20 * MINUTE)))
-    stop = watch(world, (Life(NOON, published_at), Life(published_at + SECOND, NOON + 20 * MINUTE)))
-    (crashed,) = (rows for at, rows in crash.publications if at == published_at + SECOND)
-    (stopped,) = (rows for at, rows in stop.publications if at == published_at + SECOND)
-    assert {row.observed_at for row in stopped if row.check == check} == {observed_at}
-    assert all(row.observed_at != observed_at for row in crashed if row.check == check)
-    assert sum(one != other for one, other in zip(crashed, stopped, strict=True)) < len(crashed)
-
-
 @pytest.mark.clause("H17", "M7", "M14")
 def test_rows_that_ran_out_while_the_monitor_was_away_count_as_unknown_until_they_are_probed() -> None:
     """The second life is over before any probe completes: all it ever published are rows from an hour ago."""
@@ -110,7 +87,7 @@ def test_the_history_is_what_a_slow_count_of_all_publications_gives(seed: int) -
     world = a_world(*drawn, an_episode("ppoi", "missing-list", 12 * 60, 30), seed=seed)
     lives = (
         Life(NOON, NOON + 5 * HOUR + 17 * SECOND),
-        Life(NOON + 5 * HOUR + 45 * SECOND, NOON + 9 * HOUR + 2 * MINUTE, "crash"),
+        Life(NOON + 5 * HOUR + 45 * SECOND, NOON + 9 * HOUR + 2 * MINUTE),
         Life(NOON + 9 * HOUR + 4 * MINUTE, NOON + 15 * HOUR + 299 * SECOND),
         Life(NOON + 17 * HOUR, NOON + DAY),
     )
