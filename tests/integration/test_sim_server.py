@@ -9,15 +9,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from lookout.core.model import Blocks, Failed, Nothing
-from lookout.demo.sim.episodes import Episode
+from lookout.core.model import Failed
 from lookout.demo.sim.faults import ORDERED
-from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.server import serving
 from lookout.demo.sim.upstreams import launch_world
-from lookout.demo.sim.world import World
 from lookout.protocols.client.failure import ProbeFailed
-from tests.builders import DAY, HOUR, NOON
+from tests.builders import NOON
 from tests.integration.sim_client import LATEST, PATIENCE_S, Answer, Client, Clock, simulation
 from tests.wait import until_async
 
@@ -104,29 +101,6 @@ async def test_a_seed_makes_things_go_wrong_by_themselves_and_an_order_overrides
         assert await client.height("1/a")
 
 
-async def test_a_world_with_new_kinds_of_faults_shows_them_over_http() -> None:
-    episodes = (
-        Episode("rpc/1/0", "genesis", NOON, NOON + HOUR),
-        Episode("rpc/1/1", "past", NOON, NOON + HOUR, DAY),
-        Episode("rpc/1/2", "late", NOON, NOON + HOUR, 700),
-        Episode("indexer/1", "wipe", NOON, NOON + HOUR, DAY),
-    )
-    async with simulation(World(LAUNCH, 1, NOON - HOUR, episodes)) as client:
-        assert await client.height("1/a") == 0
-        past = await client.read("1/b")
-        assert NOON - DAY - 30_000 <= past.block_at <= NOON - DAY
-        began_s = time.monotonic()
-        assert await client.height("1/c") == past.height
-        assert time.monotonic() - began_s >= 0.7
-        assert await client.probe("squid/1") == Nothing()
-        assert (await client.get("/json/1")).document["status"]["lastBlock"] is None
-        client.clock.pass_s(3_600)
-        assert await client.height("1/a") == await client.height("1/c")
-        reached = await client.probe("squid/1")
-        assert isinstance(reached, Blocks)
-        assert 7_000 < await client.height("1/a") - reached.position < 7_600
-
-
 @pytest.mark.parametrize(
     ("subject", "target"),
     [("indexer/1", "json/1"), ("ppoi", "ppoi/1"), ("messaging", "waku/peers"), ("broadcasters", "waku/messages")],
@@ -140,7 +114,7 @@ async def test_a_service_that_fails_by_the_seed_gives_no_healthy_answer(subject:
             assert isinstance(await client.probe(target), Failed)
 
 
-async def test_stopping_ends_every_connection_that_is_held_within_a_second() -> None:
+async def test_stopping_ends_every_connection_that_is_held() -> None:
     clock = Clock()
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         async with serving("127.0.0.1", 0, launch_world(None, NOON), clock.now) as (host, port):
@@ -161,7 +135,7 @@ async def test_stopping_ends_every_connection_that_is_held_within_a_second() -> 
             response.close()
         with pytest.raises(aiohttp.ClientConnectionError):
             await client.get("/control")
-    assert took_s < 1
+    assert took_s < 5  # and not the minutes for which they would be held
 
 
 def are_done(tasks: Sequence[asyncio.Task[Answer]], number: int) -> bool:
