@@ -121,7 +121,7 @@ def tables_at(base: str) -> dict[str, SourceTable]:
         "json/1": JsonTable(1, "json", f"{base}/json/1", pointer="/status/lastBlock"),
         "ppoi/1": PpoiTable(f"{base}/ppoi", REQUIRED_LIST, (1,)),
         "waku/peers": MessagingTable(f"{base}/waku"),
-        "waku/messages": BroadcastersTable(f"{base}/waku", (1,)),
+        "waku/messages": BroadcastersTable(f"{base}/waku", (1,), seen_s=300),
     }
 
 
