@@ -82,7 +82,7 @@ async def test_a_dripping_upstream_gives_a_byte_a_second() -> None:
             response.close()
 
 
-async def test_an_endpoint_can_be_wrong_about_everything_it_tells() -> None:
+async def test_an_endpoint_can_be_wrong_about_everything_it_says() -> None:
     async with simulation() as client:
         true = await client.read("1/b")
         await client.order("rpc/1/a", "wrong-chain", chainId=5)

@@ -27,9 +27,9 @@ async def test_the_longest_target_decides_and_clearing_reaches_all_beneath() -> 
         await client.order("rpc/1/b", "late", ms=1)
         heights = [await client.height(f"1/{letter}") for letter in "abc"]
         assert (heights[1] - heights[0], heights[1] - heights[2]) == (30, 20)
-        told = (await client.get("/control")).document["set"]
-        assert {"target": "rpc/1/a", "fault": "lag", "by": 30} in told
-        assert {"target": "rpc/1/b", "fault": "late", "ms": 1} in told
+        listed = (await client.get("/control")).document["set"]
+        assert {"target": "rpc/1/a", "fault": "lag", "by": 30} in listed
+        assert {"target": "rpc/1/b", "fault": "late", "ms": 1} in listed
         await client.order("rpc", None)
         assert (await client.get("/control")).document["set"] == [{"target": "*", "fault": "lag", "by": 10}]
         assert heights[1] - await client.height("1/a") == 10
@@ -79,7 +79,7 @@ async def test_every_fault_is_explained_by_the_control_route_and_in_the_document
     async with simulation() as client:
         faults = (await client.get("/control")).document["faults"]
         assert list(faults) == list(ORDERED)
-        assert all(told["explanation"] for told in faults.values())
+        assert all(listed["explanation"] for listed in faults.values())
         subjects = (await client.get("/")).document["subjects"]
         assert all(f"`{family}" in page for family in {subject.split("/")[0] for subject in subjects})
 

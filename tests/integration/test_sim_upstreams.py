@@ -87,7 +87,7 @@ async def test_other_paths_of_a_node(path: str, http_code: int) -> None:
         assert (await client.get(path)).http_code == http_code
 
 
-async def test_the_index_node_tells_of_the_deployments_it_is_asked_for() -> None:
+async def test_the_index_node_reports_the_deployments_it_is_asked_for() -> None:
     wanted = "{ synced health fatalError { message } chains { network latestBlock { number } } }"
     async with simulation() as client:
         deployments = (await client.get("/")).document["deployments"]
@@ -104,7 +104,7 @@ async def test_the_index_node_tells_of_the_deployments_it_is_asked_for() -> None
         assert status["chains"][0]["network"] == "bsc"
 
 
-async def test_the_ppoi_node_tells_one_status_in_two_ways_and_never_answers_without_params() -> None:
+async def test_the_ppoi_node_gives_one_status_in_two_ways_and_never_answers_without_params() -> None:
     async with simulation() as client:
         status = (await client.get("/ppoi/node-status-v2")).document
         for path in ("/ppoi", "/ppoi/"):

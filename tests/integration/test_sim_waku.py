@@ -21,7 +21,7 @@ def believed(messages: list[Any]) -> list[Announcement]:
     return [each for each in read if each is not None]
 
 
-async def test_the_waku_node_tells_of_its_peers_and_its_health() -> None:
+async def test_the_waku_node_reports_its_peers_and_its_health() -> None:
     async with simulation() as client:
         connected = (await client.get("/waku/admin/v1/peers/connected")).document
         known = (await client.get("/waku/admin/v1/peers")).document

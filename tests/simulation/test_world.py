@@ -71,13 +71,13 @@ def test_a_chain_halts_changes_its_pace_and_goes_back() -> None:
 
 
 @pytest.mark.parametrize(("kind", "blocks"), [("stale", 50), ("lie-low", 70)])
-def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: str, blocks: int) -> None:
+def test_an_endpoint_at_fault_says_something_else_and_only_for_as_long(kind: str, blocks: int) -> None:
     size = 600_000 if kind == "stale" else blocks
     world = a_world(an_episode("rpc/1/1", kind, 20, 20, size))
-    told = world.endpoint(1, 1, LATER)
-    assert isinstance(told, HeadAnswer)
-    assert world.head(1, LATER).height - told.height == blocks
-    assert (told.block_at == world.head(1, LATER).block_at) == (kind == "lie-low")
+    answer = world.endpoint(1, 1, LATER)
+    assert isinstance(answer, HeadAnswer)
+    assert world.head(1, LATER).height - answer.height == blocks
+    assert (answer.block_at == world.head(1, LATER).block_at) == (kind == "lie-low")
     for number, at in ((1, NOON + 20 * MINUTE - 1), (1, NOON + 40 * MINUTE), (0, LATER)):
         assert world.endpoint(1, number, at) == (1, *world.head(1, at))
 

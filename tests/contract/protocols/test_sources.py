@@ -13,7 +13,10 @@ from lookout.protocols.client.resolver import ThreadPerLookup
 
 @pytest.mark.clause("M8")
 def test_every_endpoint_of_every_chain_is_one_of_its_own() -> None:
-    chains = (Chain(1, "Ethereum", 12, ("http://a", "http://b")), Chain(42161, "Arbitrum", 0.25, ("http://c",)))
+    chains = (
+        Chain(id=1, name="Ethereum", block_time_s=12, rpc=("http://a", "http://b")),
+        Chain(id=42161, name="Arbitrum", block_time_s=0.25, rpc=("http://c",)),
+    )
     assert [f"{each.name}: {each.chain_id}" for each in sources_of(Settings(chains=chains)).endpoints] == [
         "rpc 1 of Ethereum: 1",
         "rpc 2 of Ethereum: 1",
