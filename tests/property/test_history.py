@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lookout.core.history import History
+from lookout.core.ledger import Ledger
 from lookout.core.model import Status
 from lookout.core.plan import Plan
 from lookout.documents.reports import history_document, live_document
@@ -102,7 +103,7 @@ def test_a_log_split_anywhere_and_resumed_from_the_stored_state_gives_the_same_d
         resumed.feed(event)
     published = resumed.ledger.published_at is not None
     state = decode_state(all_pieces(resumed.ledger.state()).put) if published else None
-    resumed = Replay(WITHOUT_HOSTED, state, running=resumed.running, last_at=resumed.last_at)
+    resumed.ledger = Ledger(WITHOUT_HOSTED, state)
     for event in events[at:]:
         resumed.feed(event)
     for replay in (whole, resumed):

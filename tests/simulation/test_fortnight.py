@@ -42,11 +42,11 @@ def witnessed(world: World, lives: Sequence[Life], seed: int) -> tuple[Witness, 
 @WITNESSED
 @pytest.mark.long
 @pytest.mark.clause("M10", "M14", "H7", "H13", "S14")
-def test_fifteen_days_of_faults_stops_and_crashes_are_reported_as_they_truly_were() -> None:
+def test_fifteen_days_of_faults_and_stops_are_reported_as_they_truly_were() -> None:
     lives = (
         Life(BEGIN_AT, BEGIN_AT + 3 * DAY + 7 * HOUR),
-        Life(BEGIN_AT + 3 * DAY + 8 * HOUR, BEGIN_AT + 7 * DAY, "crash"),
-        Life(BEGIN_AT + 7 * DAY + 20 * SECOND, BEGIN_AT + 11 * DAY, "crash"),
+        Life(BEGIN_AT + 3 * DAY + 8 * HOUR, BEGIN_AT + 7 * DAY),
+        Life(BEGIN_AT + 7 * DAY + 20 * SECOND, BEGIN_AT + 11 * DAY),
         Life(BEGIN_AT + 11 * DAY + 4 * MINUTE, NOON + 2 * MINUTE),
     )
     spared = ("messaging", "indexer/1", "rpc/1/1", "rpc/1/2")
@@ -64,7 +64,7 @@ def test_fifteen_days_of_faults_stops_and_crashes_are_reported_as_they_truly_wer
 @WITNESSED
 @pytest.mark.parametrize(
     "seed",
-    [*range(100, 108), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(108, 124))],
+    [*range(100, 104), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(104, 124))],
     ids="seed {}".format,
 )
 def test_a_stormy_half_day_is_reported_as_it_truly_was(seed: int) -> None:
@@ -74,7 +74,7 @@ def test_a_stormy_half_day_is_reported_as_it_truly_was(seed: int) -> None:
     quiet_ms = chance.randrange(1, 40) ** 2 * SECOND
     break_at = BEGIN_AT + chance.randrange(2 * HOUR, 10 * HOUR)
     lives = (
-        Life(BEGIN_AT, break_at, chance.choice(("stop", "crash"))),
+        Life(BEGIN_AT, break_at),
         Life(break_at + quiet_ms, BEGIN_AT + 12 * HOUR),
     )
     witness, _ = witnessed(world, lives, seed)

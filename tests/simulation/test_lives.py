@@ -1,4 +1,4 @@
-"""Stops, crashes and starts: what is carried over, what is shown of the time between, and what a replay makes of it."""
+"""Stops and starts: what is carried over, what is shown of the time between, and what a replay makes of it."""
 
 import json
 from collections.abc import Iterable
@@ -13,10 +13,8 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Check
 from lookout.demo.rehearsal import Life, Listeners, rehearse
 from lookout.demo.sim.episodes import draw_episodes
-from lookout.demo.sim.layout import LAUNCH
 from lookout.demo.sim.world import World, drawn_world
 from lookout.documents.reports import history_document
-from lookout.monitor.publisher import GATHER_MS
 from lookout.replay.replay import Replay
 from lookout.state.log import Event, format_event, parse_event
 from tests.builders import DAY, HOUR, MINUTE, NOON, PPOI, SECOND
@@ -47,8 +45,8 @@ def buckets(ledger: Ledger) -> dict[Check, dict[int, str]]:
 def test_a_node_trails_on_over_a_restart() -> None:
     """Trailing began in the first life, so the second life's first observation is already beyond the 45 s."""
     world = a_world(an_episode("ppoi/1", "freeze", 0, 300))
-    trailing_since_at = world.truth("ppoi", 1, NOON + 100 * MINUTE).trailing_since_at
-    assert trailing_since_at is not None
+    seconds = range(NOON, NOON + 100 * MINUTE, SECOND)
+    trailing_since_at = next(at for at in seconds if world.indexes(1, at).validated < world.indexes(1, at).current)
     lives = Life(NOON, trailing_since_at + 40 * SECOND), Life(trailing_since_at + 3 * MINUTE, NOON + HOUR)
     rows = [row for _, row in watch(world, lives).of("ppoi", 1)]
     assert rows[0].status == "unknown"
@@ -71,27 +69,6 @@ def test_rows_are_carried_over_as_they_were_until_their_first_new_probe() -> Non
     assert not any(NOON + 60 * MINUTE <= at < NOON + 70 * MINUTE for at, _ in publications)
 
 
-@pytest.mark.clause("M7")
-def test_a_crash_loses_only_what_was_not_published_yet() -> None:
-    """Just after an observation that still waits to be published, the crash takes it along."""
-    world = a_world(layout=LAUNCH)
-    record = watch(world, (a_life(0, 10),))
-    waited = [
-        (row.observed_at, at, row.check)
-        for at, rows in record.publications
-        for row in rows
-        if row.observed_at is not None and 0 < at - row.observed_at < GATHER_MS and at - 1 > NOON + MINUTE
-    ]
-    observed_at, published_at, check = waited[0]
-    crash = watch(world, (Life(NOON, published_at, "crash"), Life(published_at + SECOND, NOON + 20 * MINUTE)))
-    stop = watch(world, (Life(NOON, published_at), Life(published_at + SECOND, NOON + 20 * MINUTE)))
-    (crashed,) = (rows for at, rows in crash.publications if at == published_at + SECOND)
-    (stopped,) = (rows for at, rows in stop.publications if at == published_at + SECOND)
-    assert {row.observed_at for row in stopped if row.check == check} == {observed_at}
-    assert all(row.observed_at != observed_at for row in crashed if row.check == check)
-    assert sum(one != other for one, other in zip(crashed, stopped, strict=True)) < len(crashed)
-
-
 @pytest.mark.clause("H17", "M7", "M14")
 def test_rows_that_ran_out_while_the_monitor_was_away_count_as_unknown_until_they_are_probed() -> None:
     """The second life is over before any probe completes: all it ever published are rows from an hour ago."""
@@ -104,13 +81,13 @@ def test_rows_that_ran_out_while_the_monitor_was_away_count_as_unknown_until_the
 
 
 @pytest.mark.clause("H6", "H7", "H8", "H9", "H10", "H16")
-@pytest.mark.parametrize("seed", [31, 32, 33], ids="seed {}".format)
+@pytest.mark.parametrize("seed", [31, *(pytest.param(seed, marks=pytest.mark.long) for seed in (32, 33))])
 def test_the_history_is_what_a_slow_count_of_all_publications_gives(seed: int) -> None:
     drawn = draw_episodes(ONE_CHAIN, seed, NOON, NOON + DAY, intensity=20)
     world = a_world(*drawn, an_episode("ppoi", "missing-list", 12 * 60, 30), seed=seed)
     lives = (
         Life(NOON, NOON + 5 * HOUR + 17 * SECOND),
-        Life(NOON + 5 * HOUR + 45 * SECOND, NOON + 9 * HOUR + 2 * MINUTE, "crash"),
+        Life(NOON + 5 * HOUR + 45 * SECOND, NOON + 9 * HOUR + 2 * MINUTE),
         Life(NOON + 9 * HOUR + 4 * MINUTE, NOON + 15 * HOUR + 299 * SECOND),
         Life(NOON + 17 * HOUR, NOON + DAY),
     )
@@ -146,10 +123,10 @@ def recorded(world: World, lives: Iterable[Life]) -> tuple[Ledger, Ledger]:
 def test_a_replayed_log_gives_the_same_buckets_when_nothing_was_gathered() -> None:
     """A replay also publishes at each head, which holds the last status a little longer after a stop: the buckets in
     which the monitor stopped or started are left out."""
-    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + DAY, intensity=20)
-    breaks = [(NOON + 5 * HOUR + 7 * SECOND, 40 * SECOND), (NOON + 9 * HOUR, HOUR), (NOON + 20 * HOUR, 10 * MINUTE)]
+    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + 10 * HOUR, intensity=40)
+    breaks = [(NOON + 2 * HOUR + 7 * SECOND, 40 * SECOND), (NOON + 4 * HOUR, HOUR), (NOON + 8 * HOUR, 10 * MINUTE)]
     begins = [NOON, *(at + lasts for at, lasts in breaks)]
-    ends = [*(at for at, _ in breaks), NOON + DAY]
+    ends = [*(at for at, _ in breaks), NOON + 10 * HOUR]
     lives = [Life(begin, end, gather_ms=0) for begin, end in zip(begins, ends, strict=True)]
     rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, lives))
     apart = {at // BUCKET * BUCKET for at in (*begins, *ends)} | {(at + MINUTE) // BUCKET * BUCKET for at in ends}
@@ -162,8 +139,8 @@ def test_a_replayed_log_gives_the_same_buckets_when_nothing_was_gathered() -> No
 
 @pytest.mark.clause("M5", "H8")
 def test_a_replayed_log_differs_from_what_was_published_by_half_seconds_alone() -> None:
-    world = drawn_world(TWO_CHAINS, 42, NOON, NOON + DAY, intensity=20)
-    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, (Life(NOON, NOON + DAY),)))
+    world = drawn_world(TWO_CHAINS, 42, NOON, NOON + 10 * HOUR, intensity=40)
+    rehearsed, replayed = (buckets(ledger) for ledger in recorded(world, (Life(NOON, NOON + 10 * HOUR),)))
     total = sum(len(characters) for characters in rehearsed.values())
     differing = [
         (check, at)
@@ -176,18 +153,18 @@ def test_a_replayed_log_differs_from_what_was_published_by_half_seconds_alone() 
 
 
 def test_leaving_out_probes_that_would_only_find_that_all_is_well_hardly_changes_a_bucket() -> None:
-    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + DAY, intensity=8)
+    world = drawn_world(TWO_CHAINS, 41, NOON, NOON + 12 * HOUR, intensity=8)
     plan = plan_of(TWO_CHAINS, Policy(row_lifetime_s=2_400, head_max_age_s=2_400))
 
     def lived(calm_ms: int) -> tuple[int, list[str]]:
         events: list[Event] = []
         listeners = Listeners(event=events.append)
-        ledger = rehearse(plan, world, [Life(NOON, NOON + DAY, calm_ms=calm_ms)], Random(9), listeners)
+        ledger = rehearse(plan, world, [Life(NOON, NOON + 12 * HOUR, calm_ms=calm_ms)], Random(9), listeners)
         return len(events), [character for row in buckets(ledger).values() for character in row.values()]
 
     (all_events, whole), (few_events, coarse) = lived(0), lived(30 * MINUTE)
     assert few_events < all_events / 5
     wrong = sum(character in "kdu" for character in whole)
     differing = sum(one != other for one, other in zip(whole, coarse, strict=True))
-    assert wrong > 100
+    assert wrong > 50
     assert differing < wrong / 10

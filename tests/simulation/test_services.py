@@ -107,18 +107,18 @@ def test_a_misfortune_takes_its_course(episodes: list[Episode], check: Check, co
 
 @pytest.mark.clause("S3", "S13")
 def test_a_halted_chain_leaves_its_indexers_current() -> None:
-    halts = (an_episode(f"chain/{chain_id}", "halt", 60, 180) for chain_id in (1, 56))
-    record = watch(a_world(*halts, layout=TWO_CHAINS), (a_life(0, 420),))
+    halts = (an_episode(f"chain/{chain_id}", "halt", 60, 90) for chain_id in (1, 56))
+    record = watch(a_world(*halts, layout=TWO_CHAINS), (a_life(0, 270),))
     for service in ("indexer", "hosted-indexer"):
-        assert record.statuses(service, 56, 1, 240) == {"current"}
-        assert record.statuses(service, 1, 1, 420) == {"current"}
+        assert record.statuses(service, 56, 1, 150) == {"current"}
+        assert record.statuses(service, 1, 1, 270) == {"current"}
 
 
 @pytest.mark.clause("S3", "S15")
 @pytest.mark.parametrize("percent", [30, 300], ids=["three times as fast", "three times as slow"])
 def test_a_chain_that_changes_its_pace_leaves_its_indexers_current(percent: int) -> None:
-    world = a_world(an_episode("chain/56", "pace", 60, 180, percent), layout=TWO_CHAINS)
-    assert watch(world, (a_life(0, 360),)).statuses("indexer", 56, 1, 360) == {"current"}
+    world = a_world(an_episode("chain/56", "pace", 60, 90, percent), layout=TWO_CHAINS)
+    assert watch(world, (a_life(0, 210),)).statuses("indexer", 56, 1, 210) == {"current"}
 
 
 @pytest.mark.clause("S3", "S15", "M7")

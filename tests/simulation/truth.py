@@ -1,8 +1,10 @@
-"""What an onlooker who knows the whole simulated world may expect of a chain's reference head and its pace."""
+"""What is true in the simulated world, and what an onlooker who knows it may expect of a chain's reference head."""
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
+from lookout.core.model import Check
 from lookout.demo.rehearsal import Life
 from lookout.demo.sim.episodes import Episode
 from lookout.demo.sim.world import World
@@ -14,6 +16,33 @@ AFTERGLOW = 75 * SECOND
 NO_HEAD = {"fail", "hang", "future", "wrong-chain"}
 
 Interval = tuple[int, int]
+
+
+class Truth(NamedTuple):
+    """What is so about one check, whether or not anybody can see it; what does not apply is None."""
+
+    answering: bool
+    position: int | None = None
+    head: int | None = None  # of a ppoi node
+    responding: int | None = None
+    monitored: int | None = None
+    peers: int | None = None
+
+
+def truth_of(world: World, check: Check, at: int) -> Truth:
+    service, chain_id = check
+    of_service = world.fault(service if "indexer" not in service else f"{service}/{chain_id}", at)
+    answering = of_service is None or of_service.kind not in ("hang", "fail", "outage")
+    if chain_id is None:
+        return Truth(answering, peers=world.peers(of_service, at))
+    match service:
+        case "broadcasters":
+            heard = world.members(chain_id, world.fault(f"broadcasters/{chain_id}", at))
+            return Truth(answering, responding=heard.responding, monitored=heard.monitored)
+        case "ppoi":
+            return Truth(answering, *world.indexes(chain_id, at))
+        case _:
+            return Truth(answering, world.position(service, chain_id, at))
 
 
 class Onlooker:

@@ -14,18 +14,18 @@ from typing import Any
 
 from msgspec import UNSET
 
+from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Failed, Found, Indexes, Members, MissingList, Nothing, Peers, Row
 from lookout.core.plan import Plan
 from lookout.demo.rehearsal import Life
-from lookout.demo.sim.world import Truth, World
+from lookout.demo.sim.world import World
 from lookout.documents.reports import history_document, live_document
-from lookout.monitor.publisher import GATHER_MS
 from tests.builders import HOUR, MINUTE, SECOND
 from tests.oracles.documents import assert_history_is_right, assert_report_is_right
 from tests.oracles.history import CHARACTERS, EndedBuckets, Piece, the_character
 from tests.oracles.rows import NO_PAST, Past, Probe, Verdict, between, compare_blocks, follow, shown
-from tests.simulation.truth import Onlooker, running_throughout, silencing, stopped_throughout
+from tests.simulation.truth import Onlooker, Truth, running_throughout, silencing, stopped_throughout, truth_of
 
 BUCKET = 300 * SECOND
 TIMEOUT = 10 * SECOND
@@ -125,16 +125,15 @@ class Witness:
 
     def _probe(self, row: Row) -> Probe:
         """The probe that gave the row, as the world's truth has it."""
-        service, chain_id = row.check
         assert row.observed_at is not None
         at = self._read_at(row, row.observed_at)
-        truth = self._world.truth(service, chain_id, at)
+        truth = truth_of(self._world, row.check, at)
         silent = not truth.answering or truth.peers == 0 or (truth.responding == 0 and truth.monitored != 0)
         if row.reason == "unreachable":
             assert silent or self._was_hanging(row.check, at)
             return Probe(Failed("silent"), row.observed_at)
         assert not silent
-        match service:
+        match row.check.service:
             case "messaging":
                 assert truth.peers is not None
                 return Probe(Peers(truth.peers), row.observed_at)
@@ -156,7 +155,7 @@ class Witness:
             return at
         waited = 0 if at - self._begun_at > TIMEOUT else TIMEOUT
         read_at = range(at, max(at - waited, self._begun_at) - 1, -20)
-        truths = ((then, self._world.truth(*row.check, then)) for then in read_at)
+        truths = ((then, truth_of(self._world, row.check, then)) for then in read_at)
         return next(then for then, truth in truths if truth.answering and truth.position == row.metrics.position)
 
     def _was_hanging(self, check: Check, at: int) -> bool:
@@ -170,19 +169,26 @@ class Witness:
             return Nothing()
         if node is not None:
             return MissingList()
-        trailing_since_at = truth.trailing_since_at
-        if trailing_since_at is not None and running_throughout(self._lives, trailing_since_at, at):
-            hindered = any(
-                episode.begin_at < at and trailing_since_at < episode.end_at + MINUTE
-                for episode in self._world.episodes
-                if episode.subject in _subjects(row.check)
-                and (episode.subject == "ppoi" or episode.kind == "missing-network")
-            )
-            # It is noticed with the next probe (S8).
-            assert hindered or row.status != "current" or at - trailing_since_at <= 45 * SECOND + ONE_CYCLE
+        if row.status == "current":
+            self._check_trailing_was_not_to_be_noticed(row.check, at)
         assert truth.position is not None
         assert truth.head is not None
         return Indexes(truth.position, truth.head)
+
+    def _check_trailing_was_not_to_be_noticed(self, check: Check, at: int) -> None:
+        """A node that trails for 45 s is noticed with the next probe (S8), unless something hindered the probes."""
+        chain_id, since_at = check.chain_id or 0, at - 45 * SECOND - ONE_CYCLE
+        has_trailed = all(
+            indexes.validated < indexes.current
+            for indexes in (self._world.indexes(chain_id, then) for then in range(at, since_at, -SECOND // 4))
+        )
+        if has_trailed and running_throughout(self._lives, since_at, at):
+            assert any(
+                episode.begin_at < at and since_at < episode.end_at + 3 * MINUTE
+                for episode in self._world.episodes
+                if episode.subject in _subjects(check)
+                and (episode.subject == "ppoi" or episode.kind == "missing-network")
+            )
 
     def _compare(self, row: Row, position: int, at: int) -> tuple[Verdict, ...]:
         """All that comparing an indexer's position may have come to."""

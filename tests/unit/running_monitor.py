@@ -19,7 +19,7 @@ from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Now, Source
@@ -183,7 +183,7 @@ def given_settings(
     return Given(given=plan, given_sources=tuple(sources), endpoints=tuple(endpoints), **more)
 
 
-def built_as_given(settings: Settings, _seen: SeenBroadcasters) -> Built:
+def built_as_given(settings: Settings, _seen: Mapping[str, SeenBroadcasters]) -> Built:
     assert isinstance(settings, Given)
     return Built(settings.given_sources, settings.endpoints)
 

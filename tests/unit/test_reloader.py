@@ -20,18 +20,19 @@ from lookout.base.admin_port import AdminPort, AdminReply, AdminRoutes, Readines
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
-from lookout.core.model import Check
+from lookout.core.model import Check, Members
+from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import rebuild_sources
 from lookout.monitor.sources import Built, seen_by, sources_of
-from lookout.protocols.broadcasters.announcements import Announcement
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters, Sighting
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, Announcement, SeenBroadcasters, Sighting
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable
+from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import DAY, HOUR, NOON
 
 CHAINS = (
@@ -48,6 +49,7 @@ SETTINGS = Settings(
     },
 )
 INDEXERS = SETTINGS.sources["indexer"]
+SIGHTINGS = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
 
 
 def watching(**tables: SourceTable) -> dict[str, tuple[SourceTable, ...]]:
@@ -56,8 +58,7 @@ def watching(**tables: SourceTable) -> dict[str, tuple[SourceTable, ...]]:
 
 
 def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen() -> None:
-    sighting = Sighting(1, Announcement("0zk1", "a", NOON, NOON, 1))
-    built = sources_of(SETTINGS, SeenBroadcasters((sighting,), {1: NOON}))
+    built = sources_of(SETTINGS, {"broadcasters": SeenBroadcasters((SIGHTINGS[0],), {1: NOON})})
     assert rebuild_sources(built, SETTINGS, SETTINGS) == built
     changed = replace(
         SETTINGS,
@@ -70,7 +71,8 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
     same = {source.name for source in again.sources if any(source is each for each in built.sources)}
     assert same == {"messaging", "ppoi", "indexer 1"}
     assert [endpoint in built.endpoints for endpoint in again.endpoints] == [True, True, False]
-    assert seen_by(again.sources) == SeenBroadcasters((sighting,), {})  # and another node is asked for all of them
+    # and another node is asked for all of them
+    assert seen_by(again.sources) == {"broadcasters": SeenBroadcasters((SIGHTINGS[0],))}
 
 
 def listening(built: Built) -> list[BroadcastersSource]:
@@ -79,11 +81,8 @@ def listening(built: Built) -> list[BroadcastersSource]:
 
 @pytest.mark.clause("M6", "M7")
 def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_the_others() -> None:
-    seen = SeenBroadcasters(
-        tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137)),
-        {1: NOON, 137: NOON},
-        {1: (Stretch(NOON - DAY, NOON - HOUR, "0xa"),)},
-    )
+    left = Stretch(NOON - DAY, NOON - HOUR, "0xa")
+    seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON, 137: NOON}, {1: (left,)})}
     built = sources_of(SETTINGS, seen)
     one, polygon = listening(built)
     assert seen_by(built.sources) == seen
@@ -95,7 +94,7 @@ def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_t
     fewer = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (137,))))
     again = rebuild_sources(again, added, fewer)
     assert listening(again) == [polygon]
-    assert seen_by(again.sources) == SeenBroadcasters(seen.sightings[1:], {137: NOON})
+    assert seen_by(again.sources) == {"broadcasters": SeenBroadcasters(SIGHTINGS[1:], {137: NOON})}
     members = replace(
         SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 137), members={"1": ("0zk1",)}))
     )
@@ -104,15 +103,24 @@ def test_a_chain_that_comes_or_goes_does_not_touch_what_a_store_is_read_for_on_t
 
 @pytest.mark.clause("M7")
 def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> None:
-    sightings = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
     relay = replace(SETTINGS, sources=watching(broadcasters=BroadcastersTable("http://w", (1, 137), "relay")))
-    built = sources_of(SETTINGS, SeenBroadcasters(sightings, {1: NOON, 137: NOON}))
+    built = sources_of(SETTINGS, {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON, 137: NOON})})
     relayed = rebuild_sources(built, SETTINGS, relay)
     assert [source.checks for source in listening(relayed)] == [(Check("broadcasters", 1), Check("broadcasters", 137))]
     assert rebuild_sources(relayed, relay, relay) == relayed
     stored = rebuild_sources(relayed, relay, SETTINGS)
     assert [source.name for source in listening(stored)] == ["broadcasters 1", "broadcasters 137"]
-    assert seen_by(relayed.sources) == seen_by(stored.sources) == SeenBroadcasters(sightings)
+    assert seen_by(relayed.sources) == seen_by(stored.sources) == {"broadcasters": SeenBroadcasters(SIGHTINGS)}
+
+
+@pytest.mark.clause("M7")
+def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None:
+    with SERVICES.including(Service("relayers", Members)):
+        settings = replace(SETTINGS, sources=watching(relayers=BroadcastersTable("http://r", (1,))))
+        seen = {"broadcasters": SeenBroadcasters(SIGHTINGS, {1: NOON}), "relayers": SeenBroadcasters((), {1: NOON + 1})}
+        stored = encode_sightings(seen_by(sources_of(settings, seen).sources))
+        assert list(stored) == ["source/broadcasters", "source/relayers"]
+        assert seen_by(sources_of(settings, decode_sightings(stored)).sources) == seen
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.core.model import Members
-from lookout.protocols.broadcasters.announcements import Announcement
-from lookout.protocols.broadcasters.sightings import Sighting, Sightings
+from lookout.protocols.broadcasters.seen import Announcement, Sighting
+from lookout.protocols.broadcasters.sightings import Sightings
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 
@@ -113,22 +113,6 @@ def test_a_broadcaster_is_news_if_there_is_room_for_it(
     assert sightings.is_news(1, announcement, NOON) is expected
     sightings.note(1, announcement, NOON)
     assert (announcement in {each.announcement for each in sightings}) is expected
-
-
-@pytest.mark.clause("S10")
-@pytest.mark.parametrize(
-    ("sent_ago_ms", "expires_in_ms", "responding"),
-    [
-        pytest.param(2 * MINUTE, 40 * SECOND, 1, id="just fresh, and just not about to expire"),
-        pytest.param(2 * MINUTE + 1, HOUR, 0, id="sent too long ago"),
-        pytest.param(0, 40 * SECOND - 1, 0, id="about to expire"),
-    ],
-)
-def test_a_broadcaster_answers_while_its_announcement_is_fresh_and_will_hold(
-    sent_ago_ms: int, expires_in_ms: int, responding: int
-) -> None:
-    known = replace(KNOWN, sent_at=NOON - sent_ago_ms, expires_at=NOON + expires_in_ms)
-    assert sightings_of(known).members(1, NOON) == Members(responding, 1)
 
 
 def test_what_was_seen_before_a_clock_was_set_back_takes_no_room() -> None:

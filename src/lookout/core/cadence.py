@@ -1,6 +1,10 @@
-"""When a source is asked again (M1, M2)."""
+"""When a source is asked again (M1, M2), and how often at most its answers are published (M5)."""
+
+from typing import Final
 
 from lookout.core.plan import Limits
+
+GATHER_MS: Final = 500  # at most two publications a second
 
 
 def wait_ms(failures: int, chance: float, limits: Limits) -> int:

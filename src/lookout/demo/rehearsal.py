@@ -9,17 +9,16 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from lookout.core.agreement import Agreement
-from lookout.core.cadence import wait_ms
+from lookout.core.cadence import GATHER_MS, wait_ms
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Blocks, Check, Failed, Found, Observation
 from lookout.core.plan import Plan
 from lookout.demo.sim.world import HeadAnswer, Silence, World
 from lookout.demo.simulated_sources import Ask, simulated_sources
-from lookout.monitor.publisher import GATHER_MS
 from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
 from lookout.state.log import Event, HeadRead, Started, Stopped
@@ -28,8 +27,7 @@ _PROGRESS_EVERY_MS: Final = 3_600_000
 
 
 class Life(NamedTuple):
-    """One run of the monitor, from its start to its end, under a plan of its own if it has one. A crash loses what was
-    not published yet.
+    """One run of the monitor, from its start to its stop, under a plan of its own if it has one.
 
     What is current, and with which nothing goes wrong for so long, is asked again only after ``calm_ms``: all that
     would be found meanwhile is that it still is.
@@ -37,7 +35,6 @@ class Life(NamedTuple):
 
     begin_at: int
     end_at: int
-    ending: Literal["stop", "crash"] = "stop"
     plan: Plan | None = None
     calm_ms: int = 0
     gather_ms: int = GATHER_MS
@@ -124,14 +121,11 @@ class _Publisher:
         self._heartbeat_ms = heartbeat_ms
         self._listeners = listeners
         self._published_at = self._due_at = self._progress_at = life.begin_at
-        self.stored = ledger.state()
 
     def publish(self, at: int) -> None:
         self._ledger.publish(at)
         self._published_at = at
         self._due_at = at + self._heartbeat_ms
-        if self._life.ending == "crash" and self._life.end_at <= self._due_at:  # this may have been the last one
-            self.stored = self._ledger.state()
         self._listeners.published(self._ledger)
         if at >= self._progress_at:
             self._progress_at = at + _PROGRESS_EVERY_MS
@@ -169,7 +163,7 @@ class _Run:
 
     def live(self, chance: Random) -> State:
         """Live to the end; what is stored then."""
-        begin_at, end_at, ending, *_ = self._life
+        begin_at, end_at, *_ = self._life
         self._ledger.start(begin_at)
         self._listeners.event(Started(begin_at))
         self._publisher.publish(begin_at)
@@ -178,8 +172,6 @@ class _Run:
             self._publisher.publish_before(at)
             then(at)
         self._publisher.publish_before(end_at)
-        if ending == "crash":
-            return self._publisher.stored
         self._listeners.event(Stopped(end_at))
         return self._ledger.state()
 

@@ -22,7 +22,7 @@ from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.state.codec import decode_sightings, decode_state, encode_sightings
 from lookout.state.pieces import StateError
 from lookout.store.protocol import LostStoreError
@@ -131,7 +131,10 @@ class Monitor:
 
 
 def rebuild_sources(
-    built: Built, old: Settings, new: Settings, build: Callable[[Settings, SeenBroadcasters], Built] = sources_of
+    built: Built,
+    old: Settings,
+    new: Settings,
+    build: Callable[[Settings, Mapping[str, SeenBroadcasters]], Built] = sources_of,
 ) -> Built:
     """The sources of other settings. A source whose own settings are as they were is the very same, and so are the
     endpoints of such a chain. Broadcasters that were seen stay seen; a source that listens elsewhere now asks for all
@@ -141,7 +144,8 @@ def rebuild_sources(
         old.sources_by_check(),
         new.sources_by_check(),
     )
-    made = build(new, SeenBroadcasters(seen_by(built.sources).sightings))
+    seen = seen_by(built.sources)
+    made = build(new, {service: SeenBroadcasters(each.sightings) for service, each in seen.items()})
     sources = (
         before[source.checks] if was.get(source.checks[0]) == asked[source.checks[0]] else source
         for source in made.sources

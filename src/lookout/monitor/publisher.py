@@ -8,6 +8,7 @@ import structlog
 
 from lookout.base.threads import Caller
 from lookout.config.settings import Settings
+from lookout.core.cadence import GATHER_MS
 from lookout.core.plan import Limits
 from lookout.documents.document import Document, PlainName
 from lookout.documents.reports import history_document, live_document
@@ -18,7 +19,6 @@ from lookout.monitor.resources import Resources
 from lookout.state.differ import Kept
 from lookout.store.protocol import LostStoreError
 
-GATHER_MS: Final = 500  # at most two publications a second (M5)
 LAST_WRITE_S: Final = 5.0  # how long the end waits for a store that hangs
 
 log = structlog.get_logger("monitor")

@@ -1,6 +1,6 @@
 """What a monitor uses of the world outside it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
 from random import Random
@@ -11,7 +11,7 @@ from lookout.base.threads import Caller, DaemonThread
 from lookout.config.settings import Settings
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built, seen_by, sources_of
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import Source
 from lookout.store.protocol import Writer
@@ -24,7 +24,7 @@ class Resources(NamedTuple):
     clock: Clock
     chance: Random
     instruments: Instruments
-    build_sources: Callable[[Settings, SeenBroadcasters], Built] = sources_of
-    seen_by: Callable[[Iterable[Source]], SeenBroadcasters] = seen_by
+    build_sources: Callable[[Settings, Mapping[str, SeenBroadcasters]], Built] = sources_of
+    seen_by: Callable[[Iterable[Source]], Mapping[str, SeenBroadcasters]] = seen_by
     open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session
     open_store_thread: Callable[[], AbstractContextManager[Caller]] = partial(DaemonThread, "store")

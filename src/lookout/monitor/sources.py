@@ -1,10 +1,12 @@
 """The sources and endpoints that the settings name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from lookout.config.settings import Settings
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters
+from lookout.core.model import Members
+from lookout.core.services import SERVICES
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.registry import protocol_of
@@ -16,12 +18,12 @@ class Built(NamedTuple):
     endpoints: tuple[Endpoint, ...]
 
 
-def sources_of(settings: Settings, seen: SeenBroadcasters = NOTHING_SEEN) -> Built:
+def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) -> Built:
     """All of them, none of which has done anything yet. ``seen`` is what ``seen_by`` gave before a restart (M7)."""
     sources = (
         source
         for service, table in settings.tables()
-        for source in protocol_of(table).sources(service.name, table, seen)
+        for source in protocol_of(table).sources(service.name, table, seen.get(service.name, NOTHING_SEEN))
     )
     endpoints = (
         EvmEndpoint(f"rpc {number} of {chain.name}", chain.id, url)
@@ -31,9 +33,19 @@ def sources_of(settings: Settings, seen: SeenBroadcasters = NOTHING_SEEN) -> Bui
     return Built(tuple(sources), tuple(endpoints))
 
 
-def seen_by(sources: Iterable[Source]) -> SeenBroadcasters:
-    """What the sources have to be given back after a restart (M7)."""
-    seen = [source.seen for source in sources if isinstance(source, BroadcastersSource)]
+def seen_by(sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:
+    """What the sources of each service have to be given back after a restart (M7)."""
+    listening = [source for source in sources if isinstance(source, BroadcastersSource)]
+    return {
+        service.name: _join(source.seen for source in listening if source.checks[0].service == service.name)
+        for service in SERVICES
+        if service.answer is Members
+    }
+
+
+def _join(parts: Iterable[SeenBroadcasters]) -> SeenBroadcasters:
+    """What the sources of one service have seen, each on chains of its own."""
+    seen = tuple(parts)
     return SeenBroadcasters(
         tuple(sighting for each in seen for sighting in each.sightings),
         {chain_id: at for each in seen for chain_id, at in each.asked_at.items()},

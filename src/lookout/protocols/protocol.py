@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lookout.core.model import Answer, Check, Found
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.request import Request
 from lookout.protocols.source import OneRequest, Source
 from lookout.protocols.tables import KindTable, SourceTable
-
-if TYPE_CHECKING:
-    from lookout.protocols.broadcasters.sightings import SeenBroadcasters
 
 Settings = TypeVar("Settings", bound=KindTable)
 
@@ -26,7 +24,7 @@ class Protocol(Generic[Settings]):
     parse: Callable[[bytes, Settings], Found]
     """ProbeFailed for what is not exactly as expected."""
 
-    def sources(self, service: str, settings: Settings, _seen: "SeenBroadcasters") -> tuple[Source, ...]:
+    def sources(self, service: str, settings: Settings, _seen: SeenBroadcasters) -> tuple[Source, ...]:
         check = Check(service, settings.chain)
         parse = self.parse
         return (OneRequest(check.name, (check,), self.request(settings), lambda body: {check: parse(body, settings)}),)
@@ -39,8 +37,8 @@ class OwnTableProtocol:
     name: str
     answer: type[Answer]
     settings: type[SourceTable]
-    sources: Callable[[str, Any, "SeenBroadcasters"], tuple[Source, ...]]
-    """Given the service's name, the settings, and what was seen before a restart (M7)."""
+    sources: Callable[[str, Any, SeenBroadcasters], tuple[Source, ...]]
+    """Given the service's name, the settings, and what was seen for it before a restart (M7)."""
 
 
 AnyProtocol = Protocol[Any] | OwnTableProtocol

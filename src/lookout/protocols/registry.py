@@ -4,7 +4,7 @@ from typing import Final
 
 from lookout.base.registry import Registry
 from lookout.core.services import SERVICES, Service
-from lookout.protocols.broadcasters.table import BROADCASTERS
+from lookout.protocols.broadcasters.protocol import BROADCASTERS
 from lookout.protocols.json_pointer import JSON
 from lookout.protocols.messaging import MESSAGING
 from lookout.protocols.ponder import PONDER

@@ -5,7 +5,7 @@ from typing import BinaryIO, Final
 
 from lookout.base.instants import format_instant
 from lookout.core.history import DAY_MS, SPARE_DAYS
-from lookout.core.ledger import Ledger, State
+from lookout.core.ledger import Ledger
 from lookout.core.model import Observation
 from lookout.core.plan import Plan
 from lookout.state.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, Unread, parse_line
@@ -21,17 +21,14 @@ class LogError(Exception):
 class Replay:
     """A monitor's life as a log tells it: every event is published at its own instant, heartbeats between them."""
 
-    def __init__(
-        self, plan: Plan, state: State | None = None, *, running: bool = False, last_at: int | None = None
-    ) -> None:
-        """``running`` and ``last_at`` go on from another replay's, where ``state`` is its ledger's."""
-        self.ledger = Ledger(plan, state)
-        self.running = running
+    def __init__(self, plan: Plan) -> None:
+        self.ledger = Ledger(plan)
+        self.running = False
         self.skipped = 0  # events of checks and chains that the plan does not have
         self.first_skipped = ""
         self._heartbeat_ms = plan.limits.heartbeat_ms
-        self.last_at = last_at
-        self._beat_at = (self.ledger.published_at or 0) + self._heartbeat_ms
+        self.last_at: int | None = None
+        self._beat_at = 0
         # After as much time without an event every row has expired, and all that was before has left the history.
         self._forgets_after_ms = plan.limits.row_lifetime_ms + (plan.span.retention_days + 1 + SPARE_DAYS) * DAY_MS
 

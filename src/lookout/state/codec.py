@@ -21,14 +21,14 @@ from lookout.core.history import DAY_MS, HistoryState, Progress
 from lookout.core.ledger import CheckState, State
 from lookout.core.model import LARGEST_METRIC, Check
 from lookout.core.strip import Tally
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.state.pieces import StateError
 from lookout.state.seal import seal_of
 
 PART_MS: Final = 300_000
 PROGRESS: Final = "progress"
 Kind = Literal["check", "tally", "heads", "day"]
-_SIGHTINGS: Final = "source/broadcasters"
+_SOURCE: Final = "source/"  # and a service
 _STATUSES: Final = frozenset((*CHARACTERS.values(), NO_DATA))
 _INSTANTS: Final = range(END_AT)
 _SHIFTED_INSTANTS: Final = range(-END_AT, END_AT)  # a clock that is set back to 1970 takes them along
@@ -65,8 +65,8 @@ def split_heads(readings: Iterable[Reading]) -> dict[int, tuple[Reading, ...]]:
     return {part: tuple(kept) for part, kept in parts.items()}
 
 
-def encode_sightings(seen: SeenBroadcasters) -> dict[str, bytes]:
-    return {_SIGHTINGS: msgspec.json.encode(seen)}
+def encode_sightings(seen: Mapping[str, SeenBroadcasters]) -> dict[str, bytes]:
+    return {_SOURCE + service: msgspec.json.encode(each) for service, each in seen.items()}
 
 
 def decode_state(pieces: Mapping[str, bytes]) -> State | None:
@@ -115,12 +115,14 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     return State(progress.last_answer_at, {entry.row.check: entry for entry in checks}, hours, history)
 
 
-def decode_sightings(pieces: Mapping[str, bytes]) -> SeenBroadcasters:
-    """The broadcasters that were seen. StateError if they cannot be read."""
-    if _SIGHTINGS not in pieces:
-        return NOTHING_SEEN
-    with _naming(_SIGHTINGS):
-        return msgspec.json.decode(pieces[_SIGHTINGS], type=SeenBroadcasters)
+def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]:
+    """The broadcasters that were seen, by service. StateError if they cannot be read."""
+    seen = {}
+    for name, piece in pieces.items():
+        if name.startswith(_SOURCE):
+            with _naming(name):
+                seen[name.removeprefix(_SOURCE)] = msgspec.json.decode(piece, type=SeenBroadcasters)
+    return seen
 
 
 def is_ledgers(name: str) -> bool:

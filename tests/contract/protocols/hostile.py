@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
 from lookout.core.model import LARGEST_METRIC, Failed
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters, Sightings
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
+from lookout.protocols.broadcasters.sightings import Sightings
 from lookout.protocols.broadcasters.source import Message, Page
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
@@ -36,14 +37,6 @@ _ANY_JSON: Final = st.recursive(
 )
 
 
-def random_bytes(_answer: bytes) -> st.SearchStrategy[bytes]:
-    return st.binary(max_size=200)
-
-
-def random_json(_answer: bytes) -> st.SearchStrategy[bytes]:
-    return _ANY_JSON.map(_encode)
-
-
 @st.composite
 def one_value_changed(draw: st.DrawFn, answer: bytes) -> bytes:
     recording = json.loads(answer)
@@ -59,10 +52,9 @@ def some_bytes_changed(draw: st.DrawFn, answer: bytes) -> bytes:
     return answer[:at] + draw(st.binary(max_size=6)) + answer[at + draw(st.integers(0, 4)) :]
 
 
-#: By name, from an answer that was recorded to such as nobody should send.
-CHANGES: Final[dict[str, Callable[[bytes], st.SearchStrategy[bytes]]]] = {
-    each.__name__.replace("_", " "): each for each in (random_bytes, random_json, one_value_changed, some_bytes_changed)
-}
+def hostile_answers(answer: bytes) -> st.SearchStrategy[bytes]:
+    """Such as nobody should send, some of them made of one that was recorded."""
+    return st.binary(max_size=200) | _ANY_JSON.map(_encode) | one_value_changed(answer) | some_bytes_changed(answer)
 
 
 def check_ends_cleanly(parse: Callable[[bytes], object], body: bytes) -> None:

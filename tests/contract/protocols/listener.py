@@ -6,8 +6,8 @@ from typing import Any
 
 from lookout.core.model import Check, Found
 from lookout.monitor.sources import seen_by
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters
-from lookout.protocols.broadcasters.source import broadcasters_sources
+from lookout.protocols.broadcasters.protocol import BROADCASTERS
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.source import observe
@@ -28,11 +28,11 @@ def probes(
 
     async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], SeenBroadcasters]:
         async with answering(answer) as (url, asked), open_session(5) as session:
-            sources = broadcasters_sources("broadcasters", settings(url, **changed), seen)
+            sources = BROADCASTERS.sources("broadcasters", settings(url, **changed), seen)
             found: list[Mapping[Check, Found]] = []
             for at in instants:
                 answers = [await observe(source, session, lambda at=at: at) for source in sources]  # type: ignore[misc]
                 found.append({check: what for each in answers for check, what in each.items()})
-            return found, asked, seen_by(sources)
+            return found, asked, seen_by(sources)["broadcasters"]
 
     return asyncio.run(converse())

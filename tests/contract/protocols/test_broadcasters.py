@@ -1,13 +1,13 @@
 """Broadcasters through the store of a node that is a real server on loopback."""
 
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
 
 from lookout.core.model import Failed, Found, Members
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.broadcasters.source import MAX_PAGES, parse_page
 from lookout.protocols.client.failure import ProbeFailed
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
@@ -15,12 +15,9 @@ from tests.contract.protocols.announcers import a_message, a_page, broadcaster
 from tests.contract.protocols.listener import ONE, POLYGON, probes
 from tests.contract.protocols.recorded import recorded
 from tests.contract.protocols.upstreams import Asked, Reply
+from tests.contract.protocols.waku_store import query_of
 
 EMPTY = a_page()
-
-
-def query_of(asked: Asked) -> dict[str, str]:
-    return {name: values[0] for name, values in parse_qs(urlsplit(asked.target).query).items()}
 
 
 def members(messages: list[dict[str, Any]], at: int = NOON, **changed: Any) -> Found:

@@ -95,3 +95,5 @@ async def test_an_upstream_that_repeats_it_leaks_nothing(answer: Callable[[Asked
     async with answering(answer) as (url, asked):
         check_silent(await failures(url))
         assert all(SECRET in each.target for each in asked)
+        unasked = [each for each in asked if each.headers.get("x-api-key") != SECRET]
+        assert len(unasked) == 1  # the chain's endpoint, which has no headers of its own

@@ -13,8 +13,8 @@ from lookout.base.clock import SystemClock
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Failed, Found, Members
 from lookout.monitor.monitor import Monitor, Parts
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters
-from lookout.protocols.broadcasters.source import LIMIT_BYTES, MAX_PAGES, MOST_BYTES_A_CHAIN, broadcasters_sources
+from lookout.protocols.broadcasters.seen import SeenBroadcasters
+from lookout.protocols.broadcasters.source import LIMIT_BYTES, MAX_PAGES, MOST_BYTES_A_CHAIN, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.source import observe
@@ -49,7 +49,7 @@ async def test_a_store_that_takes_long_for_each_page_answers_at_once_and_all_are
     store = Store(everybody(count))
     store.messages += [a_message(number + 1, chain_id=137, sent_at=NOON - number * MINUTE) for number in range(count)]
     async with answering(store, after_s=step_s) as (url, _), open_session(timeout_s) as session:
-        sources = broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137), limit=LIMIT))
+        sources = [StoreBroadcasters("broadcasters", BroadcastersTable(url, (each,), limit=LIMIT)) for each in (1, 137)]
         found: list[Mapping[Check, Found]] = []
         while not found or (min(monitored(found[-1]), monitored(found[-1], POLYGON)) < count and len(found) < 40):
             began = time.monotonic()
@@ -66,7 +66,7 @@ async def test_a_store_that_takes_long_for_each_page_answers_at_once_and_all_are
 async def test_who_answers_is_judged_when_the_newest_page_is_there_and_not_after_the_older_ones() -> None:
     store = Store(everybody(5, newest_at=NOON - 115 * SECOND))
     async with answering(store) as (url, asked), open_session(5) as session:
-        (source,) = broadcasters_sources("broadcasters", BroadcastersTable(url, (1,)))
+        source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
         assert await observe(source, session, lambda: NOON + 2 * SECOND * len(asked)) == {ONE: Members(1, 5)}
 
 
@@ -85,7 +85,8 @@ async def test_the_row_of_one_chain_does_not_wait_for_the_pages_of_another() -> 
         return {row.check: row.status for row in ledger.published_rows if row.check in checks}
 
     async with answering(store, after_s=hang) as (url, asked):
-        settings = given_settings(plan, broadcasters_sources("broadcasters", BroadcastersTable(url, (1, 137))))
+        sources = [StoreBroadcasters("broadcasters", BroadcastersTable(url, (each,))) for each in (1, 137)]
+        settings = given_settings(plan, sources)
         resources = some_resources(KeptInMemory(), clock)
         monitor = Monitor(settings, {}, resources, parts=Parts(ledger=lambda _plan, _state: ledger))
         task = asyncio.create_task(monitor.run())
@@ -203,7 +204,7 @@ def test_a_clock_that_was_wrong_for_a_moment_forgets_nobody() -> None:
 async def test_a_clock_that_is_wrong_while_older_pages_are_read_forgets_nobody() -> None:
     store = Store(everybody(5))
     async with answering(store) as (url, asked), open_session(5) as session:
-        (source,) = broadcasters_sources("broadcasters", BroadcastersTable(url, (1,)))
+        source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
         during = await observe(source, session, lambda: NOON + 10 * DAY * (len(asked) > 1))
         assert [during, await observe(source, session, lambda: NOON + SECOND)] == [{ONE: Members(1, 5)}] * 2
 

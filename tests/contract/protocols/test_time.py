@@ -12,7 +12,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from lookout.core.model import Check, Failed, Members
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.source import RelayBroadcasters, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed

@@ -1,11 +1,8 @@
 """Peers of the messaging connection, from whichever path the node's version has."""
 
-import asyncio
-from collections.abc import Mapping
-
 import pytest
 
-from lookout.core.model import Check, Failed, Found, Peers
+from lookout.core.model import Failed, Found, Peers
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
 from lookout.protocols.messaging import MessagingSource, MessagingTable, parse_connected, parse_known
@@ -45,41 +42,39 @@ def test_what_is_no_list_of_peers_fails(body: bytes) -> None:
         parse_known(body)
 
 
-def observed(answer: Answer) -> tuple[Mapping[Check, Found], list[str]]:
-    async def converse() -> tuple[Mapping[Check, Found], list[str]]:
-        async with answering(answer) as (url, asked), open_session(5) as session:
-            found = await observe(MessagingSource("messaging", MessagingTable(f"{url}/waku")), session, lambda: NOON)
-            return found, [each.target for each in asked]
-
-    return asyncio.run(converse())
+async def observed(answer: Answer) -> tuple[Found, list[str]]:
+    async with answering(answer) as (url, asked), open_session(5) as session:
+        found = await observe(MessagingSource("messaging", MessagingTable(f"{url}/waku")), session, lambda: NOON)
+        return found[MESSAGING], [each.target for each in asked]
 
 
 @pytest.mark.clause("M9")
-def test_connected_peers_are_asked_for() -> None:
-    found, targets = observed(lambda _: (200, recorded("waku-peers-connected.json")))
-    assert found == {MESSAGING: Peers(2)}
+async def test_connected_peers_are_asked_for() -> None:
+    found, targets = await observed(lambda _: (200, recorded("waku-peers-connected.json")))
+    assert found == Peers(2)
     assert targets == ["/waku/admin/v1/peers/connected"]
 
 
 @pytest.mark.clause("M9")
 @pytest.mark.parametrize("http_code", [400, 404])
-def test_a_node_without_that_path_is_asked_for_the_known_ones(http_code: int) -> None:
-    found, targets = observed(
+async def test_a_node_without_that_path_is_asked_for_the_known_ones(http_code: int) -> None:
+    found, targets = await observed(
         lambda asked: (
             (http_code, b"no such path")
             if asked.target.endswith("connected")
             else (200, recorded("waku-peers-known-names.json"))
         )
     )
-    assert found == {MESSAGING: Peers(1)}
+    assert found == Peers(1)
     assert targets == ["/waku/admin/v1/peers/connected", "/waku/admin/v1/peers"]
 
 
-def test_a_node_without_its_admin_interface_fails() -> None:
-    assert observed(lambda _: (404, b"Not Found"))[0] == {MESSAGING: Failed("HTTP 404")}
+async def test_a_node_without_its_admin_interface_fails() -> None:
+    found, _ = await observed(lambda _: (404, b"Not Found"))
+    assert found == Failed("HTTP 404")
 
 
-def test_a_node_in_trouble_is_not_asked_twice() -> None:
-    found, targets = observed(lambda _: (503, b"The node is not ready"))
-    assert found == {MESSAGING: Failed("HTTP 503")}
+async def test_a_node_in_trouble_is_not_asked_twice() -> None:
+    found, targets = await observed(lambda _: (503, b"The node is not ready"))
+    assert found == Failed("HTTP 503")
     assert len(targets) == 1

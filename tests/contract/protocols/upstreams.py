@@ -5,6 +5,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import NamedTuple
 
 Conversation = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -95,8 +96,8 @@ async def silence_before_reading(_reader: asyncio.StreamReader, _writer: asyncio
     await asyncio.Event().wait()
 
 
-def dripping(start: bytes, drop: bytes) -> Conversation:
-    """Answers with this, and then slowly and without end with that."""
+def dripping(start: bytes, drop: bytes, every_s: float = 0.02) -> Conversation:
+    """Answers with this, and then without end with that, slowly or as fast as it can."""
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100_000)
@@ -104,22 +105,12 @@ def dripping(start: bytes, drop: bytes) -> Conversation:
         while True:
             writer.write(drop)
             await writer.drain()
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(every_s)
 
     return drip
 
 
-def pouring(start: bytes, drop: bytes) -> Conversation:
-    """Answers with this, and then as fast as it can and without end with that."""
-
-    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(100_000)
-        writer.write(start)
-        while True:
-            writer.write(drop)
-            await writer.drain()
-
-    return pour
+pouring = partial(dripping, every_s=0)
 
 
 def resetting(start: bytes) -> Conversation:

@@ -17,7 +17,7 @@ from lookout.monitor.publisher import Publisher
 from lookout.monitor.resources import Resources
 from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
-from lookout.protocols.broadcasters.sightings import SeenBroadcasters
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Source
 from lookout.server.poller import Poller
@@ -214,11 +214,11 @@ class _Sightings:
 
     def __init__(self, life: Life, stored: Mapping[str, bytes]) -> None:
         self._life = life
-        self._times = 3 * decode_sightings(stored).asked_at.get(0, 0)
+        self._times = 3 * decode_sightings(stored).get("broadcasters", NOTHING_SEEN).asked_at.get(0, 0)
         life.sightings = stored.get(SIGHTINGS, b"")
 
-    def __call__(self, _sources: Iterable[Source]) -> SeenBroadcasters:
+    def __call__(self, _sources: Iterable[Source]) -> dict[str, SeenBroadcasters]:
         self._times += 1
         seen = SeenBroadcasters((), {0: self._times // 3})
         self._life.sightings = msgspec.json.encode(seen)
-        return seen
+        return {"broadcasters": seen}

@@ -1,12 +1,13 @@
 """Rules about rows: each follows from what its probes found, and is what is published."""
 
 from math import inf
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, Peers, Row, unmonitored, unobserved
 from lookout.demo.sim.layout import ChainLayout
 from tests.oracles.documents import assert_report_is_right
 from tests.oracles.rows import NO_PAST, Past, Probe, between, compare_blocks, follow, shown
+from tests.simulation.truth import Truth, truth_of
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.rules import Rule
 from tests.simulation.worlds.script import ORIGIN_AT
@@ -106,12 +107,12 @@ class GreenIsTrue(Rule):
         row, found = event.seen.row, event.seen.observation.found
         # What was true when it answered: a position may wait for a head to be compared with.
         answered_ms = self._answered_ms.get((event.life.serial, row.check), event.seen.ms)
-        truth = self.scene.sim.truth(row.check.service, row.check.chain_id, ORIGIN_AT + answered_ms)
+        truth = truth_of(self.scene.sim, row.check, ORIGIN_AT + answered_ms)
         if row.status == "current" and not self._is_green(found, truth):
             self.broken(f"{row.check} is shown as current, though {truth}")
 
     @staticmethod
-    def _is_green(found: Found, truth: Any) -> bool:
+    def _is_green(found: Found, truth: Truth) -> bool:
         match found:
             case Peers():
                 return bool(truth.answering and truth.peers)

@@ -53,10 +53,6 @@ class Chain:
             return block
         return Block(block.height + blocks, _whole_second(begin_at + blocks * block_ms))
 
-    def block_ms(self, at: int) -> int | None:
-        """How long a block takes now; None while the chain is halted."""
-        return self._stretches[bisect_right(self._begins, at)].block_ms
-
     def _taken_back(self, head: Block, depth: int) -> Block:
         """The head that is left when the newest blocks are taken back, with the timestamp it had all along."""
         begin_at, block, block_ms = self._stretches[-1]

@@ -2,14 +2,12 @@
 
 from typing import Final
 
-from lookout.demo.sim.progress import Progress
-
 # Entries come so far apart that a healthy node, validating each in seconds, is never seen trailing twice in a row.
 SHORTEST_GAP_MS: Final = 60_000
 
 
 class Tree:
-    """The entries of one network over time, and how long a node that validates them has been trailing."""
+    """The entries of one network over time."""
 
     def __init__(self, first_index: int, gap_ms: int, origin_at: int) -> None:
         self._first_index = first_index
@@ -19,18 +17,8 @@ class Tree:
     def index(self, at: int) -> int:
         """The newest entry's index."""
         entry = self._first_index + (at - self._origin_at) // self._gap_ms
-        return entry if self.added_at(entry) <= at else entry - 1
+        return entry if self._added_at(entry) <= at else entry - 1
 
-    def added_at(self, entry: int) -> int:
+    def _added_at(self, entry: int) -> int:
         spread_ms = self._gap_ms - SHORTEST_GAP_MS
         return self._origin_at + (entry - self._first_index) * self._gap_ms + entry * 7_919_017 % (spread_ms + 1)
-
-    def trailing_since_at(self, validated: Progress, at: int) -> int | None:
-        """From when on, without a break, the validated index has been below the newest; None if it is not."""
-        entry = self.index(validated.reached_at(at))
-        if entry == self.index(at):
-            return None
-        # It trails since the first entry that came when the one before it was not validated yet, and so on back.
-        while self.index(validated.reached_at(self.added_at(entry + 1) - 1)) < entry:
-            entry -= 1
-        return self.added_at(entry + 1)

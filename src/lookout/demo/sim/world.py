@@ -1,11 +1,11 @@
-"""The simulated world: what everything in it answers at an instant, and what is true of it then."""
+"""The simulated world: what everything in it answers at an instant."""
 
 import random
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from lookout.demo.sim.chain import Block, Chain
-from lookout.demo.sim.episodes import Course, Episode, courses, draw_episodes
+from lookout.demo.sim.episodes import Episode, courses, draw_episodes
 from lookout.demo.sim.faults import ANOTHER_CHAIN
 from lookout.demo.sim.layout import Layout
 from lookout.demo.sim.progress import Progress
@@ -39,19 +39,6 @@ class Members(NamedTuple):
     monitored: int
 
 
-class Truth(NamedTuple):
-    """What is so about one check, whether or not anybody can see it; what does not apply is None."""
-
-    answering: bool
-    position: int | None = None
-    head: int | None = None  # what the position has to be compared with; an indexer's is net of its confirmations
-    reached_at: int | None = None  # up to when it has followed what it follows
-    trailing_since_at: int | None = None
-    responding: int | None = None
-    monitored: int | None = None
-    peers: int | None = None
-
-
 class World:
     """A world without episodes is healthy. ``origin_at`` is when its chains stand at their first heights."""
 
@@ -63,15 +50,12 @@ class World:
         self._courses = courses(layout, origin_at, self.episodes)
         self._of_chain = {chain.chain_id: chain for chain in layout}
         self._chains: dict[int, Chain] = {}
-        self._endpoints: dict[tuple[int, int], Course] = {}
-        self._indexers: dict[tuple[str, int], tuple[Course, Progress]] = {}
-        self._trees: dict[int, tuple[Course, Tree, Progress]] = {}
+        self._indexers: dict[tuple[str, int], Progress] = {}
+        self._trees: dict[int, tuple[Tree, Progress]] = {}
         for chain in layout:
             chain_id = chain.chain_id
             course = self._courses[f"chain/{chain_id}"]
             self._chains[chain_id] = Chain(chain.first_height, chain.block_ms, origin_at, course)
-            for number in range(chain.endpoints):
-                self._endpoints[chain_id, number] = self._courses[f"rpc/{chain_id}/{number}"]
             for service, present in (("indexer", chain.indexer), ("hosted-indexer", chain.hosted_indexer)):
                 if present:
                     self._indexers[service, chain_id] = self._indexer(f"{service}/{chain_id}")
@@ -84,7 +68,7 @@ class World:
 
     def endpoint(self, chain_id: int, number: int, at: int) -> HeadAnswer | Silence:
         """What one of a chain's endpoints answers when it is asked for its newest block."""
-        episode = self._endpoints[chain_id, number].at(at)
+        episode = self.fault(f"rpc/{chain_id}/{number}", at)
         return _silence(episode) or self.endpoint_head(chain_id, episode, at)
 
     def endpoint_head(self, chain_id: int, episode: Episode | None, at: int) -> HeadAnswer:
@@ -116,7 +100,7 @@ class World:
 
     def endpoint_delay_ms(self, chain_id: int, number: int, at: int) -> int:
         """How much longer than usual one of a chain's endpoints takes to answer."""
-        match self._endpoints[chain_id, number].at(at):
+        match self.fault(f"rpc/{chain_id}/{number}", at):
             case Episode(kind="late", size=delay_ms):
                 return delay_ms
             case _:
@@ -124,34 +108,30 @@ class World:
 
     def indexer(self, service: str, chain_id: int, at: int) -> int | Silence:
         """The last block that an indexer, the operator's or the hosted one, says it has; -1 if it has none yet."""
-        return _silence(self._indexers[service, chain_id][0].at(at)) or self.position(service, chain_id, at)
+        return _silence(self.fault(f"{service}/{chain_id}", at)) or self.position(service, chain_id, at)
 
     def ppoi(self, at: int) -> Mapping[int, Indexes | Literal["nothing", "missing-list"]] | Silence:
         """What the ppoi node says of its networks, by chain."""
-        episode = self._courses["ppoi"].at(at)
+        episode = self.fault("ppoi", at)
         return _silence(episode) or {chain_id: self._network(chain_id, at, episode) for chain_id in self._trees}
 
     def broadcasters(self, at: int) -> Mapping[int, Members] | Silence:
         """How many broadcasters are heard, by chain."""
-        silence = _silence(self._courses["broadcasters"].at(at))
+        silence = _silence(self.fault("broadcasters", at))
         return silence or {chain.chain_id: self._members(chain.chain_id, at) for chain in self.layout if chain.members}
 
     def messaging(self, at: int) -> int | Silence:
         """How many peers the messaging node is connected with."""
-        episode = self._courses["messaging"].at(at)
+        episode = self.fault("messaging", at)
         return _silence(episode) or self.peers(episode, at)
 
     def responder(self, service: str, chain_id: int, at: int) -> Silence | None:
         """How one of a chain's responders fails to answer; None if it does answer."""
-        return _silence(self._courses[f"{service}/{chain_id}"].at(at))
+        return _silence(self.fault(f"{service}/{chain_id}", at))
 
     def head(self, chain_id: int, at: int) -> Block:
         """The chain's true head."""
         return self._chains[chain_id].head(at)
-
-    def block_ms(self, chain_id: int, at: int) -> int | None:
-        """How long a block of the chain takes at this instant; None while it is halted."""
-        return self._chains[chain_id].block_ms(at)
 
     def fault(self, subject: str, at: int) -> Episode | None:
         """What is wrong with a subject at this instant."""
@@ -162,52 +142,27 @@ class World:
         its = (service, f"{service}/{chain_id}")
         return min(self._courses[subject].calm_until(at) for subject in its if subject in self._courses)
 
-    def truth(self, service: str, chain_id: int | None, at: int) -> Truth:
-        """What is so about a check at this instant."""
-        if service == "messaging":
-            episode = self._courses["messaging"].at(at)
-            return Truth(_silence(episode) is None, peers=self.peers(episode, at))
-        if chain_id is None:
-            raise ValueError(f"{service} is of a chain; which one was not said")
-        match service:
-            case "broadcasters":
-                answering = _silence(self._courses["broadcasters"].at(at)) is None
-                return Truth(answering, **self._members(chain_id, at)._asdict())
-            case "ppoi":
-                _, tree, progress = self._trees[chain_id]
-                answering = _silence(self._courses["ppoi"].at(at)) is None
-                trailing_since_at = tree.trailing_since_at(progress, at)
-                return Truth(answering, *self.indexes(chain_id, at), progress.reached_at(at), trailing_since_at)
-            case _:
-                course, progress = self._indexers[service, chain_id]
-                head = max(0, self.head(chain_id, at).height - self._of_chain[chain_id].confirmations)
-                position = self.position(service, chain_id, at)
-                return Truth(_silence(course.at(at)) is None, position, head, progress.reached_at(at))
-
-    def _indexer(self, subject: str) -> tuple[Course, Progress]:
+    def _indexer(self, subject: str) -> Progress:
         delay_ms = random.Random(f"{self.seed}/{subject}/delay").randrange(1_000, 6_000)
-        course = self._courses[subject]
-        return course, Progress(delay_ms, self.origin_at, course)
+        return Progress(delay_ms, self.origin_at, self._courses[subject])
 
-    def _tree(self, subject: str) -> tuple[Course, Tree, Progress]:
+    def _tree(self, subject: str) -> tuple[Tree, Progress]:
         chance = random.Random(f"{self.seed}/{subject}/tree")
         gap_ms = chance.randrange(SHORTEST_GAP_MS * 3 // 2, SHORTEST_GAP_MS * 10)
         tree = Tree(chance.randrange(10_000, 200_000), gap_ms, self.origin_at)
-        course = self._courses[subject]
-        return course, tree, Progress(_PPOI_DELAY_MS, self.origin_at, course)
+        return tree, Progress(_PPOI_DELAY_MS, self.origin_at, self._courses[subject])
 
     def position(self, service: str, chain_id: int, at: int) -> int:
         """The last block that an indexer has, whether or not it answers."""
-        course, progress = self._indexers[service, chain_id]
-        episode = course.at(at)
+        episode = self.fault(f"{service}/{chain_id}", at)
         if episode is not None and episode.kind == "wipe":
             return NOTHING_INDEXED
-        reached = self._chains[chain_id].head(progress.reached_at(at))
+        reached = self.head(chain_id, self._indexers[service, chain_id].reached_at(at))
         return max(0, reached.height - self._of_chain[chain_id].confirmations)
 
     def indexes(self, chain_id: int, at: int) -> Indexes:
         """How far the ppoi node's tree of one network has got, whether or not it answers."""
-        _, tree, progress = self._trees[chain_id]
+        tree, progress = self._trees[chain_id]
         return Indexes(tree.index(progress.reached_at(at)), tree.index(at))
 
     def members(self, chain_id: int, episode: Episode | None) -> Members:
@@ -230,13 +185,13 @@ class World:
         return 4 + (at // 60_000 + self.seed) * 7_919 % 11
 
     def _network(self, chain_id: int, at: int, node: Episode | None) -> Indexes | Literal["nothing", "missing-list"]:
-        episode = self._trees[chain_id][0].at(at)
+        episode = self.fault(f"ppoi/{chain_id}", at)
         if episode is not None and episode.kind == "missing-network":
             return "nothing"
         return "missing-list" if node is not None else self.indexes(chain_id, at)
 
     def _members(self, chain_id: int, at: int) -> Members:
-        return self.members(chain_id, self._courses[f"broadcasters/{chain_id}"].at(at))
+        return self.members(chain_id, self.fault(f"broadcasters/{chain_id}", at))
 
 
 def drawn_world(layout: Layout, seed: int, begin_at: int, end_at: int, intensity: float = 1) -> World:

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 
 from lookout.protocols.answers import count
 from lookout.protocols.broadcasters.addresses import viewing_key
+from lookout.protocols.broadcasters.seen import Announcement
 from lookout.protocols.client.failure import ProbeFailed
 
 FUTURE_TOLERANCE_MS: Final = 60_000
@@ -20,16 +21,6 @@ LONGEST_PAYLOAD: Final = 65_536
 _LONGEST_IDENTIFIER: Final = 128  # it is remembered, and strangers choose it
 
 
-class Announcement(Struct, frozen=True, gc=False):
-    """What a broadcaster signed, and when its message says it was sent."""
-
-    address: str
-    identifier: str | None
-    sent_at: int
-    expires_at: int
-    available_wallets: int
-
-
 class Claim(Struct, frozen=True, gc=False):
     """An announcement that its broadcaster may have signed, or somebody else."""
 
@@ -37,13 +28,6 @@ class Claim(Struct, frozen=True, gc=False):
     written_address: str
     signature: bytes
     signed: bytes
-
-
-class Freshness(Struct, frozen=True, gc=False):
-    """When an announcement counts as an answer."""
-
-    fresh_ms: int
-    expiry_margin_ms: int
 
 
 class _Envelope(Struct, gc=False):
@@ -105,11 +89,11 @@ def is_from_the_future(announcement: Announcement, at: int) -> bool:
     return announcement.sent_at > at + FUTURE_TOLERANCE_MS
 
 
-def is_answer(announcement: Announcement, at: int, freshness: Freshness) -> bool:
+def is_answer(announcement: Announcement, at: int, fresh_ms: int, expiry_margin_ms: int) -> bool:
     """Whether a broadcaster whose newest announcement this is counts as responding."""
     return (
-        announcement.sent_at >= at - freshness.fresh_ms
+        announcement.sent_at >= at - fresh_ms
         and not is_from_the_future(announcement, at)
-        and announcement.expires_at >= at + freshness.expiry_margin_ms
+        and announcement.expires_at >= at + expiry_margin_ms
         and announcement.available_wallets > 0
     )

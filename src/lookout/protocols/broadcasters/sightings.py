@@ -3,35 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from msgspec import Struct
-
 from lookout.core.model import Members
-from lookout.protocols.broadcasters.announcements import Announcement, Freshness, is_answer, is_from_the_future
+from lookout.protocols.broadcasters.announcements import is_answer, is_from_the_future
+from lookout.protocols.broadcasters.seen import Announcement, Sighting
 from lookout.protocols.broadcasters.table import BroadcastersTable
-from lookout.protocols.broadcasters.unread import Unread
 
 _NO_MEMBERS: Final[frozenset[str]] = frozenset()
 
 # An address alone for a configured member, whatever its identifiers; otherwise with its identifier.
 Identity = tuple[str, str | None]
-
-
-class Sighting(Struct, frozen=True, gc=False):
-    """The newest announcement of one broadcaster on one chain."""
-
-    chain_id: int
-    announcement: Announcement
-
-
-class SeenBroadcasters(Struct, frozen=True):
-    """What has to survive a restart (M7): at most ``limit`` sightings a chain, or one for each configured member."""
-
-    sightings: tuple[Sighting, ...] = ()
-    asked_at: dict[int, int] = {}  # by chain: when the store last answered
-    unread: dict[int, Unread] = {}  # by chain: what of the time before that is still to be read
-
-
-NOTHING_SEEN: Final = SeenBroadcasters()
 
 
 class Sightings:
@@ -44,7 +24,8 @@ class Sightings:
     def __init__(self, settings: BroadcastersTable, seen: Iterable[Sighting] = ()) -> None:
         self._limit = settings.limit
         self._seen_ms = round(settings.seen_s * 1000)
-        self._freshness = Freshness(round(settings.fresh_s * 1000), round(settings.expiry_margin_s * 1000))
+        self._fresh_ms = round(settings.fresh_s * 1000)
+        self._expiry_margin_ms = round(settings.expiry_margin_s * 1000)
         self._members: Mapping[int, frozenset[str]] = {
             int(chain_id): frozenset(address.lower() for address in addresses)
             for chain_id, addresses in settings.members.items()
@@ -89,7 +70,7 @@ class Sightings:
             for each in self._newest[chain_id].values()
             if each.sent_at >= at - self._seen_ms and not is_from_the_future(each, at)
         ]
-        responding = sum(is_answer(each, at, self._freshness) for each in counted)
+        responding = sum(self._is_answer(each, at) for each in counted)
         return Members(responding, len(self._members_of(chain_id)) or len(counted))
 
     def _forget_the_future(self, chain_id: int, at: int) -> None:
@@ -111,11 +92,14 @@ class Sightings:
         instant decides: a broadcaster may have been told to let its fees expire sooner. For the same reason it decides
         if the other one is too old to be an answer: older pages are read after newer ones.
         """
-        if announcement.expires_at > known.expires_at and announcement.sent_at >= at - self._freshness.fresh_ms:
+        if announcement.expires_at > known.expires_at and announcement.sent_at >= at - self._fresh_ms:
             return True
-        if announcement.expires_at < known.expires_at and is_answer(known, at, self._freshness):
+        if announcement.expires_at < known.expires_at and self._is_answer(known, at):
             return False
         return announcement.sent_at >= known.sent_at
+
+    def _is_answer(self, announcement: Announcement, at: int) -> bool:
+        return is_answer(announcement, at, self._fresh_ms, self._expiry_margin_ms)
 
     def _keep(self, chain_id: int, announcement: Announcement) -> None:
         newest = self._newest.get(chain_id)

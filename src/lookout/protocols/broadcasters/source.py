@@ -19,7 +19,8 @@ from lookout.protocols.broadcasters.announcements import (
     is_signed,
     read_claim,
 )
-from lookout.protocols.broadcasters.sightings import NOTHING_SEEN, SeenBroadcasters, Sightings
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN, SeenBroadcasters
+from lookout.protocols.broadcasters.sightings import Sightings
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch, Unread, after_page, begin, begin_again
 from lookout.protocols.client.failure import HttpCodeFailed, OwnFault, ProbeFailed, TooLongFailed, not_understood
@@ -251,13 +252,6 @@ class RelayBroadcasters(BroadcastersSource):
         if subscribed_now and members.responding < members.monitored:
             return Nothing()  # it listens only from now on: silence is no evidence yet
         return members
-
-
-def broadcasters_sources(
-    service: str, settings: BroadcastersTable, seen: SeenBroadcasters = NOTHING_SEEN
-) -> tuple[StoreBroadcasters | RelayBroadcasters, ...]:
-    listen = StoreBroadcasters if settings.via == "store" else RelayBroadcasters
-    return tuple(listen(service, each, seen) for each in settings.by_source())
 
 
 def parse_page(body: bytes) -> Page:

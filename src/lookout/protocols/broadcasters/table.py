@@ -1,7 +1,7 @@
 """The table of the configuration that names the broadcasters to watch."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 from msgspec.structs import replace
@@ -18,14 +18,8 @@ from lookout.base.setting_types import (
     chain_ids,
     must,
 )
-from lookout.core.model import Members
 from lookout.protocols.broadcasters.addresses import ADDRESS_LENGTH, viewing_key
-from lookout.protocols.protocol import OwnTableProtocol
-from lookout.protocols.source import Source
 from lookout.protocols.tables import SourceTable
-
-if TYPE_CHECKING:
-    from lookout.protocols.broadcasters.sightings import SeenBroadcasters
 
 BroadcasterAddress = Annotated[
     str,
@@ -68,13 +62,3 @@ class BroadcastersTable(SourceTable, frozen=True):
     def named_chains(self) -> Iterator[tuple[str, Callable[[], Iterable[int]]]]:
         yield "chains", lambda: self.chains
         yield "members", lambda: chain_ids(self.members)
-
-
-def _sources(service: str, settings: BroadcastersTable, seen: "SeenBroadcasters") -> tuple[Source, ...]:
-    # What checks signatures takes 7 MB, and servers, which read the configuration too, do without it.
-    from lookout.protocols.broadcasters.source import broadcasters_sources
-
-    return broadcasters_sources(service, settings, seen)
-
-
-BROADCASTERS: Final = OwnTableProtocol("broadcasters", Members, BroadcastersTable, _sources)

@@ -1,0 +1,41 @@
+"""Sources and endpoints from settings, and the names that they are looked up by."""
+
+import asyncio
+
+import pytest
+
+from lookout.config.settings import Settings
+from lookout.config.tables import Chain
+from lookout.monitor.sources import seen_by, sources_of
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN
+from lookout.protocols.client.resolver import ThreadPerLookup
+
+
+@pytest.mark.clause("M8")
+def test_every_endpoint_of_every_chain_is_one_of_its_own() -> None:
+    chains = (
+        Chain(id=1, name="Ethereum", block_time_s=12, rpc=("http://a", "http://b")),
+        Chain(id=42161, name="Arbitrum", block_time_s=0.25, rpc=("http://c",)),
+    )
+    assert [f"{each.name}: {each.chain_id}" for each in sources_of(Settings(chains=chains)).endpoints] == [
+        "rpc 1 of Ethereum: 1",
+        "rpc 2 of Ethereum: 1",
+        "rpc 1 of Arbitrum: 42161",
+    ]
+
+
+def test_settings_without_sources_have_none() -> None:
+    assert sources_of(Settings()) == ((), ())
+    assert seen_by(()) == {"broadcasters": NOTHING_SEEN}
+
+
+async def test_a_name_is_looked_up_as_the_system_does() -> None:
+    found = await ThreadPerLookup().resolve("localhost", 80)
+    assert {"127.0.0.1", "::1"} >= {each["host"] for each in found} > set()
+    assert {each["port"] for each in found} == {80}
+
+
+async def test_a_lookup_that_outlives_its_loop_harms_nobody() -> None:
+    lookup = asyncio.create_task(ThreadPerLookup().resolve("nobody.invalid", 80))
+    await asyncio.sleep(0)
+    lookup.cancel()
