@@ -218,19 +218,15 @@ class Slow(KeptInMemory):
         self.busy = False
 
 
-def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left() -> None:
+async def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left() -> None:
     writer = Slow()
-
-    async def scenario() -> None:
-        journal, publisher = a_publisher(writer, EVERY_SECOND)
-        task = asyncio.create_task(publisher.run())
-        await asyncio.to_thread(writer.began.wait)
-        journal.observe(MESSAGING, Peers(7))
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(scenario())
+    journal, publisher = a_publisher(writer, EVERY_SECOND)
+    task = asyncio.create_task(publisher.run())
+    await asyncio.to_thread(writer.began.wait)
+    journal.observe(MESSAGING, Peers(7))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert [b'"peers":7' in documents["live"].body for documents in writer.documents] == [False, True]
 
 
@@ -252,18 +248,14 @@ class FullAtFirst(KeptInMemory):
 
 
 @pytest.mark.clause("H14", "M7")
-def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_publication() -> None:
+async def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_publication() -> None:
     """Not only when the next one is due, which here is in an hour."""
     writer = FullAtFirst(failures=2)
-
-    async def scenario() -> None:
-        journal, publisher = a_publisher(writer, History(write_every_s=3_600))
-        task = asyncio.create_task(publisher.run())
-        assert await asyncio.to_thread(writer.wrote.wait, 30)
-        journal.observe(MESSAGING, Peers(7))
-        task.cancel()  # and stores the last one
-        await asyncio.gather(task, return_exceptions=True)
-
-    asyncio.run(scenario())
+    journal, publisher = a_publisher(writer, History(write_every_s=3_600))
+    task = asyncio.create_task(publisher.run())
+    assert await asyncio.to_thread(writer.wrote.wait, 30)
+    journal.observe(MESSAGING, Peers(7))
+    task.cancel()  # and stores the last one
+    await asyncio.gather(task, return_exceptions=True)
     live, history = {"live", "live.gzip"}, {"history", "history.gzip"}
     assert writer.attempts == [live | history, live | history, live | history, live]

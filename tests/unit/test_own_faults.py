@@ -115,7 +115,7 @@ def test_it_is_logged_once_when_it_begins_and_once_when_it_is_over_and_counted_e
 
 
 @pytest.mark.clause("M17")
-def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
+async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     clock = SetClock()
     resources = some_resources(Kept(), clock)
     instruments = resources.instruments
@@ -124,17 +124,14 @@ def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
         instruments.published(NOON, ())
         instruments.stored(1)
 
-    async def scenario() -> None:
+    store()
+    instruments.count_own_fault("descriptors")
+    async with answering(lambda _: (200, b"")) as (url, asked):
+        pinger = asyncio.create_task(Pinger(Settings(ping=Ping(url=url)), resources).run())
+        await asyncio.sleep(0.1)
+        assert asked == []
+        clock.elapsed += 2 * LAUNCH.recheck_ms
         store()
-        instruments.count_own_fault("descriptors")
-        async with answering(lambda _: (200, b"")) as (url, asked):
-            pinger = asyncio.create_task(Pinger(Settings(ping=Ping(url=url)), resources).run())
-            await asyncio.sleep(0.1)
-            assert asked == []
-            clock.elapsed += 2 * LAUNCH.recheck_ms
-            store()
-            await until_async(lambda: len(asked) == 1, "a ping, once it can ask again")
-            pinger.cancel()
-            await asyncio.gather(pinger, return_exceptions=True)
-
-    asyncio.run(scenario())
+        await until_async(lambda: len(asked) == 1, "a ping, once it can ask again")
+        pinger.cancel()
+        await asyncio.gather(pinger, return_exceptions=True)
