@@ -8,27 +8,23 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from random import Random
 
-import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminPort, AdminRoutes
+from lookout.base.admin_port import AdminRoutes, open_port
 from lookout.base.clock import SystemClock
-from lookout.config.settings import Settings
-from lookout.config.tables import Policy
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
-from lookout.monitor.resources import Resources
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError
+from tests.builders import a_plan
 from tests.commands import a_command, lookout, said
 from tests.integration.admin import admin_address, always, ask, received, with_admin
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6
+from tests.unit.running_monitor import KeptInMemory, given_settings, running, some_resources
 from tests.wait import until_async
 
 
@@ -119,45 +115,30 @@ async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_aga
     assert "Traceback" not in output
 
 
-class Refusing:
+class Refusing(KeptInMemory):
     """A store that cannot be written to at first."""
 
     refuses = True
 
-    def load(self) -> dict[str, bytes]:
-        return {}
-
-    def write(self, _documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         if self.refuses:
             raise StoreError("no room")
-
-    def close(self) -> None: ...
+        super().write(documents, pieces)
 
 
 async def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
-    registry, clock, writer = CollectorRegistry(), SystemClock(), Refusing()
-    instruments = Instruments(registry, clock)
-    settings = Settings(policy=Policy(heartbeat_s=0.5))
-    with AdminPort("127.0.0.1:0", AdminRoutes(registry, instruments.readiness)) as port:
-        resources = Resources(writer, clock, Random(1), instruments)
-        monitor = asyncio.create_task(Monitor(settings, {}, resources).run())
-        async with aiohttp.ClientSession() as session:
-
-            async def failed_twice() -> bool:
-                return (await scrape(session, port.address))["lookout_store_errors_total",] >= 2
-
-            async def ready() -> bool:
-                async with session.get(f"http://{port.address}/readyz") as answer:
-                    return answer.status == 200
-
-            await until_async(failed_twice, "not stored, twice")
-            async with session.get(f"http://{port.address}/readyz") as answer:
-                told = {"ready": False, "reason": "nothing was stored yet", "ageSeconds": None}
-                assert (answer.status, await answer.json()) == (503, told)
+    registry, writer = CollectorRegistry(), Refusing()
+    resources = some_resources(writer, SystemClock(), registry)
+    settings = given_settings(a_plan())
+    with open_port("127.0.0.1:0", AdminRoutes(registry, resources.instruments.readiness)) as address:
+        async with running(Monitor(settings, {}, resources).run()):
+            await until_async(lambda: bool(registry.get_sample_value("lookout_store_errors_total")), "not stored")
+            http_code, _, body = await asyncio.to_thread(ask, address, "GET", "/readyz")
+            not_ready = {"ready": False, "reason": "nothing was stored yet", "ageSeconds": None}
+            assert (http_code, json.loads(body)) == (503, not_ready)
             writer.refuses = False
-            await until_async(ready, "ready")
-        monitor.cancel()
-        await asyncio.gather(monitor, return_exceptions=True)
+            await until_async(lambda: bool(writer.documents), "it is stored")
+            await until_async(lambda: ask(address, "GET", "/readyz")[0] == 200, "ready")
 
 
 def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
@@ -173,8 +154,7 @@ def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
 def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str) -> None:
     if host == "[::1]" and not has_ipv6():
         pytest.skip("this machine has no IPv6")
-    with AdminPort(f"{host}:0", AdminRoutes(CollectorRegistry(), always)) as port:
-        address = port.address
+    with open_port(f"{host}:0", AdminRoutes(CollectorRegistry(), always)) as address:
         assert not address.endswith(":0")
         assert ask(address, "GET", "/healthz")[::2] == (200, b'{"status":"ok"}')
     with pytest.raises(ConnectionRefusedError):
@@ -184,17 +164,17 @@ def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str
 def test_get_and_head_alone_are_answered_and_nothing_is_said_on_standard_error(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as port:
-        host, _, number = port.address.rpartition(":")
+    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as address:
+        host, _, number = address.rpartition(":")
         with socket.create_connection((host, int(number))) as silent:  # keeps nobody else waiting
-            got = ask(port.address, "GET", "/readyz?maxAge=1")
-            head = ask(port.address, "HEAD", "/readyz?maxAge=1")
+            got = ask(address, "GET", "/readyz?maxAge=1")
+            head = ask(address, "HEAD", "/readyz?maxAge=1")
             assert got[0] == head[0] == 200
             assert got[1] == head[1]
             assert got[1]["Content-Length"] == str(len(got[2]))
             assert head[2] == b""
             for method in ("POST", "PUT", "DELETE", "OPTIONS", "BREW"):
-                http_code, headers, body = ask(port.address, method, "/metrics")
+                http_code, headers, body = ask(address, method, "/metrics")
                 assert (http_code, headers["Allow"], headers["Cache-Control"]) == (405, "GET, HEAD", "no-store")
                 assert json.loads(body) == {"error": "there are GET and HEAD"}
             silent.sendall(b"GET /healthz nonsense\r\n\r\n")

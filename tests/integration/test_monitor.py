@@ -129,13 +129,15 @@ def rows_of(target: str) -> list[RowKey]:
 @pytest.mark.clause("M3", "M6", "M8", "M9", "S1", "S2", "S4", "S5", "S8", "S11", "S12", "S13")
 @pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS.keys())
 async def test_a_fault_shows_in_its_rows_and_in_no_other(faults: tuple[Ordered, ...], tmp_path: Path) -> None:
-    config = {"head_max_age_s": 3, "ppoi_behind_s": 0.5}
-    async with a_world(tmp_path) as world, watched(world, a_config(world.base, **config)):
+    async with (
+        a_world(tmp_path) as world,
+        watched(world, a_config(world.base, head_max_age_s=3, ppoi_behind_s=0.5)),
+    ):
         await world.until_healthy()
         watched_rows = [row for row, status in world.statuses().items() if not status.startswith("unmonitored")]
         expected = {row: each.expected for each in faults for row in rows_of(each.target) if row in watched_rows}
         well = [row for row in watched_rows if expected.get(row, SYNCED) == SYNCED]
-        seen_of_the_well = set()
+        seen_of_the_well: set[str] = set()
         for each in faults:
             await world.order(each.target, each.fault, **({} if each.by is None else {"by": each.by}))
         a_while_later_at = SystemClock().now() + 1_500

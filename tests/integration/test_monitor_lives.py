@@ -32,7 +32,7 @@ from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import INDEXER, MESSAGING, NOON, a_plan
 from tests.commands import SAID, a_command, lookout, meanwhile, said
-from tests.integration.fast import a_config, a_world, watched
+from tests.integration.fast import World, a_config, a_world, watched
 from tests.stores import once_free
 from tests.wait import until
 
@@ -95,8 +95,7 @@ async def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> No
                     await world.order("squid/1", "status")
                     await world.order("waku/peers", "hang")
                 else:
-                    killed_at = world.document()["generatedAt"]
-                    await world.until(lambda at=killed_at: world.document()["generatedAt"] > at, "it goes on", 20)
+                    await until_published_again(world)
                 await asyncio.sleep(0.4 + 0.37 * (life % 4))
                 process.kill()
                 process.wait()
@@ -109,6 +108,11 @@ async def test_kill_minus_nine_at_any_moment_loses_nothing(tmp_path: Path) -> No
         assert states[-1].checks[INDEXER].memory.failures > 3
         assert world.row("indexer", 1)["lastSuccessAt"] is not None
         assert world.status_of("indexer", 1) == "unknown/unreachable"
+
+
+async def until_published_again(world: World) -> None:
+    before = world.document()["generatedAt"]
+    await world.until(lambda: bool(world.document()["generatedAt"] > before), "it goes on", 20)
 
 
 def stored_state(folder: Path) -> State:
@@ -136,23 +140,22 @@ def check_that_nothing_was_lost(before: State, after: State) -> None:
 @pytest.mark.clause("M12", "H16")
 async def test_after_a_jump_of_the_clock_the_report_is_soon_right_again(tmp_path: Path) -> None:
     clock = JumpingClock()
-    # Slow enough that nothing would be probed again in time but for the jump.
-    config = {"recheck_s": 60, "backoff_cap_s": 60}
-    async with a_world(tmp_path, clock.now) as world, watched(world, a_config(world.base, **config), clock):
-        for hours in (1, -1):
-            await world.until_healthy()
-            clock.set_by_ms = hours * 3_600_000
-            now = clock.now()
-            await world.until(
-                lambda now=now: all(
-                    row["observedAt"] is None or abs(parse_instant(row["observedAt"]) - now) < 60_000
-                    for row in world.document()["checks"]
-                ),
-                "everything probed again",
-                within_s=0.5 + 0.1 + 1.5 + 1 + 2,  # to be noticed, jitter, probe, publication; and a slow machine
-            )
-            await world.until_healthy()
-            assert len({len(row["buckets"]) for row in world.document("history")["rows"]}) == 1
+
+    def is_all_observed_lately() -> bool:
+        observed = [row["observedAt"] for row in world.document()["checks"] if row["observedAt"] is not None]
+        return all(abs(parse_instant(at) - clock.now()) < 60_000 for at in observed)
+
+    async with a_world(tmp_path, clock.now) as world:
+        # Slow enough that nothing would be probed again in time but for the jump.
+        config = a_config(world.base, recheck_s=60, backoff_cap_s=60)
+        async with watched(world, config, clock):
+            for hours in (1, -1):
+                await world.until_healthy()
+                clock.set_by_ms = hours * 3_600_000
+                # To be noticed, jitter, probe, publication; and a slow machine.
+                await world.until(is_all_observed_lately, "everything probed again", 0.5 + 0.1 + 1.5 + 1 + 2)
+                await world.until_healthy()
+                assert len({len(row["buckets"]) for row in world.document("history")["rows"]}) == 1
 
 
 async def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monitor(tmp_path: Path) -> None:

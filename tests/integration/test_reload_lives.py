@@ -6,25 +6,13 @@ import os
 import signal
 import subprocess
 import termios
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from lookout.base.clock import SystemClock
-from lookout.config.alerts import Alerts
-from lookout.config.settings import Settings
-from lookout.config.tables import Chain, Ping, Policy
-from lookout.documents.document import Document, DocumentName
-from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor
-from lookout.monitor.resources import Resources
-from lookout.state.pieces import Pieces
-from lookout.store.protocol import Writer
+from lookout.documents.document import DocumentName
 from tests.commands import LOOKOUT, a_command, living
 from tests.integration.fast import World, a_world
 from tests.integration.metrics import scrape
@@ -179,84 +167,3 @@ async def test_run_outlives_its_terminal_and_so_does_its_server(tmp_path: Path) 
             assert living(process.pid) == before
             process.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(process.wait, 30) == 0
-
-
-class Stuck:
-    """A writer that waits until it may go on."""
-
-    def __init__(self) -> None:
-        self.began, self.may_go_on = threading.Event(), threading.Event()
-        self.documents: list[Mapping[DocumentName, Document]] = []
-
-    def load(self) -> dict[str, bytes]:
-        return {}
-
-    def write(self, documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
-        self.began.set()
-        self.may_go_on.wait(60)
-        self.documents.append(documents)
-
-    def close(self) -> None: ...
-
-
-def a_monitor(settings: Settings, writer: Writer, registry: CollectorRegistry) -> Monitor:
-    clock = SystemClock()
-    return Monitor(settings, writer.load(), Resources(writer, clock, Random(1), Instruments(registry, clock)))
-
-
-async def test_a_reload_while_the_store_hangs_is_told_once_it_works_again() -> None:
-    writer = Stuck()
-    nowhere = Chain(id=1, name="Ethereum", block_time_s=12, rpc=("http://127.0.0.1:9",))
-    polygon = Chain(id=137, name="Polygon", block_time_s=2, rpc=("http://127.0.0.1:9",))
-    settings = Settings(chains=(nowhere,), policy=Policy(heartbeat_s=0.5))
-    wide = Settings(chains=(nowhere, polygon), policy=settings.policy)
-    monitor = a_monitor(settings, writer, CollectorRegistry())
-    task = asyncio.create_task(monitor.run())
-    await asyncio.to_thread(writer.began.wait, 60)
-    for each in (wide, settings, wide):
-        monitor.apply_settings(each, None)
-        await asyncio.sleep(0)
-    assert writer.documents == []
-    writer.may_go_on.set()
-
-    async def two_were_stored() -> bool:
-        return len(writer.documents) > 1
-
-    await until_async(two_were_stored, "the store works again")
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    for name in ("live", "history"):
-        assert [b'"chainId":137' in documents[name].body for documents in writer.documents[:2]] == [False, True]
-
-
-async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
-    writer, registry = Stuck(), CollectorRegistry()
-    writer.may_go_on.set()
-
-    async def answer_ok(reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        out.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        out.close()
-
-    pinged = await asyncio.start_server(answer_ok, "127.0.0.1", 0)
-    host, port = pinged.sockets[0].getsockname()
-    settings = Settings(policy=Policy(heartbeat_s=0.5))
-    monitor = a_monitor(settings, writer, registry)
-    task = asyncio.create_task(monitor.run())
-
-    async def reaches(name: str, **labels: str) -> bool:
-        return registry.get_sample_value(name, labels) is not None
-
-    await until_async(lambda: reaches("lookout_publication_age_seconds"), "it runs")
-    assert not await reaches("lookout_alert_queue", target="desk")
-    ping = Ping(f"http://{host}:{port}/", every_s=0.1)
-    alerted = Settings(policy=settings.policy, alerts=Alerts(targets={"desk": "json://127.0.0.1:9"}))
-    monitor.apply_settings(alerted, None)
-    await until_async(lambda: reaches("lookout_alert_queue", target="desk"), "there is another target")
-    monitor.apply_settings(Settings(policy=settings.policy, ping=ping), None)
-    assert not await reaches("lookout_alert_queue", target="desk")
-    await until_async(lambda: reaches("lookout_pings_total", outcome="answered"), "it pings")
-    assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    pinged.close()

@@ -4,32 +4,31 @@ import asyncio
 import threading
 import time
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from lookout.alerts.policy import NO_ALERTS
 from lookout.base.clock import SystemClock
 from lookout.config.tables import History
 from lookout.core.ledger import Ledger
-from lookout.core.model import Check, Found, Peers
+from lookout.core.model import Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
-from lookout.monitor.monitor import Monitor
-from lookout.monitor.publisher import Publisher
+from lookout.monitor.publisher import GATHER_MS, Publisher
 from lookout.monitor.recorder import LogFile, Recorder
 from lookout.monitor.timeline import Timeline
-from lookout.protocols.client.session import Session
-from lookout.protocols.source import Now
 from lookout.replay.replay import read_log
 from lookout.state.log import Event, Started, Stopped, format_event
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, NOON, PPOI, a_plan
-from tests.unit.running_monitor import KeptInMemory, given_settings, some_resources
+from tests.unit.running_monitor import Asked, KeptInMemory, given_settings, lived, running, some_resources
 from tests.wait import until
 
 
@@ -144,57 +143,24 @@ def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
 EVERY_SECOND = History(write_every_s=1)
 
 
-class Buggy:
-    """A source whose every second probe dies of a bug."""
-
-    name = "buggy"
-    checks: tuple[Check, ...] = (PPOI,)
-    probes = 0
-
-    async def probe(self, _session: Session, _now: Now, /) -> Mapping[Check, Found]:
-        self.probes += 1
-        raise ZeroDivisionError
-
-
-class Sound:
-    name = "sound"
-    checks: tuple[Check, ...] = (MESSAGING,)
-    probes = 0
-
-    async def probe(self, _session: Session, _now: Now, /) -> Mapping[Check, Found]:
-        self.probes += 1
-        return {MESSAGING: Peers(self.probes)}
-
-
 @pytest.mark.clause("M11", "M6", "M5", "H14")
 def test_a_source_with_a_bug_is_counted_started_again_and_takes_nobody_with_it() -> None:
     registry = CollectorRegistry()
-
-    async def scenario() -> tuple[Buggy, Sound, KeptInMemory, float]:
-        plan = a_plan(limits=replace(LAUNCH, recheck_ms=50, jitter_ms=1, heartbeat_ms=1_000))
-        buggy, sound, writer = Buggy(), Sound(), KeptInMemory()
-        settings = given_settings(plan, [buggy, sound], history=EVERY_SECOND)
-        monitor = asyncio.create_task(Monitor(settings, {}, some_resources(writer, SystemClock(), registry)).run())
-        began_s = time.monotonic()
-        while (lasted_s := time.monotonic() - began_s) < 2.4 or min(buggy.probes, sound.probes) <= 5:
-            assert lasted_s < 60
-            await asyncio.sleep(0.1)
-        monitor.cancel()
-        await asyncio.gather(monitor, return_exceptions=True)
-        return buggy, sound, writer, lasted_s
-
-    buggy, sound, writer, lasted_s = asyncio.run(scenario())
-    assert registry.get_sample_value("lookout_probe_bugs_total") == buggy.probes > 5
-    assert sound.probes > 5
-    assert 4 <= len(writer.documents) <= 2 * lasted_s + 3  # gathered to at most two a second
-    histories = sum("history" in documents for documents in writer.documents)
-    assert 2 <= histories <= lasted_s + 2  # about every second, as set
+    plan = a_plan(limits=replace(LAUNCH, recheck_ms=200, jitter_ms=1, heartbeat_ms=1_000))
+    buggy, sound = Asked(PPOI, ZeroDivisionError(), takes_s=0), Asked(MESSAGING, Peers(1), takes_s=0)
+    with capture_logs():  # to format so many tracebacks takes long
+        written = lived(130, plan, [buggy, sound], [], registry=registry).written
+    assert registry.get_sample_value("lookout_probe_bugs_total") == len(buggy.asked) > 500
+    assert len(sound.asked) > 500
+    assert {later - earlier for (earlier, _), (later, _) in pairwise(written)} == {GATHER_MS}  # though more changed
+    histories = [at for at, documents in written if "history" in documents]
+    assert {later - earlier for earlier, later in pairwise(histories)} == {History().write_every_s * 1_000}
 
 
 def a_publisher(writer: Writer, history: History) -> tuple[Journal, Publisher]:
     """One that has just started."""
     resources, plan = some_resources(writer, SystemClock()), a_plan()
-    alerts = Alerts(NO_ALERTS, {}, resources.clock, resources.instruments)
+    alerts = Alerts(NO_ALERTS, {}, resources)
     journal = Journal(Ledger(plan), Timeline(resources.clock), alerts, None)
     journal.start()
     return journal, Publisher(given_settings(plan, history=history), journal, alerts, dict, resources)
@@ -221,12 +187,9 @@ class Slow(KeptInMemory):
 async def test_a_stop_during_a_write_waits_for_it_and_then_stores_what_is_left() -> None:
     writer = Slow()
     journal, publisher = a_publisher(writer, EVERY_SECOND)
-    task = asyncio.create_task(publisher.run())
-    await asyncio.to_thread(writer.began.wait)
-    journal.observe(MESSAGING, Peers(7))
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    async with running(publisher.run()):
+        await asyncio.to_thread(writer.began.wait)
+        journal.observe(MESSAGING, Peers(7))
     assert [b'"peers":7' in documents["live"].body for documents in writer.documents] == [False, True]
 
 
@@ -252,10 +215,8 @@ async def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_p
     """Not only when the next one is due, which here is in an hour."""
     writer = FullAtFirst(failures=2)
     journal, publisher = a_publisher(writer, History(write_every_s=3_600))
-    task = asyncio.create_task(publisher.run())
-    assert await asyncio.to_thread(writer.wrote.wait, 30)
-    journal.observe(MESSAGING, Peers(7))
-    task.cancel()  # and stores the last one
-    await asyncio.gather(task, return_exceptions=True)
+    async with running(publisher.run()):  # and stores the last one when it ends
+        assert await asyncio.to_thread(writer.wrote.wait, 30)
+        journal.observe(MESSAGING, Peers(7))
     live, history = {"live", "live.gzip"}, {"history", "history.gzip"}
     assert writer.attempts == [live | history, live | history, live | history, live]

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
-from lookout.base.admin_port import AdminPort, AdminReply, AdminRoutes, Readiness
+from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, open_port
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
@@ -305,8 +305,8 @@ def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() 
         reloads.append(threading.current_thread().name)
         return AdminReply(422, "application/json", b"{}")
 
-    def ask(port: AdminPort, method: str, path: str, **headers: str) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection(port.address, timeout=30)
+    def ask(address: str, method: str, path: str, **headers: str) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection(address, timeout=30)
         try:
             connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
             answer = connection.getresponse()
@@ -315,15 +315,15 @@ def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() 
             connection.close()
 
     refused = {"error": "needs the header Lookout-Reload: 1, and is not for browsers"}
-    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always, reload)) as port:
-        assert ask(port, "POST", "/reload") == (403, refused)
-        assert ask(port, "POST", "/reload", Lookout_Reload="0") == (403, refused)
-        assert ask(port, "POST", "/reload", Lookout_Reload="1", Origin="null") == (403, refused)
-        assert ask(port, "POST", "/metrics", Lookout_Reload="1")[0] == 405
-        assert ask(port, "OPTIONS", "/reload", Lookout_Reload="1")[0] == 405
-        assert ask(port, "GET", "/reload", Lookout_Reload="1")[0] == 404
+    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always, reload)) as address:
+        assert ask(address, "POST", "/reload") == (403, refused)
+        assert ask(address, "POST", "/reload", Lookout_Reload="0") == (403, refused)
+        assert ask(address, "POST", "/reload", Lookout_Reload="1", Origin="null") == (403, refused)
+        assert ask(address, "POST", "/metrics", Lookout_Reload="1")[0] == 405
+        assert ask(address, "OPTIONS", "/reload", Lookout_Reload="1")[0] == 405
+        assert ask(address, "GET", "/reload", Lookout_Reload="1")[0] == 404
         assert reloads == []
-        assert ask(port, "POST", "/reload", Lookout_Reload="1") == (422, {})
+        assert ask(address, "POST", "/reload", Lookout_Reload="1") == (422, {})
         assert len(reloads) == 1
-    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as port:
-        assert ask(port, "POST", "/reload", Lookout_Reload="1") == (405, {"error": "there are GET and HEAD"})
+    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as address:
+        assert ask(address, "POST", "/reload", Lookout_Reload="1") == (405, {"error": "there are GET and HEAD"})

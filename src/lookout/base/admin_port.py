@@ -9,16 +9,15 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 from socketserver import TCPServer
 from threading import BoundedSemaphore, Thread
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
@@ -125,46 +124,26 @@ def _json(http_code: HTTPStatus, document: dict[str, Any]) -> AdminReply:
     return AdminReply(http_code, _JSON, msgspec.json.encode(document))
 
 
-class AdminPort:
-    """The server, on ``HOST:PORT`` or ``unix:PATH`` for as long as it is entered; port 0 is one that is free. ``hosts``
-    are the names that it may be asked by, besides its own."""
-
-    def __init__(self, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()) -> None:
-        self._wanted = address
-        self._routes = routes
-        self._hosts = frozenset(host.lower() for host in hosts)
-        self._server: _Server | None = None
-        self._thread: Thread | None = None
-
-    @property
-    def address(self) -> str:
-        """Where it listens, with the port that it was given."""
-        if self._server is None or is_unix(self._wanted):
-            return self._wanted
-        host, port = self._server.server_address[:2]
-        return format_host_port(str(host), port)
-
-    def __enter__(self) -> Self:
-        """AdminError if the address cannot be listened on."""
-        try:
-            self._server = _Server(self._wanted, self._routes, self._hosts)
-        except socket.gaierror:
-            raise AdminError(f"{self._wanted}: there is no such host") from None
-        except OSError as error:
-            raise AdminError(f"{self._wanted}: {error.strerror or error}") from error
-        self._thread = Thread(target=self._server.serve_forever, args=(_LOOK_EVERY_S,), name="admin", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._server is not None and self._thread is not None:
-            self._server.shutdown()
-            self._thread.join()
-            if is_unix(self._wanted):  # while it listens: the next one's file is never taken for ours
-                Path(path_of(self._wanted)).unlink(missing_ok=True)
-            self._server.server_close()
+@contextmanager
+def open_port(address: str, routes: AdminRoutes, hosts: Iterable[str] = ()) -> Iterator[str]:
+    """Answer on ``HOST:PORT`` or ``unix:PATH`` meanwhile. Gives the address with its port; port 0 is one that is free.
+    ``hosts`` are the names that it may be asked by, besides its own. AdminError if it cannot be listened on."""
+    try:
+        server = _Server(address, routes, frozenset(host.lower() for host in hosts))
+    except socket.gaierror:
+        raise AdminError(f"{address}: there is no such host") from None
+    except OSError as error:
+        raise AdminError(f"{address}: {error.strerror or error}") from error
+    thread = Thread(target=server.serve_forever, args=(_LOOK_EVERY_S,), name="admin", daemon=True)
+    thread.start()
+    try:
+        yield address if is_unix(address) else format_host_port(*server.socket.getsockname()[:2])
+    finally:
+        server.shutdown()
+        thread.join()
+        if is_unix(address):  # while it listens: the next one's file is never taken for ours
+            Path(path_of(address)).unlink(missing_ok=True)
+        server.server_close()
 
 
 class _Server(ThreadingHTTPServer):

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,17 +12,17 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from lookout.alerts.messages import Message
-from lookout.alerts.outbox import FRESH_MS, MOST_WAITING
+from lookout.alerts.outbox import FRESH_MS
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.threads import Caller, DaemonThread
 from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Status
-from lookout.monitor.alerts import Alerts, Sending
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.alerts import Alerts
 from lookout.state.alerts import mark_restored
 from lookout.state.pieces import StateError
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.unit.running_monitor import KeptInMemory, some_resources
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
@@ -31,7 +31,7 @@ BEGAN, ENDED = "Lookout: messaging is unavailable", "Lookout: messaging recovere
 RESTORED = "Lookout: restored from a backup"
 WITHIN_S = 20
 
-until = partial(until_async, what="what is to be told", within_s=WITHIN_S)
+until = partial(until_async, what="what is to be sent", within_s=WITHIN_S)
 
 
 def a_policy(targets: dict[str, str] | None = None, group_ms: int = 0, give_up_ms: int = HOUR) -> AlertPolicy:
@@ -44,7 +44,7 @@ class Night:
     """Alerts with a store, receivers by their addresses, and publications a second apart."""
 
     def __init__(
-        self, policy: AlertPolicy | None = None, stored: dict[str, bytes] | None = None, first_wait_s: float = 0.01
+        self, policy: AlertPolicy | None = None, stored: dict[str, bytes] | None = None, first_rest_ms: int = 10
     ) -> None:
         self.registry = CollectorRegistry()
         self.clock = SetClock()
@@ -60,9 +60,10 @@ class Night:
         self.threadless: dict[str, int] = {}  # names of threads that cannot be started, and how often yet
         self.asked = 0
         self.at = NOON
-        instruments = Instruments(self.registry, self.clock)
-        sending = Sending(self.open_sender, self.thread, first_wait_s)
-        self.alerts = Alerts(policy or a_policy(), self.store, self.clock, instruments, sending)
+        resources = some_resources(KeptInMemory(), self.clock, self.registry)._replace(
+            open_thread=self.open_thread, open_sender=self.open_sender, first_rest_ms=first_rest_ms
+        )
+        self.alerts = Alerts(policy or a_policy(), self.store, resources)
         self.alerts.restart()
 
     def open_sender(self, address: str) -> Sender:
@@ -83,7 +84,7 @@ class Night:
         return send
 
     @contextmanager
-    def thread(self, name: str) -> Iterator[Caller]:
+    def open_thread(self, name: str) -> Iterator[Caller]:
         if self.threadless.get(name, 0) > 0:
             self.threadless[name] -= 1
             raise RuntimeError("can't start new thread")
@@ -123,14 +124,6 @@ def retried(night: Night, target: str) -> float:
     return night.metric("lookout_alert_messages_total", target=target, outcome="retried") or 0
 
 
-def played(scenario: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(3 * WITHIN_S):
-            await scenario()
-
-    asyncio.run(bounded())
-
-
 async def all_have_decided() -> None:
     """Let the event loop turn until each sender has handed a message to its thread, or waits for a publication."""
     for _ in range(20):
@@ -158,7 +151,7 @@ async def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next
     assert night.metric("lookout_alerts_firing") == 1
 
 
-async def test_who_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None:
+async def test_a_monitor_that_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None:
     first = Night()
     first.refusing = {TARGETS["chat"]}
     async with first.alerts.sending(first.ask):
@@ -195,16 +188,6 @@ async def test_a_process_frozen_just_before_it_sends_does_not() -> None:
         assert night.sent == []
         night.publish("unavailable")
         await until(lambda: len(night.sent) == 1)
-
-
-def test_of_too_many_messages_the_oldest_go() -> None:
-    night = Night(a_policy({"ops": "a"}))
-    for n in range(MOST_WAITING + 7):
-        night.publish("unavailable" if n % 2 == 0 else "current")
-    assert len(night.messages()) == MOST_WAITING
-    assert min(int(name.split("/")[1]) for name in night.messages()) == 7
-    assert night.metric("lookout_alert_queue", target="ops") == MOST_WAITING
-    assert night.metric("lookout_alert_messages_total", target="ops", outcome="dropped") == 7
 
 
 def test_a_message_is_given_up_after_its_time_and_not_by_a_clock_that_was_set() -> None:
@@ -301,7 +284,7 @@ async def test_whether_all_is_over_goes_with_the_message_also_through_the_store(
     assert second.over == [False, True]
 
 
-async def test_a_bug_while_sending_is_told_and_the_message_tried_again() -> None:
+async def test_a_message_whose_sending_dies_of_a_bug_is_tried_again() -> None:
     night = Night(a_policy({"ops": "a"}))
     night.buggy = True
     async with night.alerts.sending(night.ask):
@@ -326,7 +309,7 @@ async def test_a_sender_that_finds_no_thread_is_reported_once_and_started_again_
 
 
 async def test_a_sender_without_a_thread_is_not_started_again_before_a_wait() -> None:
-    night = Night(a_policy({"ops": "a"}), first_wait_s=HOUR)
+    night = Night(a_policy({"ops": "a"}), first_rest_ms=HOUR)
     night.threadless = {"alert ops": 3}
     async with night.alerts.sending(night.ask):
         night.publish("unavailable")
@@ -349,7 +332,7 @@ def test_a_quiet_night_stores_nothing_and_a_bad_one_the_time_that_was_seen_and_t
 
 
 async def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
-    night = Night(first_wait_s=HOUR)
+    night = Night(first_rest_ms=HOUR)
     night.refusing = set(TARGETS.values())
     async with night.alerts.sending(night.ask):
         night.publish("unavailable")
