@@ -102,7 +102,7 @@ def a_hook(secret: str = "") -> Iterator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     hook = Receiver(f"json://127.0.0.1:{server.server_port}/{secret}")
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         yield hook

@@ -60,7 +60,7 @@ class Monitor:
         plan = settings.plan()
         self._settings = settings
         self._resources = resources
-        ledger = _resumed(plan, stored, parts.ledger)
+        ledger = _resume_ledger(plan, stored, parts.ledger)
         self._built = resources.build_sources(settings, decode_sightings(stored))
         self._alerts = parts.alerts(settings.alert_policy(), stored, resources)
         self._journal = parts.journal(ledger, parts.timeline(resources.clock), self._alerts, recorder)
@@ -158,7 +158,7 @@ def _endpoints(chain: Chain) -> tuple[int, str, tuple[str, ...]]:
     return chain.id, chain.name, chain.rpc
 
 
-def _resumed(plan: Plan, stored: Mapping[str, bytes], ledger: Callable[[Plan, State | None], Ledger]) -> Ledger:
+def _resume_ledger(plan: Plan, stored: Mapping[str, bytes], ledger: Callable[[Plan, State | None], Ledger]) -> Ledger:
     try:
         return ledger(plan, decode_state(stored))
     except StateError as error:
