@@ -27,7 +27,6 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from lookout.base.host_port import format_host_port, host_and_port
 from lookout.base.unix_socket import bind, is_unix, path_of
 
-_JSON: Final = "application/json"
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_CONNECTIONS: Final = 16  # at a time; those beyond are closed at once
 _PATIENCE_S: Final = 5.0  # for a request to come in, and for its answer to be taken, each as a whole
@@ -87,20 +86,20 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
         case "/metrics":
             return AdminReply(HTTPStatus.OK, _METRICS, generate_latest(routes.registry))
         case "/healthz":
-            return _json(HTTPStatus.OK, {"status": "ok"})
+            return json_reply(HTTPStatus.OK, {"status": "ok"})
         case "/readyz":
             return _readyz(query, routes.readiness)
         case _:
-            return _error(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
+            return error_reply(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
 
 
 def _readyz(query: str, readiness: AskReadiness) -> AdminReply:
     try:
         max_age_s = _max_age_s(query)
     except ValueError as error:
-        return _error(HTTPStatus.BAD_REQUEST, str(error))
+        return error_reply(HTTPStatus.BAD_REQUEST, str(error))
     ready, reason, age_s = readiness(max_age_s)
-    return _json(
+    return json_reply(
         HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE,
         {"ready": ready, "reason": reason, "ageSeconds": age_s},
     )
@@ -116,12 +115,12 @@ def _max_age_s(query: str) -> float | None:
             raise ValueError("maxAge: has to be one positive number of seconds")
 
 
-def _error(http_code: HTTPStatus, what: str) -> AdminReply:
-    return _json(http_code, {"error": what})
+def error_reply(http_code: HTTPStatus, what: str) -> AdminReply:
+    return json_reply(http_code, {"error": what})
 
 
-def _json(http_code: HTTPStatus, document: dict[str, Any]) -> AdminReply:
-    return AdminReply(http_code, _JSON, msgspec.json.encode(document))
+def json_reply(http_code: HTTPStatus, document: Any) -> AdminReply:
+    return AdminReply(http_code, "application/json", msgspec.json.encode(document))
 
 
 @contextmanager
@@ -251,7 +250,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_IMPLEMENTED)
         elif self.headers.get(RELOAD_HEADER) != "1" or "Origin" in self.headers:
             # A page in a browser on this machine could send it, but not with this header, nor without that one.
-            self._send(_error(HTTPStatus.FORBIDDEN, f"needs the header {RELOAD_HEADER}: 1, and is not for browsers"))
+            self._send(
+                error_reply(HTTPStatus.FORBIDDEN, f"needs the header {RELOAD_HEADER}: 1, and is not for browsers")
+            )
         else:
             self._send(reload(self.headers.get(CONFIG_HEADER)))
 
@@ -262,9 +263,9 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:
         """A request that the library refuses. It calls every other method not implemented."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
-            self._send(_error(HTTPStatus.METHOD_NOT_ALLOWED, "there are GET and HEAD"), allow="GET, HEAD")
+            self._send(error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "there are GET and HEAD"), allow="GET, HEAD")
         else:
-            self._send(_error(HTTPStatus(code), message or HTTPStatus(code).phrase))
+            self._send(error_reply(HTTPStatus(code), message or HTTPStatus(code).phrase))
 
     def _send(self, reply: AdminReply, *, with_body: bool = True, allow: str | None = None) -> None:
         self.server.start_deadline(self.connection)

@@ -59,7 +59,7 @@ class Publisher:
                 async with self._alerts.sending(self._journal.changed.set):
                     await self._publish_always(thread)
             except LostStoreError:
-                self._journal.changed.clear()  # whatever was accepted meanwhile: who took over knows better
+                self._journal.changed.clear()  # the monitor that took over knows better what was accepted
                 raise
             finally:
                 if self._journal.changed.is_set() or self._writer.has_unwritten:  # a clean stop loses nothing
