@@ -85,7 +85,7 @@ async def ask(port: int) -> Counter[int]:
 
 
 async def _read(port: int, n: int, habit: Habit, first_s: float, codes: Counter[int]) -> None:
-    """What one reader's browser does: it asks anew for what it has, on a connection of its own."""
+    """What one reader's browser does: it asks again for what it has, on a connection of its own."""
     at_s, etag = time.monotonic() + first_s, ""
     peer = f"127.{1 + n // 65_536}.{n // 256 % 256}.{n % 256}"
     while True:
@@ -104,10 +104,10 @@ async def _read(port: int, n: int, habit: Habit, first_s: float, codes: Counter[
 
 def requests_answered(admin: str) -> int:
     with urllib.request.urlopen(f"http://{admin}/metrics") as answer:
-        return requests_told(answer.read().decode())
+        return count_requests(answer.read().decode())
 
 
-def requests_told(metrics: str) -> int:
+def count_requests(metrics: str) -> int:
     """Those of both endpoints, by a server's own count."""
     found = re.findall(r'^lookout_requests_total\{[^}]*route="(?:live|history)"[^}]*\} (\S+)$', metrics, re.MULTILINE)
     return round(sum(map(float, found)))

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from bench.figures import Figure
 from bench.processes import a_folder, kept_to, program
@@ -16,33 +15,23 @@ from bench.serve import (
     LIVE,
     NEEDED,
     NO_LIMIT,
+    Question,
     a_server,
     an_nginx,
-    compared,
+    compare,
     fill_a_store,
     first_answer,
-    nginx_path,
-    per_second,
+    measure_rates,
 )
 from lookout.app.sockets import a_free_port
 from tests.integration.edged import VARNISHD, VSTHROTTLE
 
-ROUNDS = 3
-
-
-class Question(NamedTuple):
-    name: str
-    path: str
-    headers: tuple[str, ...] = (GZIP,)
-    conditional: bool = False
-
-
 QUESTIONS = (
-    Question("live 200 of the edge", LIVE),
-    Question("live 304 of the edge", LIVE, conditional=True),
-    Question("history 200 of the edge", HISTORY),
-    Question("live 200 of the edge, not compressed", LIVE, ()),
-    Question("history 200 of the edge, not compressed", HISTORY, ()),
+    Question("live 200 of the edge", LIVE, headers=(GZIP,)),
+    Question("live 304 of the edge", LIVE, conditional=True, headers=(GZIP,)),
+    Question("history 200 of the edge", HISTORY, headers=(GZIP,)),
+    Question("live 200 of the edge, not compressed", LIVE),
+    Question("history 200 of the edge, not compressed", HISTORY),
 )
 
 
@@ -59,7 +48,10 @@ def measure() -> Iterator[Figure]:
             an_edge(folder, origin, NO_LIMIT, core=0) as (_, limited),
             an_nginx(folder, core=0) as nginx,
         ):
-            yield from hits(nginx, free, limited)
+            for question in QUESTIONS:
+                theirs, ours, counted = measure_rates(question, nginx, free, limited)
+                yield compare(question.name, ours, theirs)
+                yield compare(f"{question.name}, with the rate limit", counted, theirs)
 
 
 def missing_varnish() -> list[str]:
@@ -67,22 +59,11 @@ def missing_varnish() -> list[str]:
     return [] if VARNISHD and VSTHROTTLE else ["varnish", "varnish-modules"]
 
 
-def hits(nginx: int, free: int, limited: int) -> Iterator[Figure]:
-    for question in QUESTIONS:
-        rates: dict[int, list[float]] = {nginx: [], free: [], limited: []}
-        for _ in range(ROUNDS):  # by turns, so that what else the machine does falls on each of them
-            for port, found in rates.items():
-                path = nginx_path(question.path) if port == nginx else question.path
-                found.append(per_second(port, path, question.conditional, *question.headers))
-        yield compared(question.name, rates[free], rates[nginx])
-        yield compared(f"{question.name}, with the rate limit", rates[limited], rates[nginx])
-
-
 @contextmanager
 def an_edge(
     folder: Path, origin: int, limit: int, core: int | None = None
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """``make edge`` in front of a server, on one core if told."""
+    """``make edge`` in front of a server, on one core if asked for."""
     port, config = a_free_port(), folder / f"edge-{limit}.toml"
     config.write_text(f"[server]\nrate_limit_per_minute = {limit}\n")
     command = [sys.executable, "-m", "tools.edge", "-c", str(config)]

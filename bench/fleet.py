@@ -1,7 +1,7 @@
 """A hundred real servers on one PostgreSQL: how soon the last of them answers with what was published, and what
 PostgreSQL does for that.
 
-Here they share the cores of one machine, as a hundred servers in earnest would not: what they take is told, too.
+Here they share the cores of one machine, as a hundred servers in earnest would not: what they take is shown, too.
 """
 
 import asyncio

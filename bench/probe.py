@@ -88,7 +88,7 @@ def _ask(url: str, times: int) -> None:
 
 @contextmanager
 def an_exporter(folder: Path, target: str) -> Iterator[Callable[[], float]]:
-    """A running exporter; called, it probes the target and tells the CPU of one probe in milliseconds."""
+    """A running exporter; called, it probes the target; the CPU of one probe, in milliseconds."""
     (folder / "modules.yml").write_text(MODULES)
     address = f"127.0.0.1:{a_free_port()}"
     command = [EXPORTER, f"--config.file={folder / 'modules.yml'}", f"--web.listen-address={address}"]

@@ -30,19 +30,19 @@ def cpu_by_process(pids: Iterable[int]) -> dict[int, float]:
 
 
 def memory_mb(pid: int) -> float:
-    return _told_mb(Path(f"/proc/{pid}/status"), "VmRSS:")
+    return _read_mb(Path(f"/proc/{pid}/status"), "VmRSS:")
 
 
 def available_mb() -> float:
     """Memory that new processes could take."""
-    return _told_mb(Path("/proc/meminfo"), "MemAvailable:")
+    return _read_mb(Path("/proc/meminfo"), "MemAvailable:")
 
 
-def _told_mb(file: Path, name: str) -> float:
+def _read_mb(file: Path, name: str) -> float:
     for line in file.read_text().splitlines():
         if line.startswith(name):
             return int(line.split()[1]) / 1000
-    raise RuntimeError(f"{file} does not tell {name}")
+    raise RuntimeError(f"{file} has no {name}")
 
 
 def only_on(core: int) -> None:
@@ -51,7 +51,7 @@ def only_on(core: int) -> None:
 
 
 def kept_to(core: int | None) -> Callable[[], None] | None:
-    """What a new process is to do first, to be kept to one core if told."""
+    """What a new process is to do first, to be kept to one core if asked for."""
     return None if core is None else partial(only_on, core)
 
 
@@ -80,7 +80,7 @@ def an_upstream(chains: int = 5) -> Iterator[str]:
 
 @contextmanager
 def a_process(folder: Path, *arguments: str, core: int | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A ``lookout`` command in a folder, on one core if told."""
+    """A ``lookout`` command in a folder, on one core if asked for."""
     with (folder / f"{arguments[0]}.log").open("wb") as log:
         process = subprocess.Popen(
             [LOOKOUT, *arguments],

@@ -44,10 +44,10 @@ def measure() -> Iterator[Figure]:
 
 
 def replay(plan: Plan, log: bytes) -> None:
-    told = Replay(plan)
-    run_log(read_log(io.BytesIO(log), []), told)
-    live_document(told.ledger.report())
-    history_document(told.ledger.view())
+    replayed = Replay(plan)
+    run_log(read_log(io.BytesIO(log), []), replayed)
+    live_document(replayed.ledger.report())
+    history_document(replayed.ledger.view())
 
 
 def a_log(plan: Plan, lines: int) -> bytes:

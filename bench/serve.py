@@ -34,7 +34,6 @@ LIMIT = 120
 LIMIT_LEAVES = 0.9  # of what a server answers without it
 QUIET_BYTES = 1_500
 GZIP = "Accept-Encoding: gzip"  # as every browser says
-NOT_OFFERED = "gzip is not offered"
 
 NGINX = """
 worker_processes 1;
@@ -63,14 +62,14 @@ http {{
 class Question(NamedTuple):
     name: str
     path: str
-    target: float | None
+    target: float | None = None
     conditional: bool = False
     headers: tuple[str, ...] = ()
 
 
 QUESTIONS = (
     Question("live 200", LIVE, 0.57),
-    Question("live 200, gzip", LIVE, None, headers=(GZIP,)),
+    Question("live 200, gzip", LIVE, headers=(GZIP,)),
     Question("live 304", LIVE, 0.53, conditional=True),
     Question("history 200", HISTORY, 0.45),
     Question("history 200, gzip", HISTORY, 0.53, headers=(GZIP,)),
@@ -119,7 +118,7 @@ def sizes() -> Iterator[Figure]:
         yield Figure(
             f"history on the wire, {name}",
             f"{answer.body_bytes:,} bytes",
-            answer.coding or NOT_OFFERED,
+            answer.coding or "gzip is not offered",
             None,
             "" if most is None else f"gzip, under {most:,} bytes",
             most is not None and not is_met,
@@ -152,27 +151,23 @@ def throughput(folder: Path) -> Iterator[Figure]:
         for port in (limited, free):
             first_answer(port)
         for question in QUESTIONS:
-            if GZIP in question.headers and first_answer(limited, question.path, GZIP).coding != "gzip":
-                target = f"at least {question.target}" if question.target else ""
-                yield Figure(question.name, NOT_OFFERED, "", None, target, bool(target))
-                continue
-            rates: dict[int, list[float]] = {nginx: [], limited: [], free: []}
-            for _ in range(ROUNDS):  # by turns, so that what else the machine does falls on each of them
-                for port, found in rates.items():
-                    path = nginx_path(question.path) if port == nginx else question.path
-                    found.append(per_second(port, path, question.conditional, *question.headers))
-            yield compared(question.name, rates[limited], rates[nginx], question.target)
-            yield compared(f"{question.name}, no rate limit", rates[free], rates[nginx])
-            yield compared(
-                f"{question.name}, with the rate limit and without",
-                rates[limited],
-                rates[free],
-                LIMIT_LEAVES,
-                "without",
-            )
+            theirs, ours, unlimited = measure_rates(question, nginx, limited, free)
+            yield compare(question.name, ours, theirs, question.target)
+            yield compare(f"{question.name}, no rate limit", unlimited, theirs)
+            yield compare(f"{question.name}, with the rate limit and without", ours, unlimited, LIMIT_LEAVES, "without")
 
 
-def compared(
+def measure_rates(question: Question, nginx: int, *others: int) -> list[list[float]]:
+    """What each port answers in a second, several times."""
+    rates: list[list[float]] = [[], *([] for _ in others)]
+    for _ in range(ROUNDS):  # by turns, so that what else the machine does falls on each of them
+        for port, found in zip((nginx, *others), rates, strict=True):
+            path = nginx_path(question.path) if port == nginx else question.path
+            found.append(per_second(port, path, question.conditional, *question.headers))
+    return rates
+
+
+def compare(
     name: str, ours: list[float], theirs: list[float], target: float | None = None, against: str = "nginx"
 ) -> Figure:
     """The middle one of the rounds' ratios."""
@@ -202,7 +197,7 @@ def a_server(folder: Path, limit: int, admin: str = "") -> Iterator[tuple[subpro
 
 @contextmanager
 def an_nginx(folder: Path, core: int | None = None) -> Iterator[int]:
-    """One worker, on one core if told."""
+    """One worker, on one core if asked for."""
     port = a_free_port()
     folder.chmod(0o755)  # its worker is another user
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port))

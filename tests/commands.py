@@ -40,7 +40,7 @@ def lookout(
 
 @contextmanager
 def meanwhile(folder: Path, *program: str | Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a program meanwhile, in a process group of its own, of which nobody is left afterwards. ``said`` tells what
+    """Run a program meanwhile, in a process group of its own, of which nobody is left afterwards. ``said`` is what
     all that ran in the folder said."""
     with (folder / SAID).open("ab") as log:
         process = subprocess.Popen(

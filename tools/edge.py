@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from lookout.base.setting_types import is_host_port
 from lookout.cli.arguments import settings_of
+from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import Edge
 from lookout.edge.varnish import configuration, parameters
@@ -40,25 +41,14 @@ def main(config: Path | None, listen: str | None, origin: str | None, memory: st
     varnishd = shutil.which("varnishd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if varnishd is None:
         raise click.ClickException("there is no varnishd; on Debian: apt-get install varnish varnish-modules")
-    settings = _TRIAL if config is None else settings_of(config)
+    settings = _TRIAL if config is None else settings_of(config, read_config)
     edge = replace(settings.edge, listen=listen or settings.edge.listen, origin=origin or settings.edge.origin)
     with tempfile.TemporaryDirectory(prefix="lookout-edge-") as folder:
         Path(folder).chmod(0o755)  # varnishd gives up root's rights, and reads it then
         vcl = Path(folder, "edge.vcl")
         vcl.write_text(configuration(replace(settings, edge=edge)))
-        command = [
-            varnishd,
-            "-F",
-            "-n",
-            f"{folder}/varnish",
-            "-a",
-            edge.listen,
-            "-f",
-            str(vcl),
-            "-s",
-            f"malloc,{memory}",
-            *parameters(),
-        ]
+        options = {"-n": f"{folder}/varnish", "-a": edge.listen, "-f": str(vcl), "-s": f"malloc,{memory}"}
+        command = [varnishd, "-F", *(text for option in options.items() for text in option), *parameters()]
         click.echo(f"http://{edge.listen} in front of http://{edge.origin}; Ctrl-C ends it", err=True)
         sys.exit(_run(command))
 

@@ -97,10 +97,7 @@ def live_through(folder: Path) -> None:
     lives = [Life(begin_at, NOW - 6 * DAY), Life(NOW - 6 * DAY + 330 * MINUTE, NOW)]
     ledger = rehearse(read_config(ROOT / "lookout.example.toml").plan(), world, lives, Random(SEED))  # noqa: S311  always the same
     with closing(open_writer(folder / "lookout.db")) as writer:
-        writer.write(
-            documents_of(ledger),
-            all_pieces(ledger.state()),
-        )
+        writer.write(documents_of(ledger), all_pieces(ledger.state()))
 
 
 def trouble_now() -> list[Episode]:

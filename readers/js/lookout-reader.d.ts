@@ -206,7 +206,7 @@ export interface RollUpOptions {
   readonly chains?: readonly number[];
   readonly services?: readonly string[];
   /** Whether Sepolia counts if it is among the chains. */
-  readonly testNetworks?: boolean;
+  readonly includeTestNetwork?: boolean;
 }
 
 /** One status for each service and for all; healthy only if all that is monitored is current (C11). */
@@ -224,7 +224,7 @@ export interface Headline {
   readonly services: Readonly<Record<string, EffectiveStatus>>;
   /** The chains that were counted. */
   readonly chains: readonly number[];
-  /** Checks on these chains that are not in the report: of these nothing is known. */
+  /** Checks on these chains that are not in the report, which are unknown. */
   readonly missing: readonly CheckSummary[];
 }
 
@@ -258,8 +258,8 @@ export interface About {
 
 /** What `/about.json` says; never throws. */
 export declare function parseAbout(text: string | Uint8Array): About | Unreadable;
-/** The chains that a summary of this report counts (C11). */
-export declare function countedChains(about: About, report: LiveReport): number[];
+/** The chains that a summary of documents with rows of these chains counts (C11). */
+export declare function countedChains(about: About, chainIds: Iterable<number | null>): number[];
 
 export interface Note {
   readonly id: NoteId;

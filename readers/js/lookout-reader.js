@@ -70,6 +70,7 @@ export const KNOWN_STATUSES = Object.freeze(EFFECTIVE_STATUSES.filter((status) =
 const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
 const DEEPEST = 100; // objects and lists in one another
+const MOST_ENTRIES = 2_000; // of a list of a description; what comes after is not read
 
 // ---- Instants
 
@@ -367,15 +368,16 @@ function charactersOf(row) {
 /**
  * One status for each service and for all, over the chains of the client's allowlist (C11). A row that is missing or
  * unreadable counts as unknown, and with anything but current rows nothing is healthy. Unmonitored rows are neither
- * failure nor health. A service of which the report has a row of no chain is one check. Sepolia is left out, even if
- * listed, unless `testNetworks` asks for it on purpose. `receivedAgoMs` is as in effectiveStatus.
+ * failure nor health. A service that has a row of no chain is expected on no chain, but what it has on these chains
+ * counts. Sepolia is left out, even if listed, unless `includeTestNetwork`. `receivedAgoMs` is as in effectiveStatus.
  */
-export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services = SERVICES, testNetworks = false }) {
+export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services = SERVICES, includeTestNetwork = false }) {
   const rows = report?.readable ? rowsByCheck(report) : new Map();
-  const allowed = [...new Set(chains)].filter((chainId) => testNetworks || chainId !== TEST_NETWORK);
+  const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
   const summaries = [...new Set(services)].map((service) => {
     const isShared = service === SHARED_SERVICE || rows.has(checkKey({ service, chainId: null }));
-    const scope = isShared ? [null] : allowed;
+    const onChains = isShared ? allowed.filter((chainId) => rows.has(checkKey({ service, chainId }))) : allowed;
+    const scope = isShared ? [null, ...onChains] : onChains;
     const checks = scope.map((chainId) =>
       summarizeCheck({ service, chainId }, rows.get(checkKey({ service, chainId })) ?? null, now, receivedAgoMs),
     );
@@ -405,34 +407,32 @@ function worstOf(statuses) {
  */
 export function headlineOf(report, { now, receivedAgoMs = 0, chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false }) {
   const counted = [...new Set(chains)].filter((chainId) => !testNetworks.includes(chainId));
-  const rows = [...rowsByCheck(report).values()];
-  const services = [...new Set([...SERVICES, ...rows.map(({ service }) => service)])];
-  const expected = rollUp(report, { now, receivedAgoMs, chains: counted, services }).services.flatMap(({ checks }) => checks);
-  const missing = expected.filter(({ service, presence }) => presence === "missing" && SERVICES.includes(service));
-  const checks = expected.filter(({ presence }) => presence !== "missing");
-  const isCounted = new Set([null, ...counted]);
-  const leftOut = rows.map(({ chainId }) => chainId).filter((chainId) => !isCounted.has(chainId));
-  const counts = Object.fromEntries(EFFECTIVE_STATUSES.map((word) => [word, checks.filter(({ effective }) => effective === word).length]));
-  const worst = EFFECTIVE_STATUSES.find((word) => counts[word] > 0 || (word === "unknown" && missing.length > 0)) ?? null;
-  const status = worst === null || (worst === "current" && inDoubt) ? "unknown" : worst;
+  const scope = new Set([null, ...counted]);
+  const rows = rowsByCheck(report);
+  const expected = SERVICES.flatMap((service) => (service === SHARED_SERVICE ? [null] : counted).map((chainId) => ({ service, chainId })));
+  const asked = new Map([...expected, ...rows.values()].filter(({ chainId }) => scope.has(chainId)).map((check) => [checkKey(check), check]));
+  const checks = Array.from(asked, ([key, check]) => summarizeCheck(check, rows.get(key) ?? null, now, receivedAgoMs));
+  const leftOut = Array.from(rows.values(), ({ chainId }) => chainId).filter((chainId) => !scope.has(chainId));
+  const counts = EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
+  const [[worst, number], ...others] = counts.filter(([, count]) => count > 0);
+  const status = worst === "current" && inDoubt ? "unknown" : worst;
+  const unmonitored = checks.filter(({ effective }) => effective === "unmonitored").length;
   return {
-    text: headlineText(worst, counts, whereText(leftOut, testNetworks), missing.length, inDoubt),
+    text: headlineText(worst, number, checks.length - unmonitored, unmonitored > 0, whereText(leftOut, testNetworks), inDoubt),
     status,
     healthy: status === "current",
     checks: checks.filter(({ effective }) => effective === worst),
-    others: Object.fromEntries(Object.entries(counts).filter(([word, number]) => number > 0 && word !== worst)),
-    services: worstByService([...checks, ...missing]),
+    others: Object.fromEntries(others),
+    services: worstByService(checks),
     chains: counted,
-    missing,
+    missing: checks.filter(({ presence }) => presence === "missing"),
   };
 }
 
 function worstByService(checks) {
-  const found = {};
-  for (const { service } of checks) {
-    found[service] ??= worstOf(checks.filter((check) => check.service === service).map(({ effective }) => effective));
-  }
-  return found;
+  const found = new Map(checks.map(({ service }) => [service, []]));
+  for (const { service, effective } of checks) found.get(service).push(effective);
+  return Object.fromEntries(Array.from(found, ([service, statuses]) => [service, worstOf(statuses)]));
 }
 
 function whereText(leftOut, testNetworks) {
@@ -440,13 +440,10 @@ function whereText(leftOut, testNetworks) {
   return leftOut.every((chainId) => testNetworks.includes(chainId)) ? " outside test networks" : " on these chains";
 }
 
-function headlineText(worst, counts, where, missing, inDoubt) {
-  if (worst === null || worst === "unmonitored") return `Nothing is watched${where}`;
-  const number = counts[worst];
-  if (number === 0) return `${missing} check${missing > 1 ? "s are" : " is"} missing from the report`;
+function headlineText(worst, number, watched, isPartOfAll, where, inDoubt) {
+  if (worst === "unmonitored") return `Nothing is watched${where}`;
   if (worst === "current" && inDoubt) return `Everything${where} was current when last seen`;
-  const watched = Object.entries(counts).reduce((sum, [word, count]) => (word === "unmonitored" ? sum : sum + count), 0);
-  const noun = counts.unmonitored > 0 ? "watched check" : "check";
+  const noun = isPartOfAll ? "watched check" : "check";
   const part = number === watched ? `All ${watched}` : `${number} of ${watched}`;
   const subject = watched === 1 ? `The only ${noun}` : `${part} ${noun}s`;
   return `${subject}${where} ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
@@ -461,14 +458,15 @@ function headlineText(worst, counts, where, missing, inDoubt) {
 export function parseAbout(text) {
   const { problem, fields } = readJson(text);
   if (problem !== null) return unreadable(problem);
-  const chains = objectsOf(fields.chains).flatMap((chain) => {
+  const byId = new Map(); // of two with one id the later counts
+  for (const chain of objectsOf(fields.chains)) {
     const id = whole(chain.id, 1);
-    return id === null ? [] : [Object.freeze({ id, name: textOf(chain.name) || `chain ${id}`, testNetwork: chain.testNetwork === true })];
-  });
-  const services = objectsOf(fields.services).flatMap((service) => {
-    const name = textOf(service.name);
-    return name === "" ? [] : [Object.freeze({ name, title: textOf(service.title) || name, runByOthers: service.runByOthers === true })];
-  });
+    if (id !== null) byId.set(id, Object.freeze({ id, name: textOf(chain.name) || `chain ${id}`, testNetwork: chain.testNetwork === true }));
+  }
+  const chains = [...byId.values()];
+  const services = objectsOf(fields.services)
+    .filter(({ name }) => textOf(name) !== "")
+    .map(({ name, title, runByOthers }) => Object.freeze({ name, title: textOf(title) || name, runByOthers: runByOthers === true }));
   const testNetworks = new Set([TEST_NETWORK, ...chains.filter((chain) => chain.testNetwork).map(({ id }) => id)]);
   return Object.freeze({
     readable: true,
@@ -483,14 +481,13 @@ export function parseAbout(text) {
 }
 
 /**
- * The chains that a summary of `report` counts: all of the description but its test networks. One that is in the report
- * and not in the description is counted too.
+ * The chains that a summary of documents with rows of these chains counts: all of the description but its test networks.
+ * One that has rows and is not in the description is counted too.
  */
-export function countedChains(about, report) {
-  const known = about.chains.map(({ id }) => id);
-  const reported = new Set(report.rows.filter(isIdentified).map(({ chainId }) => chainId));
-  const others = [...reported].filter((chainId) => chainId !== null && !known.includes(chainId)).sort((a, b) => a - b);
-  return [...new Set([...known, ...others])].filter((chainId) => !about.testNetworks.includes(chainId));
+export function countedChains(about, chainIds) {
+  const known = new Set([null, ...about.chains.map(({ id }) => id)]);
+  const others = [...new Set(chainIds)].filter((chainId) => !known.has(chainId)).sort((a, b) => a - b);
+  return [...about.chains.map(({ id }) => id), ...others].filter((chainId) => !about.testNetworks.includes(chainId));
 }
 
 function textOf(value) {
@@ -498,7 +495,7 @@ function textOf(value) {
 }
 
 function listOf(value) {
-  return Array.isArray(value) ? value : [];
+  return Array.isArray(value) ? value.slice(0, MOST_ENTRIES) : [];
 }
 
 function objectsOf(value) {

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from lookout_reader.document import DEEPEST, Fields, Unreadable, read_json, whole
 from lookout_reader.rollup import TEST_NETWORK
+
+MOST_ENTRIES: Final = 2_000  # of a list; what comes after is not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class AboutService:
     run_by_others: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class About:
     """Its chains by their ids and its services, in the operator's order; a text that is empty was not given."""
 
@@ -33,7 +36,7 @@ class About:
     contact: str
     notes: tuple[str, ...]
 
-    @property
+    @cached_property
     def test_networks(self) -> frozenset[int]:
         return frozenset({TEST_NETWORK, *(chain_id for chain_id, chain in self.chains.items() if chain.test_network)})
 
@@ -41,15 +44,16 @@ class About:
         """The chains that a summary counts, of a report with rows of these chains: all but test networks. One that is
         in the report and not in the description is counted too."""
         others = sorted({chain_id for chain_id in reported if chain_id is not None} - self.chains.keys())
-        test_networks = self.test_networks
-        return tuple(chain_id for chain_id in (*self.chains, *others) if chain_id not in test_networks)
+        return tuple(chain_id for chain_id in (*self.chains, *others) if chain_id not in self.test_networks)
 
     def chain_name(self, chain_id: int) -> str:
         chain = self.chains.get(chain_id)
         return f"chain {chain_id}" if chain is None else chain.name
 
-    def is_run_by_others(self, service: str) -> bool:
-        return any(each.name == service and each.run_by_others for each in self.services)
+    @cached_property
+    def run_by_others(self) -> frozenset[str]:
+        """The services whose nodes others run than the operator of the monitor (C12)."""
+        return frozenset(service.name for service in self.services if service.run_by_others)
 
 
 #: Where a deployment does not describe itself.
@@ -90,7 +94,7 @@ def _text(raw: Fields, key: str) -> str:
 
 def _list(raw: Fields, key: str) -> list[object]:
     value = raw.get(key)
-    return value if isinstance(value, list) else []
+    return value[:MOST_ENTRIES] if isinstance(value, list) else []
 
 
 def _objects(raw: Fields, key: str) -> list[Fields]:

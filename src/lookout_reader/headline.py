@@ -3,11 +3,22 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from lookout_reader.document import rows_by_check
 from lookout_reader.report import LiveReport
-from lookout_reader.rollup import MAINNETS, SERVICES, TEST_NETWORK, CheckSummary, roll_up, worst_of
+from lookout_reader.rollup import (
+    MAINNETS,
+    SERVICES,
+    SHARED_SERVICE,
+    TEST_NETWORK,
+    CheckSummary,
+    summarize_check,
+    worst_of,
+)
 from lookout_reader.statuses import BY_WORD, EFFECTIVE_STATUSES, EffectiveStatus
+
+_BY_CHAIN: Final = tuple(service for service in SERVICES if service != SHARED_SERVICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +26,8 @@ class Headline:
     """``text`` is about the ``checks``, which are the worst; ``others`` counts the rest, from worst to best.
 
     ``status`` is what to show beside it: of what is current and in doubt, unknown. ``services`` has the worst of each.
-    ``chains`` are those that were counted, and ``missing`` are checks on them that are not in the report: of these
-    nothing is known.
+    ``chains`` are those that were counted, and ``missing`` are checks on them that are not in the report, which are
+    unknown.
     """
 
     text: str
@@ -47,41 +58,35 @@ def headline_of(
     nothing is said to be current now.
     """
     counted = tuple(chain_id for chain_id in dict.fromkeys(chains) if chain_id not in test_networks)
-    rows = rows_by_check(report)
-    services = dict.fromkeys((*SERVICES, *(service for service, _ in rows)))
-    rolled_up = roll_up(report, now, received_ago_ms, chains=counted, services=services)
-    expected = [check for summary in rolled_up.services for check in summary.checks]
-    missing = tuple(check for check in expected if check.presence == "missing" and check.service in SERVICES)
-    checks = [check for check in expected if check.presence != "missing"]
-    left_out = {chain_id for _, chain_id in rows if chain_id is not None and chain_id not in counted}
+    scope, rows = {None, *counted}, rows_by_check(report)
+    expected = [(SHARED_SERVICE, None), *((service, chain_id) for service in _BY_CHAIN for chain_id in counted)]
+    asked = dict.fromkeys((*expected, *(check for check in rows if check[1] in scope)))
+    checks = [summarize_check(check, rows.get(check), now, received_ago_ms) for check in asked]
+    left_out = {chain_id for _, chain_id in rows} - scope
     where = "" if not left_out else " outside test networks" if left_out <= set(test_networks) else " on these chains"
     counts = Counter(check.effective for check in checks)
-    worst = next((status for status in EFFECTIVE_STATUSES if counts[status] or (status == "unknown" and missing)), None)
+    worst, *milder = (status for status in EFFECTIVE_STATUSES if counts[status])
     return Headline(
-        text=_text(worst, counts, where, len(missing), in_doubt),
-        status="unknown" if worst is None or (worst == "current" and in_doubt) else worst,
+        text=_text(worst, counts, where, in_doubt),
+        status="unknown" if worst == "current" and in_doubt else worst,
         checks=tuple(check for check in checks if check.effective == worst),
-        others={status: counts[status] for status in EFFECTIVE_STATUSES if counts[status] and status != worst},
-        services={service: worst_of(of) for service, of in _by_service((*checks, *missing)).items()},
+        others={status: counts[status] for status in milder},
+        services=_worst_by_service(checks),
         chains=counted,
-        missing=missing,
+        missing=tuple(check for check in checks if check.presence == "missing"),
     )
 
 
-def _by_service(checks: Iterable[CheckSummary]) -> dict[str, list[EffectiveStatus]]:
+def _worst_by_service(checks: Iterable[CheckSummary]) -> dict[str, EffectiveStatus]:
     found: dict[str, list[EffectiveStatus]] = {}
     for check in checks:
         found.setdefault(check.service, []).append(check.effective)
-    return found
+    return {service: worst_of(statuses) for service, statuses in found.items()}
 
 
-def _text(
-    worst: EffectiveStatus | None, counts: Counter[EffectiveStatus], where: str, missing: int, in_doubt: bool
-) -> str:
-    if worst is None or worst == "unmonitored":
+def _text(worst: EffectiveStatus, counts: Counter[EffectiveStatus], where: str, in_doubt: bool) -> str:
+    if worst == "unmonitored":
         return f"Nothing is watched{where}"
-    if not counts[worst]:
-        return f"{missing} check{'s are' if missing > 1 else ' is'} missing from the report"
     if worst == "current" and in_doubt:
         return f"Everything{where} was current when last seen"
     number, watched = counts[worst], counts.total() - counts["unmonitored"]

@@ -15,7 +15,7 @@ SERVICES: Final = ("messaging", "ppoi", "broadcasters", "indexer", "hosted-index
 MAINNETS: Final = (1, 42161, 137, 56)
 TEST_NETWORK: Final = 11155111
 
-_SHARED_SERVICE: Final = "messaging"
+SHARED_SERVICE: Final = "messaging"
 
 Presence = Literal["readable", "unreadable", "missing"]
 
@@ -64,23 +64,24 @@ def roll_up(
     *,
     chains: Iterable[int] = MAINNETS,
     services: Iterable[str] = SERVICES,
-    test_networks: bool = False,
+    include_test_network: bool = False,
 ) -> RollUp:
     """One status for each service and for all.
 
     A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is healthy.
-    Unmonitored rows are neither failure nor health. A service of which the report has a row of no chain is one check.
-    Sepolia is left out, even if listed, unless ``test_networks`` asks for it on purpose.
+    Unmonitored rows are neither failure nor health. A service that has a row of no chain is expected on no chain, but
+    what it has on these chains counts. Sepolia is left out, even if listed, unless you include it on purpose.
     ``received_ago_ms`` is as in ``effective_status``.
     """
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
-    allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if test_networks or chain_id != TEST_NETWORK)
+    allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if include_test_network or chain_id != TEST_NETWORK)
     summaries = []
     for service in dict.fromkeys(services):
-        is_shared = service == _SHARED_SERVICE or (service, None) in rows
-        scope: tuple[int | None, ...] = (None,) if is_shared else allowed
+        is_shared = service == SHARED_SERVICE or (service, None) in rows
+        on_chains = (chain_id for chain_id in allowed if not is_shared or (service, chain_id) in rows)
+        scope: tuple[int | None, ...] = (None, *on_chains) if is_shared else allowed
         checks = tuple(
-            _summarize_check((service, chain_id), rows.get((service, chain_id)), now, received_ago_ms)
+            summarize_check((service, chain_id), rows.get((service, chain_id)), now, received_ago_ms)
             for chain_id in scope
         )
         summaries.append(ServiceSummary(service, worst_of(check.effective for check in checks), checks))
@@ -89,7 +90,7 @@ def roll_up(
     return RollUp(worst_of(summary.status for summary in summaries), allowed, tuple(summaries), counts)
 
 
-def _summarize_check(
+def summarize_check(
     check: Check, row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None
 ) -> CheckSummary:
     presence: Presence = "missing" if row is None else "readable" if isinstance(row, Row) else "unreadable"

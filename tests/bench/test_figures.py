@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.crowd import requests_told
+from bench.crowd import count_requests
 from bench.figures import percentile
 
 
@@ -32,4 +32,4 @@ lookout_requests_total{code="200",route="history"} 3.0
 lookout_requests_total{code="404",route="other"} 4000.0
 lookout_store_read_errors_total 50000.0
 """
-    assert requests_told(metrics) == 123
+    assert count_requests(metrics) == 123

@@ -216,7 +216,7 @@ def test_incidents_are_found(case: dict[str, Any]) -> None:
     ]
 
 
-ROLL_UP_OPTIONS = {"chains": "chains", "services": "services", "test_networks": "testNetworks"}
+ROLL_UP_OPTIONS = {"chains": "chains", "services": "services", "include_test_network": "includeTestNetwork"}
 
 
 @pytest.mark.clause("C11")

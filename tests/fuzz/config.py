@@ -1,9 +1,6 @@
 """Hostile configurations: one can be used throughout, or everything wrong with it is said, and no secret is."""
 
 import re
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -14,8 +11,8 @@ from lookout.documents.reports import history_document
 from lookout.edge.varnish import configuration
 from lookout.monitor.sources import sources_of
 from tests.builders import NOON
-from tests.fuzz.fuzzer import Judge, Kind, Verdict
-from tests.fuzz.mutation import changed_bytes
+from tests.fuzz.fuzzer import Kind, Verdict, catch_errors, judge_in_a_folder
+from tests.fuzz.mutation import change_bytes
 
 _ROOT: Final = Path(__file__).parent.parent.parent
 _EXAMPLES: Final = (_ROOT / "tests" / "contract" / "config", _ROOT / "tests" / "data" / "vectors")
@@ -42,7 +39,8 @@ _KEYS: Final = (
 )  # fmt: skip
 
 
-def judged(folder: Path, case: bytes) -> Verdict:
+@catch_errors
+def judge_case(folder: Path, case: bytes) -> Verdict:
     path = folder / "lookout.toml"
     path.write_bytes(case)
     try:
@@ -54,18 +52,13 @@ def judged(folder: Path, case: bytes) -> Verdict:
         if not error.problems or not all(re.match(rf"{re.escape(str(path))}: \S", each) for each in error.problems):
             return Verdict("wordless", f"an error does not say where or what: {text[:200]!r}")
         return Verdict(re.sub(r"[^a-z; ]|'.*?'", "", text.removeprefix(str(path)).lower())[:60])
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Verdict("died", f"reading it died of {type(error).__name__}: {str(error)[:100]}")
-    try:
-        plan = settings.plan()
-        ledger = Ledger(plan)
-        ledger.start(NOON)
-        ledger.publish(NOON)
-        history_document(ledger.view())
-        sources_of(settings)
-        configuration(settings)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Verdict("useless", f"it was read, but using it died of {type(error).__name__}: {str(error)[:100]}")
+    plan = settings.plan()
+    ledger = Ledger(plan)
+    ledger.start(NOON)
+    ledger.publish(NOON)
+    history_document(ledger.view())
+    sources_of(settings)
+    configuration(settings)
     return Verdict(f"{len(plan.monitored)} monitored")
 
 
@@ -74,7 +67,7 @@ def _seeds() -> list[bytes]:
     return [file.read_bytes() for file in files]
 
 
-def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
+def _change(chance: Random, case: bytes, other: bytes) -> bytes:
     for _ in range(chance.choice((1, 1, 2, 4))):
         how = chance.random()
         values = list(_VALUE.finditer(case))
@@ -90,14 +83,8 @@ def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
             del lines[chance.randrange(len(lines))]
             case = b"\n".join(lines)
         else:
-            case = changed_bytes(chance, case, other)
+            case = change_bytes(chance, case, other)
     return case
 
 
-@contextmanager
-def _judging() -> Iterator[Judge]:
-    with tempfile.TemporaryDirectory() as folder:
-        yield Judge(lambda cases: [judged(Path(folder), case) for case in cases])
-
-
-CONFIG: Final = Kind("configuration files", _seeds, _changed, _judging)
+CONFIG: Final = Kind("configuration files", _seeds, _change, lambda: judge_in_a_folder(judge_case))

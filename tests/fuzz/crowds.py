@@ -13,7 +13,7 @@ from typing import Final
 from tests.fuzz.exchange import END_WITHIN_S, exchange
 from tests.fuzz.fuzzer import Judge, Kind, Verdict
 from tests.fuzz.http_answers import NotHttpError, answers_in
-from tests.fuzz.web import Address, Known, a_server, known, outlived, size_of, still_answers
+from tests.fuzz.web import Address, Known, a_server, check_survival, learn_replies, measure_size, still_answers
 from tests.integration.raw import a_request
 from tests.integration.served import HISTORY, LIVE
 
@@ -103,7 +103,7 @@ def _all_of(connection: socket.socket) -> bytes:
         return b""
 
 
-def judged(server: Known, case: bytes) -> Verdict:
+def judge_case(server: Known, case: bytes) -> Verdict:
     name, _, number = case.decode("latin-1").partition(" ")
     if name not in CROWDS_BY_NAME or not number.isdecimal():
         return Verdict("nobody")
@@ -114,25 +114,25 @@ def judged(server: Known, case: bytes) -> Verdict:
     return Verdict(name, problem)
 
 
-def _changed(chance: Random, _case: bytes, _other: bytes) -> bytes:
+def _change(chance: Random, _case: bytes, _other: bytes) -> bytes:
     return f"{chance.choice(list(CROWDS_BY_NAME))} {chance.randint(1, _MOST)}".encode()
 
 
 @contextmanager
 def _judging() -> Iterator[Judge]:
     with a_server() as server:
-        tried = known((server.host, server.port))
+        tried = learn_replies((server.host, server.port))
         (worker,) = server.workers()
-        before = size_of(worker)
+        before = measure_size(worker)
 
         def each(cases: Sequence[bytes]) -> list[Verdict]:
-            return [judged(tried, case) for case in cases]
+            return [judge_case(tried, case) for case in cases]
 
-        yield Judge(each, lambda: outlived(server, worker, before))
+        yield Judge(each, lambda: check_survival(server, worker, before))
 
 
 def _seeds() -> list[bytes]:
     return [f"{name} 100".encode() for name in CROWDS_BY_NAME]
 
 
-CROWDS: Final = Kind("crowds of connections", _seeds, _changed, _judging, is_steady=False)
+CROWDS: Final = Kind("crowds of connections", _seeds, _change, _judging, is_steady=False)

@@ -1,6 +1,6 @@
 """Damaged documents in a real store, under a server that has read good ones, and under one that starts on them.
 
-Whatever stands there: what was served stays (A11, A12), the failure is counted and told, and the next good document
+Whatever stands there: what was served stays (A11, A12), the failure is counted and logged, and the next good document
 is taken over. A server that never saw a good one answers 503, and lives.
 """
 
@@ -21,9 +21,9 @@ from lookout.server.poller import Poller, Site
 from lookout.server.responder import respond
 from lookout.state.pieces import Pieces
 from lookout.store.sqlite.writer import SqliteReader, open_writer
-from tests.fuzz.fuzzer import Judge, Kind, Verdict
+from tests.fuzz.fuzzer import Judge, Kind, Verdict, catch_errors, judge_in_a_folder
 from tests.integration.served import a_ledger
-from tests.simulation.silence import silently
+from tests.simulation.silence import without_logs
 from tests.untyped import untyped_documents
 
 _FIVE_MINUTES: Final = 300_000
@@ -38,7 +38,8 @@ _ODD: Final[tuple[Any, ...]] = (
 _GOOD: Final = {"body": {"blob": "7b7d"}, "etag": "right", "generated_at": 1793880000000}
 
 
-def judged(folder: Path, case: bytes) -> Verdict:
+@catch_errors
+def judge_case(folder: Path, case: bytes) -> Verdict:
     try:
         rows = json.loads(case)
         stored = {name: _stored(rows[name]) for name in ("live", "history") if rows.get(name) is not None}
@@ -50,19 +51,16 @@ def judged(folder: Path, case: bytes) -> Verdict:
     path.write_bytes(good_store())
     with closing(SqliteReader(path)) as reader, closing(SqliteReader(path)) as late:
         poller = _poller(reader)
-        try:
-            poller.look()
-            if "flips" in rows:
-                return _judged_flips(poller, path, rows["flips"])
-            _put(path, stored)
-            poller.look()
-            started = _poller(late)
-            started.look()
-            problem = _problem(poller, started, stored, good, poller.store_errors > 0 and started.store_errors > 0)
-            _put(path, {name: (each.body, each.etag, each.generated_at) for name, each in good.items()})
-            poller.look()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-            return Verdict("died", f"a look at the store died of {type(error).__name__}: {str(error)[:100]}")
+        poller.look()
+        if "flips" in rows:
+            return _judge_flips(poller, path, rows["flips"])
+        _put(path, stored)
+        poller.look()
+        started = _poller(late)
+        started.look()
+        problem = _problem(poller, started, stored, good)
+        _put(path, {name: (each.body, each.etag, each.generated_at) for name, each in good.items()})
+        poller.look()
         if not problem and (_body(poller, _LIVE), _body(poller, _HISTORY)) != (good["live"].body, good["history"].body):
             problem = "the good documents were not taken over again"
         return Verdict(f"{started.generated_at is None} {poller.store_errors} {sorted(stored)}", problem)
@@ -73,8 +71,8 @@ def _problem(
     started: Poller,
     stored: dict[str, tuple[Any, ...]],
     good: Mapping[DocumentName, Document],
-    has_told: bool,
 ) -> str:
+    is_reported = poller.store_errors > 0 and started.store_errors > 0
     for name, path in zip(good, (_LIVE, _HISTORY), strict=True):
         damaged = name in stored and not is_good(*stored[name])
         served, late = respond(poller.resources, "GET", path, None), respond(started.resources, "GET", path, None)
@@ -82,8 +80,8 @@ def _problem(
             return f"a damaged {name} document replaced the last good one by {served.http_code} {served.body[:60]!r}"
         if damaged and late.http_code != 503:
             return f"a server that starts on a damaged {name} document answers {late.http_code}"
-        if damaged and not has_told:
-            return f"nobody was told of a damaged {name} document"
+        if damaged and not is_reported:
+            return f"a damaged {name} document was not reported"
         if not damaged and 200 not in (served.http_code, late.http_code):
             return f"a good {name} document was kept back"
     return ""
@@ -124,15 +122,12 @@ def good_store() -> bytes:
     """The file of a store, without its write-ahead log."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lookout.db"
-        writer = open_writer(path)
-        try:
+        with closing(open_writer(path)) as writer:
             writer.write(_good_documents(), Pieces({}))
-        finally:
-            writer.close()
         return path.read_bytes()
 
 
-def _judged_flips(poller: Poller, path: Path, flips: list[int]) -> Verdict:
+def _judge_flips(poller: Poller, path: Path, flips: list[int]) -> Verdict:
     """Bits of the file itself, by number: a server serves what it had, and one that starts now has that or none."""
     damaged = bytearray(good_store())
     for bit in flips:
@@ -168,7 +163,7 @@ def _seeds() -> list[bytes]:
     return [json.dumps(case).encode() for case in (both, {"live": _GOOD}, {"history": _GOOD}, {}, *alone)]
 
 
-def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
+def _change(chance: Random, case: bytes, other: bytes) -> bytes:
     """Some odd values in either row, or a row of another case."""
     try:
         rows, others = json.loads(case), json.loads(other)
@@ -189,8 +184,8 @@ def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
 
 @contextmanager
 def _judging() -> Iterator[Judge]:
-    with silently(), tempfile.TemporaryDirectory() as folder:
-        yield Judge(lambda cases: [judged(Path(folder), case) for case in cases])
+    with without_logs(), judge_in_a_folder(judge_case) as judge:
+        yield judge
 
 
-DOCUMENTS: Final = Kind("documents in a store", _seeds, _changed, _judging)
+DOCUMENTS: Final = Kind("documents in a store", _seeds, _change, _judging)

@@ -83,7 +83,7 @@ def _pass_on(source: socket.socket, target: socket.socket, heard: bytearray) -> 
 
 
 @contextmanager
-def overhearing(origin: tuple[str, int]) -> Iterator[Listener]:
+def an_eavesdropper(origin: tuple[str, int]) -> Iterator[Listener]:
     listener = Listener(origin)
     try:
         yield listener

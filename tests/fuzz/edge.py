@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz.eavesdropper import overhearing
+from tests.fuzz.eavesdropper import an_eavesdropper
 from tests.fuzz.exchange import Came
-from tests.fuzz.fuzzer import Judge, Kind, Verdict, kept
+from tests.fuzz.fuzzer import Judge, Kind, Verdict, read_kept
 from tests.fuzz.http_answers import REFUSALS, Answered, CutOffError, NotHttpError, answers_to_anything
-from tests.fuzz.requests import changed_connection
-from tests.fuzz.web import Known, a_server, known, ordinary_requests, trying
+from tests.fuzz.requests import change_connection
+from tests.fuzz.web import Known, a_server, learn_replies, ordinary_requests, try_side_by_side
 from tests.integration.edged import an_edge
 
 # Of each hop and moment; all else is the reply's own.
@@ -56,17 +56,17 @@ def _judging() -> Iterator[Judge]:
     try:
         with (
             a_server() as server,
-            overhearing((server.host, server.port)) as origin,
+            an_eavesdropper((server.host, server.port)) as origin,
             an_edge(folder, origin.port) as edge,
         ):
-            tries = trying(known(("127.0.0.1", edge.port), _OWN_TO_A_CACHE), judge_through_a_cache)
+            tries = try_side_by_side(learn_replies(("127.0.0.1", edge.port), _OWN_TO_A_CACHE), judge_through_a_cache)
             yield Judge(tries, lambda: sorted({talk.problem() for talk in origin.talks} - {""}))
     finally:
         shutil.rmtree(folder)
 
 
 def _seeds() -> list[bytes]:
-    return [*ordinary_requests(), *kept("http").values()]
+    return [*ordinary_requests(), *read_kept("http").values()]
 
 
-EDGE: Final = Kind("the same through Varnish", _seeds, changed_connection, _judging)
+EDGE: Final = Kind("the same through Varnish", _seeds, change_connection, _judging)

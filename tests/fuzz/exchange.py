@@ -20,7 +20,7 @@ class Came(NamedTuple):
 
 def exchange(address: tuple[str, int], sent: bytes, quiet_s: float = QUIET_S) -> Came:
     """Send all of it and hear all of the answer; once nothing came for ``quiet_s``, say that this was all. A server may
-    then hang up on what it has not answered yet: whoever needs the answer waits longer."""
+    then hang up on what it has not answered yet: a caller that needs the answer waits longer."""
     with socket.create_connection(address, timeout=END_WITHIN_S) as connection:
         connection.setblocking(False)
         left, said, is_done = memoryview(sent), b"", False

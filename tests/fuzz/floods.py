@@ -99,7 +99,7 @@ class _Figures(NamedTuple):
         )
 
 
-async def _flooded(name: str) -> _Figures:
+async def _flood(name: str) -> _Figures:
     longest_s = 0.0
 
     async def tick() -> None:
@@ -127,15 +127,15 @@ async def _flooded(name: str) -> _Figures:
     return _Figures(longest_s, grown_kb, latest_s, isinstance(answer, BaseException))
 
 
-def _judged(case: bytes) -> tuple[Verdict, _Figures]:
+def _judge(case: bytes) -> tuple[Verdict, _Figures]:
     name = case.decode("latin-1")
     if name not in _names():
         return Verdict("no flood"), _Figures()
-    figures = asyncio.run(_flooded(name))
+    figures = asyncio.run(_flood(name))
     return Verdict(name, f"{name}: {figures}" if figures.is_too_much else ""), figures
 
 
-def _changed(chance: Random, _case: bytes, _other: bytes) -> bytes:
+def _change(chance: Random, _case: bytes, _other: bytes) -> bytes:
     return chance.choice(_names()).encode()
 
 
@@ -145,7 +145,7 @@ def _judging() -> Iterator[Judge]:
 
     def each(cases: Sequence[bytes]) -> list[Verdict]:
         nonlocal worst
-        found = [_judged(case) for case in cases]
+        found = [_judge(case) for case in cases]
         worst = _Figures(*map(max, zip(worst, *(figures for _, figures in found), strict=True)))
         return [verdict for verdict, _ in found]
 
@@ -156,4 +156,4 @@ def _seeds() -> list[bytes]:
     return [name.encode() for name in (*_INTERIM, "announcements")]
 
 
-FLOODS: Final = Kind("floods from upstreams", _seeds, _changed, _judging, is_steady=False)
+FLOODS: Final = Kind("floods from upstreams", _seeds, _change, _judging, is_steady=False)

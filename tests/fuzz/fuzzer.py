@@ -1,13 +1,15 @@
 """Cases of one kind, made from a seed and judged until time is up; one that fails is shrunk and kept."""
 
 import logging
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import wraps
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, ParamSpec
 
 from tests.campaign.shrink import shrink
 
@@ -18,6 +20,8 @@ _LARGEST_POOL: Final = 2_000
 _MOST_FAILURES: Final = 10
 _MOST_TRIES: Final = 200  # to shrink one
 _LOG_EVERY_S: Final = 60
+
+P = ParamSpec("P")
 
 
 class Verdict(NamedTuple):
@@ -35,12 +39,36 @@ class Judge(NamedTuple):
     """The worst that was measured, in words."""
 
 
+def catch_errors(judge: Callable[P, Verdict]) -> Callable[P, Verdict]:
+    """An error that nobody expected is a verdict, too: it is what is looked for."""
+
+    @wraps(judge)
+    def verdict(*args: P.args, **kwargs: P.kwargs) -> Verdict:
+        try:
+            return judge(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001  whatever it is
+            return Verdict("died", f"it died of {type(error).__name__}: {str(error)[:100]}")
+
+    return verdict
+
+
+def judge_alone(judge: Callable[[bytes], Verdict]) -> AbstractContextManager[Judge]:
+    """What needs nothing but the case."""
+    return nullcontext(Judge(lambda cases: [judge(case) for case in cases]))
+
+
+@contextmanager
+def judge_in_a_folder(judge: Callable[[Path, bytes], Verdict]) -> Iterator[Judge]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Judge(lambda cases: [judge(Path(folder), case) for case in cases])
+
+
 class Kind(NamedTuple):
     """One kind of input. A case is always bytes, so that one shrinker and one folder of kept cases do for all."""
 
     what: str
     seeds: Callable[[], list[bytes]]
-    changed: Callable[[Random, bytes, bytes], bytes]
+    change: Callable[[Random, bytes, bytes], bytes]
     """A new case out of a case and another one that may be spliced in."""
     judging: Callable[[], AbstractContextManager[Judge]]
     is_steady: bool = True
@@ -63,7 +91,7 @@ class Until(NamedTuple):
 def fuzz(name: str, kind: Kind, seed: int, until: Until, *, corpus: Path = CORPUS, keep_failures: bool = True) -> Tried:
     """Judge what is kept, then what chance makes of it. With a number of cases the same seed tries the same."""
     chance = Random(seed)
-    pool = [*kind.seeds(), *kept(name, corpus).values()]
+    pool = [*read_kept(name, corpus).values(), *kind.seeds()]
     seen: set[str] = set()
     failures: list[str] = []
     tried = 0
@@ -74,7 +102,7 @@ def fuzz(name: str, kind: Kind, seed: int, until: Until, *, corpus: Path = CORPU
             if until.seconds is not None and time.monotonic() - began >= until.seconds:
                 break
             batch = waiting[:_BATCH] or [
-                kind.changed(chance, chance.choice(pool), chance.choice(pool)) for _ in range(_BATCH)
+                kind.change(chance, chance.choice(pool), chance.choice(pool)) for _ in range(_BATCH)
             ]
             waiting = waiting[_BATCH:]
             batch = batch[: None if until.cases is None else until.cases - tried]
@@ -109,7 +137,7 @@ def _smallest(kind: Kind, judge: Judge, case: bytes, verdict: Verdict) -> tuple[
     return smallest, judge.each([smallest])[0].problem or verdict.problem
 
 
-def kept(kind: str, corpus: Path = CORPUS) -> dict[str, bytes]:
+def read_kept(kind: str, corpus: Path = CORPUS) -> dict[str, bytes]:
     """By name, which says what each is."""
     return {path.stem: path.read_bytes() for path in sorted((corpus / kind).glob("*")) if path.is_file()}
 

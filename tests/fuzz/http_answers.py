@@ -87,7 +87,7 @@ def requests_in(sent: bytes) -> Requests:
 
 
 def _first_request(sent: bytes) -> _Read:
-    sent = sent.lstrip()  # whoever answers may pass over what is empty
+    sent = sent.lstrip()  # a server may pass over what is empty
     try:
         return _read_request(sent)
     except h11.RemoteProtocolError:
@@ -151,7 +151,7 @@ def answers_in(came: bytes, methods: Sequence[bytes]) -> list[Answered]:
 
 
 def answers_to_anything(came: bytes) -> list[Answered]:
-    """The same where nobody can tell which requests were HEAD: those whose answers have another one for a body, or
+    """The same where it is not known which requests were HEAD: those whose answers have another one for a body, or
     none."""
     methods: list[bytes] = []
     rest = came
@@ -196,4 +196,4 @@ def _first_answer(came: bytes, method: bytes) -> tuple[Answered, bytes]:
 def _check_that_it_ends(head: h11.Response, method: bytes) -> None:
     has_length = {b"content-length", b"transfer-encoding"} & {name for name, _ in head.headers}
     if not has_length and head.status_code not in (204, 304) and method != b"HEAD":
-        raise NotHttpError(f"an answer of {head.status_code} whose length nobody can tell")
+        raise NotHttpError(f"an answer of {head.status_code} without a length")

@@ -2,10 +2,9 @@
 
 import io
 import re
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -19,8 +18,8 @@ from lookout.core.plan import Plan
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.replay import LogError, Replay, read_log, run_log
 from lookout_reader import History, LiveReport, parse_history, parse_report
-from tests.fuzz.fuzzer import Judge, Kind, Verdict
-from tests.fuzz.mutation import changed_bytes, changed_json
+from tests.fuzz.fuzzer import Judge, Kind, Verdict, catch_errors, judge_in_a_folder
+from tests.fuzz.mutation import change_bytes, change_json
 
 _VECTORS: Final = Path(__file__).parent.parent.parent / "tests" / "data" / "vectors"
 _LONGEST_S: Final = 20.0
@@ -31,47 +30,46 @@ _REFUSED: Final = re.compile(rf"lookout: \S*log\.jsonl: (?:{_REASON.pattern})")
 _WARNED: Final = re.compile(r"lookout: warning: \S*log\.jsonl: .+")
 
 
-def judged(plan: Plan, folder: Path, case: bytes) -> Verdict:
+def judge_case(plan: Plan, folder: Path, case: bytes) -> Verdict:
     """By the rules alone, which is quick; some, by the command itself."""
-    return judged_by_command(folder, case) if crc32(case) % _COMMAND_EVERY == 0 else judged_by_rules(plan, case)
+    return judge_by_command(folder, case) if crc32(case) % _COMMAND_EVERY == 0 else judge_by_rules(plan, case)
 
 
-def judged_by_rules(plan: Plan, case: bytes) -> Verdict:
-    told = Replay(plan)
+@catch_errors
+def judge_by_rules(plan: Plan, case: bytes) -> Verdict:
+    replay = Replay(plan)
     warnings: list[str] = []
     began = time.thread_time()
     try:
-        run_log(read_log(io.BytesIO(case), warnings), told)
-        live, history = live_document(told.ledger.report()).body, history_document(told.ledger.view()).body
+        run_log(read_log(io.BytesIO(case), warnings), replay)
+        live, history = live_document(replay.ledger.report()).body, history_document(replay.ledger.view()).body
     except LogError as error:
         if not _REASON.fullmatch(str(error)):
             return Verdict("refused", f"a refusal that says not where or why: {str(error)[:200]!r}")
         return Verdict(_words(str(error)))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Verdict("died", f"it died of {type(error).__name__}: {str(error)[:100]}")
     if time.thread_time() - began > _LONGEST_S:
         return Verdict("slow", f"it took {time.thread_time() - began:.1f} s")
-    return _documents(live, history) or Verdict(f"{len(history)} {len(warnings)} {told.skipped}")
+    return _documents(live, history) or Verdict(f"{len(history)} {len(warnings)} {replay.skipped}")
 
 
-def judged_by_command(folder: Path, case: bytes) -> Verdict:
+def judge_by_command(folder: Path, case: bytes) -> Verdict:
     log, live, history = (folder / name for name in ("log.jsonl", "live.json", "history.json"))
     log.write_bytes(case)
     for output in (live, history):
         output.unlink(missing_ok=True)
     options = [str(log), "-c", str(_CONFIG), "--live", str(live), "--history", str(history)]
     ran = CliRunner().invoke(main, ["replay", *options])
-    told = ran.stderr.splitlines()
+    said = ran.stderr.splitlines()
     if ran.exit_code == 2:
-        if live.exists() or history.exists() or len(told) != 1 or not _REFUSED.fullmatch(told[0]):
+        if live.exists() or history.exists() or len(said) != 1 or not _REFUSED.fullmatch(said[0]):
             return Verdict("refused", f"it wrote something, or says not where or why: {ran.stderr[:200]!r}")
-        return Verdict(_words(told[0]))
+        return Verdict(_words(said[0]))
     if ran.exit_code != 0:
         died = f"{type(ran.exception).__name__}: {str(ran.exception)[:100]}"
         return Verdict("died", f"exit code {ran.exit_code}, {died}")
-    if not all(_WARNED.fullmatch(line) for line in told):
+    if not all(_WARNED.fullmatch(line) for line in said):
         return Verdict("warned", f"warnings that say not where or why: {ran.stderr[:200]!r}")
-    return _documents(live.read_bytes(), history.read_bytes()) or Verdict(f"command {len(told)}")
+    return _documents(live.read_bytes(), history.read_bytes()) or Verdict(f"command {len(said)}")
 
 
 def _documents(live: bytes, history: bytes) -> Verdict | None:
@@ -93,15 +91,15 @@ def _seeds() -> list[bytes]:
     return [b"".join(lines) for lines in logs] + [b"".join(lines[:6]) for lines in logs]
 
 
-def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
+def _change(chance: Random, case: bytes, other: bytes) -> bytes:
     lines = case.splitlines(keepends=True)
     if not lines or chance.random() < 0.1:
-        return changed_bytes(chance, case, other)
+        return change_bytes(chance, case, other)
     for _ in range(chance.choice((1, 1, 2, 5))):
         at = chance.randrange(len(lines))
         how = chance.randrange(40)
         if how < 25:
-            lines[at] = changed_json(chance, lines[at].rstrip(b"\r\n"), other) + chance.choice(
+            lines[at] = change_json(chance, lines[at].rstrip(b"\r\n"), other) + chance.choice(
                 (b"\n", b"\n", b"\r\n", b"")
             )
         elif how == 25:  # a silence of years takes long to live through
@@ -120,11 +118,8 @@ def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
     return b"".join(lines)
 
 
-@contextmanager
-def _judging() -> Iterator[Judge]:
-    with tempfile.TemporaryDirectory() as folder:
-        plan = read_config(_CONFIG).plan()
-        yield Judge(lambda cases: [judged(plan, Path(folder), case) for case in cases])
+def _judging() -> AbstractContextManager[Judge]:
+    return judge_in_a_folder(partial(judge_case, read_config(_CONFIG).plan()))
 
 
-LOGS: Final = Kind("observation logs", _seeds, _changed, _judging)
+LOGS: Final = Kind("observation logs", _seeds, _change, _judging)

@@ -1,7 +1,6 @@
 """Changes to bytes and to JSON, as chance has it."""
 
 import json
-from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
@@ -29,60 +28,44 @@ ODD_BYTES: Final = (
     b"-", b"e999", b".", b"0", b"9" * 30, b" ", b"\t", b"\x7f",
 )  # fmt: skip
 
+_BYTE_CHANGES: Final = ("flip", "overwrite", "overwrite", "noise", "cut", "end", "double", "splice")
 _HOLE: Final = "\ue000hole\ue000"  # where an odd value goes
 
 
-def changed_bytes(chance: Random, case: bytes, other: bytes) -> bytes:
+def change_bytes(chance: Random, case: bytes, other: bytes) -> bytes:
     """Some of it cut out, doubled, overwritten, or taken from the other one."""
     for _ in range(chance.choice((1, 1, 1, 2, 3, 6))):
         at = chance.randrange(len(case) + 1)
         length = chance.choice((1, 1, 2, 4, 16, 64, 1_000))
-        case = chance.choice(_BYTE_CHANGES)(chance, case, other, at, length)
+        before, piece, after = case[:at], case[at : at + length], case[at + length :]
+        match chance.choice(_BYTE_CHANGES):
+            case "flip":
+                flipped = bytes(byte ^ (1 << chance.randrange(8)) for byte in case[at : at + 1])
+                case = before + flipped + case[at + 1 :]
+            case "overwrite":
+                case = before + chance.choice(ODD_BYTES) + case[at + chance.choice((0, 1, length)) :]
+            case "noise":
+                case = before + chance.randbytes(min(length, 16)) + after
+            case "cut":
+                case = before + after
+            case "end":
+                case = before
+            case "double":
+                case = before + piece * chance.choice((2, 3, 20)) + after
+            case "splice":
+                begin = chance.randrange(len(other) + 1)
+                case = before + other[begin : begin + length] + case[at:]
     return case
 
 
-def _flip(chance: Random, case: bytes, _other: bytes, at: int, _length: int) -> bytes:
-    return case[:at] + bytes(byte ^ (1 << chance.randrange(8)) for byte in case[at : at + 1]) + case[at + 1 :]
-
-
-def _overwrite(chance: Random, case: bytes, _other: bytes, at: int, length: int) -> bytes:
-    return case[:at] + chance.choice(ODD_BYTES) + case[at + chance.choice((0, 1, length)) :]
-
-
-def _noise(chance: Random, case: bytes, _other: bytes, at: int, length: int) -> bytes:
-    return case[:at] + chance.randbytes(min(length, 16)) + case[at + length :]
-
-
-def _cut(_chance: Random, case: bytes, _other: bytes, at: int, length: int) -> bytes:
-    return case[:at] + case[at + length :]
-
-
-def _end(_chance: Random, case: bytes, _other: bytes, at: int, _length: int) -> bytes:
-    return case[:at]
-
-
-def _double(chance: Random, case: bytes, _other: bytes, at: int, length: int) -> bytes:
-    return case[:at] + case[at : at + length] * chance.choice((2, 3, 20)) + case[at + length :]
-
-
-def _splice(chance: Random, case: bytes, other: bytes, at: int, length: int) -> bytes:
-    begin = chance.randrange(len(other) + 1)
-    return case[:at] + other[begin : begin + length] + case[at:]
-
-
-_BYTE_CHANGES: Final[tuple[Callable[[Random, bytes, bytes, int, int], bytes], ...]] = (
-    _flip, _overwrite, _overwrite, _noise, _cut, _end, _double, _splice,
-)  # fmt: skip
-
-
-def changed_json(chance: Random, case: bytes, other: bytes) -> bytes:
+def change_json(chance: Random, case: bytes, other: bytes) -> bytes:
     """JSON with values, names or members changed; bytes where it is no JSON (any more), or now and then."""
     if chance.random() < 0.2:
-        return changed_bytes(chance, case, other)
+        return change_bytes(chance, case, other)
     try:
         document = json.loads(case)
     except (ValueError, RecursionError):
-        return changed_bytes(chance, case, other)
+        return change_bytes(chance, case, other)
     holes = []
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
         document, filling = _with_a_change(chance, document)

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from random import Random
 from typing import Any, Final
 
 from lookout.documents.reports import history_document, live_document
@@ -29,8 +28,8 @@ from lookout_reader import (
     parse_report,
     roll_up,
 )
-from tests.fuzz.fuzzer import Judge, Kind, Verdict
-from tests.fuzz.mutation import changed_json
+from tests.fuzz.fuzzer import Judge, Kind, Verdict, catch_errors
+from tests.fuzz.mutation import change_json
 from tests.integration.served import a_ledger
 
 NODE: Final = shutil.which("node") or ""
@@ -40,7 +39,7 @@ NOW_AT: Final = int(NOW.timestamp() * 1000)
 _METRICS: Final = ("position", "head", "responding", "monitored", "peers")
 
 
-def told_by_python(body: bytes) -> dict[str, Any]:
+def read_with_python(body: bytes) -> dict[str, Any]:
     return {"report": _report(body), "history": _history(body)}
 
 
@@ -86,7 +85,7 @@ def _history(body: bytes) -> dict[str, Any]:
     return {"problem": None, "length": read.length, "from": read.from_at, "to": read.to_at, "rows": rows}
 
 
-def judge_told(body: bytes, python: dict[str, Any], javascript: dict[str, Any] | None) -> Verdict:
+def compare_readers(body: bytes, python: dict[str, Any], javascript: dict[str, Any] | None) -> Verdict:
     """``javascript`` is None where there is no Node to ask."""
     report, history = python["report"], python["history"]
     for number, row in enumerate(report.get("rows", ())):
@@ -99,8 +98,8 @@ def judge_told(body: bytes, python: dict[str, Any], javascript: dict[str, Any] |
     # What is the same in both languages is the same in JSON.
     if javascript is not None and json.loads(json.dumps(python)) != javascript:
         parts = [key for key in python if json.loads(json.dumps(python[key])) != javascript.get(key)]
-        told = [(python[key], javascript.get(key, javascript)) for key in parts]
-        return Verdict("differ", f"the readers differ: {json.dumps(told)[:300]}")
+        read = [(python[key], javascript.get(key, javascript)) for key in parts]
+        return Verdict("differ", f"the readers differ: {json.dumps(read)[:300]}")
     kinds = sorted({(row[2], row[3], row[5] or "") for row in report.get("rows", ())})
     return Verdict(f"{report['problem']} {history['problem']} {report['status']} {kinds}")
 
@@ -134,10 +133,6 @@ def _seeds() -> list[bytes]:
     ]
 
 
-def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
-    return changed_json(chance, case, other)
-
-
 @contextmanager
 def _judging() -> Iterator[Judge]:
     if not NODE:
@@ -163,12 +158,9 @@ def _judging() -> Iterator[Judge]:
             asked.close()
 
 
+@catch_errors
 def _verdict(case: bytes, javascript: dict[str, Any] | None) -> Verdict:
-    try:
-        python = told_by_python(case)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Verdict("died", f"the Python reader died of {type(error).__name__}: {str(error)[:100]}")
-    return judge_told(case, python, javascript)
+    return compare_readers(case, read_with_python(case), javascript)
 
 
-READERS: Final = Kind("documents to both readers", _seeds, _changed, _judging)
+READERS: Final = Kind("documents to both readers", _seeds, change_json, _judging)

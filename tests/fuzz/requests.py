@@ -3,7 +3,7 @@
 from random import Random
 from typing import Final
 
-from tests.fuzz.mutation import changed_bytes
+from tests.fuzz.mutation import change_bytes
 from tests.integration.served import HISTORY, LIVE
 
 MARKER: Final = f"GET {HISTORY} HTTP/1.1\r\nHost: lookout\r\nIf-None-Match: *\r\nConnection: close\r\n\r\n".encode()
@@ -89,11 +89,11 @@ def a_hostile_connection(chance: Random) -> bytes:
     return b"".join(parts)
 
 
-def changed_connection(chance: Random, case: bytes, other: bytes) -> bytes:
+def change_connection(chance: Random, case: bytes, other: bytes) -> bytes:
     how = chance.random()
     if how < 0.6:
         return a_hostile_connection(chance)
-    return changed_bytes(chance, case, other) if how < 0.95 else case + other
+    return change_bytes(chance, case, other) if how < 0.95 else case + other
 
 
 def _a_request(chance: Random) -> bytes:

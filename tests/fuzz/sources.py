@@ -1,8 +1,8 @@
 """Hostile answers of upstreams: every parser gives what it may give, or says that the probe failed."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -10,8 +10,8 @@ from lookout.core.model import Failed
 from lookout.protocols.client.failure import ProbeFailed
 from tests.contract.protocols.hostile import is_legal
 from tests.contract.protocols.recorded import FOLDER, PARSERS, recorded
-from tests.fuzz.fuzzer import Judge, Kind, Verdict
-from tests.fuzz.mutation import changed_json
+from tests.fuzz.fuzzer import Kind, Verdict, catch_errors, judge_alone
+from tests.fuzz.mutation import change_json
 
 Parser = Callable[[bytes], object]
 
@@ -20,7 +20,8 @@ _LARGEST: Final = 256 * 1024  # sources read some MiB at most, and one such case
 _BY_NAME: Final[dict[str, Parser]] = {name.replace(" ", "-"): parse for name, (parse, _) in PARSERS.items()}
 
 
-def judged(parsers: dict[str, Parser], case: bytes) -> Verdict:
+@catch_errors
+def judge_case(parsers: dict[str, Parser], case: bytes) -> Verdict:
     """A case is a parser's name, a line end, and an answer."""
     name, _, body = case.partition(b"\n")
     parse = parsers.get(name.decode("latin-1"))
@@ -32,8 +33,6 @@ def judged(parsers: dict[str, Parser], case: bytes) -> Verdict:
         is_fine = is_legal(found)
     except ProbeFailed as failure:
         found, is_fine = failure.reason, is_legal(Failed(failure.reason))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Verdict("died", f"the parser {name.decode()} died of {type(error).__name__}: {str(error)[:100]}")
     if not is_fine:
         return Verdict("illegal", f"the parser {name.decode()} gave {str(found)[:100]}")
     if time.thread_time() - began > _LONGEST_S:
@@ -51,15 +50,10 @@ def _seeds() -> list[bytes]:
     return own + others
 
 
-def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
+def _change(chance: Random, case: bytes, other: bytes) -> bytes:
     name, _, body = case.partition(b"\n")
-    made = name + b"\n" + changed_json(chance, body, other.partition(b"\n")[2])
+    made = name + b"\n" + change_json(chance, body, other.partition(b"\n")[2])
     return made if len(made) <= _LARGEST else case
 
 
-@contextmanager
-def _judging() -> Iterator[Judge]:
-    yield Judge(lambda cases: [judged(_BY_NAME, case) for case in cases])
-
-
-SOURCES: Final = Kind("answers of upstreams", _seeds, _changed, _judging)
+SOURCES: Final = Kind("answers of upstreams", _seeds, _change, lambda: judge_alone(partial(judge_case, _BY_NAME)))

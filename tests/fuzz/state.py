@@ -1,8 +1,6 @@
 """Damaged state in a store: refused in words, or a ledger goes on with it."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from random import Random
 from typing import Final
 
@@ -15,8 +13,8 @@ from lookout.state.differ import all_pieces
 from lookout.state.pieces import StateError
 from lookout_reader import History, HistoryRow, LiveReport, parse_history, parse_report
 from tests.builders import BROADCASTERS, DAY, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
-from tests.fuzz.fuzzer import Judge, Kind, Verdict
-from tests.fuzz.mutation import changed_bytes, changed_json
+from tests.fuzz.fuzzer import Kind, Verdict, catch_errors, judge_alone
+from tests.fuzz.mutation import change_bytes, change_json
 from tests.integration.served import a_ledger
 
 _PLAN: Final = a_plan(MESSAGING, INDEXER, BROADCASTERS, PPOI, chains=(1, 137))
@@ -29,12 +27,12 @@ _ANSWERS: Final[dict[str, Found]] = {
 }
 
 
-def packed(pieces: dict[str, bytes]) -> bytes:
+def pack(pieces: dict[str, bytes]) -> bytes:
     """A case: the pieces as JSON, each byte a character."""
     return json.dumps({name: piece.decode("latin-1") for name, piece in pieces.items()}).encode()
 
 
-def unpacked(case: bytes) -> dict[str, bytes]:
+def unpack(case: bytes) -> dict[str, bytes]:
     try:
         found = json.loads(case)
     except (ValueError, RecursionError):
@@ -43,28 +41,24 @@ def unpacked(case: bytes) -> dict[str, bytes]:
     return {name: piece.encode("latin-1", "replace") for name, piece in pieces if isinstance(piece, str)}
 
 
-def judged(case: bytes) -> Verdict:
+@catch_errors
+def judge_case(case: bytes) -> Verdict:
     try:
-        state = decode_state(unpacked(case))
+        state = decode_state(unpack(case))
     except StateError as error:
         return Verdict(str(error)[-60:])
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Verdict("died", f"reading it died of {type(error).__name__}: {str(error)[:100]}")
     if state is None:
         return Verdict("none")
     try:
         ledger = Ledger(_PLAN, state)
-    except ValueError as error:  # buckets of another length, which is told to whoever configured that
-        return Verdict("buckets") if "stored history has buckets of" in str(error) else Verdict("died", str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Verdict("died", f"resuming died of {type(error).__name__}: {str(error)[:100]}")
-    try:
-        return Verdict(_gone_on_with(ledger))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-        return Verdict("died", f"going on died of {type(error).__name__}: {str(error)[:100]}")
+    except ValueError as error:
+        if "stored history has buckets of" in str(error):  # of another length, by another configuration
+            return Verdict("buckets")
+        raise
+    return Verdict(_go_on(ledger))
 
 
-def _gone_on_with(ledger: Ledger) -> str:
+def _go_on(ledger: Ledger) -> str:
     """Live through a day from some days after the state's."""
     begin_at = NOON + 2 * DAY
     ledger.start(begin_at)
@@ -99,7 +93,7 @@ def _seeds() -> list[bytes]:
     ledger.read_head(1, Reading(NOON + DAY, 100, NOON + DAY))
     ledger.read_head(137, Reading(NOON + DAY, 200, NOON + DAY))
     ledger.publish(NOON + DAY)
-    return [packed(whole), packed(whole | _without_seal(ledger))]
+    return [pack(whole), pack(whole | _without_seal(ledger))]
 
 
 def _without_seal(ledger: Ledger) -> dict[str, bytes]:
@@ -107,30 +101,25 @@ def _without_seal(ledger: Ledger) -> dict[str, bytes]:
     return all_pieces(ledger.state()).put | {PROGRESS: encode_progress(ledger.state())}
 
 
-def _changed(chance: Random, case: bytes, other: bytes) -> bytes:
-    pieces = unpacked(case)
+def _change(chance: Random, case: bytes, other: bytes) -> bytes:
+    pieces = unpack(case)
     if not pieces:
         return other
-    spare = unpacked(other) or pieces
+    spare = unpack(other) or pieces
     for _ in range(chance.choice((1, 1, 2, 4))):
         kind = chance.choice(sorted({name.partition("/")[0] for name in pieces}))  # or days would be most of them
         name = chance.choice([name for name in pieces if name.partition("/")[0] == kind])
         how = chance.random()
         if how < 0.75:
-            pieces[name] = changed_json(chance, pieces[name], chance.choice(list(spare.values())))
+            pieces[name] = change_json(chance, pieces[name], chance.choice(list(spare.values())))
         elif how < 0.85:
-            odd = changed_bytes(chance, name.encode(), b"day/20000/ppoi/1")
+            odd = change_bytes(chance, name.encode(), b"day/20000/ppoi/1")
             pieces[odd.decode("latin-1")] = pieces.pop(name)
         elif how < 0.95:
             pieces[name] = pieces[chance.choice(list(pieces))]
         elif len(pieces) > 1:
             del pieces[name]
-    return packed(pieces)
+    return pack(pieces)
 
 
-@contextmanager
-def _judging() -> Iterator[Judge]:
-    yield Judge(lambda cases: [judged(case) for case in cases])
-
-
-STATE: Final = Kind("pieces of the state", _seeds, _changed, _judging)
+STATE: Final = Kind("pieces of the state", _seeds, _change, lambda: judge_alone(judge_case))

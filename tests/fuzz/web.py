@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 from tests.fuzz.exchange import END_WITHIN_S, Came, exchange
 from tests.fuzz.fuzzer import Judge, Kind, Verdict
 from tests.fuzz.http_answers import REFUSALS, Answered, Asked, CutOffError, NotHttpError, answers_in, requests_in
-from tests.fuzz.requests import MARKER, changed_connection
+from tests.fuzz.requests import MARKER, change_connection
 from tests.integration.raw import RawServer, a_raw_server, a_request
 from tests.integration.served import HISTORY, LIVE, a_ledger, publish
 from tests.wait import until
@@ -52,7 +52,7 @@ class Known(NamedTuple):
         return Reply(answer.http_code, kept, answer.body)
 
 
-def known(address: Address, own: frozenset[bytes] = frozenset()) -> Known:
+def learn_replies(address: Address, own: frozenset[bytes] = frozenset()) -> Known:
     """Ask for everything once."""
     bare = Known(address, {}, frozenset(), own | _OWN_TO_THE_SERVER)
 
@@ -92,8 +92,8 @@ def judge_exchange(server: Known, sent: bytes, came: Came) -> Verdict:
                 "smuggled", f"{len(answers)} answers to {len(asked)} requests: the last is {answer.http_code}"
             )
         elif server.reply(answer) not in _possible(server, asked[number]):
-            told = f"{answer.http_code} {answer.headers!r} {answer.body[:80]!r}"
-            return Verdict("other", f"{asked[number].method[:20]!r} {asked[number].target[:80]!r} was answered {told}")
+            found = f"{answer.http_code} {answer.headers!r} {answer.body[:80]!r}"
+            return Verdict("other", f"{asked[number].method[:20]!r} {asked[number].target[:80]!r} was answered {found}")
     return Verdict(" ".join(str(answer.http_code) for answer in answers) + f" of {len(asked)}")
 
 
@@ -128,7 +128,7 @@ class Size(NamedTuple):
     files: int
 
 
-def size_of(pid: int) -> Size:
+def measure_size(pid: int) -> Size:
     (line,) = (s for s in Path(f"/proc/{pid}/status").read_text().splitlines() if s.startswith("VmRSS:"))
     return Size(int(line.split()[1]), len(list(Path(f"/proc/{pid}/fd").iterdir())))
 
@@ -145,15 +145,15 @@ def a_server() -> Iterator[RawServer]:
         shutil.rmtree(folder)
 
 
-def trying(
-    server: Known, judged: Callable[[Known, bytes, Came], Verdict]
+def try_side_by_side(
+    server: Known, judge: Callable[[Known, bytes, Came], Verdict]
 ) -> Callable[[Sequence[bytes]], list[Verdict]]:
     """Tries cases side by side; after each lot an ordinary request is answered as ever."""
 
     def verdict(case: bytes) -> Verdict:
         sent = case + MARKER
         try:
-            return judged(server, sent, exchange(server.address, sent))
+            return judge(server, sent, exchange(server.address, sent))
         except OSError as error:
             return Verdict("no connection", f"the server could not be reached: {error}")
 
@@ -180,35 +180,35 @@ def still_answers(server: Known) -> str:
 
 
 @contextmanager
-def _judging_the_server() -> Iterator[Judge]:
+def _judging() -> Iterator[Judge]:
     with a_server() as server:
         address = (server.host, server.port)
-        tried = known(address)
+        tried = learn_replies(address)
         (worker,) = server.workers()
         before: list[Size] = []
 
         def each(cases: Sequence[bytes]) -> list[Verdict]:
             verdicts = tries(cases)
             if not before:  # by now it has everything that it ever needs
-                before.append(size_of(worker))
+                before.append(measure_size(worker))
             return verdicts
 
         def afterwards() -> list[str]:
-            return outlived(server, worker, before[0]) if before else []
+            return check_survival(server, worker, before[0]) if before else []
 
-        tries = trying(tried, judge_exchange)
+        tries = try_side_by_side(tried, judge_exchange)
         yield Judge(each, afterwards)
 
 
-def outlived(server: RawServer, worker: int, before: Size) -> list[str]:
+def check_survival(server: RawServer, worker: int, before: Size) -> list[str]:
     """What is wrong with a server's process after all that: another one, larger, or with connections left over."""
     if server.workers() != [worker]:
         return [f"the worker {worker} died: now there are {server.workers()}"]
     try:
-        until(lambda: size_of(worker).files <= before.files + _MOST_FILES, "its files are closed", 30)
+        until(lambda: measure_size(worker).files <= before.files + _MOST_FILES, "its files are closed", 30)
     except AssertionError:
-        return [f"{size_of(worker).files} open files, {before.files} before"]
-    grown_kb = size_of(worker).memory_kb - before.memory_kb
+        return [f"{measure_size(worker).files} open files, {before.files} before"]
+    grown_kb = measure_size(worker).memory_kb - before.memory_kb
     return [f"its memory grew by {grown_kb} kB"] if grown_kb > _MOST_KB else []
 
 
@@ -216,4 +216,4 @@ def ordinary_requests() -> list[bytes]:
     return [a_request("GET", path, close=False) for path in _PATHS]
 
 
-HTTP: Final = Kind("requests over raw sockets", ordinary_requests, changed_connection, _judging_the_server)
+HTTP: Final = Kind("requests over raw sockets", ordinary_requests, change_connection, _judging)

@@ -41,6 +41,12 @@ class Edge:
     def __init__(self, port: int) -> None:
         self.port = port
 
+    def answers(self) -> bool:
+        try:
+            return self.ask("GET", "/nowhere").http_code == 404
+        except OSError:
+            return False
+
     def exchange(self, raw: bytes, peer: str = "127.0.0.1") -> bytes:
         """Everything that is answered to these bytes until it closes; ``peer`` is the address they come from."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=20, source_address=(peer, 0)) as connection:
@@ -69,8 +75,8 @@ class Edge:
 class Origin:
     """A server that plays a script for each request, and keeps what it was asked."""
 
-    def __init__(self) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, port: int = 0) -> None:
+        self._listener = socket.create_server(("127.0.0.1", port))
         self.port: int = self._listener.getsockname()[1]
         self.asked: list[str] = []
         self.script: Script = says("first")
@@ -166,8 +172,8 @@ def hangs(connection: socket.socket) -> None:
 
 
 @contextmanager
-def an_origin() -> Iterator[Origin]:
-    origin = Origin()
+def an_origin(port: int = 0) -> Iterator[Origin]:
+    origin = Origin(port)
     try:
         yield origin
     finally:
@@ -194,6 +200,13 @@ def an_edge(
         yield edge
 
 
+def forget_everything(edge: Edge, folder: Path) -> None:
+    """Start the process again that has the copies, counts and failures. What its parent compiled stays."""
+    for order in ("stop", "start"):
+        subprocess.run(["varnishadm", "-n", folder / "varnish", order], check=True, capture_output=True)  # noqa: S607
+    until(edge.answers, "Varnish answers", START_WITHIN_S)
+
+
 @contextmanager
 def a_varnish(folder: Path, vcl: str, **others: str) -> Iterator[Edge]:
     file = folder / "edge.vcl"
@@ -205,15 +218,8 @@ def a_varnish(folder: Path, vcl: str, **others: str) -> Iterator[Edge]:
     with (folder / "varnish.log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
-
-        def answers() -> bool:
-            assert process.poll() is None, (folder / "varnish.log").read_text()
-            try:
-                return edge.ask("GET", "/nowhere").http_code == 404
-            except OSError:
-                return False
-
-        until(answers, "Varnish answers", START_WITHIN_S)
+        until(lambda: edge.answers() or process.poll() is not None, "Varnish answers", START_WITHIN_S)
+        assert process.poll() is None, (folder / "varnish.log").read_text()
         yield edge
         assert "Panic" not in (folder / "varnish.log").read_text()
     finally:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.commands import meanwhile
-from tests.integration.raw import RawServer, _wait_until_it_answers, a_request, write_config
-from tests.integration.served import a_free_port
+from tests.integration.raw import RawServer
+from tests.integration.served import Server, a_free_port, wait_until_it_answers, write_config
 
 PROGRAM: Final = """\
 import resource, signal, sys
@@ -34,7 +34,7 @@ def a_guarded_server(
     write_config(folder, port, server=server, admin_port=admin_port)
     with meanwhile(folder, sys.executable, "-c", PROGRAM, str(stalled_s), str(files)) as process:
         running = RawServer(port, process, folder, admin_port=admin_port)
-        _wait_until_it_answers(running)
+        wait_until_it_answers(Server(running.host, port), process, folder)
         yield running
 
 
@@ -47,13 +47,6 @@ def connect_from(address: str, server: RawServer, *, receive_bytes: int = 0) -> 
     connection.bind((address, 0))
     connection.connect((server.host, server.port))
     return connection
-
-
-def ask_from(address: str, server: RawServer) -> bytes:
-    """All of one answer."""
-    with connect_from(address, server) as connection:
-        connection.sendall(a_request())
-        return b"".join(iter(lambda: connection.recv(65_536), b""))
 
 
 def is_open(connection: socket.socket) -> bool:

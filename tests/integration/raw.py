@@ -18,9 +18,8 @@ from lookout.store.sqlite.writer import open_writer
 from tests.builders import NOON
 from tests.commands import a_command, meanwhile, said
 from tests.integration.metrics import Samples, samples_in
-from tests.integration.served import LIVE, START_WITHIN_S, a_free_port
+from tests.integration.served import LIVE, Server, a_free_port, wait_until_it_answers, write_config
 from tests.stores import once_free
-from tests.wait import until
 
 UVICORN: Final = Path(sys.executable).parent / "uvicorn"
 STOP_WITHIN_S: Final = 20.0
@@ -59,21 +58,22 @@ class RawServer:
     host: str = "127.0.0.1"
     admin_port: int = 0
 
-    def connect(self) -> socket.socket:
-        return socket.create_connection((self.host, self.port), timeout=10)
+    def connect(self, peer: str = "") -> socket.socket:
+        """From this address, if it is given: one of loopback's, 127.0.0.0/8."""
+        return socket.create_connection((self.host, self.port), timeout=10, source_address=(peer, 0) if peer else None)
 
-    def exchange(self, raw: bytes) -> bytes:
+    def exchange(self, raw: bytes, peer: str = "") -> bytes:
         """Everything that is answered to these bytes until the server closes; b"" if it resets the connection."""
-        with self.connect() as connection:
+        with self.connect(peer) as connection:
             try:
                 connection.sendall(raw)
                 return b"".join(iter(lambda: connection.recv(65_536), b""))
             except ConnectionError:
                 return b""
 
-    def ask(self, method: str = "GET", path: str = LIVE, *headers: str) -> Answer:
+    def ask(self, method: str = "GET", path: str = LIVE, *headers: str, peer: str = "") -> Answer:
         """One request on a connection of its own; everything after the headers is the body."""
-        return parsed(self.exchange(a_request(method, path, *headers)))
+        return parsed(self.exchange(a_request(method, path, *headers), peer))
 
     def codes(self, times: int, method: str = "GET", path: str = LIVE, *headers: str) -> list[int]:
         return [self.ask(method, path, *headers).http_code for _ in range(times)]
@@ -136,27 +136,6 @@ def metrics(server: RawServer) -> Samples:
     return samples_in(body.decode())
 
 
-def write_config(
-    folder: Path,
-    port: int,
-    *,
-    server: str = "",
-    more: str = "",
-    top: str = "",
-    admin_port: int = 0,
-    host: str = "127.0.0.1",
-) -> Path:
-    """``server`` are further lines of its table, ``more`` further tables and ``top`` lines before all tables; there is
-    no limit unless they say so."""
-    admin = f"127.0.0.1:{admin_port}" if admin_port else ""
-    listen = f'listen = "{f"[{host}]" if ":" in host else host}:{port}"\n'
-    limit = "" if "rate_limit" in server else "rate_limit_per_minute = 0\n"
-    path = folder / "lookout.toml"
-    tables = f'[admin]\nmonitor = ""\nserver = "{admin}"\n[log]\nformat = "json"\n'
-    path.write_text(f"{top}{tables}[server]\n{listen}{limit}{server}\n{more}")
-    return path
-
-
 @contextmanager
 def a_raw_server(
     folder: Path, *, server: str = "", more: str = "", top: str = "", with_admin: bool = False, host: str = "127.0.0.1"
@@ -166,7 +145,7 @@ def a_raw_server(
     config = write_config(folder, port, server=server, more=more, top=top, admin_port=admin_port, host=host)
     with a_command(folder, "serve", "-c", config) as process:
         raw = RawServer(port, process, folder, host, admin_port)
-        _wait_until_it_answers(raw)
+        wait_until_it_answers(Server(raw.host, port), process, folder)
         yield raw
         if process.poll() is None:
             workers = raw.workers()
@@ -193,21 +172,8 @@ def a_server_under_uvicorn(folder: Path) -> Iterator[RawServer]:
     ]
     with meanwhile(folder, *command, LOOKOUT_CONFIG=str(config)) as process:
         raw = RawServer(port, process, folder)
-        _wait_until_it_answers(raw)
+        wait_until_it_answers(Server(raw.host, port), process, folder)
         yield raw
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_WITHIN_S) in (0, -signal.SIGTERM)  # it ends in order, and then by the signal itself
     assert said(folder) == ""
-
-
-def _wait_until_it_answers(server: RawServer) -> None:
-    """It asks for a path that no limit counts."""
-
-    def answers() -> bool:
-        assert server.process.poll() is None, said(server.folder)
-        try:
-            return bool(server.exchange(a_request("GET", "/openapi.json")))
-        except OSError:
-            return False
-
-    until(answers, "it answers", START_WITHIN_S)

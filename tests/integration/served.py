@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,27 +91,46 @@ def publish(folder: Path, ledger: Ledger) -> None:
         writer.close()
 
 
+def write_config(
+    folder: Path,
+    port: int,
+    *,
+    server: str = "",
+    more: str = "",
+    top: str = "",
+    admin_port: int = 0,
+    host: str = "127.0.0.1",
+) -> Path:
+    """``server`` are further lines of its table, ``more`` further tables and ``top`` lines before all tables; there is
+    no limit unless they say so."""
+    admin = f"127.0.0.1:{admin_port}" if admin_port else ""
+    listen = f'listen = "{f"[{host}]" if ":" in host else host}:{port}"\n'
+    limit = "" if "rate_limit" in server else "rate_limit_per_minute = 0\n"
+    path = folder / "lookout.toml"
+    tables = f'[admin]\nmonitor = ""\nserver = "{admin}"\n[log]\nformat = "json"\n'
+    path.write_text(f"{top}{tables}[server]\n{listen}{limit}{server}\n{more}")
+    return path
+
+
 @contextmanager
 def a_server(folder: Path, *, rate_limit_per_minute: int = 0, more: str = "") -> Iterator[Server]:
     """Serve what is in the folder's store meanwhile; ``more`` are further lines of the [server] table."""
-    port = a_free_port()
-    config = folder / "lookout.toml"
-    config.write_text(
-        '[admin]\nmonitor = ""\nserver = ""\n[log]\nformat = "json"\n'
-        f'[server]\nlisten = "127.0.0.1:{port}"\nrate_limit_per_minute = {rate_limit_per_minute}\n{more}'
-    )
-    with a_command(folder, "serve", "-c", config) as process:
-        server = Server("127.0.0.1", port)
-
-        def answers() -> bool:
-            assert process.poll() is None, said(folder)
-            try:
-                return bool(server.ask("GET", "/nowhere"))  # a path that no limit counts
-            except OSError:
-                return False
-
-        until(answers, "it answers", START_WITHIN_S)
+    server = Server("127.0.0.1", a_free_port())
+    limit = f"rate_limit_per_minute = {rate_limit_per_minute}\n"
+    with a_command(folder, "serve", "-c", write_config(folder, server.port, server=limit + more)) as process:
+        wait_until_it_answers(server, process, folder)
         yield server
+
+
+def wait_until_it_answers(server: Server, process: subprocess.Popen[bytes], folder: Path) -> None:
+    def answers() -> bool:
+        assert process.poll() is None, said(folder)
+        try:
+            return bool(server.ask("GET", "/openapi.json"))  # which no test of a limit or a count asks for
+        except OSError:
+            return False
+
+    until(answers, "it answers", START_WITHIN_S)
 
 
 def has_ipv6() -> bool:

@@ -4,13 +4,12 @@ import asyncio
 import json
 import os
 import resource
-import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
@@ -20,22 +19,18 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from lookout.app.backup import back_up, restore
-from lookout.base.instants import parse_instant
+from lookout.app.backup import Contents, back_up, restore
 from lookout.config.file import read_config
-from lookout.config.settings import Settings
-from lookout.documents.document import Document, DocumentName
-from lookout.documents.reports import history_document, live_document
+from lookout.documents.reports import documents_of
 from lookout.state.codec import decode_state
 from lookout.state.differ import all_pieces
 from lookout.store.backup import read_file
 from lookout.store.kinds import kind_of
-from lookout.store.postgres import writer as postgres
 from lookout.store.protocol import Snapshot, StoreError
 from lookout.store.sqlite import writer as sqlite
 from tests.builders import NOON
-from tests.commands import LOOKOUT, a_command
-from tests.integration.fast import a_world, run
+from tests.commands import LOOKOUT, a_command, lookout
+from tests.integration.fast import a_world
 from tests.integration.planted import a_fresh_ledger
 from tests.integration.served import a_free_port
 from tests.integration.whole_service import BUCKET_S, a_place
@@ -44,6 +39,7 @@ from tests.postgres import Postgres, a_postgres, from_a_wheel
 from tests.wait import until, until_async
 
 TIME_S: Final = 90
+SQLITE: Final = "sqlite:lookout.db"
 
 
 @pytest.fixture(scope="module", params=[from_a_wheel()])
@@ -52,88 +48,105 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
         yield server
 
 
-def limited(folder: Path, *arguments: str | Path, **limits: int) -> subprocess.CompletedProcess[str]:
-    """Run a command in a folder; ``fsize`` is the size that files may have."""
+class Place:
+    """A folder with a configuration, and the store that this names."""
+
+    def __init__(self, folder: Path, url: str = SQLITE) -> None:
+        folder.mkdir()
+        (folder / "lookout.toml").write_text(f'[store]\nurl = "{url}"\n[admin]\nmonitor = ""\nserver = ""\n')
+        self.folder = folder
+        self.file = folder / "lookout.db"
+        self.settings = read_config(folder / "lookout.toml")
+
+    def fill(self, at: int = NOON, **more: bytes) -> Snapshot:
+        """Publish into the file as a monitor would, with further pieces; what it then holds."""
+        ledger = a_fresh_ledger(at)
+        pieces = all_pieces(ledger.state(), {f"other/{name}": piece for name, piece in more.items()})
+        with closing(sqlite.open_writer(self.file)) as writer:
+            writer.write(documents_of(ledger), pieces)
+        return read_file(self.file)
+
+    def back_up(self, name: str = "out.db") -> Path:
+        back_up(self.settings, self.folder, self.folder / name)
+        return self.folder / name
+
+    def restore(self, backup: Path, *, force: bool = False) -> Contents:
+        return restore(self.settings, self.folder, backup, force=force)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "place")
+
+
+@pytest.fixture
+def held(place: Place) -> Snapshot:
+    """What the place's store holds."""
+    return place.fill()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def other(request: pytest.FixtureRequest, server: Postgres, tmp_path: Path) -> Place:
+    """An empty store of either kind."""
+    return Place(tmp_path / "other", SQLITE if request.param == "sqlite" else server.url(server.a_database()))
+
+
+def on_a_small_disk(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder to which no file larger than half a megabyte can be written."""
 
     def limit() -> None:
-        for name, size in limits.items():
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (size, size))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
 
     return subprocess.run(
         [LOOKOUT, *arguments], cwd=folder, capture_output=True, text=True, timeout=TIME_S, check=False, preexec_fn=limit
     )
 
 
-def a_store(folder: Path, url: str = "sqlite:lookout.db") -> Settings:
-    """The settings of a store in a new folder."""
-    folder.mkdir()
-    (folder / "lookout.toml").write_text(f'[store]\nurl = "{url}"\n[admin]\nmonitor = ""\nserver = ""\n')
-    return read_config(folder / "lookout.toml")
-
-
-def fill(folder: Path, at: int = NOON, **more: bytes) -> Snapshot:
-    """Publish into the folder's file as a monitor would, with further pieces; what it then holds."""
-    ledger = a_fresh_ledger(at)
-    pieces = all_pieces(ledger.state(), {f"other/{name}": piece for name, piece in more.items()})
-    writer = sqlite.open_writer(folder / "lookout.db")
-    try:
-        documents: dict[DocumentName, Document] = {
-            "live": live_document(ledger.report()),
-            "history": history_document(ledger.view()),
-        }
-        writer.write(documents, pieces)
-    finally:
-        writer.close()
-    return read_file(folder / "lookout.db")
-
-
 @pytest.mark.first
 @pytest.mark.clause("M7", "H16")
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
-def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monitor_goes_on(
+async def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monitor_goes_on(
     kind: str, server: Postgres, tmp_path: Path
 ) -> None:
     def url(of: str) -> str:
-        return "sqlite:lookout.db" if of == "sqlite" else server.url(server.a_database())
+        return SQLITE if of == "sqlite" else server.url(server.a_database())
 
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            first = a_place(tmp_path / "first", world.base, url(kind), a_free_port())
-            backups: list[Snapshot] = []
-            with a_command(first, "monitor", "-c", "lookout.toml"):
+    async with a_world(tmp_path) as world:
+        first = a_place(tmp_path / "first", world.base, url(kind), a_free_port())
+        backups: list[Snapshot] = []
+        with a_command(first, "monitor", "-c", "lookout.toml"):
 
-                async def has_some_buckets() -> bool:
-                    with suppress(StoreError):  # nothing was published yet
-                        backups.append(await backed_up(first))
-                    return len(backups) > 2 and len(characters(backups[-1])) > 4
+            async def has_some_buckets() -> bool:
+                with suppress(StoreError):  # nothing was published yet
+                    backups.append(await backup_of(first))
+                return len(backups) > 2 and len(characters(backups[-1])) > 4
 
-                await until_async(has_some_buckets, "a few buckets have ended", TIME_S)
-            for snapshot in backups:  # all of each is of one publication
-                state = decode_state(snapshot.pieces)
-                assert state is not None
-                assert state.history is not None
-                assert state.history.progress.published_at == snapshot.documents["live"].generated_at
-            await asyncio.sleep(2 * BUCKET_S)  # so that there is a bucket in which nothing is published
-            newest = max(first.glob("backup*.db"))
-            before = characters(backups[-1])
-            for other in ("sqlite", "postgresql"):
-                second = a_place(tmp_path / other, world.base, url(other), a_free_port())
-                done = limited(second, "restore", "-c", "lookout.toml", newest)
-                assert (done.returncode, done.stderr) == (0, "")
-                assert "21 rows, the history from 20" in done.stdout
-                with a_command(second, "monitor", "-c", "lookout.toml"):
-                    await until_async(partial(goes_on, second, before), f"{other} goes on", TIME_S)
-
-    async def goes_on(folder: Path, before: str) -> bool:
-        """Whether the history is longer now, with all that was in it, and a gap."""
-        after = characters(await backed_up(folder))
-        assert after.startswith(before[:-1])
-        return "-" in after[len(before) :] and after[-1] != "-"
-
-    run(scenario())
+            await until_async(has_some_buckets, "a few buckets have ended", TIME_S)
+        for snapshot in backups:  # all of each is of one publication
+            state = decode_state(snapshot.pieces)
+            assert state is not None
+            assert state.history is not None
+            assert state.history.progress.published_at == snapshot.documents["live"].generated_at
+        await asyncio.sleep(2 * BUCKET_S)  # so that there is a bucket in which nothing is published
+        newest = max(first.glob("backup*.db"))
+        before = characters(backups[-1])
+        for other in ("sqlite", "postgresql"):
+            second = a_place(tmp_path / other, world.base, url(other), a_free_port())
+            done = lookout(second, "restore", "-c", "lookout.toml", newest)
+            assert (done.returncode, done.stderr) == (0, "")
+            assert "21 rows, the history from 20" in done.stdout
+            with a_command(second, "monitor", "-c", "lookout.toml"):
+                await until_async(partial(goes_on, second, before), f"{other} goes on", TIME_S)
 
 
-async def backed_up(folder: Path) -> Snapshot:
+async def goes_on(folder: Path, before: str) -> bool:
+    """Whether the history is longer now, with all that was in it, and a gap."""
+    after = characters(await backup_of(folder))
+    assert after.startswith(before[:-1])
+    return "-" in after[len(before) :] and after[-1] != "-"
+
+
+async def backup_of(folder: Path) -> Snapshot:
     out = folder / f"backup{time.monotonic_ns()}.db"
     await asyncio.to_thread(back_up, read_config(folder / "lookout.toml"), folder, out)
     return read_file(out)
@@ -145,12 +158,9 @@ def characters(snapshot: Snapshot) -> str:
     return str(history["rows"][0]["buckets"])
 
 
-def test_a_backup_is_for_its_owner_alone_and_says_what_it_holds(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    a_store(folder)
-    held = fill(folder)
-    done = limited(folder, "backup", "-c", "lookout.toml", "out.db")
-    out = folder / "out.db"
+def test_a_backup_is_for_its_owner_alone_and_says_what_it_holds(place: Place, held: Snapshot) -> None:
+    done = lookout(place.folder, "backup", "-c", "lookout.toml", "out.db")
+    out = place.folder / "out.db"
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "out.db: 9 rows, the history from 2026-11-04T10:00:00Z to 2026-11-05T12:00:00Z,"
@@ -159,101 +169,78 @@ def test_a_backup_is_for_its_owner_alone_and_says_what_it_holds(tmp_path: Path) 
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     assert read_file(out) == held
     files = {"lookout.toml", "lookout.db", "lookout.db-lock", "lookout.db-shm", "lookout.db-wal", "out.db"}
-    assert {path.name for path in folder.iterdir()} == files
+    assert {path.name for path in place.folder.iterdir()} == files
 
 
-def test_a_store_comes_back_as_it_was_from_a_database_and_into_one(server: Postgres, tmp_path: Path) -> None:
-    here, there, back = (tmp_path / name for name in ("here", "there", "back"))
-    a_store(here)
-    held = fill(here)
-    one, two, three = here / "1.db", there / "2.db", back / "3.db"
-    back_up(read_config(here / "lookout.toml"), here, one)
-    restore(a_store(there, server.url(server.a_database())), there, one, force=False)
-    back_up(read_config(there / "lookout.toml"), there, two)
-    restore(a_store(back), back, two, force=False)
-    back_up(read_config(back / "lookout.toml"), back, three)
-    assert read_file(one) == read_file(two) == read_file(three) == read_file(back / "lookout.db") == held
+def test_a_store_comes_back_as_it_was_from_a_database_and_into_one(
+    place: Place, held: Snapshot, server: Postgres, tmp_path: Path
+) -> None:
+    there, back = Place(tmp_path / "there", server.url(server.a_database())), Place(tmp_path / "back")
+    one = place.back_up()
+    there.restore(one)
+    two = there.back_up()
+    back.restore(two)
+    assert [read_file(path) for path in (one, two, back.file, back.back_up())] == [held] * 4
 
 
 def test_a_backup_of_a_database_is_of_one_moment_whatever_is_written_meanwhile(
-    server: Postgres, tmp_path: Path
+    place: Place, held: Snapshot, server: Postgres, tmp_path: Path
 ) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    a_store(here)
-    held = fill(here)
     database = server.a_database()
-    settings = a_store(there, server.url(database))
-    restore(settings, there, here / "lookout.db", force=False)
+    there = Place(tmp_path / "there", server.url(database))
+    there.restore(place.file)
     with ThreadPoolExecutor(1) as pool, psycopg.connect(server.url(database)) as writing:
         writing.execute("LOCK TABLE lookout.pieces")  # which is read after the documents
-        taken = pool.submit(back_up, settings, there, there / "out.db")
+        out = pool.submit(there.back_up)
         waits = "SELECT FROM pg_stat_activity WHERE application_name = 'lookout backup' AND wait_event_type = 'Lock'"
         until(lambda: bool(server.ask(database, waits)), "the backup waits", TIME_S)
         writing.execute("UPDATE lookout.documents SET generated_at = generated_at + 1")
         writing.execute("DELETE FROM lookout.pieces WHERE name LIKE 'day/%'")
         writing.commit()
-        taken.result(TIME_S)
-    assert read_file(there / "out.db") == held
+        assert read_file(out.result(TIME_S)) == held
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_store_that_a_monitor_writes_to_is_not_restored_into(kind: str, server: Postgres, tmp_path: Path) -> None:
-    folder, other = tmp_path / "a", tmp_path / "b"
-    a_store(folder)
-    fill(folder)
-    url = "sqlite:lookout.db" if kind == "sqlite" else server.url(server.a_database())
-    settings = a_store(other, url)
-    with closing(sqlite.open_writer(other / "lookout.db") if kind == "sqlite" else postgres.open_writer(url)) as writer:
+@pytest.mark.usefixtures("held")
+def test_a_store_that_a_monitor_writes_to_is_not_restored_into(place: Place, other: Place) -> None:
+    url = other.settings.store.url
+    with closing(kind_of(url).open_writer(url, other.folder)) as writer:
         with pytest.raises(StoreError, match=r"another monitor is writing to it; stop it first$"):
-            restore(settings, other, folder / "lookout.db", force=True)
+            other.restore(place.file, force=True)
         assert writer.load() == {}
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_what_is_stored_is_replaced_only_by_force(kind: str, server: Postgres, tmp_path: Path) -> None:
-    older, newer, folder = tmp_path / "older", tmp_path / "newer", tmp_path / "store"
-    a_store(older)
-    a_store(newer)
-    past, now = fill(older, NOON), fill(newer, NOON + 3_600_000, gone=b"1")
-    settings = a_store(folder, "sqlite:lookout.db" if kind == "sqlite" else server.url(server.a_database()))
-    restore(settings, folder, newer / "lookout.db", force=False)
+def test_what_is_stored_is_replaced_only_by_force(place: Place, held: Snapshot, other: Place, tmp_path: Path) -> None:
+    newer = Place(tmp_path / "newer")
+    now = newer.fill(NOON + 3_600_000, gone=b"1")
+    other.restore(newer.file)
     with pytest.raises(StoreError) as refused:
-        restore(settings, folder, older / "lookout.db", force=False)
+        other.restore(place.file)
     assert str(refused.value) == (
         "the store holds a report of 2026-11-05T13:00:00.000Z, and the backup one of 2026-11-05T12:00:00.000Z;"
         " --force replaces what is stored"
     )
-    back_up(settings, folder, folder / "1.db")
-    with closing(
-        kind_of(settings.store.url).open_reader(settings.store.url, folder, "store.url")
-    ) as reader:  # of a server that is running
+    first = other.back_up("1.db")
+    url = other.settings.store.url
+    with closing(kind_of(url).open_reader(url, other.folder, "store.url")) as reader:  # of a server that is running
         assert (reader.changed(), reader.read("live")) == (True, now.documents["live"])
-        restore(settings, folder, older / "lookout.db", force=True)
-        until(reader.changed, "the reader is told", TIME_S)
-        assert reader.read("live") == past.documents["live"]
-    back_up(settings, folder, folder / "2.db")
-    assert (read_file(folder / "1.db"), read_file(folder / "2.db")) == (now, past)
+        other.restore(place.file, force=True)
+        until(reader.changed, "the reader notices", TIME_S)
+        assert reader.read("live") == held.documents["live"]
+    assert (read_file(first), read_file(other.back_up("2.db"))) == (now, held)
 
 
-def damaged(path: Path) -> None:
+def execute(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(";".join(statements))
+
+
+def overwrite_a_page(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(2 * 4096)
         file.write(b"\xa5" * 4096)
 
 
-def truncated(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-# As a version that made no seals left it.
-UNSEALED = "UPDATE pieces SET piece = CAST(json_remove(CAST(piece AS TEXT), '$.seal') AS BLOB) WHERE name = 'progress'"
-
-
-ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
-NOT_AS_MADE = "is not as Lookout makes it; use another file"
-
-
-def enlarged(path: Path) -> None:
+def enlarge(path: Path) -> None:
     """It claims many pages, which are there and take no room on the disk."""
     pages = 2**28 // 4096 + 1
     with path.open("r+b") as file:
@@ -262,107 +249,96 @@ def enlarged(path: Path) -> None:
         file.truncate(pages * 4096)
 
 
-def changed(*statements: str) -> Any:
-    def change(path: Path) -> None:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(";".join(statements))
-
-    return change
+def put_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
 
 
-@pytest.mark.parametrize(
-    ("harm", "why"),
-    [
-        pytest.param(
-            lambda path: path.write_bytes(b"my diary " * 999), "is neither a backup nor a store", id="a diary"
-        ),
-        pytest.param(lambda path: path.write_bytes(b""), "is neither a backup nor a store", id="nothing at all"),
-        pytest.param(changed("PRAGMA application_id = 7"), "is neither a backup nor a store", id="another program's"),
-        pytest.param(changed("PRAGMA user_version = 9"), "written by a newer version of Lookout (schema 9", id="newer"),
-        pytest.param(damaged, "is damaged", id="a page of other bytes"),
-        pytest.param(truncated, "is damaged (database disk image is malformed)", id="half of it"),
-        pytest.param(
-            changed(
-                "UPDATE documents SET body = CAST(replace(body, 'current', 'unknown') AS BLOB) WHERE name = 'live'"
-            ),
-            "is damaged: the live document is not the one that its ETag was made of",
-            id="another document",
-        ),
-        pytest.param(
-            changed("UPDATE documents SET generated_at = 1 << 60 WHERE name = 'live'"),
-            "is damaged: the live document has another instant beside it than it says",
-            id="another instant",
-        ),
-        pytest.param(
-            changed("DELETE FROM documents WHERE name = 'history'"), "holds no history document", id="one gone"
-        ),
-        pytest.param(
-            changed("UPDATE pieces SET piece = CAST(replace(piece, '-', 'c') AS BLOB) WHERE name LIKE 'day/%/ppoi/1'"),
-            "is damaged: the stored pieces are not what was stored",
-            id="other buckets",
-        ),
-        pytest.param(changed("DELETE FROM pieces"), "holds no state that a monitor could go on from", id="no state"),
-        pytest.param(
-            changed(UNSEALED, "UPDATE pieces SET piece = CAST('x' AS BLOB) WHERE name = 'tally/ppoi/1'"),
-            "is damaged: the stored piece tally/ppoi/1 cannot be read",
-            id="a broken piece",
-        ),
-        *(
-            pytest.param(
-                changed(
-                    UNSEALED,
-                    "INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece),
-                ),
-                f"is damaged: the stored piece {piece} cannot be read",
-                id=f"a broken {piece}",
-            )
-            for piece in ("source/broadcasters", "alerts", "alerts/7")
-        ),
-        pytest.param(
-            changed(
-                "DROP TABLE pieces", f"CREATE VIEW pieces AS {ENDLESS} 'a' || i AS name, zeroblob(1) AS piece FROM n"
-            ),
-            f"the view pieces {NOT_AS_MADE}",
-            id="pieces that never end",
-        ),
-        pytest.param(
-            changed(
-                "ALTER TABLE documents RENAME TO d",
-                f"CREATE VIEW Documents AS {ENDLESS} name, body, etag, generated_at FROM n, d",
-            ),
-            f"the view Documents {NOT_AS_MADE}",
-            id="documents that never end",
-        ),
-        pytest.param(
-            changed(f"CREATE TRIGGER t AFTER INSERT ON writer BEGIN {ENDLESS} i FROM n; END"),
-            f"the trigger t {NOT_AS_MADE}",
-            id="a trigger",
-        ),
-        pytest.param(
-            changed("ALTER TABLE pieces ADD COLUMN more TEXT AS (hex(piece))"),
-            f"the table pieces {NOT_AS_MADE}",
-            id="a column that is made up",
-        ),
-        pytest.param(changed("DROP TABLE writer"), f"the table writer {NOT_AS_MADE}", id="no writer"),
-        pytest.param(enlarged, "is larger than any store of Lookout's (268,435,456 bytes)", id="too large"),
-        pytest.param(lambda path: path.unlink(), "there is no such file", id="no file"),
-        pytest.param(lambda path: (path.unlink(), path.mkdir()), "is not a file", id="a folder"),
-    ],
-)
-def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(harm: Any, why: str, tmp_path: Path) -> None:
-    folder, other = tmp_path / "a", tmp_path / "b"
-    settings = a_store(folder)
-    fill(folder)
-    back_up(settings, folder, folder / "out.db")
-    harm(folder / "out.db")
-    a_store(other)
-    held = fill(other)
-    done = limited(other, "restore", "--force", "-c", "lookout.toml", folder / "out.db")
+# As a version that made no seals left it.
+UNSEALED = "UPDATE pieces SET piece = CAST(json_remove(CAST(piece AS TEXT), '$.seal') AS BLOB) WHERE name = 'progress'"
+ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
+OTHER_BUCKETS = "UPDATE pieces SET piece = CAST(replace(piece, '-', 'c') AS BLOB) WHERE name LIKE 'day/%/ppoi/1'"
+OTHER_TEXT = "UPDATE documents SET body = CAST(replace(body, 'current', 'unknown') AS BLOB) WHERE name = 'live'"
+ENDLESS_PIECES = f"CREATE VIEW pieces AS {ENDLESS} 'a' || i AS name, zeroblob(1) AS piece FROM n"
+ENDLESS_DOCUMENTS = f"CREATE VIEW Documents AS {ENDLESS} name, body, etag, generated_at FROM n, d"
+NOT_OURS = "is neither a backup nor a store"
+NOT_AS_MADE = "is not as Lookout makes it; use another file"
+# What is done to a backup's file, or in it, and what is said of it.
+BROKEN: Final[dict[str, tuple[str | Callable[[Path], object], str]]] = {
+    "a diary": (lambda path: path.write_bytes(b"my diary " * 999), NOT_OURS),
+    "nothing at all": (lambda path: path.write_bytes(b""), NOT_OURS),
+    "another program's": ("PRAGMA application_id = 7", NOT_OURS),
+    "newer": ("PRAGMA user_version = 9", "written by a newer version of Lookout (schema 9"),
+    "a page of other bytes": (overwrite_a_page, "is damaged"),
+    "half of it": (
+        lambda path: os.truncate(path, path.stat().st_size // 2),
+        "is damaged (database disk image is malformed)",
+    ),
+    "another document": (OTHER_TEXT, "is damaged: the live document is not the one that its ETag was made of"),
+    "another instant": (
+        "UPDATE documents SET generated_at = 1 << 60 WHERE name = 'live'",
+        "is damaged: the live document has another instant beside it than it says",
+    ),
+    "one gone": ("DELETE FROM documents WHERE name = 'history'", "holds no history document"),
+    "other buckets": (OTHER_BUCKETS, "is damaged: the stored pieces are not what was stored"),
+    "no state": ("DELETE FROM pieces", "holds no state that a monitor could go on from"),
+    **{
+        f"a broken {piece}": (
+            UNSEALED + "; INSERT OR REPLACE INTO pieces VALUES ('NAME', CAST('[[' AS BLOB))".replace("NAME", piece),
+            f"is damaged: the stored piece {piece} cannot be read",
+        )
+        for piece in ("tally/ppoi/1", "source/broadcasters", "alerts", "alerts/7")
+    },
+    "pieces that never end": (f"DROP TABLE pieces; {ENDLESS_PIECES}", f"the view pieces {NOT_AS_MADE}"),
+    "documents that never end": (
+        f"ALTER TABLE documents RENAME TO d; {ENDLESS_DOCUMENTS}",
+        f"the view Documents {NOT_AS_MADE}",
+    ),
+    "a trigger": (
+        f"CREATE TRIGGER t AFTER INSERT ON writer BEGIN {ENDLESS} i FROM n; END",
+        f"the trigger t {NOT_AS_MADE}",
+    ),
+    "a column that is made up": (
+        "ALTER TABLE pieces ADD COLUMN more TEXT AS (hex(piece))",
+        f"the table pieces {NOT_AS_MADE}",
+    ),
+    "no writer": ("DROP TABLE writer", f"the table writer {NOT_AS_MADE}"),
+    "too large": (enlarge, "is larger than any store of Lookout's (268,435,456 bytes)"),
+    "no file": (Path.unlink, "there is no such file"),
+    "a folder": (put_a_folder, "is not a file"),
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A backup's file."""
+    place = Place(tmp_path_factory.mktemp("whole") / "place")
+    place.fill()
+    return place.back_up().read_bytes()
+
+
+@pytest.mark.parametrize(("harm", "why"), BROKEN.values(), ids=BROKEN)
+def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(
+    harm: str | Callable[[Path], object], why: str, whole: bytes, place: Place, held: Snapshot, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    backup.write_bytes(whole)
+    if isinstance(harm, str):
+        execute(backup, harm)
+    else:
+        harm(backup)
+    with pytest.raises(StoreError) as refused:
+        place.restore(backup, force=True)
+    assert str(refused.value).startswith(f"{backup}: ")
+    assert why in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert read_file(place.file) == held
+
+
+def test_a_refusal_is_a_sentence_and_exit_code_2(place: Place) -> None:
+    done = lookout(place.folder, "restore", "-c", "lookout.toml", "nothing.db")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"lookout: {folder / 'out.db'}: ")
-    assert why in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert read_file(other / "lookout.db") == held
+    assert done.stderr == "lookout: nothing.db: there is no such file\n"
 
 
 @pytest.mark.parametrize(
@@ -375,97 +351,77 @@ def test_what_is_no_whole_backup_is_refused_and_the_store_left_alone(harm: Any, 
         (".", "is a folder; name a file in it"),
     ],
 )
-def test_a_backup_overwrites_nothing(out: str, why: str, tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    settings = a_store(folder)
-    held = fill(folder)
+def test_a_backup_overwrites_nothing(out: str, why: str, place: Place, held: Snapshot) -> None:
+    folder = place.folder
     (folder / "there.db").write_bytes(b"precious")
     (folder / "a-link.db").symlink_to("elsewhere.db")
     before = sorted(folder.iterdir())
     with pytest.raises(StoreError, match=why):
-        back_up(settings, folder, folder / out)
+        place.back_up(out)
     assert sorted(folder.iterdir()) == before
     assert (folder / "there.db").read_bytes() == b"precious"
-    assert read_file(folder / "lookout.db") == held
+    assert read_file(place.file) == held
 
 
-def test_a_store_without_a_publication_is_not_backed_up(server: Postgres, tmp_path: Path) -> None:
-    for name, url, why in (
-        ("a", "sqlite:lookout.db", "lookout.db: there is no such file"),
-        ("b", server.url(server.a_database()), "there is no store in it"),
-    ):
-        settings = a_store(tmp_path / name, url)
+def test_a_store_without_a_publication_is_not_backed_up(place: Place, server: Postgres, tmp_path: Path) -> None:
+    database = Place(tmp_path / "database", server.url(server.a_database()))
+    for empty, why in ((place, "lookout.db: there is no such file"), (database, "there is no store in it")):
         with pytest.raises(StoreError, match=why):
-            back_up(settings, tmp_path / name, tmp_path / "out.db")
-    sqlite.open_writer(tmp_path / "a" / "lookout.db").close()
+            empty.back_up()
+    sqlite.open_writer(place.file).close()
     with pytest.raises(StoreError, match="the store: holds no live document: no monitor has published into it yet"):
-        back_up(read_config(tmp_path / "a" / "lookout.toml"), tmp_path / "a", tmp_path / "out.db")
-    assert not (tmp_path / "out.db").exists()
+        place.back_up()
+    assert not (place.folder / "out.db").exists()
 
 
-def test_a_full_disk_leaves_no_half_backup_and_no_half_restored_store(tmp_path: Path) -> None:
-    folder, other = tmp_path / "a", tmp_path / "b"
-    settings = a_store(folder)
-    fill(folder, blob=os.urandom(1_000_000))
-    before = sorted(folder.iterdir())
-    done = limited(folder, "backup", "-c", "lookout.toml", "out.db", fsize=500_000)
+def test_a_full_disk_leaves_no_half_backup_and_no_half_restored_store(place: Place, tmp_path: Path) -> None:
+    large = Place(tmp_path / "large")
+    large.fill(blob=os.urandom(1_000_000))
+    before = sorted(large.folder.iterdir())
+    done = on_a_small_disk(large.folder, "backup", "-c", "lookout.toml", "out.db")
     assert (done.returncode, done.stderr) == (2, "lookout: out.db: File too large\n")
-    assert sorted(folder.iterdir()) == before
-    back_up(settings, folder, folder / "out.db")
-    a_store(other)
-    held = fill(other)
-    done = limited(other, "restore", "--force", "-c", "lookout.toml", folder / "out.db", fsize=500_000)
+    assert sorted(large.folder.iterdir()) == before
+    held = place.fill()
+    done = on_a_small_disk(place.folder, "restore", "--force", "-c", "lookout.toml", large.back_up())
     assert done.returncode == 2
     assert done.stderr.startswith("lookout: ")
     assert "Traceback" not in done.stderr
-    assert read_file(other / "lookout.db") == held
+    assert read_file(place.file) == held
 
 
-@pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_ends_a_backup_finds_no_half_file(name: signal.Signals, tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    a_store(folder)
-    held = fill(folder, blob=os.urandom(64_000_000))
+def test_a_backup_that_is_ended_leaves_no_half_file(place: Place) -> None:
+    folder = place.folder
+    held = place.fill(blob=os.urandom(32_000_000))
     before = sorted(folder.iterdir())
-    for attempt in range(10):  # one may be done before it is told to end
-        out = folder / f"out{attempt}.db"
-        command = [str(LOOKOUT), "backup", "-c", "lookout.toml", out.name]
-        with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-            give_up = time.monotonic() + TIME_S
-            while process.poll() is None and not list(folder.glob(".lookout-*")):
-                assert time.monotonic() < give_up
-                time.sleep(0.001)
-            process.send_signal(name)
-            _, errors = process.communicate(timeout=TIME_S)
-        assert b"Traceback" not in errors
-        if process.returncode != 0:
-            assert sorted(folder.iterdir()) == before
-            break
-        assert read_file(out) == held
-        out.unlink()
-    else:
-        pytest.fail("no attempt was ended in time")
+    for name in (signal.SIGINT, signal.SIGTERM):
+        for attempt in range(10):  # one may be done before it is asked to end
+            out = folder / f"out{attempt}.db"
+            command = [str(LOOKOUT), "backup", "-c", "lookout.toml", out.name]
+            with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+                give_up = time.monotonic() + TIME_S
+                while process.poll() is None and not list(folder.glob(".lookout-*")):
+                    assert time.monotonic() < give_up
+                    time.sleep(0.001)
+                process.send_signal(name)
+                _, errors = process.communicate(timeout=TIME_S)
+            assert b"Traceback" not in errors
+            if process.returncode != 0:
+                assert sorted(folder.iterdir()) == before
+                break
+            assert read_file(out) == held
+            out.unlink()
+        else:
+            pytest.fail("no attempt was ended in time")
 
 
-def test_what_else_is_in_a_backup_is_not_looked_at(tmp_path: Path) -> None:
+def test_what_else_is_in_a_backup_is_not_looked_at(place: Place, held: Snapshot, tmp_path: Path) -> None:
     """Its own checks would take hours."""
-    folder, other = tmp_path / "a", tmp_path / "b"
-    a_store(folder)
-    held = fill(folder)
-    changed(
+    execute(
+        place.file,
         "PRAGMA ignore_check_constraints = ON",
         "CREATE TABLE other (x CHECK (length(replace(hex(zeroblob(100000000)), '0', 'ab')) > x))",
         "INSERT INTO other WITH RECURSIVE n (i) AS (VALUES (1) UNION SELECT i + 1 FROM n LIMIT 10000) SELECT i FROM n",
-    )(folder / "lookout.db")
-    restore(a_store(other), other, folder / "lookout.db", force=False)
-    assert read_file(other / "lookout.db") == held
-
-
-def test_a_copy_of_a_stores_file_restores_too(tmp_path: Path) -> None:
-    folder, other = tmp_path / "a", tmp_path / "b"
-    a_store(folder)
-    held = fill(folder)
-    shutil.copy(folder / "lookout.db", tmp_path / "copy.db")
-    contents = restore(a_store(other), other, tmp_path / "copy.db", force=False)
-    assert parse_instant(contents.generated_at) == NOON
-    assert read_file(other / "lookout.db") == held
+    )
+    another = Place(tmp_path / "another")
+    another.restore(place.file)
+    assert read_file(another.file) == held

@@ -24,7 +24,7 @@ from lookout.config.tables import Admin, Server
 from lookout.state.codec import decode_state
 from lookout.store.sqlite.writer import open_writer
 from tests.commands import LOOKOUT, a_command, living, lookout
-from tests.integration.fast import World, a_world, run
+from tests.integration.fast import World, a_world
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.whole_service import Service, a_service, answer
 from tests.wait import until, until_async
@@ -52,11 +52,19 @@ ROWS = 21
 
 
 @asynccontextmanager
-async def a_running_service(folder: Path) -> AsyncIterator[tuple[World, Service, "subprocess.Popen[bytes]"]]:
-    """``lookout run`` on a simulated world, once both endpoints answer."""
+async def a_running_service(
+    folder: Path, config: str = "lookout.toml", workers: int = 1
+) -> AsyncIterator[tuple[World, Service, "subprocess.Popen[bytes]"]]:
+    """``lookout run`` on a simulated world, once both endpoints answer. Another ``config`` is a pipe."""
     async with a_world(folder) as world:
         service = a_service(folder, world.base)
-        with a_command(folder, "run", "-c", "lookout.toml") as process:
+        path = folder / "lookout.toml"
+        path.write_text(path.read_text().replace("[server]\n", f"[server]\nworkers = {workers}\n"))
+        if config != path.name:
+            os.mkfifo(folder / config)
+        with a_command(folder, "run", "-c", config) as process:
+            if config != path.name:
+                (folder / config).write_bytes(path.read_bytes())
 
             async def both_answer() -> bool:
                 assert process.poll() is None, service.said
@@ -66,50 +74,51 @@ async def a_running_service(folder: Path) -> AsyncIterator[tuple[World, Service,
             yield world, service, process
 
 
-async def ended(process: "subprocess.Popen[bytes]", within_s: float) -> int:
+async def wait_for_end(process: "subprocess.Popen[bytes]", within_s: float) -> int:
     """The exit code, once no process of the group is left."""
 
-    async def nobody_lives() -> bool:
+    def nobody_lives() -> bool:
         return process.poll() is not None and not living(process.pid)
 
     await until_async(nobody_lives, f"all have ended: {living(process.pid)}", within_s)
     return process.wait()
 
 
-def of_the_server(process: "subprocess.Popen[bytes]") -> int:
-    """The process that ``run`` started to serve."""
-    (pid,) = (pid for pid, command in living(process.pid).items() if "lookout.app.server_main" in command)
-    return pid
+def servers_of(process: "subprocess.Popen[bytes]") -> list[int]:
+    """The processes that ``run`` started to serve."""
+    return [pid for pid, command in living(process.pid).items() if "lookout.app.server_main" in command]
 
 
-def test_run_serves_every_row_and_answers_on_both_admin_ports(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_running_service(tmp_path) as (world, service, _):
-            await world.until_healthy()
-            live, history = [await answer(world.http, service.base + path) for path in (LIVE, HISTORY)]
-            assert len(live["checks"]) == len(history["rows"]) == ROWS
-            for admin in (service.monitor_admin, service.server_admin):
-                assert await answer(world.http, f"http://{admin}/healthz") == {"status": "ok"}
-                assert (await answer(world.http, f"http://{admin}/readyz?maxAge=10"))["ready"]
+async def test_run_serves_every_row_also_with_a_configuration_from_a_pipe_in_a_folder_of_strangers(
+    tmp_path: Path,
+) -> None:
+    for name in ("lookout.py", "signal.py", "msgspec.py"):
+        (tmp_path / name).write_text("raise SystemExit('a stranger was imported')\n")
+    async with a_running_service(tmp_path, "pipe.toml") as (world, service, process):
+        await world.until_healthy()
+        live, history = [await answer(world.http, service.base + path) for path in (LIVE, HISTORY)]
+        assert len(live["checks"]) == len(history["rows"]) == ROWS
+        for admin in (service.monitor_admin, service.server_admin):
+            assert await answer(world.http, f"http://{admin}/healthz") == {"status": "ok"}
+            assert (await answer(world.http, f"http://{admin}/readyz?maxAge=10"))["ready"]
+        process.send_signal(signal.SIGTERM)
+        assert await wait_for_end(process, within_s=15) == 0, service.said
+        assert "a stranger" not in service.said
 
-    run(scenario())
 
-
-@pytest.mark.parametrize("way", ["SIGINT to the group", "SIGTERM to the parent"])
-def test_run_ends_whole_and_leaves_the_store_intact(tmp_path: Path, way: str) -> None:
-    async def scenario() -> None:
-        async with a_running_service(tmp_path) as (world, service, process):
-            if way.endswith("group"):
-                os.killpg(process.pid, signal.Signals[way.split()[0]])
-            else:
-                process.send_signal(signal.SIGTERM)
-            assert await ended(process, within_s=15) == 0, service.said
-            assert len(world.document("live")["checks"]) == len(world.document("history")["rows"]) == ROWS
-            with closing(open_writer(tmp_path / "lookout.db")) as writer:  # nobody holds it any more
-                assert decode_state(writer.load()) is not None
-            assert "Traceback" not in service.said
-
-    run(scenario())
+async def test_run_and_all_its_workers_end_when_the_monitor_is_interrupted_and_the_store_is_intact(
+    tmp_path: Path,
+) -> None:
+    async with a_running_service(tmp_path, workers=2) as (world, service, process):
+        others = [pid for pid in living(process.pid) if pid != process.pid]
+        assert len(others) >= 3
+        assert [pid for pid in others if not ignores_interrupts(pid)] == []
+        os.killpg(process.pid, signal.SIGINT)
+        assert await wait_for_end(process, within_s=15) == 0, service.said
+        assert len(world.document("live")["checks"]) == len(world.document("history")["rows"]) == ROWS
+        with closing(open_writer(tmp_path / "lookout.db")) as writer:  # nobody holds it any more
+            assert decode_state(writer.load()) is not None
+        assert "Traceback" not in service.said
 
 
 def ignores_interrupts(pid: int) -> bool:
@@ -137,27 +146,6 @@ def test_an_interrupt_before_the_server_has_its_settings_is_nothing_to_it(tmp_pa
     assert b"Traceback" not in said
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_no_process_of_a_runs_server_heeds_the_terminal(workers: int, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            path = tmp_path / "lookout.toml"
-            path.write_text(path.read_text().replace("[server]\n", f"[server]\nworkers = {workers}\n"))
-            with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
-
-                async def answers() -> bool:
-                    assert process.poll() is None, service.said
-                    return await answer(world.http, service.base + LIVE) is not None
-
-                await until_async(answers, "the server answers")
-                others = [pid for pid in living(process.pid) if pid != process.pid]
-                assert len(others) >= 1 + workers
-                assert [pid for pid in others if not ignores_interrupts(pid)] == []
-
-    run(scenario())
-
-
 def test_an_interrupted_command_ends_without_a_word(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lookout.toml")
     command = (LOOKOUT, "check-config", "-c", "lookout.toml")
@@ -170,69 +158,28 @@ def test_an_interrupted_command_ends_without_a_word(tmp_path: Path) -> None:
     assert (process.returncode, said) == (130, b"")
 
 
-def test_a_killed_run_takes_its_server_with_it(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_running_service(tmp_path) as (world, service, process):
-            process.kill()
-            assert await ended(process, within_s=15) == -signal.SIGKILL
-            assert await answer(world.http, service.base + LIVE) is None
-            assert len(world.document("live")["checks"]) == ROWS
+async def test_run_starts_a_server_that_was_killed_again_and_takes_it_along_when_it_is_killed(tmp_path: Path) -> None:
+    async with a_running_service(tmp_path) as (world, service, process):
+        (first,) = servers_of(process)
+        os.kill(first, signal.SIGKILL)
 
-    run(scenario())
+        async def another_answers() -> bool:
+            is_another = servers_of(process) not in ([], [first])
+            return is_another and await answer(world.http, service.base + LIVE) is not None
 
-
-def test_run_starts_a_server_that_was_killed_again_and_says_so(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_running_service(tmp_path) as (world, service, process):
-            killed = of_the_server(process)
-            os.kill(killed, signal.SIGKILL)
-
-            async def answers_again() -> bool:
-                others = [pid for pid, command in living(process.pid).items() if "lookout.app.server_main" in command]
-                return others not in ([], [killed]) and await answer(world.http, service.base + LIVE) is not None
-
-            await until_async(answers_again, "another server answers")
-            assert "the server ended; starting it again" in service.said
-            process.send_signal(signal.SIGTERM)
-            assert await ended(process, within_s=15) == 0, service.said
-            assert "Traceback" not in service.said
-
-    run(scenario())
-
-
-def test_run_imports_nothing_from_the_folder_it_is_started_in(tmp_path: Path) -> None:
-    for name in ("lookout.py", "signal.py", "msgspec.py"):
-        (tmp_path / name).write_text("raise SystemExit('a stranger was imported')\n")
-
-    async def scenario() -> None:
-        async with a_running_service(tmp_path) as (_, service, _):
-            assert "a stranger" not in service.said
-
-    run(scenario())
-
-
-def test_run_reads_its_configuration_once_also_from_a_pipe(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            text = (tmp_path / "lookout.toml").read_bytes()
-            os.mkfifo(tmp_path / "pipe.toml")
-            with a_command(tmp_path, "run", "-c", "pipe.toml") as process:
-                (tmp_path / "pipe.toml").write_bytes(text)
-
-                async def answers() -> bool:
-                    assert process.poll() is None, service.said
-                    return await answer(world.http, service.base + LIVE) is not None
-
-                await until_async(answers, "the server listens where the file says")
-                process.send_signal(signal.SIGTERM)
-                assert await ended(process, within_s=15) == 0, service.said
-
-    run(scenario())
+        await until_async(another_answers, "another server answers")
+        assert "the server ended; starting it again" in service.said
+        process.kill()
+        assert await wait_for_end(process, within_s=15) == -signal.SIGKILL
+        assert await answer(world.http, service.base + LIVE) is None
+        assert len(world.document("live")["checks"]) == ROWS
+        assert "Traceback" not in service.said
 
 
 @pytest.mark.parametrize("key", ["server.listen", "admin.server", "admin.monitor"])
-def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_records(key: str, tmp_path: Path) -> None:
+async def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_records(
+    key: str, tmp_path: Path
+) -> None:
     service = a_service(tmp_path, "http://127.0.0.1:9")
     config = tmp_path / "lookout.toml"
     config.write_text(config.read_text() + '[monitor]\nrecord = "seen.jsonl"\n')
@@ -242,31 +189,26 @@ def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_records
         "admin.server": settings.admin.server,
         "admin.monitor": settings.admin.monitor,
     }
-
-    async def scenario() -> None:
-        host, port = host_and_port(addresses[key])
-        with socket.create_server((host, port)), a_command(tmp_path, "run", "-c", "lookout.toml") as process:
-            assert await ended(process, within_s=10) == 2
-        lines = [line for line in service.said.splitlines() if line.startswith("lookout: ")]
-        assert lines == [f"lookout: {key}: {addresses[key]}: Address already in use"]
-        assert "Traceback" not in service.said
-        assert "started" not in service.said
-        assert not (tmp_path / "seen.jsonl").exists()
-        # Only who has the store may have the monitor's port, so that one is asked for first.
-        assert (tmp_path / "lookout.db").exists() == (key == "admin.monitor")
-
-    run(scenario())
+    host, port = host_and_port(addresses[key])
+    with socket.create_server((host, port)), a_command(tmp_path, "run", "-c", "lookout.toml") as process:
+        assert await wait_for_end(process, within_s=10) == 2
+    lines = [line for line in service.said.splitlines() if line.startswith("lookout: ")]
+    assert lines == [f"lookout: {key}: {addresses[key]}: Address already in use"]
+    assert "Traceback" not in service.said
+    assert "started" not in service.said
+    assert not (tmp_path / "seen.jsonl").exists()
+    # Only who has the store may have the monitor's port, so that one is asked for first.
+    assert (tmp_path / "lookout.db").exists() == (key == "admin.monitor")
 
 
 @pytest.mark.clause("M8")
-@pytest.mark.parametrize("command", ["run", "monitor"])
-def test_a_chain_with_one_endpoint_is_warned_of_at_the_start(command: str, tmp_path: Path) -> None:
+def test_a_chain_with_one_endpoint_is_warned_of_at_the_start(tmp_path: Path) -> None:
     service = a_service(tmp_path, "http://127.0.0.1:9")
     config = tmp_path / "lookout.toml"
     config.write_text(
         re.sub(r'(?m)^rpc = \["http://127.0.0.1:9/rpc/56/a".*$', 'rpc = ["http://127.0.0.1:9"]', config.read_text())
     )
-    with a_command(tmp_path, command, "-c", "lookout.toml"):
+    with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
         until(lambda: '"event":"started"' in service.said.replace('": "', '":"'), "it has begun")
     warnings = [line for line in service.said.splitlines() if "only one endpoint" in line]
     assert len(warnings) == 1
@@ -287,46 +229,42 @@ def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path
 
 
 @pytest.mark.first
-def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
     """Where nobody watches, what it does is in plain lines."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     base = f"http://127.0.0.1:{a_free_port()}"
+    async with aiohttp.ClientSession() as http:
+        with a_command(tmp_path, "demo", "--listen", base.partition("//")[2], TMPDIR=str(temporary)) as process:
+            said = tmp_path / "said.log"
 
-    async def scenario() -> None:
-        async with aiohttp.ClientSession() as http:
-            with a_command(tmp_path, "demo", "--listen", base.partition("//")[2], TMPDIR=str(temporary)) as process:
-                said = tmp_path / "said.log"
+            async def answers() -> bool:
+                assert process.poll() is None, said.read_text()
+                return f"{base}{LIVE}" in said.read_text() and await answer(http, base + LIVE) is not None
 
-                async def answers() -> bool:
-                    assert process.poll() is None, said.read_text()
-                    return f"{base}{LIVE}" in said.read_text() and await answer(http, base + LIVE) is not None
+            await until_async(answers, "it answers, and says where", within_s=150)  # alone, a few seconds
+            past = "".join(f"simulating the last 14 days: {done} %\n" for done in range(0, 101, 20))
+            assert said.read_bytes().decode().startswith(f"{past}starting the service\n\n  status page   {base}/\n")
+            live, history = await answer(http, base + LIVE), await answer(http, base + HISTORY)
+            assert len(live["checks"]) == len(history["rows"]) == ROWS
+            assert {len(row["buckets"]) for row in history["rows"]} == {4033}
+            begin, end = (parse_instant(history[key].replace("Z", ".000Z")) for key in ("from", "to"))
+            assert end - begin == 14 * 86_400_000
+            assert sum(bool(set(row["buckets"]) & set("kdu")) for row in history["rows"]) >= 5
+            for admin in re.findall(r"http://[0-9.:]+/metrics", said.read_text()):
+                async with http.get(admin) as metrics:
+                    assert metrics.status == 200
 
-                await until_async(answers, "it answers, and says where", within_s=150)  # alone, a few seconds
-                past = "".join(f"simulating the last 14 days: {done} %\n" for done in range(0, 101, 20))
-                assert said.read_bytes().decode().startswith(f"{past}starting the service\n\n  status page   {base}/\n")
-                live, history = await answer(http, base + LIVE), await answer(http, base + HISTORY)
-                assert len(live["checks"]) == len(history["rows"]) == ROWS
-                assert {len(row["buckets"]) for row in history["rows"]} == {4033}
-                begin, end = (parse_instant(history[key].replace("Z", ".000Z")) for key in ("from", "to"))
-                assert end - begin == 14 * 86_400_000
-                assert sum(bool(set(row["buckets"]) & set("kdu")) for row in history["rows"]) >= 5
-                for admin in re.findall(r"http://[0-9.:]+/metrics", said.read_text()):
-                    async with http.get(admin) as metrics:
-                        assert metrics.status == 200
+            async def goes_on() -> bool:
+                now = await answer(http, base + LIVE) or live  # on a busy machine we ask too often at last
+                return bool(now["generatedAt"] > live["generatedAt"])
 
-                async def goes_on() -> bool:
-                    now = await answer(http, base + LIVE) or live  # on a busy machine we ask too often at last
-                    return bool(now["generatedAt"] > live["generatedAt"])
-
-                await until_async(goes_on, "generatedAt advances", within_s=100)
-                assert [path.name.startswith("lookout-demo-") for path in temporary.iterdir()] == [True]
-                os.killpg(process.pid, signal.SIGINT)
-                assert await ended(process, within_s=15) == 0, said.read_text()
-                assert list(temporary.iterdir()) == []
-                assert "Traceback" not in said.read_text()
-
-    run(scenario())
+            await until_async(goes_on, "generatedAt advances", within_s=100)
+            assert [path.name.startswith("lookout-demo-") for path in temporary.iterdir()] == [True]
+            os.killpg(process.pid, signal.SIGINT)
+            assert await wait_for_end(process, within_s=15) == 0, said.read_text()
+            assert list(temporary.iterdir()) == []
+            assert "Traceback" not in said.read_text()
 
 
 def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lookout.core.model import Status
 from tests.commands import a_command
-from tests.integration.fast import a_world, run
+from tests.integration.fast import a_world
 from tests.integration.served import HISTORY, LIVE
 from tests.integration.whole_service import a_service, answer
 from tests.wait import until_async
@@ -147,47 +147,41 @@ def test_prometheus_understands_every_expression_of_the_dashboard(tmp_path: Path
     promtool("check", "rules", file)
 
 
-def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_path: Path) -> None:
-    types: dict[str, str] = {}
+async def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        service = a_service(tmp_path, world.base)
+        with (tmp_path / "lookout.toml").open("a") as config:  # targets of alerts have metrics, too; nobody is there
+            config.write(f'[alerts.targets]\nops = "json://{service.monitor_admin}"\n[[alerts.rules]]\n')
+            config.write(f'[ping]\nurl = "http://{service.monitor_admin}/healthz"\nevery_s = 0.2\n')
+        with a_command(tmp_path, "run", "-c", "lookout.toml"):
+
+            async def both_answer() -> bool:
+                return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
+
+            async def has_pinged() -> bool:
+                return "lookout_pings_total{" in await read_metrics(world.http, service.monitor_admin)
+
+            await until_async(both_answer, f"both endpoints answer: {service.said}", TIME_S)
+            await world.until_healthy()
+            await until_async(has_pinged, "a ping", TIME_S)
+            admins = (service.monitor_admin, service.server_admin)
+            texts = [await read_metrics(world.http, admin) for admin in admins]
+
+    families = [family for text in texts for family in text_string_to_metric_families(text)]
+    types = {sample.name: family.type for family in families for sample in family.samples}
     labels: dict[str, dict[str, set[str]]] = {}
-
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            with (tmp_path / "lookout.toml").open("a") as config:  # who is told has metrics, too; nobody listens there
-                config.write(f'[alerts.targets]\nops = "json://{service.monitor_admin}"\n[[alerts.rules]]\n')
-                config.write(f'[ping]\nurl = "http://{service.monitor_admin}/healthz"\nevery_s = 0.2\n')
-            with a_command(tmp_path, "run", "-c", "lookout.toml"):
-
-                async def both_answer() -> bool:
-                    return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
-
-                await until_async(both_answer, f"both endpoints answer: {service.said}", TIME_S)
-                await world.until_healthy()
-
-                async def has_pinged() -> bool:
-                    return "lookout_pings_total{" in await metrics(world.http, service.monitor_admin)
-
-                await until_async(has_pinged, "a ping", TIME_S)
-                for admin in (service.monitor_admin, service.server_admin):
-                    note(await metrics(world.http, admin))
-
-    async def metrics(http: aiohttp.ClientSession, admin: str) -> str:
-        async with http.get(f"http://{admin}/metrics") as got:
-            return await got.text()
-
-    def note(text: str) -> None:
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                types[sample.name] = family.type
-                for label, value in sample.labels.items():
-                    labels.setdefault(sample.name, {}).setdefault(label, set()).add(value)
-
-    run(scenario())
+    for sample in (sample for family in families for sample in family.samples):
+        for label, value in sample.labels.items():
+            labels.setdefault(sample.name, {}).setdefault(label, set()).add(value)
     expressions = {str(rule.get("alert", rule.get("record"))): str(rule["expr"]) for rule in rules()} | asked()
     for name, expression in expressions.items():
         for problem in problems(expression, types, labels):
             pytest.fail(f"{name}: {problem} in {expression}")
+
+
+async def read_metrics(http: aiohttp.ClientSession, admin: str) -> str:
+    async with http.get(f"http://{admin}/metrics") as got:
+        return await got.text()
 
 
 def problems(expression: str, types: dict[str, str], labels: dict[str, dict[str, set[str]]]) -> Iterator[str]:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from click.testing import CliRunner
 
+from lookout.cli import main
 from lookout.edge.varnish import parameters
 from tests.commands import LOOKOUT
 from tests.integration.edged import Edge, needs_varnish
@@ -48,6 +50,13 @@ def said(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=TIME_S, check=False)
 
 
+def complaint(*arguments: str | Path) -> str:
+    """What the command, in this process, has to complain of."""
+    ran = CliRunner().invoke(main, [str(each) for each in arguments])
+    assert (ran.exit_code == 0) == (ran.stderr == "")
+    return ran.stderr
+
+
 def values(unit: Path, key: str) -> list[str]:
     """What a unit says of a key, each time that it does."""
     text = unit.read_text().replace("\\\n", "")
@@ -69,7 +78,7 @@ def commands(unit: Path) -> list[list[str]]:
 
 
 def script_of(unit: Path, key: str, config: Path) -> str:
-    """What a unit runs, as a shell would be told it, with the command of this repository and another configuration."""
+    """What a unit runs, as a shell runs it, with the command of this repository and another configuration."""
     (line,) = values(unit, key)
     script = shlex.split(line)[2] if line.startswith("/bin/sh -c ") else line
     return re.sub(r"/etc/lookout/\w+\.toml", str(config), script).replace(INSTALLED, str(LOOKOUT))
@@ -86,16 +95,16 @@ def test_systemd_finds_nothing_to_say_about_the_units(tmp_path: Path) -> None:
         copy = tmp_path / unit.name
         copy.write_text(unit.read_text().replace(INSTALLED, str(LOOKOUT)))  # it looks whether the program is there
         copies.append(copy)
-    told = said("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *copies)
-    assert (told.stdout + told.stderr, told.returncode) == ("", 0)
+    ran = said("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *copies)
+    assert (ran.stdout + ran.stderr, ran.returncode) == ("", 0)
 
 
 @needs_systemd
 @of_each_unit
 def test_a_unit_is_allowed_no_more_than_it_needs(unit: Path) -> None:
     threshold = f"--threshold={EXPOSURE[unit.stem]}"
-    told = said("systemd-analyze", "security", "--no-pager", "--offline=true", threshold, unit)
-    assert told.returncode == 0, told.stdout + told.stderr
+    ran = said("systemd-analyze", "security", "--no-pager", "--offline=true", threshold, unit)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 @of_each_unit
@@ -107,9 +116,7 @@ def test_a_unit_runs_commands_that_there_are_on_a_configuration_that_is_right(un
     for command, option, path in ran:
         assert path.startswith("/etc/lookout/")
         name = command if command == "edge-config" else "check-config"  # the others would go on for ever
-        assert said(LOOKOUT, command, "--help").returncode == 0
-        told = said(LOOKOUT, name, option, config)
-        assert (told.stderr, told.returncode) == ("", 0)
+        assert complaint(command, "--help") == complaint(name, option, config) == ""
 
 
 @needs_varnish
@@ -152,11 +159,11 @@ def test_a_wrong_configuration_is_not_tried_again_for_ever(unit: Path, tmp_path:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("nonsense = 1\n")
     script = script_of(unit, "ExecStart", wrong)
-    told = subprocess.run(
+    ran = subprocess.run(
         ["/bin/sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=TIME_S, check=False
     )
-    assert "nonsense" in told.stderr
-    assert values(unit, "RestartPreventExitStatus") == [str(told.returncode)]
+    assert "nonsense" in ran.stderr
+    assert values(unit, "RestartPreventExitStatus") == [str(ran.returncode)]
     # It would not count for another command before it.
     assert values(unit, "ExecStartPre") == []
 
@@ -213,7 +220,7 @@ def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned(
 def test_the_container_runs_a_command_and_asks_a_port_that_there_are() -> None:
     text = (ROOT / "deploy" / "Containerfile").read_text()
     (command,) = re.findall(r'^CMD \["(\S+)", "-c"', text, re.MULTILINE)
-    assert said(LOOKOUT, command, "--help").returncode == 0
+    assert complaint(command, "--help") == ""
     (admin,) = re.findall(r"ADMIN=(\S+)", text)
     assert f'# monitor = "{admin}"' in (ROOT / "lookout.example.toml").read_text()
 
@@ -238,5 +245,4 @@ def test_the_commands_of_the_page_make_a_configuration_that_is_right(tmp_path: P
     for number, block in enumerate([made, *blocks]):
         config = tmp_path / f"{number}.toml"
         config.write_text(block)
-        told = said(LOOKOUT, "check-config", "-c", config)
-        assert (told.stderr, told.returncode) == ("", 0), block
+        assert complaint("check-config", "-c", config) == "", block

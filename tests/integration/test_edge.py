@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.commands import lookout
-from tests.integration.edged import START_WITHIN_S, Edge, a_varnish, an_edge, an_origin, caching, needs_varnish, says
+from tests.integration.edged import (
+    START_WITHIN_S,
+    Edge,
+    Origin,
+    a_varnish,
+    an_edge,
+    an_origin,
+    caching,
+    needs_varnish,
+    says,
+)
 from tests.integration.raw import RawServer, a_raw_server, a_request, parsed, store
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.wait import until
@@ -48,8 +58,6 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawSe
         pytest.param(a_request("GET", LIVE + "?x=1"), id="a query string"),
         pytest.param(a_request("GET", "/api/v1/protocol/%6Civene%73s?x"), id="a percent-encoded path"),
         pytest.param(a_request("GET", LIVE, "Range: bytes=0-9"), id="a part"),
-        pytest.param(a_request("GET", LIVE, "If-None-Match: *"), id="whatever there is"),
-        pytest.param(a_request("OPTIONS", LIVE, "Origin: https://a.example"), id="a preflight"),
         pytest.param(a_request("POST", LIVE, "Content-Length: 5") + b"hello", id="a method with a body"),
         pytest.param(a_request("DELETE", HISTORY), id="another method"),
         pytest.param(a_request("PURGE", LIVE), id="a method of caches"),
@@ -62,12 +70,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Edge, RawSe
         pytest.param(a_request("GET", "/assets/" + "a" * 5_000), id="an asset of a long name"),
         pytest.param(a_request("GET", "/assets/page.js?x"), id="an asset"),
         pytest.param(a_request("HEAD", "/assets/page.css"), id="the headers of an asset"),
-        pytest.param(a_request("GET", "/openapi.json", "If-None-Match: *"), id="a description that is there already"),
-        pytest.param(a_request("OPTIONS", "/openapi.json", "Origin: https://a.example"), id="a preflight of it"),
         pytest.param(a_request("POST", "/badge.svg"), id="another method for a badge"),
         pytest.param(a_request("GET", "/badge.svg"), id="a badge that nobody may keep"),
         pytest.param(a_request("GET", "/?x=1"), id="the status page"),
-        pytest.param(a_request("GET", "http://lookout" + LIVE), id="a whole address"),
         pytest.param(b"GET /api/v1/protocol/liveness HTTP/1.0\r\n\r\n", id="no host"),
     ],
 )
@@ -86,15 +91,7 @@ def test_the_tool_runs_it_and_ends_in_order() -> None:
     command = [sys.executable, "-m", "tools.edge", "--listen", f"127.0.0.1:{edge.port}", "--origin", "127.0.0.1:1"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-
-        def answers() -> bool:
-            assert process.poll() is None
-            try:
-                return edge.ask("GET", "/nowhere").http_code == 404
-            except OSError:
-                return False
-
-        until(answers, "the edge answers", START_WITHIN_S)
+        until(edge.answers, "the edge answers", START_WITHIN_S)
         refused = edge.ask()
         assert refused.http_code == 503
         assert isinstance(json.loads(refused.body)["message"], str)
@@ -111,26 +108,9 @@ def test_the_tool_runs_it_and_ends_in_order() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/nowhere",
-        "/api",
-        "/api/v1/other/liveness",
-        LIVE + "/",
-        LIVE + "/history/",
-        LIVE + "%",
-        LIVE + "%2",
-        LIVE + "%00",
-        LIVE + "%0d%0aX:1",
-        LIVE + "%3Fx",
-        "/api/v1/protocol/%256civeness",
-        "//api/v1/protocol/liveness",
-        "/assets",
-        "/schemas",
-        "/openapi.json/",
-        "/metrics",
-        "*",
-        "/" + "a" * 7_000,
-        "/" + "%41" * 2_000,
-        LIVE + "%20" * 2_000,
+        *("/nowhere", "/api", "/api/v1/other/liveness", "//api/v1/protocol/liveness", "/api/v1/protocol/%256civeness"),
+        *("/assets", "/schemas", "/openapi.json/", "/metrics", "*", "/" + "a" * 7_000, "/" + "%41" * 2_000),
+        *(LIVE + end for end in ("/", "/history/", "%", "%2", "%00", "%0d%0aX:1", "%3Fx", "%20" * 2_000)),
     ],
 )
 def test_any_other_path_is_answered_by_the_edge_itself(both: tuple[Edge, RawServer], path: str) -> None:
@@ -143,14 +123,6 @@ def test_any_other_path_is_answered_by_the_edge_itself(both: tuple[Edge, RawServ
     assert headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in headers
     assert edge.ask("HEAD", path).body == b""
-
-
-@pytest.mark.clause("A1")
-def test_a_whole_address_is_taken_by_its_path_whatever_the_scheme(both: tuple[Edge, RawServer]) -> None:
-    edge, _ = both
-    for scheme in ("http", "https", "HTTPS"):
-        assert edge.ask("GET", f"{scheme}://lookout{LIVE}?x").body == BODY
-    assert edge.ask("GET", "https://lookout/nowhere").http_code == 404
 
 
 @pytest.mark.clause("E1", "A1")
@@ -192,16 +164,8 @@ def test_of_one_caller_120_requests_in_a_minute_pass_and_the_121st_is_refused_pa
 def test_the_operators_own_routes_are_counted_together_and_for_nothing_else(tmp_path: Path) -> None:
     with an_origin() as origin, an_edge(tmp_path, origin.port, limit=8, minute_s=3600) as edge:
         origin.script = says("first", cache_control=caching(fresh=600))
-        asked = (
-            ("GET", "/"),
-            ("GET", "/?x=1"),
-            ("HEAD", "/summary.json"),
-            ("GET", "/feed.atom"),
-            ("GET", "/badge/indexer/1.svg"),
-            ("GET", "/status.json"),
-            ("OPTIONS", "/openapi.json"),
-            ("POST", "/schemas/history.json"),
-        )
+        got = ("/", "/?x=1", "/summary.json", "/feed.atom", "/badge/indexer/1.svg", "/status.json")
+        asked = [*(("GET", path) for path in got), ("OPTIONS", "/openapi.json"), ("POST", "/schemas/history.json")]
         assert [edge.ask(*each).http_code for each in asked] == [200] * 6 + [204, 200]
         refused = edge.ask("GET", "/badge.svg")
         assert refused.http_code == 429
@@ -242,10 +206,9 @@ def test_a_ban_is_not_prolonged_by_asking_and_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("E2")
-def test_without_a_limit_the_edge_counts_nobody(tmp_path: Path) -> None:
-    with an_origin() as origin, an_edge(tmp_path, origin.port, limit=0) as edge:
-        origin.script = says("first", cache_control=caching(fresh=600))
-        assert edge.codes(150) == [200] * 150
+def test_without_a_limit_the_edge_counts_nobody(edge: Edge, origin: Origin) -> None:
+    origin.script = says("first", cache_control=caching(fresh=600))
+    assert edge.codes(150) == [200] * 150
 
 
 def forwarded(*lists: str) -> tuple[str, ...]:
@@ -294,21 +257,8 @@ def test_callers_behind_a_trusted_proxy_are_counted_apart_and_others_by_their_ow
 @pytest.mark.clause("E6")
 def test_the_server_hears_of_the_caller_alone_and_of_no_body(tmp_path: Path) -> None:
     with an_origin() as origin, an_edge(tmp_path, origin.port, trusted=("127.0.0.1",)) as edge:
-        names = (
-            "Caller",
-            "Coding",
-            "Codings",
-            "Forward",
-            "Grace",
-            "Hop",
-            "Hops",
-            "Minute",
-            "Network",
-            "Tag",
-            "Tags",
-            "Try",
-        )
-        spoofed = [f"X-Edge-{name}: 1" for name in names]
+        names = "Caller Coding Codings Forward Grace Hop Hops Minute Network Tag Tags Try"
+        spoofed = [f"X-Edge-{name}: 1" for name in names.split()]
         for peer, caller in (("127.0.0.1", "192.0.2.1"), ("127.0.0.2", "127.0.0.2")):
             edge.ask("POST", LIVE, *forwarded("9.9.9.9, 192.0.2.1"), *spoofed, peer=peer)
             heard = origin.asked[-1].lower().split("\r\n")

@@ -13,10 +13,7 @@ from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
 from tests.builders import SECOND
 from tests.integration.edged import Edge, an_edge, needs_varnish
-from tests.integration.planted import ledger
 from tests.integration.raw import Answer, RawServer, a_raw_server, store
-from tests.integration.served import publish
-from tests.integration.visits import clauses, found
 from tests.unit.feeds import BUCKET, a_check, a_history, a_report, all_current
 from tests.wait import until
 
@@ -145,11 +142,3 @@ def test_through_the_edge_no_badge_is_served_past_its_truth(tmp_path: Path) -> N
             if ours.http_code == 200:
                 assert edge.ask("GET", path, f"If-None-Match: {theirs.ours['etag']}").http_code == 304
         assert edge.ask("GET", "/badge").http_code == edge.ask("GET", "/feed.atom/").http_code == 404
-
-
-def test_a_server_with_these_routes_keeps_the_contract(tmp_path: Path) -> None:
-    publish(tmp_path, ledger())
-    with a_raw_server(tmp_path) as server:
-        findings = found(f"http://127.0.0.1:{server.port}")
-        assert clauses(findings, "fail") == set()
-        assert {"E1", "A1", "V2", "V3"} <= clauses(findings, "pass")

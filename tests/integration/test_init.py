@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from click.testing import CliRunner
 
+from lookout.cli import main
 from lookout.cli.init import read_template
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
@@ -37,20 +39,33 @@ TO_FILL_IN: Final = [
 ]
 
 
-def test_what_init_writes_says_what_to_fill_in_and_is_fine_once_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "lookout.toml"
-    done = lookout(tmp_path, "init")
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the commands are used."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def invoke(*arguments: str) -> tuple[int, str, str]:
+    """A command's exit code, what it said, and what it complained of."""
+    done = CliRunner().invoke(main, arguments)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_what_init_writes_says_what_to_fill_in_and_is_fine_once_it_is(folder: Path) -> None:
+    path = folder / "lookout.toml"
+    done = lookout(folder, "init")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == 'lookout.toml: replace each "FILL IN" with your own address\n'
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    checked = lookout(tmp_path, "check-config", "-c", "lookout.toml")
-    assert checked.returncode == 2
-    assert [line.split(": ")[2] for line in checked.stderr.splitlines()] == TO_FILL_IN
+    exit_code, _, problems = invoke("check-config", "-c", "lookout.toml")
+    assert exit_code == 2
+    assert [line.split(": ")[2] for line in problems.splitlines()] == TO_FILL_IN
     text = path.read_text()
     assert text.count('"FILL IN"') == len(TO_FILL_IN) + 1  # and once in what it says of itself
     numbers = count()
     path.write_text(re.sub('"FILL IN"', lambda _: f'"https://service.example/{next(numbers)}"', text))
-    assert lookout(tmp_path, "check-config", "-c", "lookout.toml").stdout == "ok\n"
+    assert invoke("check-config", "-c", "lookout.toml") == (0, "ok\n", "")
     settings = read_config(path)
     assert [chain.id for chain in settings.chains] == [1]
     assert len(settings.plan().monitored) == 5  # every service, once
@@ -76,23 +91,21 @@ def test_a_configuration_made_in_the_repository_is_not_committed_by_chance() -> 
     assert "/lookout.toml" in (ROOT / ".gitignore").read_text().splitlines()
 
 
-def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
+def test_a_file_that_is_there_is_replaced_only_by_force(folder: Path) -> None:
+    path = folder / "mine.toml"
     path.write_text("precious")
     path.chmod(0o644)
-    done = lookout(tmp_path, "init", "mine.toml")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lookout: mine.toml: already exists; choose another name, or replace it with --force\n"
+    why = "lookout: mine.toml: already exists; choose another name, or replace it with --force\n"
+    assert invoke("init", "mine.toml") == (2, "", why)
     assert path.read_text() == "precious"
-    assert lookout(tmp_path, "init", "--force", "mine.toml").returncode == 0
+    assert invoke("init", "--force", "mine.toml")[0] == 0
     assert path.read_text() == read_template()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_init_writes_to_the_standard_output_if_asked_to(tmp_path: Path) -> None:
-    done = lookout(tmp_path, "init", "-")
-    assert (done.returncode, done.stdout, done.stderr) == (0, read_template(), "")
-    assert list(tmp_path.iterdir()) == []
+def test_init_writes_to_the_standard_output_if_asked_to(folder: Path) -> None:
+    assert invoke("init", "-") == (0, read_template(), "")
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("more", [(), ("--force",)])
@@ -104,13 +117,12 @@ def test_init_writes_to_the_standard_output_if_asked_to(tmp_path: Path) -> None:
         ("a-file/lookout.toml", "there is no folder a-file; make it first"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_told_with_what_to_do(
-    path: str, why: str, more: tuple[str, ...], tmp_path: Path
+def test_a_place_that_cannot_be_written_is_named_with_what_to_do(
+    path: str, why: str, more: tuple[str, ...], folder: Path
 ) -> None:
-    (tmp_path / "a-folder").mkdir()
-    (tmp_path / "a-file").touch()
-    done = lookout(tmp_path, "init", path, *more)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"lookout: {path}: {why}\n")
+    (folder / "a-folder").mkdir()
+    (folder / "a-file").touch()
+    assert invoke("init", path, *more) == (2, "", f"lookout: {path}: {why}\n")
 
 
 @contextmanager
@@ -131,7 +143,7 @@ def a_bash(folder: Path) -> Iterator[Callable[[str, str], str]]:
     )
     os.close(its)
 
-    def typed(keys: str, wanted: str) -> str:
+    def type_keys(keys: str, wanted: str) -> str:
         os.write(ours, keys.encode())
         heard, give_up = "", time.monotonic() + TIME_S
         while wanted not in heard:
@@ -141,9 +153,9 @@ def a_bash(folder: Path) -> Iterator[Callable[[str, str], str]]:
         return heard
 
     try:
-        typed("", "ready$ ")
-        typed('eval "$(lookout completion bash)"; echo do"ne"\n', "done\r\nready$ ")
-        yield typed
+        type_keys("", "ready$ ")
+        type_keys('eval "$(lookout completion bash)"; echo do"ne"\n', "done\r\nready$ ")
+        yield type_keys
     finally:
         bash.kill()
         bash.wait()
@@ -151,16 +163,16 @@ def a_bash(folder: Path) -> Iterator[Callable[[str, str], str]]:
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_commands_options_and_file_names(tmp_path: Path) -> None:
-    (tmp_path / "my-watch.toml").touch()
+def test_bash_completes_commands_options_and_file_names(folder: Path) -> None:
+    (folder / "my-watch.toml").touch()
     clear = "\x15"
-    with a_bash(tmp_path) as typed:
-        typed("lookout check-co\t", "check-config ")
-        typed(f"{clear}lookout restore --fo\t", "--force ")
-        typed(f"{clear}lookout completion ba\t", "completion bash ")
-        typed(f"{clear}lookout check-config -c my-\t", "-c my-watch.toml ")
-        typed(f"{clear}lookout init my-\t", "init my-watch.toml ")
-        typed(f"{clear}lookout \t\t", "edge-config")
+    with a_bash(folder) as type_keys:
+        type_keys("lookout check-co\t", "check-config ")
+        type_keys(f"{clear}lookout restore --fo\t", "--force ")
+        type_keys(f"{clear}lookout completion ba\t", "completion bash ")
+        type_keys(f"{clear}lookout check-config -c my-\t", "-c my-watch.toml ")
+        type_keys(f"{clear}lookout init my-\t", "init my-watch.toml ")
+        type_keys(f"{clear}lookout \t\t", "edge-config")
 
 
 def test_completing_a_command_reads_none_of_their_modules() -> None:
@@ -179,8 +191,8 @@ def test_completing_a_command_reads_none_of_their_modules() -> None:
 @pytest.mark.parametrize(
     ("shell", "word"), [("bash", "complete -"), ("zsh", "#compdef lookout"), ("fish", "complete ")]
 )
-def test_there_is_a_completion_for_each_shell(shell: str, word: str, tmp_path: Path) -> None:
-    done = lookout(tmp_path, "completion", shell)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert word in done.stdout
-    assert "_LOOKOUT_COMPLETE" in done.stdout
+def test_there_is_a_completion_for_each_shell(shell: str, word: str) -> None:
+    exit_code, script, complaint = invoke("completion", shell)
+    assert (exit_code, complaint) == (0, "")
+    assert word in script
+    assert "_LOOKOUT_COMPLETE" in script

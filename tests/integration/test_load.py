@@ -3,107 +3,60 @@
 import asyncio
 import re
 import shutil
-import socket
 import time
 from itertools import pairwise
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from lookout.base.instants import parse_instant
 from tests.commands import a_command
-from tests.integration.fast import POLICY, World, a_world, run
+from tests.integration.fast import POLICY, World, a_world
 from tests.integration.metrics import Samples, scrape
-from tests.integration.served import HISTORY, LIVE, a_ledger, publish
+from tests.integration.served import LIVE
 from tests.integration.whole_service import Service, a_service, answer
 from tests.wait import until_async
 
 LOAD_S = 5
 CONNECTIONS = 32
-POLL_S = 0.02
-PUBLICATIONS = 12
 
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not there (Debian: apt-get install wrk)")
 @pytest.mark.clause("M4", "M5")
-def test_under_load_no_reader_fails_and_no_probe_is_late(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            with a_command(tmp_path, "run", "-c", "lookout.toml"):
-                await until_served(world, service)
-                before = await scrape(world.http, service.monitor_admin)
-                failed_before = failures(await scrape(world.http, service.server_admin))  # before the first report
-                begun = time.monotonic()
-                watching = asyncio.create_task(ages_and_instants(world, service))
-                told = await wrk(service.base + LIVE)
-                ages_s, instants = await watching
-                took_s = time.monotonic() - begun
-                after = await scrape(world.http, service.monitor_admin)
-                served = await scrape(world.http, service.server_admin)
+async def test_under_load_no_reader_fails_and_no_probe_is_late(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        service = a_service(tmp_path, world.base)
+        with a_command(tmp_path, "run", "-c", "lookout.toml"):
+            await until_served(world, service)
+            before = await scrape(world.http, service.monitor_admin)
+            failed_before = failures(await scrape(world.http, service.server_admin))  # before the first report
+            begun = time.monotonic()
+            watching = asyncio.create_task(ages_and_instants(world, service))
+            printed = await wrk(service.base + LIVE)
+            ages_s, instants = await watching
+            took_s = time.monotonic() - begun
+            after = await scrape(world.http, service.monitor_admin)
+            served = await scrape(world.http, service.server_admin)
 
-        assert "Socket errors" not in told, told
-        assert "Non-2xx" not in told, told
-        requests = int(re.findall(r"(\d+) requests in", told)[0])
-        assert requests > 1_000
-        assert served["lookout_requests_total", "200", "live"] >= requests
-        assert failures(served) == failed_before
+    assert "Socket errors" not in printed, printed
+    assert "Non-2xx" not in printed, printed
+    requests = int(re.findall(r"(\d+) requests in", printed)[0])
+    assert requests > 1_000
+    assert served["lookout_requests_total", "200", "live"] >= requests
+    assert failures(served) == failed_before
 
-        assert late(after) == late(before), "a probe or a reading began more than 2.5 s late"
-        assert grown(before, after, "lookout_scheduler_delay_seconds_count") > 50
-        assert slow(after) == slow(before), "a probe took more than 5 s"
-        # No request starts a probe: a source has its own pace, however many readers there are.
-        for service_name, sources in (("messaging", 1), ("indexer", 5)):
-            at_most = sources * (took_s / POLICY["recheck_s"] + 2)
-            assert 0 < grown(before, after, "lookout_probe_duration_seconds_count", service_name) <= at_most
+    assert late(after) == late(before), "a probe or a reading began more than 2.5 s late"
+    assert grown(before, after, "lookout_scheduler_delay_seconds_count") > 50
+    assert slow(after) == slow(before), "a probe took more than 5 s"
+    # No request starts a probe: a source has its own pace, however many readers there are.
+    for service_name, sources in (("messaging", 1), ("indexer", 5)):
+        at_most = sources * (took_s / POLICY["recheck_s"] + 2)
+        assert 0 < grown(before, after, "lookout_probe_duration_seconds_count", service_name) <= at_most
 
-        assert max(ages_s) <= 5 + POLICY["heartbeat_s"], f"a report was {max(ages_s):.2f} s old"
-        assert all(earlier <= later for earlier, later in pairwise(instants))
-        assert len(set(instants)) >= LOAD_S
-        print(f"{requests / LOAD_S:.0f} requests a second; the oldest report was {max(ages_s):.2f} s old")  # noqa: T201
-
-    run(scenario())
-
-
-@pytest.mark.clause("M5")
-def test_what_is_published_is_soon_served(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            with a_command(tmp_path, "run", "-c", "lookout.toml"):
-                await until_served(world, service)
-                delays_s = sorted(await serving_delays(world.http, service.base + LIVE))
-        at_99 = delays_s[-(-99 * len(delays_s) // 100) - 1]
-        print(f"from generatedAt to a client: {delays_s[len(delays_s) // 2]:.3f} s, 99th percentile {at_99:.3f} s")  # noqa: T201
-        assert at_99 < 5
-
-    run(scenario())
-
-
-@pytest.mark.clause("M4")
-def test_a_server_asks_no_source(tmp_path: Path) -> None:
-    async def scenario(upstreams: socket.socket) -> None:
-        service = a_service(tmp_path, f"http://127.0.0.1:{upstreams.getsockname()[1]}")
-        publish(tmp_path, a_ledger())
-        with a_command(tmp_path, "serve", "-c", "lookout.toml"):
-            async with aiohttp.ClientSession() as http:
-
-                async def answers() -> bool:
-                    return await answer(http, service.base + LIVE) is not None
-
-                await until_async(answers, "it answers")
-                for _ in range(100):
-                    for path in (LIVE, HISTORY):
-                        for method in ("GET", "HEAD", "OPTIONS", "POST"):
-                            async with http.request(method, service.base + path) as got:
-                                assert got.status in (200, 204, 405)
-        with pytest.raises(BlockingIOError):  # nobody connected
-            upstreams.accept()
-
-    with socket.create_server(("127.0.0.1", 0)) as upstreams:
-        upstreams.setblocking(False)
-        run(scenario(upstreams))
+    assert max(ages_s) <= 5 + POLICY["heartbeat_s"], f"a report was {max(ages_s):.2f} s old"
+    assert all(earlier <= later for earlier, later in pairwise(instants))
+    assert len(set(instants)) >= LOAD_S
+    print(f"{requests / LOAD_S:.0f} requests a second; the oldest report was {max(ages_s):.2f} s old")  # noqa: T201
 
 
 async def until_served(world: World, service: Service) -> None:
@@ -120,9 +73,9 @@ async def until_served(world: World, service: Service) -> None:
 async def wrk(url: str) -> str:
     command = ("wrk", "--threads", "1", "--connections", str(CONNECTIONS), "--duration", f"{LOAD_S}s", url)
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    told, _ = await process.communicate()
+    printed, _ = await process.communicate()
     assert process.returncode == 0
-    return told.decode()
+    return printed.decode()
 
 
 async def ages_and_instants(world: World, service: Service) -> tuple[list[float], list[int]]:
@@ -138,23 +91,6 @@ async def ages_and_instants(world: World, service: Service) -> tuple[list[float]
         instants.append(instant)
         await asyncio.sleep(0.1)
     return ages_s, instants
-
-
-async def serving_delays(http: aiohttp.ClientSession, url: str) -> list[float]:
-    """From the instant of a publication to the moment at which a client that polls first sees its ETag."""
-    delays_s: list[float] = []
-    tag = ""
-    while len(delays_s) <= PUBLICATIONS:
-        async with http.get(url, headers={"If-None-Match": tag} if tag else {}) as got:
-            if got.status == 200:
-                seen_at = time.time()
-                assert got.headers["ETag"] != tag
-                tag = got.headers["ETag"]
-                delays_s.append(seen_at - parse_instant((await got.json())["generatedAt"]) / 1000)
-            else:
-                assert got.status == 304
-        await asyncio.sleep(POLL_S)
-    return delays_s[1:]  # the first was there before
 
 
 def failures(samples: Samples) -> float:

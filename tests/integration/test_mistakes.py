@@ -1,10 +1,11 @@
-"""Mistakes that people make at a prompt: each is told in a sentence, and ends the command."""
+"""Mistakes that people make at a prompt: each is answered with a sentence, and ends the command."""
 
 import os
 import re
 import socket
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Final
 from urllib.request import urlopen
@@ -12,6 +13,7 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner
 
+from lookout.app.sockets import is_conflict
 from lookout.cli import main
 from tests.commands import LOOKOUT, lookout
 from tests.integration.raw import UVICORN
@@ -20,17 +22,18 @@ from tests.integration.served import a_free_port, has_ipv6
 TIME_S: Final = 60
 
 
-def told(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """The exit code, and what was said and complained of."""
-    ran = lookout(folder, *arguments)
-    return ran.returncode, ran.stdout, ran.stderr
+def invoke(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """The exit code, and what was said and complained of; in this process."""
+    with chdir(folder):
+        ran = CliRunner().invoke(main, arguments, prog_name="lookout")
+    return ran.exit_code, ran.stdout, ran.stderr
 
 
 @pytest.mark.parametrize("command", ["watch", "verify"])
 @pytest.mark.parametrize("protocol", ["", "a b", "../x?", "..", "a/b"])
 def test_a_protocol_that_is_no_segment_of_a_path_is_refused(command: str, protocol: str, tmp_path: Path) -> None:
     rule = "a text of letters, digits and . _ ~ - that is neither . nor .."
-    assert told(tmp_path, command, "http://127.0.0.1:9", "--protocol", protocol) == (
+    assert invoke(tmp_path, command, "http://127.0.0.1:9", "--protocol", protocol) == (
         2,
         "",
         f"lookout: --protocol: {protocol!r} is not {rule}\n",
@@ -48,21 +51,21 @@ def test_watch_ends_with_whatever_ends_its_polling() -> None:
 @pytest.mark.parametrize(
     ("mistyped", "meant"), [("chek-config", "check-config"), ("verfy", "verify"), ("mointor", "monitor")]
 )
-def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(mistyped: str, meant: str) -> None:
-    ran = CliRunner().invoke(main, [mistyped, "x"], prog_name="lookout")
-    assert ran.exit_code == 2
-    assert f"No such command {mistyped!r}. Did you mean {meant!r}?" in ran.stderr
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(mistyped: str, meant: str, tmp_path: Path) -> None:
+    code, _, complaint = invoke(tmp_path, mistyped, "x")
+    assert code == 2
+    assert f"No such command {mistyped!r}. Did you mean {meant!r}?" in complaint
 
 
-def test_a_command_that_is_like_none_gets_no_suggestion() -> None:
-    ran = CliRunner().invoke(main, ["xyzzy"], prog_name="lookout")
-    assert ran.exit_code == 2
-    assert ran.stderr.endswith("No such command 'xyzzy'.\n")
+def test_a_command_that_is_like_none_gets_no_suggestion(tmp_path: Path) -> None:
+    code, _, complaint = invoke(tmp_path, "xyzzy")
+    assert code == 2
+    assert complaint.endswith("No such command 'xyzzy'.\n")
 
 
-def test_probing_nothing_is_told(tmp_path: Path) -> None:
+def test_probing_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.toml").touch()
-    assert told(tmp_path, "probe", "-c", "empty.toml") == (
+    assert invoke(tmp_path, "probe", "-c", "empty.toml") == (
         2,
         "",
         "lookout: empty.toml: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service\n",
@@ -72,11 +75,9 @@ def test_probing_nothing_is_told(tmp_path: Path) -> None:
 def test_sim_claims_nothing_before_it_listens(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert told(tmp_path, "sim", "--listen", address) == (
-            2,
-            "",
-            f"lookout: --listen: {address}: Address already in use\n",
-        )
+        ran = lookout(tmp_path, "sim", "--listen", address)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == f"lookout: --listen: {address}: Address already in use\n"
 
 
 def test_sim_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
@@ -95,60 +96,44 @@ def test_sim_says_where_it_listens_once_it_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("listen", "monitor", "server", "complaint"),
+    ("monitor", "server", "complaint"),
     [
-        (
-            "127.0.0.1:{0}",
-            "127.0.0.1:{0}",
-            "127.0.0.1:{1}",
-            "admin.monitor: has to be another address than server.listen",
-        ),
-        (
-            "127.0.0.1:{0}",
-            "127.0.0.1:{1}",
-            "127.0.0.1:{1}",
-            "admin.server: has to be another address than admin.monitor",
-        ),
-        ("127.0.0.1:{0}", "localhost:{0}", "", "admin.monitor: has to be another address than server.listen"),
-        ("127.0.0.1:{0}", "", "0.0.0.0:{0}", "admin.server: has to be another address than server.listen"),
-        ("[::]:{0}", "127.0.0.1:{1}", "127.0.0.1:{0}", "admin.server: has to be another address than server.listen"),
-        ("127.0.0.1:{0}", "[::]:{0}", "", "admin.monitor: has to be another address than server.listen"),
-        (
-            "127.0.0.1:{0}",
-            "LOCALHOST:{1}",
-            "localhost:{1}",
-            "admin.server: has to be another address than admin.monitor",
-        ),
-    ],
-    ids=[
-        "the server's and the monitor's",
-        "both admin ports",
-        "a name and its address",
-        "an address and all of them",
-        "all of both families and an IPv4 address",
-        "an IPv4 address and all of both families",
-        "a name in two cases",
+        pytest.param(0, 1, "admin.monitor: has to be another address than server.listen", id="the server's"),
+        pytest.param(1, 1, "admin.server: has to be another address than admin.monitor", id="both admin ports"),
     ],
 )
 def test_run_refuses_one_address_for_two_ports_before_it_starts(
-    listen: str, monitor: str, server: str, complaint: str, tmp_path: Path
+    monitor: int, server: int, complaint: str, tmp_path: Path
 ) -> None:
-    if "[::]" in listen + monitor + server and not has_ipv6():
-        pytest.skip("this machine has no IPv6")
-    ports = a_free_port(), a_free_port()
+    addresses = [f"127.0.0.1:{a_free_port()}" for _ in range(2)]
     (tmp_path / "lookout.toml").write_text(
-        f'[server]\nlisten = "{listen}"\n[admin]\nmonitor = "{monitor}"\nserver = "{server}"\n'.format(*ports)
+        f'[server]\nlisten = "{addresses[0]}"\n'
+        f'[admin]\nmonitor = "{addresses[monitor]}"\nserver = "{addresses[server]}"\n'
     )
-    assert told(tmp_path, "check-config", "-c", "lookout.toml") == (0, "ok\n", "")  # fine on two machines
-    assert told(tmp_path, "run", "-c", "lookout.toml") == (
-        2,
-        "",
-        f"lookout: {complaint}: lookout run listens on both\n",
-    )
+    assert invoke(tmp_path, "check-config", "-c", "lookout.toml") == (0, "ok\n", "")  # fine on two machines
+    ran = lookout(tmp_path, "run", "-c", "lookout.toml")
+    assert (ran.returncode, ran.stderr) == (2, f"lookout: {complaint}: lookout run listens on both\n")
     assert [path.name for path in tmp_path.iterdir()] == ["lookout.toml"]
 
 
-def test_another_server_is_told_what_is_wrong_with_the_configuration_in_a_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("127.0.0.1", "localhost", id="a name and its address"),
+        pytest.param("127.0.0.1", "0.0.0.0", id="an address and all of them"),  # noqa: S104
+        pytest.param("[::]", "127.0.0.1", id="all of both families and an IPv4 address"),
+        pytest.param("127.0.0.1", "[::]", id="an IPv4 address and all of both families"),
+        pytest.param("LOCALHOST", "localhost", id="a name in two cases"),
+    ],
+)
+def test_one_address_is_known_however_it_is_written(one: str, other: str) -> None:
+    if "[::]" in (one, other) and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    port = a_free_port()
+    assert is_conflict(f"{one}:{port}", f"{other}:{port}")
+
+
+def test_another_server_says_what_is_wrong_with_the_configuration_in_a_sentence(tmp_path: Path) -> None:
     ran = subprocess.run(
         [UVICORN, "--factory", "lookout.app.server:asgi"],
         cwd=tmp_path,
@@ -161,11 +146,11 @@ def test_another_server_is_told_what_is_wrong_with_the_configuration_in_a_senten
     assert (ran.returncode, ran.stderr) == (2, "lookout: nowhere.toml: cannot be read: No such file or directory\n")
 
 
-def test_a_store_in_a_folder_that_is_not_there_is_told_with_its_key(tmp_path: Path) -> None:
+def test_a_store_in_a_folder_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text('[store]\nurl = "sqlite:nowhere/x.db"\n')
-    code, _, complaint = told(tmp_path, "monitor", "-c", "lookout.toml")
+    ran = lookout(tmp_path, "monitor", "-c", "lookout.toml")
     folder = tmp_path.resolve() / "nowhere"
-    assert code == 2
-    assert complaint.splitlines()[-1] == (
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1] == (
         f"lookout: {folder}/x.db: there is no folder {folder}; make it first, or change store.url"
     )

@@ -9,15 +9,9 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from lookout.monitor.recorder import LogFile
 from lookout.protocols.client.request import Request
@@ -28,6 +22,7 @@ from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import NOON
 from tests.commands import LOOKOUT, a_command, lookout
+from tests.integration.authority import Authority
 from tests.integration.fast import a_world
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE
@@ -224,37 +219,6 @@ def test_a_header_that_nobody_asked_for_changes_nothing(header: bytes) -> None:
         assert asyncio.run(ask(upstream)) == b"{}"
 
 
-class Authority:
-    """Somebody who vouches for names."""
-
-    def __init__(self) -> None:
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority")])
-        self._number = x509.random_serial_number()
-        unlimited = x509.BasicConstraints(ca=True, path_length=None)
-        self.certificate = self._sign(self._name, self._key, unlimited, days=1)
-
-    def vouch(self, folder: Path, address: str, days: int) -> Path:
-        """A certificate with its key, for as many days to come."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
-        certificate = self._sign(x509.Name([]), key, name, days)
-        path = folder / f"{address}-{days}-{self._number}.pem"
-        private = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + private)
-        return path
-
-    def _sign(
-        self, name: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType, days: int
-    ) -> x509.Certificate:
-        now = datetime.now(UTC)
-        builder = x509.CertificateBuilder(self._name, name, key.public_key(), x509.random_serial_number())
-        builder = builder.not_valid_before(now - timedelta(days=9)).not_valid_after(now + timedelta(days=days))
-        return builder.add_extension(extension, critical=True).sign(self._key, hashes.SHA256())
-
-
 @contextmanager
 def over_tls(certificate: Path, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> Iterator[str]:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -269,16 +233,15 @@ def over_tls(certificate: Path, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3)
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1:DeprecationWarning")
 def test_of_servers_over_tls_only_the_one_that_is_vouched_for_is_believed(tmp_path: Path) -> None:
-    trusted, stranger = Authority(), Authority()
-    (tmp_path / "trusted.pem").write_bytes(trusted.certificate.public_bytes(serialization.Encoding.PEM))
-    good = trusted.vouch(tmp_path, "127.0.0.1", days=1)
+    trusted, stranger = Authority(tmp_path), Authority(tmp_path)
+    good = trusted.vouch("127.0.0.1", days=1)
     with (
         over_tls(good) as right,
-        over_tls(trusted.vouch(tmp_path, "127.0.0.2", days=1)) as of_another_name,
-        over_tls(trusted.vouch(tmp_path, "127.0.0.1", days=-1)) as expired,
-        over_tls(stranger.vouch(tmp_path, "127.0.0.1", days=1)) as of_a_stranger,
+        over_tls(trusted.vouch("127.0.0.2", days=1)) as of_another_name,
+        over_tls(trusted.vouch("127.0.0.1", days=-1)) as expired,
+        over_tls(stranger.vouch("127.0.0.1", days=1)) as of_a_stranger,
         over_tls(good, ssl.TLSVersion.TLSv1_1) as old,
     ):
         urls = (right, of_another_name, expired, of_a_stranger, old)
-        told = probe(tmp_path, *urls, SSL_CERT_FILE=str(tmp_path / "trusted.pem"))
+        told = probe(tmp_path, *urls, SSL_CERT_FILE=str(trusted.path))
     assert answered(told) == ["not understood: no JSON-RPC answer", *["TLS failed"] * 4]

@@ -38,14 +38,6 @@ PACKED: Final = {LIVE: STORED["live.gzip"], HISTORY: STORED["history.gzip"]}
 NOSNIFF: Final = {"x-content-type-options": "nosniff"}
 
 
-@pytest.fixture(scope="module", params=["lookout serve", "uvicorn"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
-    folder = tmp_path_factory.mktemp("served")
-    publish(folder, LEDGER)
-    with (a_raw_server if request.param == "lookout serve" else a_server_under_uvicorn)(folder) as running:
-        yield running
-
-
 @pytest.fixture(scope="module")
 def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
     """``lookout serve`` alone, for what is the server's and not the application's."""
@@ -53,6 +45,21 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
     publish(folder, LEDGER)
     with a_raw_server(folder) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def uvicorn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RawServer]:
+    folder = tmp_path_factory.mktemp("served")
+    publish(folder, LEDGER)
+    with a_server_under_uvicorn(folder) as running:
+        yield running
+
+
+@pytest.fixture(params=["own_server", "uvicorn"])
+def server(request: pytest.FixtureRequest) -> RawServer:
+    running = request.getfixturevalue(request.param)
+    assert isinstance(running, RawServer)
+    return running
 
 
 def validators(path: str, tag: str) -> dict[str, str]:
@@ -238,10 +245,12 @@ def test_a_304_is_for_either_form_and_carries_the_etag_that_matched(server: RawS
     for if_none_match, coding, matched in (
         (plain, "gzip", plain),
         (packed, "identity", packed),
+        (packed, "gzip", packed),
         (f'"x", W/{packed}', "gzip", packed),
         (f"{packed}, {plain}", "identity", plain),
         (f"{plain}, {packed}", "gzip", packed),
         ("*", "identity", plain),
+        ("*", "gzip;q=0", plain),
         ("*", "gzip", packed),
     ):
         for method in ("GET", "HEAD"):
@@ -271,12 +280,8 @@ def request_of(version: str, *hosts: bytes) -> bytes:
     ("raw", "http_code"),
     [
         pytest.param(request_of("1.1", b"liveness.example:8080"), 200, id="a name and a port"),
-        pytest.param(request_of("1.1", b"[::1]"), 200, id="an address of IPv6"),
         pytest.param(request_of("1.1"), 400, id="none"),
-        pytest.param(request_of("1.1", b""), 400, id="an empty one"),
         pytest.param(request_of("1.1", b"a", b"b"), 400, id="two"),
-        pytest.param(request_of("1.1", b"a", b"a"), 400, id="the same twice"),
-        pytest.param(request_of("1.1", b"a b"), 400, id="what is no host"),
         pytest.param(request_of("1.1", b"\xe9"), 400, id="what is not ASCII"),
         pytest.param(request_of("1.1", b"a", b"a").replace(b"GET ", b"GET http://a"), 400, id="two, in a proxy's form"),
         pytest.param(request_of("1.1").replace(b"GET ", b"GET http://a"), 400, id="none, in a proxy's form"),
@@ -311,11 +316,6 @@ def test_a_query_with_characters_that_no_url_may_have_is_ignored(own_server: Raw
 @pytest.mark.clause("A1")
 def test_a_query_with_others_is(own_server: RawServer, query: str) -> None:
     assert own_server.ask("GET", LIVE + query).http_code == 200
-
-
-def test_an_old_client_without_a_host_is_answered(own_server: RawServer) -> None:
-    answer = parsed(own_server.exchange(f"GET {LIVE} HTTP/1.0\r\n\r\n".encode()))
-    assert (answer.line, answer.ours, answer.body) == (b"HTTP/1.0 200 OK", found(LIVE), DOCUMENTS[LIVE].body)
 
 
 def test_requests_in_one_packet_are_answered_in_their_order(server: RawServer) -> None:

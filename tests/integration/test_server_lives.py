@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,16 +18,15 @@ from tests.integration.raw import (
     is_a_worker,
     metrics,
     store,
-    write_config,
 )
-from tests.integration.served import HISTORY, a_free_port
+from tests.integration.served import HISTORY, a_free_port, write_config
 from tests.wait import until
 
 FAILS: Final = "the store cannot be read; serving what was read last"
 NOTHING_READ: Final = "the store cannot be read; answering 503"
 WORKS: Final = "the store can be read again"
 TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
-OFTEN: Final = "history_unreadable_s = 4\n"  # the store is then read at least once a second
+OFTEN: Final = "history_unreadable_s = 8\n"  # the store is then read at least every two seconds
 
 
 def filled(folder: Path) -> Path:
@@ -44,14 +42,11 @@ def refused(folder: Path) -> str:
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
-    with a_raw_server(filled(tmp_path), server="workers = 2\n") as server:
+    with a_raw_server(filled(tmp_path)) as server:
         said = refused(tmp_path)
         assert said.startswith(f"lookout: server.listen: 127.0.0.1:{server.port}: Address already in use")
         assert said.count("\n") == 1
         assert server.ask().http_code == 200
-    write_config(tmp_path, server.port)
-    with socket.create_server(("127.0.0.1", server.port)):
-        assert refused(tmp_path) == said
 
 
 def test_a_store_that_cannot_be_one_is_one_sentence(tmp_path: Path) -> None:
@@ -108,23 +103,28 @@ def be_unreadable(path: Path) -> None:
 
 @pytest.mark.clause("A11", "A12")
 @pytest.mark.parametrize(
-    "trouble", [vanish, be_replaced_by_text, be_emptied, be_cut, be_unreadable], ids=lambda f: f.__name__
-)  # fmt: skip
+    "troubles",
+    [  # the first leaves the log beside the file, which is empty as long as nobody wrote since the server opened both
+        pytest.param((be_emptied, vanish), id="it is emptied, and vanishes"),
+        pytest.param((be_cut, be_replaced_by_text, be_unreadable), id="it is cut, becomes a text, and unreadable"),
+    ],
+)
 def test_whatever_happens_to_the_file_the_last_documents_are_served(
-    tmp_path: Path, trouble: Callable[[Path], None]
+    tmp_path: Path, troubles: tuple[Callable[[Path], None], ...]
 ) -> None:
-    path = filled(tmp_path) / "lookout.db"
+    path, body = tmp_path / "lookout.db", b'{"number":0}'
+    store(tmp_path, live=body, history=body)
     with a_raw_server(tmp_path, server=OFTEN) as server:
-        trouble(path)
-        until(lambda: server.logged(FAILS) == 1, "it is told")
-        assert (server.ask().body, server.ask("GET", HISTORY).body) == (b'{"live":1}', b'{"history":1}')
-        put_aside(path)
-        store(tmp_path, live=b'{"live":2}', history=b'{"history":2}')
-        stored_at = time.monotonic()
-        until(lambda: server.ask().body == b'{"live":2}', "the new report")
-        until(lambda: server.ask("GET", HISTORY).body == b'{"history":2}', "the new history")
-        assert time.monotonic() - stored_at < 10
-        assert server.logged(FAILS) == server.logged(WORKS) == 1
+        for number, trouble in enumerate(troubles, 1):
+            trouble(path)
+            until(lambda: server.logged(FAILS) == number, f"failure {number} is logged")  # noqa: B023
+            assert server.ask().body == server.ask("GET", HISTORY).body == body
+            put_aside(path)
+            body = b'{"number":%d}' % number
+            store(tmp_path, live=body, history=body)
+            until(lambda: server.ask().body == server.ask("GET", HISTORY).body == body, "the new ones")  # noqa: B023
+            until(lambda: server.logged(WORKS) == number, "it is logged that all is well")  # noqa: B023
+            assert server.logged(FAILS) == number
 
 
 @pytest.mark.clause("A11", "A12")
@@ -150,35 +150,32 @@ def put_aside(path: Path) -> None:
 
 
 @pytest.mark.clause("A11")
-def test_a_text_file_for_a_store_is_told_once_and_answered_with_503(tmp_path: Path) -> None:
+def test_a_text_file_for_a_store_is_logged_once_and_answered_with_503(tmp_path: Path) -> None:
     (tmp_path / "lookout.db").write_text("no database\n" * 500)
     with a_raw_server(tmp_path) as server:
-        until(lambda: server.logged(NOTHING_READ) == 1, "it is told")
-        (told,) = (line["error"] for line in server.log() if line["event"] == NOTHING_READ)
-        assert told.startswith(f"{tmp_path}/lookout.db: is damaged (file is not a database); put a copy of it back")
+        until(lambda: server.logged(NOTHING_READ) == 1, "it is logged")
+        (error,) = (line["error"] for line in server.log() if line["event"] == NOTHING_READ)
+        assert error.startswith(f"{tmp_path}/lookout.db: is damaged (file is not a database); put a copy of it back")
         assert server.codes(20) == [503] * 20
         time.sleep(1)  # four more looks
         assert (server.logged(NOTHING_READ), server.logged(FAILS), server.logged(WORKS)) == (1, 0, 0)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("end", ["SIGTERM", "SIGINT", "Ctrl-C", "closed terminal"])
-def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, workers: int, end: str) -> None:
+@pytest.mark.parametrize("end", ["SIGTERM", "Ctrl-C", "closed terminal"])
+def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, end: str) -> None:
     with (
-        a_raw_server(filled(tmp_path), server=f"workers = {workers}\n", with_admin=True) as server,
+        a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server,
         server.connect() as reader,
     ):
         reader.sendall(a_request(close=False))
         assert reader.recv(65_536).startswith(b"HTTP/1.1 200 OK")  # and now it stays connected
-        until(lambda: metrics(server)["lookout_workers",] == workers, "all workers look at the store")
+        until(lambda: metrics(server)["lookout_workers",] == 2, "all workers look at the store")
         pids = server.workers()
-        began = time.monotonic()
-        if end in ("Ctrl-C", "closed terminal"):
-            os.killpg(server.process.pid, signal.SIGINT if end == "Ctrl-C" else signal.SIGHUP)
+        if end == "SIGTERM":
+            server.process.terminate()
         else:
-            server.process.send_signal(signal.Signals[end])
+            os.killpg(server.process.pid, signal.SIGINT if end == "Ctrl-C" else signal.SIGHUP)
         assert server.process.wait(STOP_WITHIN_S) == 0
-        assert time.monotonic() - began < STOP_WITHIN_S
         assert not [pid for pid in pids if is_a_worker(pid)]
     assert [line["event"] for line in server.log()][-1] == "stopped"
 

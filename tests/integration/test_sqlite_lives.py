@@ -5,7 +5,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -19,7 +18,7 @@ from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError, Writer
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.commands import a_command, said
-from tests.integration.fast import a_config, a_world, run
+from tests.integration.fast import a_config, a_world
 from tests.integration.small_disks import a_small_disk, fill
 from tests.leases import or_skipped
 from tests.wait import until_async
@@ -38,34 +37,30 @@ def what_is_stored(path: Path) -> State:
 
 
 @pytest.mark.clause("M7")
-@pytest.mark.parametrize("what", [("",), ("", "-wal", "-shm"), ("", "-wal", "-shm", "-lock")], ids=["file", "+", "all"])
-def test_a_monitor_whose_file_was_removed_stores_all_that_it_knew_in_a_new_one(what: Any, tmp_path: Path) -> None:
+async def test_a_monitor_whose_file_was_removed_stores_all_that_it_knew_in_a_new_one(tmp_path: Path) -> None:
     path = tmp_path / "lookout.db"
 
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            (tmp_path / "lookout.toml").write_text(a_config(world.base))
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-                await world.until_healthy()
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(10) == 0
-            before = what_is_stored(path)
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-                at = world.document()["generatedAt"]
-                await world.until(lambda: world.document()["generatedAt"] > at, "it goes on")
-                for end in what:
-                    path.with_name(path.name + end).unlink(missing_ok=True)
-                await world.until(lambda: world.document("history") is not None, "both documents are there")
-                await world.until_healthy()
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(10) == 0
-            after = what_is_stored(path)
-            assert before.history is not None
-            assert after.history is not None
-            assert after.history.progress.first == before.history.progress.first
-            assert after.checks.keys() == before.checks.keys()
-
-    run(scenario())
+    async with a_world(tmp_path) as world:
+        (tmp_path / "lookout.toml").write_text(a_config(world.base))
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            await world.until_healthy()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 0
+        before = what_is_stored(path)
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            at = world.document()["generatedAt"]
+            await world.until(lambda: world.document()["generatedAt"] > at, "it goes on")
+            for end in ("", "-wal", "-shm", "-lock"):
+                path.with_name(path.name + end).unlink(missing_ok=True)
+            await world.until(lambda: world.document("history") is not None, "both documents are there")
+            await world.until_healthy()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 0
+        after = what_is_stored(path)
+        assert before.history is not None
+        assert after.history is not None
+        assert after.history.progress.first == before.history.progress.first
+        assert after.checks.keys() == before.checks.keys()
     log = said(tmp_path)
     assert log.count(WRITTEN_WHOLE) == 1
     assert "not stored" not in log
@@ -73,7 +68,7 @@ def test_a_monitor_whose_file_was_removed_stores_all_that_it_knew_in_a_new_one(w
 
 
 @pytest.mark.clause("M7", "M14")
-def test_of_two_monitors_without_a_lock_one_stands_by_and_the_store_stays_whole(tmp_path: Path) -> None:
+async def test_of_two_monitors_without_a_lock_one_stands_by_and_the_store_stays_whole(tmp_path: Path) -> None:
     path, lock = tmp_path / "lookout.db", tmp_path / "lookout.db-lock"
 
     def is_overtaken() -> bool:
@@ -81,69 +76,60 @@ def test_of_two_monitors_without_a_lock_one_stands_by_and_the_store_stays_whole(
             lock.unlink()  # again: the first one makes it again whenever it writes
         return STANDS_BY in said(tmp_path)
 
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            (tmp_path / "lookout.toml").write_text(a_config(world.base))
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as first:
+    async with a_world(tmp_path) as world:
+        (tmp_path / "lookout.toml").write_text(a_config(world.base))
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as first:
+            await world.until_healthy()
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as second:
+                await until_async(is_overtaken, "one of them stands by")
+                at = world.document()["generatedAt"]
+                await world.until(lambda: world.document()["generatedAt"] > at, "the other one goes on")
                 await world.until_healthy()
-                with a_command(tmp_path, "monitor", "-c", "lookout.toml") as second:
-                    await until_async(is_overtaken, "one of them stands by")
-                    at = world.document()["generatedAt"]
-                    await world.until(lambda: world.document()["generatedAt"] > at, "the other one goes on")
-                    await world.until_healthy()
-                    for process in (second, first):
-                        assert process.poll() is None
-                        process.send_signal(signal.SIGTERM)
-                        assert process.wait(10) == 0
-            assert what_is_stored(path).checks
-
-    run(scenario())
+                for process in (second, first):
+                    assert process.poll() is None
+                    process.send_signal(signal.SIGTERM)
+                    assert process.wait(10) == 0
+        assert what_is_stored(path).checks
     assert "Traceback" not in said(tmp_path)
 
 
 @pytest.mark.clause("M7")
-def test_a_monitor_that_stands_by_outlives_a_folder_that_was_away_for_a_while(tmp_path: Path) -> None:
+async def test_a_monitor_that_stands_by_outlives_a_folder_that_was_away_for_a_while(tmp_path: Path) -> None:
     folder, away = tmp_path / "data", tmp_path / "away"
     folder.mkdir()
 
-    async def scenario() -> None:
-        async with a_world(folder) as world:
-            (tmp_path / "lookout.toml").write_text(a_config(world.base).replace("sqlite:", "sqlite:data/"))
-            with (
-                a_command(tmp_path, "monitor", "-c", "lookout.toml") as first,
-                a_command(tmp_path, "monitor", "-c", "lookout.toml") as second,
-            ):
-                await world.until_healthy()
-                await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "one stands by")
-                folder.rename(away)
-                await until_async(lambda: CANNOT_BE_USED in said(tmp_path), "it finds no folder")
-                away.rename(folder)
-                at = world.document()["generatedAt"]
-                await world.until(lambda: world.document()["generatedAt"] > at, "the other one goes on")
-                assert [first.poll(), second.poll()] == [None, None]
-                assert said(tmp_path).count(CANNOT_BE_USED) == 1
-
-    run(scenario())
+    async with a_world(folder) as world:
+        (tmp_path / "lookout.toml").write_text(a_config(world.base).replace("sqlite:", "sqlite:data/"))
+        with (
+            a_command(tmp_path, "monitor", "-c", "lookout.toml") as first,
+            a_command(tmp_path, "monitor", "-c", "lookout.toml") as second,
+        ):
+            await world.until_healthy()
+            await until_async(lambda: "waiting for the other monitor" in said(tmp_path), "one stands by")
+            folder.rename(away)
+            await until_async(lambda: CANNOT_BE_USED in said(tmp_path), "it finds no folder")
+            away.rename(folder)
+            at = world.document()["generatedAt"]
+            await world.until(lambda: world.document()["generatedAt"] > at, "the other one goes on")
+            assert [first.poll(), second.poll()] == [None, None]
+            assert said(tmp_path).count(CANNOT_BE_USED) == 1
 
 
-def test_only_a_monitor_that_has_not_stood_by_ends_of_a_store_that_cannot_be_used(tmp_path: Path) -> None:
+async def test_only_a_monitor_that_has_not_stood_by_ends_of_a_store_that_cannot_be_used(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     (tmp_path / "lookout.toml").write_text(a_config("http://127.0.0.1:9").replace("sqlite:", "sqlite:data/"))
     settings = read_config(tmp_path / "lookout.toml")
 
-    async def scenario() -> None:
-        with pytest.raises(StoreError, match="there is no folder"):
-            await writer_of(settings, tmp_path)
-        with capture_logs() as log:
-            opening = asyncio.create_task(writer_of(settings, tmp_path, has_stood_by=True))
-            await until_async(lambda: bool(log), "it says so")
-            folder.mkdir()
-            writer, has_stood_by = await opening
-            writer.close()
-            assert has_stood_by
-        assert [line["event"] for line in log] == [CANNOT_BE_USED]
-
-    run(scenario())
+    with pytest.raises(StoreError, match="there is no folder"):
+        await writer_of(settings, tmp_path)
+    with capture_logs() as log:
+        opening = asyncio.create_task(writer_of(settings, tmp_path, has_stood_by=True))
+        await until_async(lambda: bool(log), "it says so")
+        folder.mkdir()
+        writer, has_stood_by = await opening
+        writer.close()
+        assert has_stood_by
+    assert [line["event"] for line in log] == [CANNOT_BE_USED]
 
 
 @pytest.fixture

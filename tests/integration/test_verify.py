@@ -1,7 +1,7 @@
 """``lookout verify``: nothing found in the real server, everything found in broken ones."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -21,14 +21,6 @@ from tests.integration.served import HISTORY, LIVE, a_server, publish
 from tests.integration.visits import INCONCLUSIVE, clauses, found, inspect, visited
 
 INSTANTS: Final = ("observedAt", "lastSuccessAt", "expiresAt")
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("served")
-    publish(folder, ledger())
-    with a_server(folder) as server:
-        yield server.base
 
 
 def test_finds_no_failure_in_the_real_server_and_says_what_it_could_not_tell(served: str) -> None:

@@ -6,31 +6,18 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 from lookout.verify.visit import VisitOptions
-from tests.integration.planted import Asked, Sent, a_deployment, a_listener, documents, ledger, resources
-from tests.integration.served import a_free_port, a_server, publish
+from tests.commands import lookout
+from tests.integration.authority import Authority
+from tests.integration.planted import Asked, Sent, a_deployment, a_listener, documents, resources
+from tests.integration.served import a_free_port
 from tests.integration.visits import INCONCLUSIVE, clauses, command, found, visited
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("served")
-    publish(folder, ledger())
-    with a_server(folder) as server:
-        yield server.base
 
 
 def endless(_raw: bytes) -> Iterator[bytes]:
@@ -82,7 +69,7 @@ def a_redirect(_raw: bytes) -> bytes:
 def test_a_stranger_is_reported_in_bounded_time(answer: Callable[[bytes], Any], broken: str) -> None:
     began = time.monotonic()
     with a_listener(answer) as base:
-        findings = found(base, VisitOptions(timeout_s=2 if answer is drops else 20))
+        findings = found(base, VisitOptions(timeout_s=1 if answer is drops else 20))
     assert set(broken.split()) <= clauses(findings, "fail")
     assert len(findings) == 92
     assert time.monotonic() - began < 80
@@ -94,11 +81,11 @@ def test_a_server_that_stops_answering_is_not_asked_for_long() -> None:
 
     def hangs(_asked: Asked, _sent: Sent) -> None:
         if next(asked) > 3:
-            time.sleep(12)
+            time.sleep(8)
 
     began = time.monotonic()
     with a_deployment(lambda _: real, hangs) as deployment:
-        findings = found(deployment.base, VisitOptions(timeout_s=3.2))
+        findings = found(deployment.base, VisitOptions(timeout_s=2))
     assert "A5" in clauses(findings, "fail")
     assert {"A2", "A7", "E1", "H1"} <= clauses(findings, "could not tell")
     assert time.monotonic() - began < 60
@@ -149,7 +136,7 @@ def test_nobody_there_is_a_failure_in_a_sentence() -> None:
     report = json.loads(result.stdout)
     (failure,) = (finding for finding in report["findings"] if finding["verdict"] == "fail")
     assert failure == {"clause": "A1", "verdict": "fail", "what": "live report: GET: no connection: Connection refused"}
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert result.stderr == ""
 
 
@@ -158,14 +145,14 @@ def test_a_host_that_accepts_and_says_nothing_is_a_failure() -> None:
         began = time.monotonic()
         result = command(f"http://127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.5", "--json")
     assert "no answer within 0.5 s" in result.stdout
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert time.monotonic() - began < 40
 
 
 def test_the_command_is_fine_with_the_real_server(served: str) -> None:
     result = command(f"{served}/", "--json")
     report = json.loads(result.stdout)
-    assert result.returncode == 0, result.stdout
+    assert result.exit_code == 0, result.stdout
     assert report["url"] == served
     assert list(report) == ["url", "protocol", "at", "findings", "summary", "doubts"]
     assert report["summary"] == {"fail": 0, "could not tell": len(INCONCLUSIVE), "pass": 92 - len(INCONCLUSIVE)}
@@ -173,8 +160,8 @@ def test_the_command_is_fine_with_the_real_server(served: str) -> None:
 
 
 def test_the_command_shows_marks_and_words(served: str) -> None:
-    result = command(served, "--protocol", "other", env={"COLUMNS": "120", "LC_ALL": "C.UTF-8"})
-    assert result.returncode == 1, result.stdout
+    result = command(served, "--protocol", "other", COLUMNS="120")
+    assert result.exit_code == 1, result.stdout
     assert "✗ fail" in result.stdout
     assert "GET gets 404 instead of 200" in result.stdout
     shown = re.sub(r"[^\w-]+", " ", result.stdout)  # its table breaks lines
@@ -187,7 +174,7 @@ def test_the_command_shows_marks_and_words(served: str) -> None:
 
 def test_an_endpoints_own_address_is_met_with_the_question_whether_it_is_the_base(served: str) -> None:
     result = command(f"{served}/api/v1/protocol/liveness", "--json")
-    assert result.returncode == 1
+    assert result.exit_code == 1
     (a1,) = (finding["what"] for finding in json.loads(result.stdout)["findings"] if finding["clause"] == "A1")
     assert a1.startswith(
         "live report: GET gets 404 instead of 200; is this the base address, and --protocol right?; history: GET"
@@ -195,65 +182,37 @@ def test_an_endpoints_own_address_is_met_with_the_question_whether_it_is_the_bas
 
 
 def test_a_terminal_without_marks_gets_the_words(served: str) -> None:
-    result = command(served, env={"PYTHONIOENCODING": "ascii"})
+    result = lookout(Path.cwd(), "verify", served, environment={"PYTHONIOENCODING": "ascii"})
     assert result.returncode == 0, result.stderr
     assert "pass" in result.stdout
     assert result.stdout.isascii()
 
 
 def test_https_is_asked_only_if_somebody_vouches_for_it(tmp_path: Path) -> None:
-    certificate = a_certificate(tmp_path)
+    authority = Authority(tmp_path)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
+    tls.load_cert_chain(authority.vouch("127.0.0.1", days=1))
     with a_listener(a_page, tls) as base:
         unknown = command(base, "--json")
-        trusted = command(base, "--json", env={"SSL_CERT_FILE": str(certificate)})
+        trusted = command(base, "--json", SSL_CERT_FILE=str(authority.path))
     assert "certificate verify failed" in unknown.stdout
     assert "GET gets 200" not in unknown.stdout
     assert "certificate" not in trusted.stdout
     assert "Content-Type is 'text/html'" in trusted.stdout
 
 
-def a_certificate(folder: Path) -> Path:
-    """Key and certificate of 127.0.0.1, vouched for by itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lookout")])
-    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(address, critical=False)
-        .sign(key, SHA256())
-    )
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path = folder / "certificate.pem"
-    path.write_bytes(private + certificate.public_bytes(Encoding.PEM))
-    return path
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
         ("127.0.0.1:8080",),
-        ("ftp://127.0.0.1",),
-        ("http://",),
-        ("http://127.0.0.1:99999",),
-        ("http://127.0.0.1/?x=1",),
         ("http://user:secret@127.0.0.1",),
-        ("http://127.0.0.1", "--protocol", "a/b"),
         ("http://127.0.0.1", "--timeout", "0"),
         (),
     ],
 )
 def test_wrong_use_is_a_sentence_and_exit_code_2(arguments: tuple[str, ...]) -> None:
     result = command(*arguments)
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
     assert result.stderr

@@ -1,16 +1,17 @@
 """``lookout verify``, as a function and as a command, and what it cannot tell."""
 
-import subprocess
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
+
+from click.testing import CliRunner, Result
 
 from lookout.base.base_url import parse_base_url
 from lookout.base.clock import SystemClock
+from lookout.cli import main
 from lookout.verify.findings import Finding
 from lookout.verify.verdict import verify_visit
 from lookout.verify.visit import Visit, VisitOptions, visit
-from tests.commands import LOOKOUT
 from tests.integration.planted import Break, Resources, a_deployment
 
 # What one visit of a healthy bare server cannot show.
@@ -40,5 +41,6 @@ def clauses(findings: list[Finding], verdict: str) -> set[str]:
     return {finding.clause for finding in findings if finding.verdict == verdict}
 
 
-def command(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([LOOKOUT, "verify", *arguments], capture_output=True, text=True, timeout=240, **more)
+def command(*arguments: str, **environment: str) -> Result:
+    """The command, in this process."""
+    return CliRunner().invoke(main, ["verify", *arguments], env=environment)

@@ -30,7 +30,7 @@ def assert_report_is_right(document: Document) -> dict[str, Any]:
     assert list(report) == ["schemaVersion", "generatedAt", "checks"]
     assert report["schemaVersion"] == 1
     assert MILLISECONDS.fullmatch(report["generatedAt"])
-    _assert_in_order(report["checks"])
+    assert is_in_order(report["checks"])
     for row in report["checks"]:
         _assert_row_is_right(row)
     return report
@@ -51,7 +51,7 @@ def assert_history_is_right(document: Document) -> dict[str, Any]:
     assert to_at <= generated_at < to_at + BUCKET
     length = (to_at - from_at) // BUCKET + 1
     assert 1 <= length <= 4033
-    _assert_in_order(history["rows"])
+    assert is_in_order(history["rows"])
     for row in history["rows"]:
         assert row.keys() == {"service", "chainId", "buckets", "uptime"}
         assert len(row["buckets"]) == length
@@ -62,10 +62,10 @@ def assert_history_is_right(document: Document) -> dict[str, Any]:
     return history
 
 
-def _assert_in_order(rows: list[dict[str, Any]]) -> None:
-    """Each check once, by service and ascending chain (R1, R12)."""
+def is_in_order(rows: list[dict[str, Any]]) -> bool:
+    """Whether each check is there once, by service and ascending chain (R1, R12)."""
     places = [(ORDER.index(row["service"]), row["chainId"] or 0) for row in rows]
-    assert places == sorted(set(places))
+    return places == sorted(set(places))
 
 
 def _assert_row_is_right(row: dict[str, Any]) -> None:

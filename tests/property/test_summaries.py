@@ -39,12 +39,23 @@ class Deployment(NamedTuple):
         report = {"schemaVersion": 1, "generatedAt": format_instant(NOON), "checks": self.rows}
         return json.dumps(report).encode()
 
-    def counted(self) -> list[str]:
-        """What the rows that count are worth; written anew, beside the code that is tested."""
+    def report(self) -> LiveReport:
         report = parse_report(self.live)
         assert isinstance(report, LiveReport)
-        tests = {chain.id for chain in self.settings.chains if chain.test_network} | {11155111}
-        return [effective_status(row, NOON) for row in report.rows if row.chain_id not in tests]
+        return report
+
+    def test_networks(self) -> set[int]:
+        return {chain.id for chain in self.settings.chains if chain.test_network} | {11155111}
+
+    def counted(self) -> list[str]:
+        """What the rows that count are worth, and those that are missing; written beside the code that is tested."""
+        report, tests = self.report(), self.test_networks()
+        rows = [effective_status(row, NOON) for row in report.rows if row.chain_id not in tests]
+        there = {(row.service, row.chain_id) for row in report.rows}
+        # A chain that only the report has is expected to be whole, too.
+        chains = {chain.id for chain in self.settings.chains} | {row.chain_id for row in report.rows if row.chain_id}
+        expected = {(check.service, check.chain_id) for check in all_checks(chains - tests)}
+        return [*rows, *("unknown" for _ in expected - there)]
 
 
 @st.composite
@@ -61,9 +72,11 @@ def deployments(draw: st.DrawFn) -> Deployment:
         for chain_id in chain_ids
     ]
     seen_at = st.integers(NOON - 200 * SECOND, NOON)
-    own = [("bundler", chain_id) for chain_id in chain_ids[:2]] if draw(st.booleans()) else []
-    checks = [*((check.service, check.chain_id) for check in all_checks(chain_ids)), *own]
-    rows = [a_row(service, chain_id, draw(STATUSES), draw(seen_at)) for service, chain_id in checks]
+    named = [(check.service, check.chain_id) for check in all_checks(chain_ids)]
+    odd = st.tuples(st.sampled_from(["bundler", "indexer", "messaging"]), st.sampled_from([None, 1, 777, 11155111]))
+    checks = [check for check in named if draw(st.integers(0, 9))] if draw(st.booleans()) else named
+    others = draw(st.lists(odd, max_size=3))
+    rows = [a_row(*check, draw(STATUSES), draw(seen_at)) for check in dict.fromkeys([*checks, *others])]
     return Deployment(Settings(chains=tuple(chains)), rows)
 
 
@@ -92,7 +105,8 @@ def test_every_summary_agrees_with_the_rows_that_it_counts(deployment: Deploymen
     assert status["indicator"] == INDICATORS.get(worst, "minor")
     headline = status["description"].partition(", as of ")[0]
     assert first_line(deployment) == headline
-    assert_says_no_more_than(headline, counted, worst, has_others=len(counted) < len(deployment.rows))
+    has_others = any(row["chainId"] in deployment.test_networks() for row in deployment.rows)
+    assert_says_no_more_than(headline, counted, worst, has_others=has_others)
     title = re.search(rb"<title>As of [^:]+:\d\d:\d\d UTC: (\d+) not current", file(made, "/feed.atom"))
     bad = sum(each in ("catching-up", "degraded", "unavailable") for each in counted)
     assert (int(title[1]) if title else 0) == bad
@@ -113,9 +127,8 @@ def assert_says_no_more_than(headline: str, counted: list[str], worst: str, *, h
 
 
 def first_line(deployment: Deployment) -> str:
-    report = parse_report(deployment.live)
-    assert isinstance(report, LiveReport)
-    shown = Shown("here", deployment.settings.description().read(), Update(NOON, report, None, None, None, None, 0))
+    update = Update(NOON, deployment.report(), None, None, None, None, 0)
+    shown = Shown("here", deployment.settings.description().read(), update)
     console = Console(file=StringIO(), width=200)
     console.print(draw_screen(shown, NOON, View(200, None, is_ascii=False)))
     assert isinstance(console.file, StringIO)
@@ -135,3 +148,15 @@ def document(made: FeedFiles, path: str) -> Json:
 
 def message(made: FeedFiles, path: str) -> object:
     return document(made, path)["message"]
+
+
+@pytest.mark.clause("C7", "C11")
+def test_a_row_of_nobody_knows_what_leaves_no_summary_green() -> None:
+    row = a_row("bundler", 1, "unavailable", NOON) | {"chainId": "x"}
+    checks = [a_row(check.service, check.chain_id, "current", NOON) for check in all_checks([1])]
+    chain = Chain(id=1, rpc=("http://127.0.0.1",)).settle()
+    deployment = Deployment(Settings(chains=(chain,)), [*checks, row])
+    about = deployment.settings.description().read()
+    made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)
+    assert message(made, "/badge.json") == "unknown"
+    assert first_line(deployment) == "Everything was current when last seen"

@@ -29,9 +29,10 @@ from lookout.server.forms import Forms
 from lookout.server.mirror import Event, Mirror, Read, ReadFailed
 from lookout.server.poller import Poller
 from lookout.state.pieces import Pieces
-from lookout.store.protocol import LostStoreError, StoreError, Writer
+from lookout.store.protocol import LostStoreError, StoreError
 from tests.simulation.worlds.observed_parts import ObservedLedger
 from tests.simulation.worlds.scene import Life, Scene
+from tests.stores import PassingWriter
 
 
 class ForgetsWhatFailed(Publisher):
@@ -270,26 +271,18 @@ class KeepsHistoryForEver(Poller):
         return after
 
 
-class Loses:
+class Loses(PassingWriter):
     """Every fifth write is acknowledged, and lost."""
 
-    def __init__(self, real: Writer) -> None:
-        self._real = real
-        self._times = 0
-
-    def load(self) -> dict[str, bytes]:
-        return self._real.load()
+    _times = 0
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         self._times += 1
         if self._times % 5:
             self._real.write(documents, pieces)
 
-    def close(self) -> None:
-        self._real.close()
 
-
-class LosesPieces(Loses):
+class LosesPieces(PassingWriter):
     """Every write loses one of its pieces."""
 
     def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:

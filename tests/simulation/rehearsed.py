@@ -48,7 +48,7 @@ def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
 
 
 def an_episode(subject: str, kind: str, begins_min: float, lasts_min: float, size: int = 0) -> Episode:
-    """An episode told in minutes from noon."""
+    """An episode in minutes from noon."""
     begin_at = NOON + round(begins_min * MINUTE)
     return Episode(subject, kind, begin_at, begin_at + round(lasts_min * MINUTE), size)
 
@@ -83,7 +83,7 @@ class Record:
 
     def course(self, service: str, chain_id: int | None) -> list[tuple[str, str]]:
         """One check's statuses and reasons, each change once."""
-        return [told for told, _ in groupby((row.status, row.reason) for _, row in self.of(service, chain_id))]
+        return [each for each, _ in groupby((row.status, row.reason) for _, row in self.of(service, chain_id))]
 
     def statuses(self, service: str, chain_id: int | None, from_min: float, until_min: float) -> set[str]:
         """The statuses that the check had been given at some time between these minutes after noon."""

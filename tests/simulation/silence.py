@@ -7,7 +7,7 @@ import structlog
 
 
 @contextmanager
-def silently() -> Iterator[None]:
+def without_logs() -> Iterator[None]:
     """The log would be most of what a simulated world costs, and hide what the campaign prints."""
     before = structlog.get_config()
     structlog.configure(processors=[_drop], cache_logger_on_first_use=False)

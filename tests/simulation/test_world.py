@@ -18,9 +18,9 @@ LATER = NOON + 30 * MINUTE
 def test_a_world_is_a_function_of_its_seed_and_the_instant_alone() -> None:
     one, other = (drawn_world(LAUNCH, 7, NOON, NOON + 2 * DAY, intensity=10) for _ in range(2))
     instants = [NOON + n * 977_003 for n in range(150)]
-    told = {at: (one.endpoint(56, 0, at), one.ppoi(at), one.truth("indexer", 1, at)) for at in instants}
+    said = {at: (one.endpoint(56, 0, at), one.ppoi(at), one.truth("indexer", 1, at)) for at in instants}
     Random(1).shuffle(instants)
-    assert {at: (other.endpoint(56, 0, at), other.ppoi(at), other.truth("indexer", 1, at)) for at in instants} == told
+    assert {at: (other.endpoint(56, 0, at), other.ppoi(at), other.truth("indexer", 1, at)) for at in instants} == said
     assert drawn_world(LAUNCH, 8, NOON, NOON + 2 * DAY, intensity=10).episodes != one.episodes
 
 
@@ -85,7 +85,7 @@ def test_a_chain_halts_changes_its_pace_and_goes_back() -> None:
         ("wrong-chain", 0),
     ],
 )
-def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: str, size: int) -> None:
+def test_an_endpoint_at_fault_says_something_else_and_only_for_as_long(kind: str, size: int) -> None:
     world = a_world(an_episode("rpc/1/1", kind, 20, 20, size))
     height, block_at = world.head(1, LATER)
     frozen, older = world.head(1, NOON + 20 * MINUTE), world.head(1, LATER - 600_000)
@@ -107,7 +107,7 @@ def test_an_endpoint_at_fault_tells_something_else_and_only_for_as_long(kind: st
     assert world.endpoint(1, 0, LATER) == (1, height, block_at)
 
 
-def test_a_late_endpoint_tells_the_truth_after_a_while() -> None:
+def test_a_late_endpoint_says_the_truth_after_a_while() -> None:
     world = a_world(an_episode("rpc/1/1", "late", 20, 20, 3_000), an_episode("rpc/1/0", "stale", 20, 20, 600_000))
     assert [world.endpoint(1, number, LATER) for number in (1, 2)] == [(1, *world.head(1, LATER))] * 2
     assert [world.endpoint_delay_ms(1, number, LATER) for number in range(3)] == [0, 3_000, 0]

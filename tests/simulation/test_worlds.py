@@ -14,8 +14,7 @@ from tests.simulation.worlds.script import Fault, FaultKind, Script, draw, read_
 from tests.simulation.worlds.world import live
 
 MINUTE = 60_000
-HOUR = 60 * MINUTE
-SHORT_WORLDS = [seed for seed in range(30) if draw(seed).lasts_ms <= HOUR][:24]
+SEEDS = [2, 3, 4, 10, 14, 16, 17, 19]  # on either store, with one monitor or two, and nearly every kind of fault
 
 
 def _planted(parts: Parts) -> str:
@@ -27,12 +26,11 @@ def _planted(parts: Parts) -> str:
     *("R1", "R2", "R5", "R6", "R7", "R12", "S1", "S2", "S3", "S8", "S10", "S11", "S13"),
     *("H3", "H4", "H6", "H8", "H9", "H14", "H15", "H16", "H17", "A4", "A11", "A12", "C3", "C4", "C9"),
 )
-@pytest.mark.parametrize("first", range(8), ids="every eighth from {}".format)
-def test_every_rule_holds_in_worlds_in_which_all_goes_wrong(first: int) -> None:
-    for seed in SHORT_WORLDS[first::8]:
-        outcome = live(draw(seed))
-        assert outcome.rule == "", f"seed {seed}: {outcome.message}"
-        assert outcome.publications > 0
+@pytest.mark.parametrize("seed", SEEDS, ids="seed {}".format)
+def test_every_rule_holds_in_worlds_in_which_all_goes_wrong(seed: int) -> None:
+    outcome = live(draw(seed))
+    assert outcome.rule == "", outcome.message
+    assert outcome.publications > 0
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.json")), ids=lambda path: path.stem)
@@ -43,67 +41,62 @@ def test_what_once_failed_holds(path: Path) -> None:
 
 def test_a_world_is_the_same_each_time_and_everywhere() -> None:
     """Also where hashes, and with them the order of sets, are others."""
-    seeds = (3, 17, 40)
+    seeds = (3, 17)
     program = (
         "from tests.simulation.worlds.world import live; from tests.simulation.worlds.script import draw;"
         f"print([live(draw(seed)).trace for seed in {seeds}])"
     )
-    traces = {str([live(draw(seed)).trace for seed in seeds])}
-    for hash_seed in ("1", "2"):
-        ran = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=300,
-        )
-        traces.add(ran.stdout.strip())
-    assert len(traces) == 1
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    assert ran.stdout.strip() == str([live(draw(seed)).trace for seed in seeds])
 
 
 @pytest.mark.parametrize(
-    ("parts", "kinds", "rule"),
+    ("parts", "kinds", "rule", "known"),
     [
-        (Parts(publisher=planted.ForgetsWhatFailed), ("write-fails", "crash"), "RemembersAll"),
-        (Parts(timeline=planted.StartsByItsOwnClock), ("crash",), "OneWriter"),
-        (Parts(timeline=planted.NoticesNoJump), ("clock",), "RowsFollow"),
-        pytest.param(Parts(journal=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads", marks=pytest.mark.long),
-        (Parts(publisher=planted.PublishesTwice), ("write-slow",), "PublishesOnTime"),
-        (Parts(publisher=planted.StopsWhenOvertaken), ("session-lost",), "EndsOnlyWhenAsked"),
-        (Parts(journal=planted.DoesNotReload), ("reload",), "FollowsThePlan"),
-        (Parts(watcher=planted.AsksOnAndOn), ("reload",), "FollowsThePlan"),
-        (Parts(watcher=planted.AsksAllAgain), ("reload",), "AsksOnTime"),
-        (Parts(alerts=planted.CountsItsAbsence), ("crash",), "SendsWhatIsDue"),
-        (Parts(alerts=planted.KeepsWhoLeft), ("reload",), "SendsWhatIsDue"),
-        (Parts(alerts=planted.TriesOnce), ("send-fails",), "NoneIsLost"),
-        (Parts(alerts=planted.WaitsTooLong), ("send-fails",), "NoneIsLost"),
-        pytest.param(
-            Parts(alerts=planted.ForgetsWhatWasAccepted),
-            ("send-hangs", "stop"),
-            "NoneComesTwice",
-            marks=pytest.mark.long,
-        ),
-        (Parts(alerts=planted.SendsAgain), (), "NoneComesTwice"),
-        (Parts(alerts=planted.SendsAtOnce), ("write-slow",), "StoredBeforeSent"),
-        (Parts(alerts=planted.SendsWithoutTheStore), ("send-hangs",), "StoredBeforeSent"),
-        (Parts(alerts=planted.NewestFirst), ("send-hangs",), "InOrder"),
-        (Parts(ledger=planted.ForgetsFailures), ("crash",), "RowsFollow"),
-        (Parts(ledger=planted.ForgetsSuccess), ("crash",), "RowsFollow"),
-        (Parts(ledger=planted.KeepsRowsGreen), (), "RowsFollow"),
-        (Parts(ledger=planted.ExcusesOneFailure), (), "RightAgainSoon"),
-        (Parts(ledger=planted.RewritesBuckets), (), "EndedBucketsStay"),
-        (Parts(poller=planted.DropsOnError), ("read-fails",), "ServersHoldOn"),
-        (Parts(poller=planted.ServesDamage), ("damaged",), "OneTagOneBody"),
-        (Parts(poller=planted.KeepsHistoryForEver), ("read-fails",), "ServersHoldOn"),
-        (Parts(writer=planted.Loses), (), "KeepsWhatItPromised"),
-        (Parts(writer=planted.LosesPieces), ("crash",), "RemembersAll"),
+        (Parts(publisher=planted.ForgetsWhatFailed), ("write-fails", "crash"), "RemembersAll", 11),
+        (Parts(timeline=planted.StartsByItsOwnClock), ("crash",), "OneWriter", 17),
+        (Parts(timeline=planted.NoticesNoJump), ("clock",), "RowsFollow", 1),
+        (Parts(journal=planted.TrustsWhoAnswersFirst), ("clock",), "AgreesOnHeads", 33),
+        (Parts(publisher=planted.PublishesTwice), ("write-slow",), "PublishesOnTime", 2),
+        (Parts(publisher=planted.StopsWhenOvertaken), ("session-lost",), "EndsOnlyWhenAsked", 8),
+        (Parts(journal=planted.DoesNotReload), ("reload",), "FollowsThePlan", 19),
+        (Parts(watcher=planted.AsksOnAndOn), ("reload",), "FollowsThePlan", 22),
+        (Parts(watcher=planted.AsksAllAgain), ("reload",), "AsksOnTime", 1),
+        (Parts(alerts=planted.CountsItsAbsence), ("crash",), "SendsWhatIsDue", 11),
+        (Parts(alerts=planted.KeepsWhoLeft), ("reload",), "SendsWhatIsDue", 11),
+        (Parts(alerts=planted.TriesOnce), ("send-fails",), "NoneIsLost", 11),
+        (Parts(alerts=planted.WaitsTooLong), ("send-fails",), "NoneIsLost", 11),
+        (Parts(alerts=planted.ForgetsWhatWasAccepted), ("send-hangs", "stop"), "NoneComesTwice", 56),
+        (Parts(alerts=planted.SendsAgain), (), "NoneComesTwice", 1),
+        (Parts(alerts=planted.SendsAtOnce), ("write-slow",), "StoredBeforeSent", 2),
+        (Parts(alerts=planted.SendsWithoutTheStore), ("send-hangs",), "StoredBeforeSent", 11),
+        (Parts(alerts=planted.NewestFirst), ("send-hangs",), "InOrder", 9),
+        (Parts(ledger=planted.ForgetsFailures), ("crash",), "RowsFollow", 3),
+        (Parts(ledger=planted.ForgetsSuccess), ("crash",), "RowsFollow", 1),
+        (Parts(ledger=planted.KeepsRowsGreen), (), "RowsFollow", 0),
+        (Parts(ledger=planted.ExcusesOneFailure), (), "RightAgainSoon", 2),
+        (Parts(ledger=planted.RewritesBuckets), (), "EndedBucketsStay", 11),
+        (Parts(poller=planted.DropsOnError), ("read-fails",), "ServersHoldOn", 1),
+        (Parts(poller=planted.ServesDamage), ("damaged",), "OneTagOneBody", 1),
+        (Parts(poller=planted.KeepsHistoryForEver), ("read-fails",), "ServersHoldOn", 21),
+        (Parts(writer=planted.Loses), (), "KeepsWhatItPromised", 0),
+        (Parts(writer=planted.LosesPieces), ("crash",), "RemembersAll", 1),
     ],
     ids=lambda value: _planted(value) if isinstance(value, Parts) else "",
 )
-def test_a_planted_bug_is_found_within_a_hundred_worlds(parts: Parts, kinds: tuple[FaultKind, ...], rule: str) -> None:
-    assert any(live(draw(seed, kinds), parts).rule == rule for seed in range(100))
+def test_a_planted_bug_is_found_within_a_hundred_worlds(
+    parts: Parts, kinds: tuple[FaultKind, ...], rule: str, known: int
+) -> None:
+    """The known one is tried first: a seed in which it was found, and soon."""
+    assert any(live(draw(seed, kinds), parts).rule == rule for seed in (known, *range(100)))
 
 
 def test_a_failing_world_is_shrunk_to_what_it_takes(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class Onlooker:
         return _within(self._uncertain, at)
 
     def surely_near(self, position: int, at: int) -> bool:
-        """A minute ago the head was within 10 blocks of this position, or below it: quick to tell, nearly always so."""
+        """A minute ago the head was within 10 blocks of this position, or below it: quick to see, nearly always so."""
         height = self._world.head(self.chain.chain_id, at - HEAD_MAX_AGE + SECOND).height
         return height - self.chain.confirmations - position <= 10
 

@@ -18,6 +18,8 @@ from tests.system.day.histories import compare
 from tests.system.day.scale import LAUNCH, SHORT
 from tests.system.day.verdict import EDGE, Judge
 
+Taken = tuple[str, str, str | None, Answer]  # as a judge takes it
+
 CHECK = Check("indexer", 1)
 REFUSED = Mishap("squid/1", "refuse", (CHECK,), "u")
 MISSING = Mishap("ppoi/1", "missing-list", (CHECK,), "?", between="")
@@ -29,52 +31,44 @@ def standing(mishap: Mishap, from_s: int, until_s: int) -> Standing:
     return Standing(mishap, at, at, ending_at, ending_at)
 
 
+def lost(from_s: int, until_s: int) -> Gap:
+    return Gap(NOON + from_s * SECOND, NOON + until_s * SECOND, lost=True)
+
+
 def a_diary(*standings: Standing, gap: Gap | None = None, until_s: int = 1_200) -> Diary:
     life = Life(NOON - 10 * MINUTE, NOON - 9 * MINUTE, NOON + until_s * SECOND)
     return Diary(LAUNCH, [life], list(standings), [] if gap is None else [gap])
 
 
-@pytest.mark.parametrize(
-    ("diary", "possible"),
-    [
-        pytest.param(a_diary(), ["c", "c"], id="a row to which nothing happens is current"),
-        pytest.param(a_diary(standing(REFUSED, 5, 125)), ["u", "c"], id="a fault of two minutes is shown"),
-        pytest.param(a_diary(standing(REFUSED, 5, 15)), ["c", "c"], id="one of ten seconds is not"),
-        pytest.param(a_diary(standing(REFUSED, 5, 65)), ["cu", "c"], id="one of a minute may be shown or not"),
-        pytest.param(a_diary(standing(REFUSED, 220, 400)), ["cu", "u"], id="a border leaves the bucket before open"),
-        pytest.param(a_diary(standing(MISSING, -60, 400)), ["?", "c"], id="a bucket without any comparison is unknown"),
-        pytest.param(a_diary(standing(SILENT, 5, 60)), ["cd", "c"], id="what is noticed slowly may not be shown"),
-        pytest.param(
-            a_diary(standing(SILENT, 5, 260)),
-            ["d", "c"],
-            id="what is noticed slowly is shown for less long",
-        ),
-        pytest.param(
-            a_diary(gap=Gap(NOON, NOON + 10 * SECOND, lost=True)), ["c", "c"], id="a takeover leaves no trace"
-        ),
-        pytest.param(
-            a_diary(gap=Gap(NOON - MINUTE, NOON + 5 * MINUTE, lost=True)),
-            ["-c", "c"],
-            id="a bucket in which nobody wrote may be empty",
-        ),
-        pytest.param(
-            a_diary(standing(REFUSED, 5, 125), gap=Gap(NOON, NOON + 100 * SECOND, lost=True)),
-            ["cu", "c"],
-            id="what happened while nobody wrote may be lost",
-        ),
-        pytest.param(
-            a_diary(standing(REFUSED, 5, 290), gap=Gap(NOON + 60 * SECOND, NOON + 80 * SECOND, lost=True)),
-            ["u", "c"],
-            id="a takeover in the midst of a fault does not end it",
-        ),
-        pytest.param(a_diary(until_s=-5), ["-", "-"], id="where no monitor lived there is nothing"),
-        pytest.param(
-            a_diary(standing(REFUSED, -120, 400), until_s=58),
-            ["?u", "-"],
-            id="a clock that was set counts as before until it is noticed",
-        ),
-    ],
-)
+# What may be shown in the bucket from noon on, and in the next.
+BUCKETS = {
+    "a row to which nothing happens is current": (a_diary(), ["c", "c"]),
+    "a fault of two minutes is shown": (a_diary(standing(REFUSED, 5, 125)), ["u", "c"]),
+    "one of ten seconds is not": (a_diary(standing(REFUSED, 5, 15)), ["c", "c"]),
+    "one of a minute may be shown or not": (a_diary(standing(REFUSED, 5, 65)), ["cu", "c"]),
+    "a border leaves the bucket before open": (a_diary(standing(REFUSED, 220, 400)), ["cu", "u"]),
+    "a bucket without any comparison is unknown": (a_diary(standing(MISSING, -60, 400)), ["?", "c"]),
+    "what is noticed slowly may not be shown": (a_diary(standing(SILENT, 5, 60)), ["cd", "c"]),
+    "what is noticed slowly is shown for less long": (a_diary(standing(SILENT, 5, 260)), ["d", "c"]),
+    "a takeover leaves no trace": (a_diary(gap=lost(0, 10)), ["c", "c"]),
+    "a bucket in which nobody wrote may be empty": (a_diary(gap=lost(-60, 300)), ["-c", "c"]),
+    "what happened while nobody wrote may be lost": (
+        a_diary(standing(REFUSED, 5, 125), gap=lost(0, 100)),
+        ["cu", "c"],
+    ),
+    "a takeover in the midst of a fault does not end it": (
+        a_diary(standing(REFUSED, 5, 290), gap=lost(60, 80)),
+        ["u", "c"],
+    ),
+    "where no monitor lived there is nothing": (a_diary(until_s=-5), ["-", "-"]),
+    "a clock that was set counts as before until it is noticed": (
+        a_diary(standing(REFUSED, -120, 400), until_s=58),
+        ["?u", "-"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("diary", "possible"), BUCKETS.values(), ids=BUCKETS)
 def test_the_diary_says_what_a_bucket_may_show(diary: Diary, possible: list[str]) -> None:
     pieces = diary.pieces(CHECK, NOON + 20 * MINUTE)
     found = [diary.characters(pieces, NOON + number * 5 * MINUTE) for number in (0, 1)]
@@ -94,21 +88,25 @@ def answer(document: Any, http_code: int = 200, tag: str | None = None) -> Answe
     return Answer(http_code, [("etag", tag or etag(body))], body)
 
 
-def judged(*answers: tuple[str, str, str | None, Answer], diary: Diary | None = None) -> list[str]:
-    judge = Judge(diary or a_diary(), "a chapter")
+def judge(*answers: Taken, diary: Diary | None = None) -> list[str]:
+    judging = Judge(diary or a_diary(), "a chapter")
     for each in answers:
-        judge.take(*each)
-    return judge.failures
+        judging.take(*each)
+    return judging.failures
 
 
-def altered(path: str, alter: Callable[[Any], object]) -> Answer:
+def taken(path: str, answer: Answer, place: str = "one") -> Taken:
+    return place, path, None, answer
+
+
+def altered(path: str, alter: Callable[[Any], object], place: str = "one") -> Taken:
     document = documents()[path]
     alter(document)
-    return answer(document)
+    return taken(path, answer(document), place)
 
 
 GOOD = {path: answer(document) for path, document in documents().items()}
-TAG = GOOD[LIVE].header("etag")
+TAG = GOOD[LIVE].header("etag") or ""
 NO_LIVE = answer({"error": "the liveness report is unavailable"}, 503)
 
 
@@ -116,90 +114,69 @@ def at(generated_at: str) -> Callable[[Any], object]:
     return lambda document: document.update(generatedAt=generated_at)
 
 
-def rewritten(document: Any) -> None:
+def rewrite(document: Any) -> None:
     """The first bucket of the first row, a minute later."""
     document["generatedAt"] = "2026-11-05T13:11:00.000Z"
     buckets = document["rows"][0]["buckets"]
     document["rows"][0]["buckets"] = ("u" if buckets[0] == "c" else "c") + buckets[1:]
 
 
-@pytest.mark.parametrize(
-    "answers",
-    [
-        pytest.param([("one", path, None, GOOD[path]) for path in (LIVE, HISTORY)], id="good documents"),
-        pytest.param([("one", LIVE, None, NO_LIVE), ("one", LIVE, None, GOOD[LIVE])], id="503 before the first report"),
-        pytest.param(
-            [(EDGE, LIVE, None, answer({"message": "the server does not answer"}, 503))],
-            id="an edge without its server",
-        ),
-        pytest.param(
-            [("one", LIVE, None, GOOD[LIVE]), ("one", LIVE, TAG, Answer(304, [("etag", TAG or "")], b""))], id="304"
-        ),
-    ],
-)
-def test_what_is_right_is_not_complained_of(answers: list[tuple[str, str, str | None, Answer]]) -> None:
-    assert judged(*answers) == []
+RIGHT: dict[str, list[Taken]] = {
+    "good documents": [taken(path, GOOD[path]) for path in (LIVE, HISTORY)],
+    "503 before the first report": [taken(LIVE, NO_LIVE), taken(LIVE, GOOD[LIVE])],
+    "an edge without its server": [taken(LIVE, answer({"message": "the server does not answer"}, 503), EDGE)],
+    "304": [taken(LIVE, GOOD[LIVE]), ("one", LIVE, TAG, Answer(304, [("etag", TAG)], b""))],
+}
 
 
-@pytest.mark.parametrize(
-    ("answers", "found"),
-    [
-        pytest.param([("one", LIVE, None, answer({}, 500))], "HTTP 500", id="an error"),
-        pytest.param([("one", LIVE, None, answer({}, 429))], "HTTP 429", id="an ordinary reader that is refused"),
-        pytest.param(
-            [("one", LIVE, None, GOOD[LIVE]), ("one", LIVE, None, NO_LIVE)],
-            "503 after a document was served",
-            id="a report that is gone",
-        ),
-        pytest.param([("one", LIVE, None, answer({"error": "no"}, 503))], "503 with other words", id="another 503"),
-        pytest.param(
-            [("one", LIVE, None, GOOD[LIVE]), ("one", LIVE, '"x"', Answer(304, [("etag", TAG or "")], b""))],
-            "304 with the ETag",
-            id="304 to one who has another report",
-        ),
-        pytest.param(
-            [("one", LIVE, None, answer(documents()[LIVE], tag='"0123456789abcdef"'))],
-            "is not that of the body",
-            id="an ETag that is none of the body's",
-        ),
-        pytest.param(
-            [("one", LIVE, None, GOOD[LIVE]), ("other", LIVE, None, answer({"a": 1}, tag=TAG))],
-            "other bytes under the ETag",
-            id="two servers with other bytes under one ETag",
-        ),
-        pytest.param(
-            [("one", LIVE, None, altered(LIVE, lambda d: d["checks"][0].pop("metrics")))],
-            "'metrics' is a required property",
-            id="a document that is not valid",
-        ),
-        pytest.param([("one", LIVE, None, Answer(200, [("etag", etag(b"{"))], b"{"))], "no JSON", id="half a document"),
-        pytest.param(
-            [("one", LIVE, None, GOOD[LIVE]), ("one", LIVE, None, altered(LIVE, at("2026-11-05T12:59:00.000Z")))],
-            "generatedAt went back",
-            id="time that goes back",
-        ),
-        pytest.param(
-            [("one", LIVE, None, altered(LIVE, lambda d: d["checks"].reverse()))], "out of order", id="rows in disorder"
-        ),
-        pytest.param(
-            [("one", HISTORY, None, GOOD[HISTORY]), ("other", HISTORY, None, altered(HISTORY, rewritten))],
-            ": the ended bucket ",
-            id="an ended bucket that changes",
-        ),
-        pytest.param(
-            [("one", HISTORY, None, altered(HISTORY, lambda d: d["rows"][0].update(buckets="c")))],
-            "has 1 buckets",
-            id="a string of another length",
-        ),
-        pytest.param(
-            [("one", HISTORY, None, altered(HISTORY, lambda d: d.update(bucketSeconds=60)))],
-            "buckets of 60 s",
-            id="another length of buckets",
-        ),
-    ],
-)
-def test_what_is_wrong_is_found_out(answers: list[tuple[str, str, str | None, Answer]], found: str) -> None:
-    failures = judged(*answers)
+@pytest.mark.parametrize("answers", RIGHT.values(), ids=RIGHT)
+def test_what_is_right_is_not_complained_of(answers: list[Taken]) -> None:
+    assert judge(*answers) == []
+
+
+# What one place answers, or two do, and what is found of it.
+WRONG: dict[str, tuple[list[Taken], str]] = {
+    "an error": ([taken(LIVE, answer({}, 500))], "HTTP 500"),
+    "an ordinary reader that is refused": ([taken(LIVE, answer({}, 429))], "HTTP 429"),
+    "a report that is gone": ([taken(LIVE, GOOD[LIVE]), taken(LIVE, NO_LIVE)], "503 after a document was served"),
+    "another 503": ([taken(LIVE, answer({"error": "no"}, 503))], "503 with other words"),
+    "304 to one who has another report": (
+        [taken(LIVE, GOOD[LIVE]), ("one", LIVE, '"x"', Answer(304, [("etag", TAG)], b""))],
+        "304 with the ETag",
+    ),
+    "an ETag that is none of the body's": (
+        [taken(LIVE, answer(documents()[LIVE], tag='"0123456789abcdef"'))],
+        "is not that of the body",
+    ),
+    "two servers with other bytes under one ETag": (
+        [taken(LIVE, GOOD[LIVE]), taken(LIVE, answer({"a": 1}, tag=TAG), "other")],
+        "other bytes under the ETag",
+    ),
+    "a document that is not valid": (
+        [altered(LIVE, lambda d: d["checks"][0].pop("metrics"))],
+        "'metrics' is a required property",
+    ),
+    "half a document": ([taken(LIVE, Answer(200, [("etag", etag(b"{"))], b"{"))], "no JSON"),
+    "time that goes back": (
+        [taken(LIVE, GOOD[LIVE]), altered(LIVE, at("2026-11-05T12:59:00.000Z"))],
+        "generatedAt went back",
+    ),
+    "rows in disorder": ([altered(LIVE, lambda d: d["checks"].reverse())], "out of order"),
+    "an ended bucket that changes": (
+        [taken(HISTORY, GOOD[HISTORY]), altered(HISTORY, rewrite, "other")],
+        ": the ended bucket ",
+    ),
+    "a string of another length": (
+        [altered(HISTORY, lambda d: d["rows"][0].update(buckets="c"))],
+        "has 1 buckets",
+    ),
+    "another length of buckets": ([altered(HISTORY, lambda d: d.update(bucketSeconds=60))], "buckets of 60 s"),
+}
+
+
+@pytest.mark.parametrize(("answers", "found"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_found_out(answers: list[Taken], found: str) -> None:
+    failures = judge(*answers)
     assert failures
     assert found in failures[0]
     assert failures[0].startswith("a chapter: ")
@@ -208,11 +185,11 @@ def test_what_is_wrong_is_found_out(answers: list[tuple[str, str, str | None, An
 def test_a_row_that_is_current_in_the_midst_of_a_fault_is_found_out() -> None:
     """The messaging row of this ledger was seen at 12:00:01, in the minute after a fault that began at 11:59."""
     refused = REFUSED._replace(checks=(Check("messaging", None),))
-    good = ("one", LIVE, None, GOOD[LIVE])
-    (failure,) = judged(good, diary=a_diary(standing(refused, -60, 120)))
+    good = taken(LIVE, GOOD[LIVE])
+    (failure,) = judge(good, diary=a_diary(standing(refused, -60, 120)))
     assert "is current, observed at 2026-11-05T12:00:01.000Z under refuse of squid/1" in failure
-    assert judged(good, diary=a_diary(standing(refused, -60, 0))) == []
-    assert judged(good, diary=a_diary(standing(refused, -20, 120))) == []
+    assert judge(good, diary=a_diary(standing(refused, -60, 0))) == []
+    assert judge(good, diary=a_diary(standing(refused, -20, 120))) == []
 
 
 def a_history(buckets: str, uptime: float | None) -> bytes:
@@ -243,11 +220,11 @@ def test_a_history_is_held_against_the_diary(body: bytes, wrong: tuple[str, ...]
 def test_the_clock_may_go_back_once() -> None:
     judge = Judge(a_diary())
     earlier = [altered(LIVE, at(f"2026-11-05T12:{minute}:00.000Z")) for minute in (20, 10)]
-    judge.take("one", LIVE, None, GOOD[LIVE])
+    judge.take(*taken(LIVE, GOOD[LIVE]))
     judge.clock_goes_back()
-    judge.take("one", LIVE, None, earlier[0])
+    judge.take(*earlier[0])
     assert judge.failures == []
-    judge.take("one", LIVE, None, earlier[1])
+    judge.take(*earlier[1])
     assert len(judge.failures) == 1
 
 

@@ -44,7 +44,7 @@ def run(_seconds: float) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as open_until_then:
         waits = list(_waits(Path(folder), open_until_then)) if has_edge else []
         with ThreadPoolExecutor(len(waits) + 1) as pool:
-            stalled = pool.submit(lambda: list(stalls.failures_of(_made(Path(folder) / "stalls"))))
+            stalled = pool.submit(lambda: list(stalls.failures_of(_make_folder(Path(folder) / "stalls"))))
             failures = [failure for failure in pool.map(watch_to_its_end, waits) if failure]
             failures += stalled.result()
     tried = {"waits": len(waits), "stalled connections": len(stalls.STALLS)}
@@ -85,11 +85,11 @@ def watch_to_its_end(wait: Wait) -> str | None:
 
 def _waits(folder: Path, open_until_then: ExitStack) -> Iterator[Wait]:
     for path, name in ((LIVE, "live"), (HISTORY, "history")):
-        yield _killed(_made(folder / f"{name}-killed"), path, open_until_then)
+        yield _kill_a_server(_make_folder(folder / f"{name}-killed"), path, open_until_then)
         for trouble, script in (("answering 503", fails(503)), ("hanging", hangs)):
             origin = open_until_then.enter_context(an_origin())
             origin.script = says("first", cache_control=_CACHING[path])
-            own = _made(folder / f"{name}-{trouble.partition(' ')[0]}")
+            own = _make_folder(folder / f"{name}-{trouble.partition(' ')[0]}")
             edge = open_until_then.enter_context(an_edge(own, origin.port))
             yield Wait(path, trouble, edge, partial(_play, origin, script), partial(_answer_again, origin, path))
 
@@ -103,7 +103,7 @@ def _answer_again(origin: Origin, path: str) -> bytes:
     return b"second"
 
 
-def _killed(folder: Path, path: str, open_until_then: ExitStack) -> Wait:
+def _kill_a_server(folder: Path, path: str, open_until_then: ExitStack) -> Wait:
     """A real server that ends, and nobody in its place."""
     publish(folder, a_ledger())
     serving = ExitStack()
@@ -113,7 +113,7 @@ def _killed(folder: Path, path: str, open_until_then: ExitStack) -> Wait:
     return Wait(path, "a server that is gone", edge, serving.close, None)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 

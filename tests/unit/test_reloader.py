@@ -130,6 +130,7 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
                 "f",
                 "applied",
                 removed=("broadcasters 137", "indexer 137", "ppoi 1", "ppoi 137", "chain 137"),
+                needs_restart=("chains of the server",),
             ),
             id="a chain and a source taken out",
         ),
@@ -140,7 +141,7 @@ def test_who_was_seen_stays_seen_when_another_way_of_listening_is_chosen() -> No
                 sources=SETTINGS.sources | {"hosted-indexer": INDEXERS[:1]},
             ),
             True,
-            Reloaded("f", "applied", added=("hosted-indexer 1", "chain 56")),
+            Reloaded("f", "applied", added=("hosted-indexer 1", "chain 56"), needs_restart=("chains of the server",)),
             id="a chain and a source put in",
         ),
         pytest.param(

@@ -150,7 +150,7 @@ def test_a_made_up_status_is_in_the_javascript_reader(shown: Any, reader: Path) 
         "effective": "half-awake",
         "severity": shown["severity"],
         "text": "It answers, but in its sleep.",
-        "headline": "The only check is half awake",
+        "headline": "1 of 5 checks is half awake",
         "buckets": ["catching-up", "half-awake", "current"],
         "worst": ["half-awake"],
         "known": 3,

@@ -154,9 +154,9 @@ FIVE = (
         ),
         pytest.param(
             FIVE[:-1],
-            "? 1 check is missing from the report.",
-            "besides 4 current; not in the report: hosted-indexer Ethereum",
-            id="of a row that is missing nothing is known",
+            "? 1 of 5 checks is unknown.",
+            "hosted-indexer Ethereum; besides 4 current; not in the report: hosted-indexer Ethereum",
+            id="a row that is missing is unknown",
         ),
         pytest.param(
             (*FIVE, a_row("indexer", 11155111, "unavailable")),
@@ -190,8 +190,8 @@ FIVE = (
         ),
         pytest.param(
             [a_row("messaging", None)],
-            "? 4 checks are missing from the report.",
-            "besides 1 current; not in the report: 4",
+            "? 4 of 5 checks are unknown.",
+            "besides 1 current; not in the report: 4 checks",
             id="a chain without rows is not healthy",
         ),
     ],

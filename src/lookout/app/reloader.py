@@ -203,7 +203,8 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
     """What a reload changes, and what only a restart would. ``served`` is what a server beside the monitor has."""
     others = _UNUSED_BY_MONITOR if served is None else _UNUSED
     keys = [key for key in _changed_keys(old, new) if not others & {key, key.partition(".")[0]}]
-    server_log = new.log if served is None else served.log
+    beside = new if served is None else served
+    described = beside.description().chains
     checks, checks_before = new.sources_by_check(), old.sources_by_check()
     rpc, rpc_before = ({chain.id: chain for chain in settings.chains} for settings in (new, old))
     both = [check for check in checks if check in checks_before]
@@ -220,7 +221,8 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
         ),
         needs_restart=(
             *(key for key in keys if key.partition(".")[0] not in _APPLIED),
-            *(f"{key} of the server" for key in _changed_keys(server_log, new.log, "log.")),
+            *(f"{key} of the server" for key in _changed_keys(beside.log, new.log, "log.")),
+            *(["chains of the server"] if described != new.description().chains else []),
         ),
     )
 

@@ -106,6 +106,9 @@ DurationOrZero = Annotated[float, Meta(ge=0, le=_YEAR_S)]
 Positive = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 Natural = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Text = Annotated[str, Meta(min_length=1)]
+_printable: Final = must(str.isprintable, "has to be one line that can be printed")
+Line = Annotated[str, _printable]
+Name = Annotated[str, Meta(min_length=1), _printable, must(lambda text: text.strip(), "has to be more than spaces")]
 Url = Annotated[str, Meta(min_length=1), must(is_http, _HTTP)]
 UrlOrNone = Annotated[str, must(lambda url: not url or is_http(url), _HTTP)]
 Headers = Annotated[

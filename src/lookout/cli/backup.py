@@ -10,6 +10,7 @@ from lookout.app.backup import Contents, back_up
 from lookout.app.backup import restore as restore_from
 from lookout.app.process import stopping_signals
 from lookout.cli.arguments import config_option, fail, settings_of
+from lookout.config.file import read_config
 from lookout.store.protocol import StoreError
 
 
@@ -21,10 +22,10 @@ def backup(config: Path, out: Path) -> None:
 
     The file is the same for every kind of store, and restores into any.
     """
-    settings = settings_of(config)
+    settings = settings_of(config, read_config)
     _end_cleanly()
     try:
-        with _console().status(f"backing up into {out.name}"):
+        with Console(stderr=True).status(f"backing up into {out.name}"):
             contents, size = back_up(settings, config.absolute().parent, out)
     except StoreError as error:
         fail(str(error))
@@ -40,10 +41,10 @@ def restore(config: Path, backup: Path, force: bool) -> None:
 
     No monitor may be writing to the store. Servers may be running: they then serve what was restored.
     """
-    settings = settings_of(config)
+    settings = settings_of(config, read_config)
     _end_cleanly()
     try:
-        with _console().status(f"restoring {backup.name}"):
+        with Console(stderr=True).status(f"restoring {backup.name}"):
             contents = restore_from(settings, config.absolute().parent, backup, force=force)
     except StoreError as error:
         fail(str(error))
@@ -53,10 +54,6 @@ def restore(config: Path, backup: Path, force: bool) -> None:
 def _describe(contents: Contents) -> str:
     rows, from_, to, generated_at = contents
     return f"{rows} rows, the history from {from_} to {to}, a report of {generated_at}"
-
-
-def _console() -> Console:
-    return Console(stderr=True)
 
 
 def _end_cleanly() -> None:

@@ -18,7 +18,7 @@ from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.admin_port import AdminError
 from lookout.base.host_port import format_host_port
-from lookout.cli.arguments import check_listen, fail
+from lookout.cli.arguments import fail, listen_option
 from lookout.documents.routes import paths
 from lookout.store.protocol import StoreError
 
@@ -26,14 +26,7 @@ _PAST: Final = "simulating the last 14 days"
 
 
 @click.command(short_help="Show the whole service on a simulated world.")
-@click.option(
-    "--listen",
-    default="127.0.0.1:8080",
-    show_default=True,
-    metavar="HOST:PORT",
-    callback=check_listen,
-    help="Where to serve.",
-)
+@listen_option("127.0.0.1:8080", "Where to serve.")
 @click.option("--seed", default=7, show_default=True, help="Which things fail: always the same for the same number.")
 def demo(listen: str, seed: int) -> None:
     """Show the whole service on a simulated world in which things fail from time to time.

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from lookout.cli.arguments import config_option, settings_of
+from lookout.config.file import read_config
 from lookout.edge.varnish import configuration, parameters
 
 
@@ -13,5 +14,5 @@ from lookout.edge.varnish import configuration, parameters
 @click.option("--parameters", "wants_parameters", is_flag=True, help="Print the options that varnishd needs with it.")
 def edge_config(config: Path, wants_parameters: bool) -> None:
     """Print the configuration of Varnish for these settings."""
-    settings = settings_of(config)
+    settings = settings_of(config, read_config)
     click.echo(" ".join(parameters()) + "\n" if wants_parameters else configuration(settings), nl=False)

@@ -10,6 +10,7 @@ from rich.table import Table
 from lookout.app.process import run
 from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
+from lookout.config.file import read_config
 from lookout.monitor.probe import Probed, probe_once
 
 
@@ -17,7 +18,7 @@ from lookout.monitor.probe import Probed, probe_once
 @config_option
 def probe(config: Path) -> None:
     """Probe every source and endpoint once and show what they answer; exit code 1 if any failed."""
-    settings = settings_of(config)
+    settings = settings_of(config, read_config)
     probed = run(probe_once(settings, SystemClock()))
     if not probed:
         fail(f"{config}: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service")

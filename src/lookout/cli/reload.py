@@ -5,7 +5,7 @@ import os
 import socket
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import quote
 
 import click
@@ -41,7 +41,7 @@ def reload(config: Path) -> None:
         fail(f"{config}: admin.monitor: names no port to ask; send the monitor SIGHUP instead")
     reloaded = _request_reload(address, config)
     if reloaded.outcome == "refused":
-        _fail(*reloaded.problems)
+        fail(*reloaded.problems, exit_code=NOT_FINE)
     _show(config, reloaded)
 
 
@@ -62,13 +62,13 @@ def _request_reload(address: str, config: Path) -> Reloaded:
         response = connection.getresponse()
         body = response.read()
     except TimeoutError:
-        _fail(f"the monitor at {address} did not answer within {_WAIT_S:g} s")
+        fail(f"the monitor at {address} did not answer within {_WAIT_S:g} s", exit_code=NOT_FINE)
     except (OSError, http.client.HTTPException) as error:
-        _fail(f"no monitor answers at {address}, which admin.monitor names: {_why(error)}")
+        fail(f"no monitor answers at {address}, which admin.monitor names: {_why(error)}", exit_code=NOT_FINE)
     finally:
         connection.close()
     if response.status not in (HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY):
-        _fail(f"what answers at {address} did not reload: {_decode(address, body, _Error).error}")
+        fail(f"what answers at {address} did not reload: {_decode(address, body, _Error).error}", exit_code=NOT_FINE)
     return _decode(address, body, Reloaded)
 
 
@@ -94,7 +94,7 @@ def _decode(address: str, body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        _fail(f"what answers at {address} is not a monitor")
+        fail(f"what answers at {address} is not a monitor", exit_code=NOT_FINE)
 
 
 def _show(config: Path, reloaded: Reloaded) -> None:
@@ -110,9 +110,3 @@ def _show(config: Path, reloaded: Reloaded) -> None:
 
 def _why(error: Exception) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else "it is no HTTP"
-
-
-def _fail(*sentences: str) -> NoReturn:
-    for sentence in sentences:
-        click.echo(f"lookout: {sentence}", err=True)
-    raise SystemExit(NOT_FINE)

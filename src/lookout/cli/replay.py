@@ -15,6 +15,7 @@ from lookout.base.instants import parse_instant, parse_second
 from lookout.cli.arguments import config_option, fail, settings_of
 from lookout.cli.comparison import show
 from lookout.cli.files import write_all
+from lookout.config.file import read_config
 from lookout.core.ledger import Ledger
 from lookout.documents.reports import history_document, live_document
 from lookout.replay.comparison import ComparisonError, check_comparable, compare
@@ -85,7 +86,7 @@ def _check_outputs(inputs: Iterable[Path], live: Path | None, history: Path | No
 
 
 def _replays_of(configs: list[Path]) -> list[Replay]:
-    plans = [settings_of(each).plan() for each in configs]
+    plans = [settings_of(each, read_config).plan() for each in configs]
     try:
         check_comparable(plans[0], plans[-1])
     except ComparisonError as error:

@@ -7,21 +7,14 @@ import click
 from lookout.app.process import run_until_stopped
 from lookout.app.sockets import ListenError, bind_briefly
 from lookout.base.host_port import format_host_port, host_and_port
-from lookout.cli.arguments import check_listen, fail
+from lookout.cli.arguments import fail, listen_option
 from lookout.demo.sim.certificate import CERTIFICATE, KEY, load_or_make
 from lookout.demo.sim.front import Front
 from lookout.demo.sim.server import serve_forever
 
 
 @click.command(short_help="Run the upstreams of a simulated world, faults on demand.")
-@click.option(
-    "--listen",
-    default="127.0.0.1:9900",
-    show_default=True,
-    metavar="HOST:PORT",
-    callback=check_listen,
-    help="Where to listen.",
-)
+@listen_option("127.0.0.1:9900", "Where to listen.")
 @click.option("--seed", type=int, help="Let things fail from time to time, always the same for the same number.")
 @click.option(
     "--tls",

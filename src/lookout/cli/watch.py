@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from http import HTTPStatus
 
@@ -20,6 +21,7 @@ from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
 
 _REDRAW_S = 1.0
 _USER_AGENT = "lookout-watch"
+_ABOUT_WITHIN_S = 2.0  # for so long an update waits to be shown
 _NO_LIMIT = 10_000  # columns: a file or a pipe has any number
 
 
@@ -49,18 +51,22 @@ def watch(url: str, protocol: str, once: bool) -> None:
 
 
 def _add_about(updates: Iterable[Update], address: str) -> Iterator[Shown]:
-    """With how the deployment describes itself, asked for once it has answered; one that does not is shown all the
-    same."""
-    about = None
+    """With how the deployment describes itself, which is asked for beside the documents, once it has any; one that does
+    not is shown all the same."""
+    about: About | None = None
+    asked: Future[About | None] | None = None
     for update in updates:
         if about is None and update.report is not None:
-            about = _read_about(address)
+            asked = asked or in_a_thread(_read_about, address)
+            if wait([asked], _ABOUT_WITHIN_S).done:
+                about, asked = asked.result(), None
         yield Shown(address, about or NO_ABOUT, update)
 
 
 def _read_about(address: str) -> About | None:
+    """None if it is to be asked again, with the next update."""
     answer = fetch_with_urllib(f"{address}{PATH}", {"User-Agent": _USER_AGENT})
-    if isinstance(answer, NoAnswer):
+    if isinstance(answer, NoAnswer) or answer.http_code not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
         return None
     about = parse_about(answer.body) if answer.http_code == HTTPStatus.OK else NO_ABOUT
     return about if isinstance(about, About) else NO_ABOUT

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from msgspec import Meta, Struct, defstruct, field
 from msgspec.structs import fields
@@ -35,6 +35,7 @@ from lookout.protocols.registry import configurable_services, has_one_table
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 
+Value = TypeVar("Value", int, str)
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
 
@@ -142,6 +143,8 @@ class Settings(Table, frozen=True):
         """What is allowed, and may still not be what is wanted."""
         for number, chain in enumerate(self.chains):
             yield from (each.below(f"chains[{number}]") for each in chain.warnings())
+        for name in _repeated(chain.name for chain in self.chains):
+            yield Problem("chains", f"several are named {name}, so people cannot tell them apart")
         yield from (each.below("store") for each in self.store.warnings())
 
     def checks(self) -> Iterable[Iterable[Problem]]:
@@ -238,5 +241,5 @@ def _same_endpoints(key: str, chain: Chain) -> Iterator[Problem]:
         yield Problem(f"{key}[{second}]", what)
 
 
-def _repeated(values: Iterable[int]) -> list[int]:
+def _repeated(values: Iterable[Value]) -> list[Value]:
     return [value for value, times in Counter(values).items() if times > 1]

@@ -15,6 +15,8 @@ from lookout.base.setting_types import (
     Duration,
     DurationOrZero,
     HostPort,
+    Line,
+    Name,
     Natural,
     Networks,
     OneOf,
@@ -105,7 +107,7 @@ class Chain(Table, frozen=True, kw_only=True):
     """Of a chain that is known, what is left out is as it is known; of another one, it is no test network."""
 
     id: Positive
-    name: Text = _AS_KNOWN
+    name: Name = _AS_KNOWN
     block_time_s: Duration = _AS_KNOWN
     rpc: Annotated[tuple[Url, ...], Meta(min_length=1)]
     test_network: bool = _AS_KNOWN
@@ -121,8 +123,8 @@ class Chain(Table, frozen=True, kw_only=True):
 
     def _check_is_known(self) -> Iterator[Problem]:
         if self.id not in KNOWN_CHAINS:
-            keys = ("name", "block_time_s")
-            yield from (Problem(key, "missing") for key in keys if getattr(self, key) is _AS_KNOWN)
+            missing = (key for key in ("name", "block_time_s") if getattr(self, key) is _AS_KNOWN)
+            yield from (Problem(key, f"missing; Lookout knows nothing about chain {self.id}") for key in missing)
 
     def _check_test_network(self) -> Iterator[Problem]:
         if self.id == TEST_NETWORK and self.test_network is False:
@@ -220,9 +222,9 @@ class Ping(Table, frozen=True):
 class Page(Table, frozen=True):
     """What people see beside the rows; and which services are run by others than the operator (C12)."""
 
-    title: str = ""
-    operator: str = ""
-    contact: str = ""
+    title: Line = ""
+    operator: Line = ""
+    contact: Line = ""
     show_unmonitored: bool = True
     run_by_others: tuple[Annotated[str, OneOf(lambda: SERVICES.names)], ...] = ("ppoi", "hosted-indexer")
 

@@ -3,7 +3,8 @@
 All that a deployment says is shown as plain text: it may say anything.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -42,6 +43,9 @@ _DAY_S: Final = 86_400
 _QUIET_MS: Final = 150_000
 _LONGEST_NAME: Final = 20
 _NAMED_AT_MOST: Final = 3
+_CHAINS_AT_MOST: Final = 8
+
+ChainNames = Mapping[int, str]
 
 
 class View(NamedTuple):
@@ -81,6 +85,23 @@ class Shown(NamedTuple):
     address: str
     about: About
     update: Update
+
+    def chain_ids(self) -> set[int | None]:
+        """Those that either document has rows of."""
+        report, history = self.update.report, self.update.history
+        checks = [*(rows_by_check(report) if report else ()), *(rows_by_check(history) if history else ())]
+        return {chain_id for _, chain_id in checks}
+
+    def chain_names(self) -> dict[int, str]:
+        """Short and plain, and each only once: with its id where that is not all of its name."""
+        ids = {*self.about.chains, *self.chain_ids()} - {None}
+        names = {chain_id: self.about.chain_name(chain_id) for chain_id in ids if chain_id is not None}
+        plain = {chain_id: _plain(name, _LONGEST_NAME) for chain_id, name in names.items()}
+        times = Counter(plain.values())
+        return {
+            chain_id: name if name == names[chain_id] and times[name] == 1 else f"{name} ({chain_id})"
+            for chain_id, name in plain.items()
+        }
 
 
 class _RowNow(NamedTuple):
@@ -128,11 +149,11 @@ def _head_lines(shown: Shown, now: int, received_ago_ms: float, view: View) -> l
             report,
             now,
             received_ago_ms,
-            chains=about.counted_chains(chain_id for _, chain_id in rows_by_check(report)),
+            chains=about.counted_chains(shown.chain_ids()),
             test_networks=about.test_networks,
             in_doubt=bool(troubles),
         )
-        lines += _headline_lines(headline, about, view)
+        lines += _headline_lines(headline, shown.chain_names(), view)
         if age is None and report.generated_at is not None:
             age_ms = _age_ms(report.generated_at, now, received_ago_ms)
             lines.append(Text(f"Report of {_span(max(0, age_ms))} ago.", style="bright_black"))
@@ -145,16 +166,15 @@ def _describe_problem(document: str, problem: str) -> str:
     return f"The {document} cannot be read: {_plain(problem, 200)}."
 
 
-def _headline_lines(headline: Headline, about: About, view: View) -> list[Text]:
+def _headline_lines(headline: Headline, names: ChainNames, view: View) -> list[Text]:
     """The head line, in the words of the page's, and what it is about."""
-    others = ", ".join(f"{number} {status}" for status, number in headline.others.items())
-    is_well = bool(headline.checks) and headline.checks[0].effective in ("current", "unmonitored")
-    if is_well and not headline.missing:
-        parts = [", ".join(_plain(about.chain_name(chain_id), _LONGEST_NAME) for chain_id in headline.chains)]
+    if headline.checks[0].effective in ("current", "unmonitored"):
+        parts = [_list_chains(headline.chains, names)]
     else:
-        missing = _few_names(headline.missing, about) or str(len(headline.missing))
+        others = ", ".join(f"{number} {status}" for status, number in headline.others.items())
+        missing = _few_names(headline.missing, names) or f"{len(headline.missing)} checks"
         parts = [
-            _few_names(headline.checks, about),
+            _few_names(headline.checks, names),
             others and f"besides {others}",
             f"not in the report: {missing}" if headline.missing else "",
         ]
@@ -164,10 +184,14 @@ def _headline_lines(headline: Headline, about: About, view: View) -> list[Text]:
     ]
 
 
-def _few_names(checks: Sequence[CheckSummary], about: About) -> str:
+def _list_chains(chains: Sequence[int], names: ChainNames) -> str:
+    return f"{len(chains)} chains" if len(chains) > _CHAINS_AT_MOST else ", ".join(names[each] for each in chains)
+
+
+def _few_names(checks: Sequence[CheckSummary], names: ChainNames) -> str:
     if len(checks) > _NAMED_AT_MOST:
         return ""
-    return ", ".join(_name((check.service, check.chain_id), about) for check in checks)
+    return ", ".join(_name((check.service, check.chain_id), names) for check in checks)
 
 
 def _age(report: LiveReport, now: int, received_ago_ms: float) -> str | None:
@@ -189,7 +213,8 @@ def _age_ms(generated_at: int, now: int, received_ago_ms: float) -> int:
 
 
 def _table(rows: Sequence[_RowNow], shown: Shown, now: int, view: View) -> Table:
-    names = [_name((row.service or "?", row.chain_id), shown.about) for row, _ in rows]
+    chain_names = shown.chain_names()
+    names = [_name((row.service or "?", row.chain_id), chain_names) for row, _ in rows]
     room = max(0, view.width - max(map(len, names), default=0))
     columns = next(columns for least, columns in _ROOM if room >= least)
     table = Table(pad_edge=False, padding=(0, columns.gap, 0, 0), box=None, header_style="bold")
@@ -221,9 +246,9 @@ def _table(rows: Sequence[_RowNow], shown: Shown, now: int, view: View) -> Table
     return table
 
 
-def _name(check: Check, about: About) -> str:
+def _name(check: Check, names: ChainNames) -> str:
     service, chain_id = _plain(check[0], _LONGEST_NAME), check[1]
-    return service if chain_id is None else f"{service} {_plain(about.chain_name(chain_id), _LONGEST_NAME)}"
+    return service if chain_id is None else f"{service} {names.get(chain_id, chain_id)}"
 
 
 def _seen(row: Row | UnreadableRow, now: int) -> str:

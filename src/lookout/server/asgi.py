@@ -1,12 +1,10 @@
 """The server as an ASGI application, for any ASGI server."""
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from lookout.server.follower import Follower
 from lookout.server.front import Front
-from lookout.server.hosts import is_one_host
-from lookout.server.replies import Reply
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -44,23 +42,11 @@ class AsgiApplication:
                 return
 
     async def _answer(self, scope: Message, send: Send) -> None:
-        reply = self._reply(scope)
+        peer = scope["client"][0] if scope.get("client") else ""
+        headers = _Headers(scope["headers"])
+        reply = self._front.answer(scope["method"], scope["path"], scope["http_version"], peer, headers)
         await send({"type": "http.response.start", "status": reply.http_code, "headers": reply.raw_headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
-
-    def _reply(self, scope: Message) -> Reply:
-        front, path, headers = self._front, scope["path"], scope["headers"]
-        if front.limits:
-            peer = scope["client"][0] if scope.get("client") else ""
-            forwarded = _whole(_lines(headers, b"x-forwarded-for")) if front.trusts_forwarded else None
-            refusal = front.find_refusal(path, peer, forwarded)
-            if refusal is not None:
-                return refusal
-        hosts = _lines(headers, b"host")
-        if not is_one_host(hosts) and (hosts or scope["http_version"] == "1.1"):  # before that there need be none
-            return front.refuse_host(path)
-        if_none_match = _whole(_lines(headers, b"if-none-match"))
-        return front.reply(scope["method"], path, if_none_match, _whole(_lines(headers, b"accept-encoding")))
 
     def _start(self) -> None:
         if not self._started:
@@ -68,10 +54,12 @@ class AsgiApplication:
             self._follower.start()
 
 
-def _lines(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
-    return [text.decode("latin-1") for of, text in headers if of == name]
+class _Headers:
+    def __init__(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self._headers = headers
 
+    def __contains__(self, name: str) -> bool:
+        return bool(self.get_all(name))
 
-def _whole(lines: Sequence[str]) -> str | None:
-    """A header that may stand on several lines."""
-    return ", ".join(lines) if lines else None
+    def get_all(self, name: str) -> list[str]:
+        return [text.decode("latin-1") for of, text in self._headers if of == name.encode()]

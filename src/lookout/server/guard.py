@@ -108,11 +108,9 @@ class Guard:
         if peer is None:
             return None
         self._met += 1
-        return _Connection(snapshot.cookie, self._hash_network(peer), self._met, snapshot.progress, now_ms)
-
-    def _hash_network(self, peer: str) -> int | None:
         network = self._callers.find_network(peer)
-        return None if network is None else self._crowds.hash_network(network)
+        network_hash = None if network is None else self._crowds.hash_network(network)
+        return _Connection(snapshot.cookie, network_hash, self._met, snapshot.progress, now_ms)
 
     def _close_excess(self, now_ms: int) -> bool:
         """The newest go: they may be the flood."""

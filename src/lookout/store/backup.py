@@ -10,6 +10,7 @@ from typing import Final
 from lookout.store.protocol import Snapshot, StoreError, refuse_newer
 from lookout.store.sqlite.file import (
     APPLICATION_ID,
+    BUSY_S,
     SCHEMA_VERSION,
     bring_up_to_date,
     check_tables,
@@ -20,7 +21,6 @@ from lookout.store.sqlite.file import (
     tables_of,
 )
 
-_BUSY_S: Final = 5.0
 _LARGEST_BYTES: Final = 256 * 1024 * 1024  # a hundred times what a store takes; it is read into memory
 
 
@@ -31,7 +31,7 @@ def read_file(path: Path) -> Snapshot:
         if identity(path.resolve()) is None:
             raise StoreError(f"{path}: there is no such file")
         # In memory, so that the file is left as it is, and held for as long as copying it takes.
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as file:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_S)) as file:
             _copy(file, copy, path)
         hear_signals(copy)
         bring_up_to_date(copy, _checked_version(copy, path))

@@ -90,9 +90,9 @@ def _verify_vary(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         if exchange.request.method not in ("GET", "HEAD"):
             continue
         vary = answer.header("vary")
-        if "*" in split_list(vary or ""):
+        if "*" in split_list(vary):
             yield failed("A15", f"{endpoint.noun}: Vary: {quote(vary)} on a {answer.http_code}: no cache can keep it")
-        elif "accept-encoding" not in split_list(vary or ""):
+        elif "accept-encoding" not in split_list(vary):
             verdict = inconclusive if cache else failed
             yield verdict(
                 "A15", f"{endpoint.noun}: Vary is {quote(vary)} on a {answer.http_code}, without Accept-Encoding"

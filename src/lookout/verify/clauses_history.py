@@ -46,27 +46,27 @@ class _Frame(NamedTuple):
 
 
 class EndedBuckets(NamedTuple):
-    """The buckets of a history by row; all but the last of each have ended. Instants in seconds."""
+    """The buckets of a history by row; all but the last of each have ended."""
 
-    bucket_s: int
-    from_s: int
-    to_s: int
+    frame: _Frame
     rows: dict[Identity, str]
 
     def find_change(self, before: "EndedBuckets") -> Identity | None:
         """A row in which a bucket differs that had ended in both."""
-        from_s, to_s = max(self.from_s, before.from_s), min(self.to_s, before.to_s)
-        if self.bucket_s != before.bucket_s or (self.from_s - before.from_s) % self.bucket_s:
+        own, earlier = self.frame, before.frame
+        if own.bucket_s != earlier.bucket_s or (own.from_s - earlier.from_s) % own.bucket_s:
             return None  # other buckets altogether
-        for identity, buckets in self.rows.items():
-            if identity in before.rows and from_s < to_s:
-                earlier = before.rows[identity]
-                if self._within(buckets, from_s, to_s) != before._within(earlier, from_s, to_s):
-                    return identity
+        from_s, to_s = max(own.from_s, earlier.from_s), min(own.to_s, earlier.to_s)
+        if from_s >= to_s:
+            return None
+        for identity in self.rows:
+            if identity in before.rows and self._cut(identity, from_s, to_s) != before._cut(identity, from_s, to_s):
+                return identity
         return None
 
-    def _within(self, buckets: str, from_s: int, to_s: int) -> str:
-        return buckets[(from_s - self.from_s) // self.bucket_s : (to_s - self.from_s) // self.bucket_s]
+    def _cut(self, identity: Identity, from_s: int, to_s: int) -> str:
+        first, bucket_s = self.frame.from_s, self.frame.bucket_s
+        return self.rows[identity][(from_s - first) // bucket_s : (to_s - first) // bucket_s]
 
 
 def verify_history(body: bytes) -> Iterator[Finding]:
@@ -98,7 +98,7 @@ def read_ended_buckets(body: bytes) -> EndedBuckets | None:
         for identity in list_identities([row])
         if isinstance(row.get("buckets"), str) and len(row["buckets"]) == frame.length
     }
-    return EndedBuckets(frame.bucket_s, frame.from_s, frame.to_s, rows) if rows else None
+    return EndedBuckets(frame, rows) if rows else None
 
 
 def calculate_uptime(buckets: str) -> float | None:

@@ -43,7 +43,7 @@ def verify_methods(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
 
 def verify_head(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     noun = endpoint.noun
-    for name in ("head", "gzip head"):
+    for name, like in _GETS_LIKE.items():
         head = endpoint.outcome(name)
         if isinstance(head, NoAnswer):
             yield report_missing(endpoint, "A2", "HEAD", head)
@@ -52,11 +52,7 @@ def verify_head(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
         elif head.http_code != 200:
             yield failed("A2", f"{noun}: HEAD gets {head.http_code}, and GET 200")
         else:
-            gets = [
-                answer
-                for exchange, answer in endpoint.answers(200)
-                if exchange.request.method == "GET" and exchange.name in _GETS_LIKE[name]
-            ]
+            gets = [answer for exchange, answer in endpoint.answers(200) if exchange.name in like]
             same = [answer for answer in gets if answer.header("etag") == head.header("etag")]
             if gets:
                 yield from _verify_same_headers(noun, head, (same or gets)[0], bool(same), cache)
@@ -142,20 +138,16 @@ def _verify_cors(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:
     seen = sorted({answer.http_code for _, answer in endpoint.answers(*API_CODES)})
     for exchange, answer in endpoint.answers(*API_CODES):
         at = f"{noun}: {answer.http_code} to {exchange.request.method} ({exchange.name})"
-        if answer.each(ALLOW_ORIGIN) != ["*"] or not _exposes_etag(answer):
+        if answer.each(ALLOW_ORIGIN) != ["*"] or "etag" not in split_list(answer.header(EXPOSE)):
             allow, expose = answer.header(ALLOW_ORIGIN), answer.header(EXPOSE)
             verdict = inconclusive if answer.http_code in _ERROR_CODES and maybe_from_cache(answer, cache) else failed
             yield verdict("A6", f"{at}: {ALLOW_ORIGIN} is {quote(allow)}, {EXPOSE} {quote(expose)}")
         elif answer.header("access-control-allow-credentials") is not None:
             yield failed("A6", f"{at}: it has Access-Control-Allow-Credentials")
-        elif "origin" in split_list(answer.header("vary") or ""):
+        elif "origin" in split_list(answer.header("vary")):
             yield failed("A6", f"{at}: it has Vary: Origin")
         else:
             yield passed("A6", f"every origin may read each answer ({', '.join(map(str, seen))})")
-
-
-def _exposes_etag(answer: Answer) -> bool:
-    return "etag" in split_list(answer.header(EXPOSE) or "")
 
 
 def _verify_errors(endpoint: Endpoint, cache: str | None) -> Iterator[Finding]:

@@ -14,13 +14,6 @@ class Rows(NamedTuple):
     at: int | None
 
 
-class _Time(NamedTuple):
-    """From when to when documents had the same rows, as far as they were seen."""
-
-    from_at: int
-    to_at: int
-
-
 def read_rows(bodies: Iterable[bytes], key: Literal["checks", "rows"]) -> list[Rows]:
     """The rows of each different document that can be read; a row that is there twice is not looked at here."""
     found = []
@@ -42,7 +35,7 @@ def compare_rows(lives: list[Rows], histories: list[Rows]) -> Finding | None:
             if live.identities != history.identities:
                 if set(live.identities) == set(history.identities):
                     return failed("H2", "history: the rows are in another order than those of the live report")
-                if _overlap(_find_time(live, lives), _find_time(history, histories)):
+                if _overlap(_find_times(live, lives), _find_times(history, histories)):
                     return failed("H2", _describe_difference(live, history))
     live, history = lives[-1], histories[-1]
     if live.identities == history.identities:
@@ -52,14 +45,14 @@ def compare_rows(lives: list[Rows], histories: list[Rows]) -> Finding | None:
     )
 
 
-def _find_time(of: Rows, documents: list[Rows]) -> _Time | None:
-    instants = [each.at for each in documents if each.at is not None and each.identities == of.identities]
-    return None if of.at is None else _Time(min(instants), max(instants))
+def _find_times(of: Rows, documents: list[Rows]) -> list[int]:
+    """When documents had the same rows, as far as they were seen; nothing if this one may be of any time."""
+    same = (each.at for each in documents if each.identities == of.identities)
+    return [] if of.at is None else [at for at in same if at is not None]
 
 
-def _overlap(one: _Time | None, other: _Time | None) -> bool:
-    """A document without an instant may be of any time."""
-    return one is None or other is None or (one.from_at <= other.to_at and other.from_at <= one.to_at)
+def _overlap(one: list[int], other: list[int]) -> bool:
+    return not one or not other or (min(one) <= max(other) and min(other) <= max(one))
 
 
 def _describe_difference(live: Rows, history: Rows) -> str:

@@ -14,8 +14,8 @@ ALLOW_ORIGIN: Final = "access-control-allow-origin"
 EXPOSE: Final = "access-control-expose-headers"
 
 
-def split_list(text: str) -> set[str]:
-    return {part.strip().lower() for part in text.split(",")}
+def split_list(text: str | None) -> set[str]:
+    return {part.strip().lower() for part in (text or "").split(",")}
 
 
 def is_same_list(found: str | None, wanted: str) -> bool:

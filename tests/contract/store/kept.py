@@ -54,10 +54,7 @@ def main() -> None:
 
 
 def _fill(writer: Writer, ledger: Ledger) -> None:
-    writer.write(
-        documents_of(ledger),
-        all_pieces(ledger.state()),
-    )
+    writer.write(documents_of(ledger), all_pieces(ledger.state()))
     writer.close()
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from lookout.documents.document import Document
 from lookout.state.pieces import Pieces
@@ -12,7 +13,13 @@ LIVE = Document(b'{"live":1}', '"0123456789abcdef"', 1_793_880_000_001)
 HISTORY = Document(b'{"history":1}', '"fedcba9876543210"', 1_793_880_000_000)
 NOTHING = Pieces({})
 
-Opened = Callable[[Writer | Reader], None]  # to be closed when the test is over
+Side = TypeVar("Side", bound=Writer | Reader)
+
+
+class Opened(Protocol):
+    """Gives back what it is given, and closes it when the test is over."""
+
+    def __call__(self, side: Side, /) -> Side: ...
 
 
 @dataclass(frozen=True)
@@ -21,11 +28,11 @@ class Store:
 
     writer: Callable[[float], Writer]  # opens one, and waits so many seconds for another to end
     reader: Callable[[], Reader]
-    told_within_s: float  # until a reader knows of a change
+    asks_every_s: float  # after which a reader asks even if nobody notified it
     holding: tuple[str, str]  # a program that holds the store, and its argument
 
 
-def written_again(writer: Writer, pieces: Pieces = NOTHING) -> None:
+def write_again(writer: Writer, pieces: Pieces = NOTHING) -> None:
     """Write as a monitor does: until it goes well."""
     until = time.monotonic() + 10
     while True:

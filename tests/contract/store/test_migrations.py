@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -25,14 +25,14 @@ from lookout.store.postgres import writer as postgres
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.schema import transaction
 from lookout.store.postgres.session import Address
-from lookout.store.protocol import Reader, StoreError, Writer
+from lookout.store.protocol import Reader, StoreError
 from lookout.store.sqlite import file
 from lookout.store.sqlite import writer as sqlite
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, a_plan
 from tests.contract.store import kept
+from tests.contract.store.stores import Opened
 from tests.postgres import Postgres
 
-Opened = Callable[[Writer | Reader], None]
 FILES: Final = kept.versions("sqlite")
 DUMPS: Final = kept.versions("sql")
 WATCHED: Final = (MESSAGING, PPOI, BROADCASTERS, INDEXER, *(Check(n, 137) for n in ("indexer", "ppoi", "broadcasters")))
@@ -53,13 +53,13 @@ def a_copy(folder: Path, version: int) -> Path:
     return Path(shutil.copy(FILES[version], folder / "lookout.db"))
 
 
-def is_whole(documents: Mapping[DocumentName, Document | None], pieces: Mapping[str, bytes]) -> None:
-    """Hold the documents against their ETags, and go on from the pieces: nothing that was told is told otherwise."""
-    live, history = told(documents["live"]), told(documents["history"])
+def check_whole(documents: Mapping[DocumentName, Document | None], pieces: Mapping[str, bytes]) -> None:
+    """Hold the documents against their ETags, and go on from the pieces: nothing that was published changes."""
+    live, history = parse(documents["live"]), parse(documents["history"])
     ledger = Ledger(a_plan(*WATCHED, chains=(1, 137)), decode_state(pieces))
     ledger.start(NOON + 20 * MINUTE)
     ledger.publish(NOON + 20 * MINUTE)
-    now_live, now_history = told(live_document(ledger.report())), told(history_document(ledger.view()))
+    now_live, now_history = parse(live_document(ledger.report())), parse(history_document(ledger.view()))
     assert len(history["rows"][0]["buckets"]) > 300  # it was filled
     assert now_history["from"] == history["from"]
     for old, new in zip(history["rows"], now_history["rows"], strict=True):
@@ -73,7 +73,7 @@ def documents_of(reader: Reader) -> dict[DocumentName, Document | None]:
     return {"live": reader.read("live"), "history": reader.read("history")}
 
 
-def told(document: Document | None) -> Any:
+def parse(document: Document | None) -> Any:
     assert document is not None
     assert document.etag == etag(document.body)
     return json.loads(document.body)
@@ -93,26 +93,22 @@ def version_of(path: Path) -> int:
 @pytest.mark.parametrize("version", FILES)
 def test_a_file_of_every_version_is_read_and_goes_on(version: int, tmp_path: Path, opened: Opened) -> None:
     path = a_copy(tmp_path, version)
-    reader = sqlite.SqliteReader(path)  # a server is upgraded before the monitor is
-    opened(reader)
+    reader = opened(sqlite.SqliteReader(path))  # a server is upgraded before the monitor is
     before = documents_of(reader)
-    writer = sqlite.open_writer(path)
-    opened(writer)
+    writer = opened(sqlite.open_writer(path))
     assert documents_of(reader) == before
-    is_whole(before, writer.load())
+    check_whole(before, writer.load())
     assert version_of(path) == file.SCHEMA_VERSION
 
 
 @pytest.mark.parametrize("version", DUMPS)
 def test_a_database_of_every_version_is_read_and_goes_on(version: int, server: Postgres, opened: Opened) -> None:
     database = kept.load(server, DUMPS[version])
-    reader = PostgresReader(server.url(database))
-    opened(reader)
+    reader = opened(PostgresReader(server.url(database)))
     before = documents_of(reader)
-    writer = postgres.open_writer(server.url(database))
-    opened(writer)
+    writer = opened(postgres.open_writer(server.url(database)))
     assert documents_of(reader) == before
-    is_whole(before, writer.load())
+    check_whole(before, writer.load())
     assert server.ask(database, "SELECT version FROM lookout.schema_version") == [(schema.SCHEMA_VERSION,)]
 
 
@@ -158,7 +154,7 @@ def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Pa
         rows = connection.execute("SELECT name, body, etag, generated_at, note FROM documents").fetchall()
         pieces = dict(connection.execute("SELECT name, piece FROM pieces"))
     assert {note for *_, note in rows} == {"kept"}
-    is_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
+    check_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
     assert version_of(path) == file.SCHEMA_VERSION + 1
     before = path.read_bytes()
     with pytest.raises(StoreError, match=re.escape("lookout.db: written by a newer version of Lookout (schema 3,")):
@@ -166,16 +162,14 @@ def test_a_later_step_keeps_everything_and_todays_code_then_refuses(tmp_path: Pa
     assert path.read_bytes() == before
 
 
-def test_whoever_is_killed_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, opened: Opened) -> None:
+def test_a_kill_in_a_step_leaves_the_store_as_it_was(tmp_path: Path, opened: Opened) -> None:
     path = a_copy(tmp_path, file.SCHEMA_VERSION)
     killed = subprocess.run([sys.executable, "-c", KILLED, path], timeout=TIME_S, check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL
-    writer = sqlite.open_writer(path)
-    opened(writer)
+    writer = opened(sqlite.open_writer(path))
     assert schema_of(path) == schema_of(FILES[file.SCHEMA_VERSION])
-    reader = sqlite.SqliteReader(path)
-    opened(reader)
-    is_whole(documents_of(reader), writer.load())
+    reader = opened(sqlite.SqliteReader(path))
+    check_whole(documents_of(reader), writer.load())
 
 
 def migrate_further(server: Postgres, database: str, step: str) -> None:
@@ -185,16 +179,20 @@ def migrate_further(server: Postgres, database: str, step: str) -> None:
         schema.migrate(session, address, (*schema.STEPS, step))
 
 
-def test_a_later_step_of_the_database_keeps_everything(server: Postgres) -> None:
+def test_a_later_step_of_the_database_keeps_everything_and_todays_code_then_refuses(
+    server: Postgres, opened: Opened
+) -> None:
     database = kept.load(server, DUMPS[schema.SCHEMA_VERSION])
     migrate_further(server, database, POSTGRES_STEP)
     rows = server.ask(database, "SELECT name, body, etag, generated_at, note FROM lookout.noted")
     pieces = dict(server.ask(database, "SELECT name, piece FROM lookout.pieces"))
     assert {note for *_, note in rows} == {"kept"}
-    is_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
+    check_whole({name: Document(*row) for name, *row, _ in rows}, pieces)
     before = server.ask(database, "SELECT * FROM lookout.writer")
-    with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 2, this one knows 1\)"):
-        postgres.open_writer(server.url(database))
+    reader = opened(PostgresReader(server.url(database)))
+    for use in (lambda: postgres.open_writer(server.url(database)), reader.changed, lambda: reader.read("live")):
+        with pytest.raises(StoreError, match=r"written by a newer version of Lookout \(schema 2, this one knows 1\)"):
+            use()
     assert server.ask(database, "SELECT * FROM lookout.writer") == before
 
 
@@ -204,8 +202,6 @@ def test_a_session_that_ends_in_a_step_leaves_the_database_as_it_was(server: Pos
     with pytest.raises(StoreError):
         migrate_further(server, database, f"{POSTGRES_STEP} SELECT pg_terminate_backend(pg_backend_pid());")
     assert columns(server, database) == before
-    writer = postgres.open_writer(server.url(database))
-    opened(writer)
-    reader = PostgresReader(server.url(database))
-    opened(reader)
-    is_whole(documents_of(reader), writer.load())
+    writer = opened(postgres.open_writer(server.url(database)))
+    reader = opened(PostgresReader(server.url(database)))
+    check_whole(documents_of(reader), writer.load())

@@ -20,8 +20,8 @@ from lookout.store.postgres.backup import read_database
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.schema import STEPS
 from lookout.store.postgres.writer import PostgresWriter, open_writer
-from lookout.store.protocol import Reader, StoreBusyError, StoreError, Writer
-from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, written_again
+from lookout.store.protocol import StoreBusyError, StoreError
+from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, write_again
 from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
 from tests.stores import once_free
@@ -77,20 +77,18 @@ def test_a_role_that_may_only_read_keeps_no_monitor_out(
 ) -> None:
     url: str = request.getfixturevalue("made") if is_there else server.url(database, roles.monitor)
     with holding(server.url(database, roles.server), *range(100)) as process, capture_logs() as logged:
-        writer = open_writer(url)
-        opened(writer)
+        writer = opened(open_writer(url))
         writer.write({"live": LIVE}, Pieces({"a": b"1"}))
         assert logged == [{"event": TAKEN, "log_level": "error", "role": roles.server, "process": process}]
         for _ in range(3):
             with pytest.raises(StoreBusyError, match="another monitor is writing to it"):
                 open_writer(url)
         server.end_session(database)
-        standby = once_free(lambda: open_writer(url))
-        opened(standby)
+        standby = opened(once_free(lambda: open_writer(url)))
         assert standby.load() == {"a": b"1"}
         standby.write({"live": HISTORY}, NOTHING)
         with pytest.raises(StoreError, match="another monitor has taken over"):
-            written_again(writer)
+            write_again(writer)
     with pytest.raises(StoreBusyError):  # although the usual lock is free now
         open_writer(url)
 
@@ -184,10 +182,8 @@ def test_a_full_queue_of_notifications_keeps_no_publication_back(programs: objec
     with or_skipped(a_postgres(programs, None, "--set", "max_notify_queue_pages=64")) as server:  # type: ignore[arg-type]
         database = server.a_database()
         server.ask(database, "CREATE ROLE stranger LOGIN")
-        writer = open_writer(server.url(database))
-        opened(writer)
-        reader = PostgresReader(server.url(database))
-        opened(reader)
+        writer = opened(open_writer(server.url(database)))
+        reader = opened(PostgresReader(server.url(database)))
         with psycopg.connect(server.url(database, "stranger"), autocommit=True) as idle:
             idle.execute("LISTEN anything")
             idle.execute("BEGIN")
@@ -208,10 +204,8 @@ def test_a_full_queue_of_notifications_keeps_no_publication_back(programs: objec
 def test_what_strangers_notify_ends_no_reader_even_if_it_is_no_text(server: Postgres, opened: Opened) -> None:
     database = server.a_database("ENCODING SQL_ASCII TEMPLATE template0")
     url = server.url(database)
-    writer = open_writer(url)
-    opened(writer)
-    reader = PostgresReader(url)
-    opened(reader)
+    writer = opened(open_writer(url))
+    reader = opened(PostgresReader(url))
     reader.changed()
     for document in (LIVE, HISTORY):
         server.ask(database, r"SELECT pg_notify('lookout', E'live \xff'), pg_notify('lookout', E'\xff')")
@@ -314,7 +308,7 @@ def act(server: Postgres, database: str, role: str, statements: str) -> None:
         connection.execute(statements)
 
 
-def refused(server: Postgres, database: str, role: str, mallory: str, said: str) -> None:
+def check_refusal(server: Postgres, database: str, role: str, mallory: str, said: str) -> None:
     with pytest.raises(StoreError, match=re.escape(said.format(mallory=mallory, monitor=role))) as caught:
         open_writer(server.url(database, role))
     assert str(caught.value).startswith(f"PostgreSQL {database} on {server.folder}: ")
@@ -327,10 +321,9 @@ def test_what_another_role_prepared_is_not_used_by(
     prepared: str, said: str, as_superuser: bool, server: Postgres, database: str, roles: Roles, mallory: str
 ) -> None:
     act(server, database, mallory, prepared.format(mallory=mallory))
-    refused(server, database, "postgres" if as_superuser else roles.monitor, mallory, said)
+    check_refusal(server, database, "postgres" if as_superuser else roles.monitor, mallory, said)
 
 
-@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
 @pytest.mark.parametrize(("attached", "said"), ATTACHED.values(), ids=ATTACHED)
 @pytest.mark.usefixtures("made")
 def test_a_store_that_would_run_what_another_role_made_is_not_used(
@@ -338,7 +331,7 @@ def test_a_store_that_would_run_what_another_role_made_is_not_used(
 ) -> None:
     server.ask(database, attached.format(mallory=mallory))
     server.ask(database, f"TRUNCATE {mallory}.caught")
-    refused(server, database, roles.monitor, mallory, said)
+    check_refusal(server, database, roles.monitor, mallory, said)
 
 
 @pytest.mark.usefixtures("made")
@@ -370,7 +363,6 @@ ACCEPTED: Final = {
 }
 
 
-@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
 @pytest.mark.parametrize("arranged", ACCEPTED.values(), ids=ACCEPTED)
 def test_a_store_is_used_that_has(
     arranged: str, server: Postgres, database: str, roles: Roles, made: str, mallory: str, opened: Opened
@@ -378,10 +370,8 @@ def test_a_store_is_used_that_has(
     names = {"monitor": roles.monitor, "mallory": mallory, "group": f"{database}_group", "owners": f"{database}_owners"}
     server.ask(database, f"CREATE ROLE {names['owners']}")
     server.ask(database, arranged.format(**names))
-    writer: Writer = open_writer(made)
-    opened(writer)
+    writer = opened(open_writer(made))
     writer.write({"live": LIVE}, Pieces({"a": b"1"}))
     assert writer.load() == {"a": b"1"}
-    reader: Reader = PostgresReader(server.url(database, roles.server))
-    opened(reader)
+    reader = opened(PostgresReader(server.url(database, roles.server)))
     assert reader.read("live") == LIVE

@@ -1,4 +1,4 @@
-"""What befalls a PostgreSQL store in use: dropped tables, strangers' functions, a client frozen in the act."""
+"""What happens to a PostgreSQL store in use: dropped tables, strangers' functions, a client frozen in the act."""
 
 import os
 import re
@@ -7,6 +7,12 @@ from functools import partial
 
 import pytest
 
+from lookout.base.clock import SystemClock
+from lookout.documents.reports import documents_of
+from lookout.documents.routes import paths
+from lookout.server.poller import Poller, Site
+from lookout.server.replies import Reply
+from lookout.server.responder import respond
 from lookout.state.pieces import Pieces
 from lookout.store.postgres.backup import read_database
 from lookout.store.postgres.reader import PostgresReader
@@ -14,6 +20,7 @@ from lookout.store.postgres.session import Session
 from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened
+from tests.integration.served import a_ledger
 from tests.postgres import Postgres, from_debian
 from tests.stores import once_free
 from tests.wait import until
@@ -22,11 +29,9 @@ from tests.wait import until
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_a_database_may_have_any_encoding(encoding: str, server: Postgres, opened: Opened) -> None:
     url = server.url(server.a_database(f"ENCODING {encoding} TEMPLATE template0"))
-    writer = open_writer(url)
-    opened(writer)
+    writer = opened(open_writer(url))
     writer.write({"live": LIVE}, Pieces({"a": b"1"}))
-    reader = PostgresReader(url)
-    opened(reader)
+    reader = opened(PostgresReader(url))
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
     assert writer.load() == {"a": b"1"}
 
@@ -52,7 +57,7 @@ ROTTEN = {
 
 
 @pytest.mark.parametrize(("rot", "said"), ROTTEN.values(), ids=ROTTEN)
-def test_what_only_a_failing_disk_can_bring_into_a_table_is_told_in_a_sentence(
+def test_what_only_a_failing_disk_can_bring_into_a_table_is_refused_in_a_sentence(
     rot: str, said: str, server: Postgres, database: str, url: str, writer: Writer
 ) -> None:
     writer.write({"live": LIVE}, Pieces({"a": b"1"}))
@@ -62,7 +67,40 @@ def test_what_only_a_failing_disk_can_bring_into_a_table_is_told_in_a_sentence(
             read()
 
 
-def test_a_store_that_is_dropped_is_begun_anew(
+DAMAGE = {
+    "text for bytes": "ALTER body TYPE text USING 'x'; UPDATE lookout.documents SET etag = 'x'",
+    "text for an instant": "ALTER generated_at TYPE text USING 'soon'",
+    "a huge instant": "ALTER generated_at TYPE numeric USING 1e300",
+    "no body": "ALTER body DROP NOT NULL; UPDATE lookout.documents SET body = NULL, etag = 'x'",
+    "no ETag": "ALTER etag DROP NOT NULL; UPDATE lookout.documents SET etag = NULL",
+    "a negative instant": "ALTER etag SET NOT NULL; UPDATE lookout.documents SET generated_at = -1, etag = etag || ' '",
+    "nothing in it": "ALTER etag SET NOT NULL; UPDATE lookout.documents SET body = '', etag = ''",
+}
+
+
+@pytest.mark.clause("A11", "A12")
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_documents_that_were_damaged_leave_the_last_good_ones_served(
+    damage: str, server: Postgres, database: str, writer: Writer, reader: Reader
+) -> None:
+    def serve() -> list[Reply]:
+        return [respond(poller.resources, "GET", path, None) for path in paths("protocol")]
+
+    def counts_it() -> bool:
+        poller.look()
+        return poller.store_errors > 0
+
+    writer.write(documents_of(a_ledger()), NOTHING)
+    poller = Poller(reader, SystemClock(), 20_000, Site(paths("protocol")))
+    poller.look()
+    before = serve()
+    assert [reply.http_code for reply in before] == [200, 200]
+    server.ask(database, f"ALTER TABLE lookout.documents {damage}")
+    until(counts_it, "it is counted")
+    assert serve() == before
+
+
+def test_a_store_that_is_dropped_starts_from_scratch(
     server: Postgres, database: str, url: str, writer: Writer, reader: Reader, opened: Opened
 ) -> None:
     writer.write({"live": LIVE}, Pieces({"a": b"1"}))
@@ -72,8 +110,7 @@ def test_a_store_that_is_dropped_is_begun_anew(
         writer.write({"live": LIVE}, NOTHING)
     assert str(caught.value) == f"PostgreSQL {database} on {server.folder}: its tables are gone"
     assert (reader.changed(), reader.read("live")) == (False, None)
-    another = once_free(lambda: open_writer(url))
-    opened(another)
+    another = opened(once_free(lambda: open_writer(url)))
     assert another.load() == {}
     another.write({"live": HISTORY}, NOTHING)
     assert reader.read("live") == HISTORY
@@ -106,10 +143,10 @@ def test_what_strangers_notify_is_not_believed(server: Postgres, database: str, 
     for _ in range(5):
         assert not reader.changed()
     server.ask(database, "SELECT pg_notify('lookout', 'live ' || n) FROM generate_series(1, 20000) n")
-    until(reader.changed, "it is told")
+    until(reader.changed, "it is noticed")
     assert reader.read("live") == LIVE
     writer.write({"live": HISTORY}, NOTHING)
-    until(reader.changed, "it is told")
+    until(reader.changed, "it is noticed")
     assert reader.read("live") == HISTORY
 
 
@@ -134,25 +171,19 @@ CREATE OPERATOR shadows.= (FUNCTION = shadows.is_same, LEFTARG = text, RIGHTARG 
 """
 
 
-def test_nobodys_functions_are_mistaken_for_the_systems(server: Postgres, database: str, opened: Opened) -> None:
-    role = f"{database}_role"
-    server.ask(database, f"CREATE ROLE {role} LOGIN")
-    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+def test_nobodys_functions_are_mistaken_for_the_systems(
+    server: Postgres, database: str, role: str, opened: Opened
+) -> None:
     server.ask(database, SHADOWS)
     server.ask(database, f"GRANT USAGE ON SCHEMA shadows TO {role}")
     server.ask(database, f"ALTER ROLE {role} SET search_path = shadows, pg_catalog")
-    writer = open_writer(server.url(database, role))
-    opened(writer)
+    writer = opened(open_writer(server.url(database, role)))
     writer.write({"live": LIVE}, Pieces({"a": b"1"}, replace_all=True))
-    reader = PostgresReader(server.url(database, role))
-    opened(reader)
+    reader = opened(PostgresReader(server.url(database, role)))
     assert (reader.changed(), reader.read("live")) == (True, LIVE)
 
 
-def test_settings_of_a_role_change_nothing(server: Postgres, database: str, opened: Opened) -> None:
-    role = f"{database}_role"
-    server.ask(database, f"CREATE ROLE {role} LOGIN")
-    server.ask(database, f"CREATE SCHEMA lookout AUTHORIZATION {role}")
+def test_settings_of_a_role_change_nothing(server: Postgres, database: str, role: str, opened: Opened) -> None:
     for setting in (
         "default_transaction_isolation = 'serializable'",
         "bytea_output = 'escape'",
@@ -161,18 +192,16 @@ def test_settings_of_a_role_change_nothing(server: Postgres, database: str, open
         "DateStyle = 'German'",
     ):
         server.ask(database, f"ALTER ROLE {role} SET {setting}")
-    writer = open_writer(server.url(database, role))
-    opened(writer)
-    reader = PostgresReader(server.url(database, role))
-    opened(reader)
+    writer = opened(open_writer(server.url(database, role)))
+    reader = opened(PostgresReader(server.url(database, role)))
     for document in (LIVE, HISTORY):
         writer.write({"live": document}, Pieces({"a": b"\\x00'"}, replace_all=True))
-        until(reader.changed, "it is told")
+        until(reader.changed, "it is noticed")
         assert reader.read("live") == document
     assert writer.load() == {"a": b"\\x00'"}
 
 
-def frozen_while_sending(connection: Session) -> None:
+def freeze_while_sending(connection: Session) -> None:
     """It has sent a statement, and half of what belongs to it."""
     connection.execute("BEGIN")
     statement = b"\0INSERT INTO lookout.pieces VALUES ($1, $2)\0\0\0"
@@ -180,7 +209,7 @@ def frozen_while_sending(connection: Session) -> None:
     os.write(connection.pgconn.socket, b"B" + struct.pack("!i", 100_000) + bytes(50_000))
 
 
-def frozen_while_receiving(connection: Session) -> None:
+def freeze_while_receiving(connection: Session) -> None:
     """It has asked for more than fits into the socket, and reads nothing of it."""
     connection.pgconn.send_query(b"SELECT repeat('x', 1000000) FROM generate_series(1, 10)")
     connection.pgconn.flush()
@@ -190,7 +219,7 @@ def frozen_while_receiving(connection: Session) -> None:
 @pytest.mark.parametrize("server", [from_debian()], indirect=True)
 def test_a_writer_that_was_frozen_in_the_act_is_replaced(server: Postgres) -> None:
     holders: dict[str, Session] = {}
-    for freeze in (frozen_while_sending, frozen_while_receiving):
+    for freeze in (freeze_while_sending, freeze_while_receiving):
         url = server.url(server.a_database())
         writer = open_writer(url)
         with writer._used() as holders[url]:

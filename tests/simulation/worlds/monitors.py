@@ -116,7 +116,7 @@ class Machine:
         try:
             while True:
                 self.life = life = self._a_life(process)
-                writer = await self._opened(life)
+                writer = await self._open_store(life)
                 try:
                     await self._monitor_into(writer, life)
                 except LostStoreError:
@@ -137,7 +137,7 @@ class Machine:
         self._scene.lives.append(life)
         return life
 
-    async def _opened(self, life: Life) -> Writer:
+    async def _open_store(self, life: Life) -> Writer:
         while True:
             try:
                 return self._store.open(life)
@@ -153,7 +153,7 @@ class Machine:
                 life.apply_settings(build_settings(scene))
             stored = writer.load()
             life.publication = self._store.loaded()
-            life.memory = {} if life.publication is None else _kept(life.publication.memory, life.plan)
+            life.memory = {} if life.publication is None else _forget_unwatched(life.publication.memory, life.plan)
             scene.waiting = messages_in(stored)
             scene.emit(Resumed(life, stored))
             monitor = self._a_monitor(writer, life, stored)
@@ -191,7 +191,7 @@ class Machine:
             life.reload.clear()
             before = life.plan
             life.apply_settings(build_settings(scene))
-            life.memory = _kept(life.memory, life.plan)
+            life.memory = _forget_unwatched(life.memory, life.plan)
             monitor.apply_settings(life.settings, None)
             scene.note(f"{life.name} uses other settings")
             scene.emit(Reloaded(life, before))
@@ -204,7 +204,7 @@ class Machine:
             self._scene.note(f"{life.name} could not close the store")
 
 
-def _kept(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
+def _forget_unwatched(memory: Mapping[object, Any], plan: Plan) -> dict[object, Any]:
     """What is no longer watched is forgotten."""
     watched = {*plan.monitored, *(("head", chain_id) for chain_id in plan.chains)}
     return {what: remembered for what, remembered in memory.items() if what in watched}

@@ -38,7 +38,7 @@ class AsksOnTime(Rule):
         self._since_ms: dict[tuple[int, str], int] = {}  # when a reload brought it
 
     def reloaded(self, event: s.Reloaded) -> None:
-        for source in replaced(self.scene, event):
+        for source in find_replaced_sources(self.scene, event):
             key = event.life.serial, source
             self._last.pop(key, None)
             self._asked_since_it_began.discard(key)
@@ -84,7 +84,7 @@ class AsksOnTime(Rule):
             self._last[key] = self._last[key]._replace(ended_ms=self.scene.ms)
 
     def concluded(self, _event: s.Concluded) -> None:
-        for life in living(self.scene):
+        for life in find_living(self.scene):
             for (serial, source), probe in self._last.items():
                 idle_ms = self.scene.ms - (probe.ended_ms or probe.asked_ms)
                 if serial == life.serial and idle_ms > _WAITS_MS[-1] + _JITTER_MS + _SLACK_MS:
@@ -123,7 +123,7 @@ class PublishesOnTime(Rule):
         self._unpublished_ms.pop(life.serial, None)
 
     def concluded(self, _event: s.Concluded) -> None:
-        for life in living(self.scene):
+        for life in find_living(self.scene):
             # One that lost the store publishes nothing more, but waits for the message that it is sending.
             is_ending = life.lost_ms is not None and self.scene.ms - life.lost_ms <= _LAST_SEND_MS + _SLACK_MS
             if life.writing_since_ms is None and not is_ending:
@@ -310,8 +310,8 @@ class RemembersAll(Rule):
             return
         if event.stored.get(SIGHTINGS, b"") != publication.sightings:
             self.broken(f"the source's memory is {event.stored.get(SIGHTINGS)!r}, not {publication.sightings!r}")
-        if publication.state is not None and _sorted(state) != _sorted(publication.state):
-            self.broken(f"what is stored differs: {_difference(_sorted(state), _sorted(publication.state))}")
+        if publication.state is not None and _sort_state(state) != _sort_state(publication.state):
+            self.broken(f"what is stored differs: {_difference(_sort_state(state), _sort_state(publication.state))}")
 
 
 class KeepsWhatItPromised(Rule):
@@ -342,7 +342,7 @@ class RightAgainSoon(Rule):
 
     def reloaded(self, event: s.Reloaded) -> None:
         sources = sources_in(self.scene, event.life.plan)
-        for source in replaced(self.scene, event):
+        for source in find_replaced_sources(self.scene, event):
             for check in sources.get(source, ()):
                 self._since_ms[event.life.serial, check] = self.scene.ms
 
@@ -373,19 +373,19 @@ class RightAgainSoon(Rule):
             self.broken(f"the row of {check} is {now_ms - judged_ms} ms old")
 
 
-def replaced(scene: s.Scene, event: s.Reloaded) -> set[str]:
+def find_replaced_sources(scene: s.Scene, event: s.Reloaded) -> set[str]:
     """The sources that a reload took, or brought, or gave other checks to answer for."""
     before, now = sources_in(scene, event.before), sources_in(scene, event.life.plan)
     return {source for source in {*before, *now} if before.get(source) != now.get(source)}
 
 
-def living(scene: s.Scene) -> list[s.Life]:
+def find_living(scene: s.Scene) -> list[s.Life]:
     """The monitors that run and have begun; each process's last life."""
     last = {life.process: life for life in scene.lives}
     return [life for life in last.values() if not life.process.dead and not life.stopping and life.began_ms is not None]
 
 
-def _sorted(state: State | None) -> dict[str, object]:
+def _sort_state(state: State | None) -> dict[str, object]:
     """By names; what was never observed is as if it had never been."""
     if state is None or state.history is None:
         return {}

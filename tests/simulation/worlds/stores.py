@@ -132,7 +132,7 @@ class ModelWriter:
         publication = _publication(self._life)
         store.put(Content(scene.ms, {**store.now.documents, **documents}, kept, publication))
         self._number = store.number
-        _written(scene, self._life, publication, documents, pieces)
+        _emit_written(scene, self._life, publication, documents, pieces)
         if scene.active("answer-lost"):
             raise StoreError("no answer")
 
@@ -242,7 +242,7 @@ class _FaultySqliteWriter:
         self._real.write(documents, pieces)
         publication = _publication(self._life)
         self._store.wrote(publication)
-        _written(self._scene, self._life, publication, documents, pieces)
+        _emit_written(self._scene, self._life, publication, documents, pieces)
         if self._scene.active("answer-lost"):
             raise StoreError("no answer")
 
@@ -280,7 +280,7 @@ def messages_in(pieces: Mapping[str, bytes]) -> dict[int, Message]:
     return {number: msgspec.json.decode(pieces[named[number]], type=Message) for number in sorted(named)}
 
 
-def _written(
+def _emit_written(
     scene: Scene,
     life: Life,
     publication: Publication,

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.simulation.silence import silently
-from tests.simulation.worlds import rules_alerts, rules_history, rules_monitor, rules_rows, rules_serving
+from tests.simulation.silence import without_logs
+from tests.simulation.worlds import rules_alerts, rules_history, rules_monitor, rules_rows, rules_servers
 from tests.simulation.worlds.loop import Process, VirtualLoop
 from tests.simulation.worlds.monitors import REAL, Machine, Parts
 from tests.simulation.worlds.scene import Broken, Concluded, Scene
@@ -34,14 +34,14 @@ RULES: Final = (
     *rules_monitor.RULES,
     *rules_rows.RULES,
     *rules_history.RULES,
-    *rules_serving.RULES,
+    *rules_servers.RULES,
     *rules_alerts.RULES,
 )
 
 
 def live(script: Script, parts: Parts = REAL) -> Lived:
     """Live through a world under every rule. The same script gives the same trace."""
-    with silently(), tempfile.TemporaryDirectory(prefix="lookout-world-") as folder:
+    with without_logs(), tempfile.TemporaryDirectory(prefix="lookout-world-") as folder:
         loop = VirtualLoop()  # type: ignore[abstract]  # asyncio asks for a few of a loop's methods only
         scene = Scene(script, loop, [rule() for rule in RULES])
         store: Store = ModelStore(scene) if script.store == "model" else SqliteStore(scene, Path(folder))

@@ -34,7 +34,7 @@ def main(kinds: tuple[str, ...], point: str | None, step: int, offset: int) -> N
 
 
 def _try_one(kind: str, point: str) -> None:
-    with KINDS[kind].begun() as (points, attempt):
+    with KINDS[kind].prepare() as (points, attempt):
         if point not in points:
             raise click.UsageError(f"{kind} has no point {point}; its first is {points[0]}, its last {points[-1]}")
         try:

@@ -17,7 +17,7 @@ Attempt = Callable[[str], None]
 class Kind(NamedTuple):
     what: str
     """Counted in these: "kills"."""
-    begun: Callable[[], AbstractContextManager[tuple[Sequence[str], Attempt]]]
+    prepare: Callable[[], AbstractContextManager[tuple[Sequence[str], Attempt]]]
     """Gives all points, in an order of their own, and the way to try one; LeftOut where it cannot be done."""
     at_once: int = 2
     """How many points may be tried at the same time."""
@@ -34,7 +34,7 @@ class Tried(NamedTuple):
 
 def try_points(name: str, kind: Kind, offset: int = 0, step: int = 1) -> Tried:
     """All points of a kind, or every so many. LeftOut if it cannot be done here."""
-    with kind.begun() as (points, attempt):
+    with kind.prepare() as (points, attempt):
         chosen = points[offset::step]
         _log.info(f"{name}: {len(chosen)} of {len(points)} {kind.what}")
         return Tried(len(chosen), tuple(_failures(name, chosen, attempt, kind.at_once)))

@@ -5,7 +5,6 @@ Its threads make the calls; strace counts for each thread by itself, and the fir
 
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,7 +19,7 @@ from lookout.documents.reports import LiveReport, live_row
 from lookout.state.codec import decode_state
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
-from tests.commands import LOOKOUT
+from tests.commands import LOOKOUT, a_command, meanwhile, said
 from tests.integration.fast import a_config
 from tests.integration.served import a_free_port
 from tests.system.crashes.kinds import Attempt, Kind
@@ -88,7 +87,7 @@ class Bench:
                     raise Wrong("it was not killed")
                 time.sleep(0.02)
         if process.returncode != -signal.SIGKILL:
-            raise Wrong(f"it was not killed: {process.returncode} {_said(folder)}")
+            raise Wrong(f"it was not killed: {process.returncode} {said(folder)}")
         return seen
 
     def _go_on(self, folder: Path, reader: SqliteReader, before: Documents) -> None:
@@ -100,8 +99,8 @@ class Bench:
     def _bear(self, folder: Path, reader: SqliteReader, before: Documents, inject: str) -> None:
         """Failures are logged, and it goes on when they are over."""
         with self._monitor(folder, inject) as process:
-            _until(lambda: "stored again" in _said(folder), "it stores again")
-            if "not stored; trying again" not in _said(folder):
+            _until(lambda: "stored again" in said(folder), "it stores again")
+            if "not stored; trying again" not in said(folder):
                 raise Wrong("it did not log that it could not store")
             seen = _read(reader)
             _until(lambda: _is_newer(_read(reader), seen), "a publication after it")
@@ -116,15 +115,10 @@ class Bench:
             # With -D the process that is started is the monitor itself, not strace.
             options = ("-D", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={inject}")
             traced = ["strace", *options, *looking_at(folder)]
-        with (folder / "said.log").open("ab") as said:
-            process = subprocess.Popen([*traced, LOOKOUT, "monitor", "-c", folder / _CONFIG], stdout=said, stderr=said)
-            try:
-                yield process
-            finally:
-                process.kill()
-                process.wait()
-        if "Traceback" in _said(folder):
-            raise Wrong(f"a traceback: {_said(folder)[-2000:]}")
+        with meanwhile(folder, *traced, LOOKOUT, "monitor", "-c", _CONFIG) as process:
+            yield process
+        if "Traceback" in said(folder):
+            raise Wrong(f"a traceback: {said(folder)[-2000:]}")
 
     def _make(self, name: str) -> Path:
         folder = (self._folder / name).resolve()
@@ -170,7 +164,7 @@ def _read(reader: SqliteReader) -> Documents:
 def _stop(process: subprocess.Popen[bytes], folder: Path) -> None:
     process.send_signal(signal.SIGTERM)
     if process.wait(_WITHIN_S) != 0:
-        raise Wrong(f"it ended with {process.returncode}: {_said(folder)}")
+        raise Wrong(f"it ended with {process.returncode}: {said(folder)}")
 
 
 def _until(holds: Callable[[], bool], what: str) -> None:
@@ -180,33 +174,16 @@ def _until(holds: Callable[[], bool], what: str) -> None:
         raise Wrong(str(error)) from None
 
 
-def _said(folder: Path) -> str:
-    return (folder / "said.log").read_text()
-
-
 @contextmanager
-def striking() -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_strikes() -> Iterator[tuple[Sequence[str], Attempt]]:
     need_strace()
     port = a_free_port()
     with (
-        tempfile.TemporaryDirectory(prefix="lookout-crashes-") as folder,
-        subprocess.Popen(
-            [LOOKOUT, "sim", "--listen", f"127.0.0.1:{port}", "--seed", "1"], stdout=subprocess.DEVNULL
-        ) as upstreams,
+        tempfile.TemporaryDirectory(prefix="lookout-crashes-") as name,
+        a_command(folder := Path(name), "sim", "--listen", f"127.0.0.1:{port}", "--seed", "1"),
     ):
-        try:
-            _until(lambda: _answers(port), "simulated upstreams")
-            yield list(_points()), Bench(Path(folder), f"http://127.0.0.1:{port}").attempt
-        finally:
-            upstreams.kill()
+        _until(lambda: "simulated upstreams on" in said(folder), "simulated upstreams")
+        yield list(_points()), Bench(folder, f"http://127.0.0.1:{port}").attempt
 
 
-def _answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
-
-
-KINDS: Final = {"monitor": Kind("harms to the real monitor", striking)}
+KINDS: Final = {"monitor": Kind("harms to the real monitor", prepare_strikes)}

@@ -26,6 +26,7 @@ from tests.system.crashes.cuts import Harm, Proxy, a_proxy
 from tests.system.crashes.kinds import Attempt, Kind, LeftOut
 from tests.system.crashes.story import EMPTY, LIVES, MonitorLife, Stored, life_begins_at
 from tests.system.crashes.verdict import Heard, Wrong, read_documents, resume
+from tests.wait import until
 
 _PATIENCE_S: Final = 60.0
 _CUTS: Final = ("before", "after", "end", "end-within", "rival-before", "rival-after")
@@ -118,13 +119,13 @@ def stored_in(server: Postgres, database: str) -> Stored:
 
 
 @contextmanager
-def cutting() -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_cuts() -> Iterator[tuple[Sequence[str], Attempt]]:
     with a_server() as server:
         yield _points(server, _CUTS), partial(attempt, server)
 
 
 @contextmanager
-def killing() -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_kills() -> Iterator[tuple[Sequence[str], Attempt]]:
     with a_server() as server:
         yield _points(server, _KILLS), partial(attempt, server)
 
@@ -168,7 +169,8 @@ def _live(server: Postgres, database: str, how: str, number: int, opener: Opener
         monitor = Monitor(url, look, opener)
         _until_answered(reader.changed)
         monitor.live(0)
-        _until_it_left(server, database)  # or opening would ask some more times for the lock, and the count be another
+        # Or opening would ask some more times for the lock, and the count be another.
+        until(lambda: _has_left(server, database), "a monitor that ended has no session", _PATIENCE_S)
         rivals.clear()
         monitor.live(1)
         if harm is not None and not proxy.struck.is_set():
@@ -227,7 +229,7 @@ def _harm(server: Postgres, database: str, how: str, number: int) -> Harm | None
         case "end":
             return Harm(number, end)
         case "end-within":
-            return Harm(number, lambda pid: _soon(partial(end_soon, pid)))
+            return Harm(number, lambda pid: threading.Thread(target=end_soon, args=(pid,), daemon=True).start())
         case "kill":
             return Harm(number, kill)
         case "kill-after":
@@ -235,29 +237,21 @@ def _harm(server: Postgres, database: str, how: str, number: int) -> Harm | None
     return None
 
 
-def _soon(act: Callable[[], None]) -> None:
-    threading.Thread(target=act, daemon=True).start()
-
-
 def _until_answered(ask: Callable[[], T]) -> T:
     """While the server recovers it answers nobody."""
-    until = time.monotonic() + _PATIENCE_S
+    give_up = time.monotonic() + _PATIENCE_S
     while True:
         try:
             return ask()
         except (psycopg.OperationalError, StoreError):
-            if time.monotonic() > until:
+            if time.monotonic() > give_up:
                 raise
             time.sleep(0.05)
 
 
-def _until_it_left(server: Postgres, database: str) -> None:
+def _has_left(server: Postgres, database: str) -> bool:
     there = "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND application_name = 'lookout monitor'"
-    until = time.monotonic() + _PATIENCE_S
-    while _until_answered(lambda: server.ask("postgres", there, database)):
-        if time.monotonic() > until:
-            raise Wrong("a monitor that ended still has its session")
-        time.sleep(0.02)
+    return not _until_answered(lambda: server.ask("postgres", there, database))
 
 
 @contextmanager
@@ -276,6 +270,6 @@ def a_server() -> Iterator[Postgres]:
 
 
 KINDS: Final = {
-    "postgres-cut": Kind("statements of PostgreSQL cut off", cutting),
-    "postgres-kill": Kind("kills of PostgreSQL's process", killing, at_once=1),
+    "postgres-cut": Kind("statements of PostgreSQL cut off", prepare_cuts),
+    "postgres-kill": Kind("kills of PostgreSQL's process", prepare_kills, at_once=1),
 }

@@ -16,7 +16,7 @@ from tests.system.crashes.kinds import Attempt, Kind
 from tests.system.crashes.story import EMPTY, MonitorLife, Stored
 from tests.system.crashes.strace import CHANGING, LOOKING, Ran, count, need_strace, run_traced, run_victim
 from tests.system.crashes.verdict import Heard, Wrong, examine_sqlite, parse_said, read_documents
-from tests.system.crashes.victim import FILE, REAL
+from tests.system.crashes.victim import FILE
 
 FRAME: Final = 24 + 4096
 _ALL_READS: Final = 30
@@ -57,9 +57,9 @@ class Place(NamedTuple):
 class Bench:
     """Makes places, all alike, and finds the points."""
 
-    def __init__(self, folder: Path, opener: str = REAL) -> None:
+    def __init__(self, folder: Path, planted: str | None) -> None:
         self._folder = folder
-        self._options = [f"--opener={opener}"]
+        self._options = [] if planted is None else [f"--planted={planted}"]
 
     @contextmanager
     def place(self, scene: Scene) -> Iterator[Place]:
@@ -123,17 +123,21 @@ def fill_the_log(folder: Path) -> Stored:
 
 
 @contextmanager
-def killing(opener: str = REAL, names: Sequence[str] = tuple(SCENES)) -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_kills(
+    planted: str | None = None, names: Sequence[str] = tuple(SCENES)
+) -> Iterator[tuple[Sequence[str], Attempt]]:
     need_strace()
-    with _bench(opener) as bench:
+    with _bench(planted) as bench:
         points = [f"{name}:{call}:{i}" for name in names for call, i in bench.count_calls(SCENES[name], CHANGING)]
         yield points, partial(_kill, bench)
 
 
 @contextmanager
-def failing(opener: str = REAL, names: Sequence[str] = ("new", "full")) -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_failures(
+    planted: str | None = None, names: Sequence[str] = ("new", "full")
+) -> Iterator[tuple[Sequence[str], Attempt]]:
     need_strace()
-    with _bench(opener) as bench:
+    with _bench(planted) as bench:
         points = []
         for name in names:
             for call, number in bench.count_calls(SCENES[name], (*CHANGING, *LOOKING)):
@@ -146,8 +150,8 @@ def failing(opener: str = REAL, names: Sequence[str] = ("new", "full")) -> Itera
 
 
 @contextmanager
-def shortening(opener: str = REAL) -> Iterator[tuple[Sequence[str], Attempt]]:
-    with _bench(opener) as bench:
+def prepare_short_writes() -> Iterator[tuple[Sequence[str], Attempt]]:
+    with _bench() as bench:
         with bench.place(SCENES["new"]) as place:
             run_victim(place.folder, ["--life=0"])
             largest = 5 * place.path.stat().st_size  # more than the log ever has
@@ -191,13 +195,13 @@ def _bear(bench: Bench, name: str, run: Callable[[Place, Scene], tuple[Ran, Hear
 
 
 @contextmanager
-def _bench(opener: str) -> Iterator[Bench]:
+def _bench(planted: str | None = None) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="lookout-crashes-") as folder:
-        yield Bench(Path(folder), opener)
+        yield Bench(Path(folder), planted)
 
 
 KINDS: Final = {
-    "sqlite-kill": Kind("kills of the SQLite writer", killing),
-    "sqlite-fail": Kind("failing system calls", failing),
-    "sqlite-short": Kind("writes cut short", shortening),
+    "sqlite-kill": Kind("kills of the SQLite writer", prepare_kills),
+    "sqlite-fail": Kind("failing system calls", prepare_failures),
+    "sqlite-short": Kind("writes cut short", prepare_short_writes),
 }

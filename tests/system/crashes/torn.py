@@ -236,7 +236,7 @@ def _commits(log: bytes, frame: int) -> bool:
 
 
 @contextmanager
-def tearing() -> Iterator[tuple[Sequence[str], Attempt]]:
+def prepare_tears() -> Iterator[tuple[Sequence[str], Attempt]]:
     made = scenes()
     others = {"new": "resumed", "resumed": "new", "again": "new"}
     everything = {
@@ -290,4 +290,4 @@ def _check_served(path: Path, known: Set[bytes]) -> None:
                 raise Wrong(f"a wrong {name} document has the right ETag")
 
 
-KINDS: Final = {"sqlite-torn": Kind("torn stores", tearing)}
+KINDS: Final = {"sqlite-torn": Kind("torn stores", prepare_tears)}

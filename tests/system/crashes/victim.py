@@ -4,23 +4,22 @@ It is what is killed, and what is given failing system calls. ``--largest`` keep
 bytes, until that has made something fail: a write is then cut short, as on a full disk.
 """
 
-import importlib
 import resource
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Final, TypeVar
 
 import click
 
 from lookout.store.protocol import StoreError, Writer
+from lookout.store.sqlite.writer import open_writer
 from tests.system.crashes.story import EMPTY, LIVES, MonitorLife, Publication, Stored, life_begins_at
 
 FILE: Final = "lookout.db"
-REAL: Final = "lookout.store.sqlite.writer:open_writer"
 _TRIES: Final = 40  # a call that fails for a while fails less often than that
 
-Opener = Callable[[Path], Writer]
 T = TypeVar("T")
 
 
@@ -28,19 +27,19 @@ T = TypeVar("T")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--life", "lives", type=int, multiple=True)
 @click.option("--largest", type=int)
-@click.option("--opener", default=REAL)
-def main(folder: Path, lives: tuple[int, ...], largest: int | None, opener: str) -> None:
+@click.option("--planted", help="A bug in the store.")
+def main(folder: Path, lives: tuple[int, ...], largest: int | None, planted: str | None) -> None:
     if largest is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
-    module, _, name = opener.partition(":")
-    opened: Opener = getattr(importlib.import_module(module), name)
     for life in lives:
-        _live(life, opened, folder / FILE)
+        _live(life, folder / FILE, planted)
     _say("end")
 
 
-def _live(life: int, opened: Opener, path: Path) -> None:
-    writer = _until_it_goes_well(lambda: opened(path), "not opened")
+def _live(life: int, path: Path, planted: str | None) -> None:
+    writer: Writer = _until_it_goes_well(lambda: open_writer(path), "not opened")
+    if planted is not None:
+        writer = getattr(import_module("tests.system.crashes.planted"), planted)(writer)
     pieces = _until_it_goes_well(writer.load, "not loaded")
     monitor, stored, begins_at = MonitorLife(pieces), EMPTY, life_begins_at(life)
     monitor.start(begins_at)

@@ -10,7 +10,7 @@ from typing import Final
 from tests.integration.small_disks import REFUSED, fill
 from tests.system.day.diary import Life
 from tests.system.day.mishaps import MISSING_LIST, ONE_BY_ONE, OUTLIVING, UNSTORED, slow
-from tests.system.day.readers import flooded
+from tests.system.day.readers import flood_place
 from tests.system.day.script import HOUR_S, Script, log
 from tests.system.day.stage import FLOODED
 from tests.system.day.wall import LIBFAKETIME
@@ -126,7 +126,7 @@ def crash(day: Script) -> None:
 
 def flood(day: Script) -> None:
     """One server is flooded; readers there or elsewhere do not notice."""
-    codes, wrong = flooded(day.stage.places[FLOODED], day.scale.limit, _CALLERS, day.scale.pause_s)
+    codes, wrong = flood_place(day.stage.places[FLOODED], day.scale.limit, _CALLERS, day.scale.pause_s)
     for each in wrong:
         day.judge.fail(each)
     day.tried["requests of the flood"] = codes.total()

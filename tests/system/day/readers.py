@@ -52,13 +52,13 @@ def _read(name: str, place: Server, judge: Judge, ended: threading.Event) -> Non
             tags[path] = judge.take(name, path, asked_with, answer)
 
 
-def verified(name: str, place: Server, wall: Wall) -> list[str]:
+def verify_place(name: str, place: Server, wall: Wall) -> list[str]:
     """What ``lookout verify`` finds wrong with a place."""
     seen = visit(parse_base_url(place.base), VisitOptions(timeout_s=_PATIENCE_S), wall, time.sleep)
     return [f"{name}: {f.clause}: {f.what}" for f in verify_visit(seen) if f.verdict == "fail"]
 
 
-def flooded(place: Server, limit: int, callers: int, seconds: float) -> tuple[Counter[int], list[str]]:
+def flood_place(place: Server, limit: int, callers: int, seconds: float) -> tuple[Counter[int], list[str]]:
     """Ask as fast as can be from so many addresses, each until it is refused and for the seconds after that."""
     addresses = [f"127.0.9.{number}" for number in range(1, callers + 1)]
     with ThreadPoolExecutor(callers) as pool:

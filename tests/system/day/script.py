@@ -15,7 +15,7 @@ from lookout.core.model import Check
 from tests.integration.served import HISTORY, LIVE
 from tests.system.day.diary import Gap, Life, Mishap, Standing
 from tests.system.day.histories import compare
-from tests.system.day.readers import verified
+from tests.system.day.readers import verify_place
 from tests.system.day.stage import Stage
 from tests.system.day.verdict import EDGE, Judge
 
@@ -46,7 +46,7 @@ class Script:
     def end(self) -> None:
         """Hold every place against the contract, and log the longest time between reports."""
         for name, place in self.stage.places.items():
-            for wrong in verified(name, place, self.stage.wall):
+            for wrong in verify_place(name, place, self.stage.wall):
                 self.judge.fail(f"verify: {wrong}")
         gap_s = self.judge.longest_gap_s.get(self.judge.chapter, 0)
         log.info(f"{self.judge.chapter}: {gap_s:.1f} s at the most between two reports")

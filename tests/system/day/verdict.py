@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 
 from lookout.base.instants import parse_instant, parse_second
 from lookout.core.model import Check
-from lookout.core.services import SERVICES
 from lookout.documents.document import etag
 from tests.integration.served import HISTORY, LIVE, Answer
+from tests.oracles.documents import is_in_order
 from tests.oracles.history import EndedBuckets
 from tests.system.day.diary import Diary
 
@@ -145,7 +145,8 @@ class Judge:
             self.newest[place] = generated_at
 
     def _live(self, document: Any) -> Iterator[str]:
-        yield from _unordered(document["checks"])
+        if not is_in_order(document["checks"]):
+            yield "rows out of order"
         for row in document["checks"]:
             if row["status"] != "current":
                 continue
@@ -158,7 +159,8 @@ class Judge:
                 yield f"{check} is current, observed at {row['observedAt']} under {mishap.fault} of {mishap.target}"
 
     def _history(self, document: Any) -> Iterator[str]:
-        yield from _unordered(document["rows"])
+        if not is_in_order(document["rows"]):
+            yield "rows out of order"
         bucket_s = document["bucketSeconds"]
         if (bucket_s, document["retentionDays"]) != (self.diary.scale.bucket_s, 14):
             yield f"buckets of {bucket_s} s for {document['retentionDays']} days"
@@ -171,14 +173,3 @@ class Judge:
             if len(buckets) != (to_at - from_at) // (1000 * bucket_s) + 1:
                 yield f"{check} has {len(buckets)} buckets"
         yield from self._ended.changed(document)
-
-
-def _unordered(rows: list[Any]) -> Iterator[str]:
-    """R12, and R1: each once."""
-    strange = {row["service"] for row in rows} - set(SERVICES.names)
-    if strange:
-        yield f"rows of unknown services: {strange}"
-        return
-    places = [(SERVICES.names.index(row["service"]), row["chainId"] or 0) for row in rows]
-    if places != sorted(set(places)):
-        yield f"rows out of order: {places}"

@@ -10,12 +10,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.processes import a_process, an_upstream, children, memory_mb
+from bench.serve import first_answer
 from bench.upstream import HEIGHT
 from bench.watch import a_config as a_large_config
 from lookout.app.sockets import a_free_port
@@ -30,7 +31,7 @@ from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
 from tests.campaign.part import Outcome
 from tests.integration.fast import a_config as a_launch_config
-from tests.system.soak.growth import Sample, describe, grown
+from tests.system.soak.growth import Sample, describe, find_growth
 
 _log: Final = logging.getLogger("campaign.life")
 _SAMPLES: Final = 60
@@ -68,7 +69,7 @@ def run(size: Size, seconds: float) -> Outcome:
         _put_an_hour_behind_it(size, folder)
         stopped = threading.Event()
         with a_process(folder, "run", "-c", "lookout.toml") as process:
-            _until_it_answers(port)
+            first_answer(port, within_s=_START_WITHIN_S)
             answered = itertools.count()
             readers = [threading.Thread(target=_read, args=(port, stopped, answered)) for _ in range(_READERS)]
             for reader in readers:
@@ -84,7 +85,7 @@ def run(size: Size, seconds: float) -> Outcome:
             for reader in readers:
                 reader.join()
             is_alive = process.poll() is None and _rows(port) == size.rows
-    failures = [f"in the fast life of {size.rows:,} rows these grew: {each}" for each in grown(samples)]
+    failures = [f"in the fast life of {size.rows:,} rows these grew: {each}" for each in find_growth(samples)]
     if not is_alive:
         failures.append(f"the fast life of {size.rows:,} rows ended, or lost rows")
     return Outcome({f"answers read beside {size.rows:,} rows": next(answered)}, tuple(failures))
@@ -101,12 +102,8 @@ def _put_an_hour_behind_it(size: Size, folder: Path) -> None:
         for chain in settings.chains:
             ledger.read_head(chain.id, _head(world, chain.id, at))
     ledger.publish(now)
-    writer = open_writer(folder / "lookout.db")
-    writer.write(
-        documents_of(ledger),
-        all_pieces(ledger.state()),
-    )
-    writer.close()
+    with closing(open_writer(folder / "lookout.db")) as writer:
+        writer.write(documents_of(ledger), all_pieces(ledger.state()))
 
 
 def _head(world: World | None, chain_id: int, at: int) -> Reading:
@@ -181,14 +178,6 @@ def _misbehave(base: str, stopped: threading.Event) -> None:
             connection.request("POST", "/control", json.dumps(order))
             connection.getresponse().read()  # a refusal, too: not every target can have every fault
         connection.close()
-
-
-def _until_it_answers(port: int) -> None:
-    give_up = time.monotonic() + _START_WITHIN_S
-    while _rows(port) is None:
-        if time.monotonic() > give_up:
-            raise RuntimeError(f"no answer within {_START_WITHIN_S} s")
-        time.sleep(0.2)
 
 
 def _rows(port: int) -> int | None:

@@ -24,7 +24,7 @@ from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
 from tests.builders import DAY, HOUR, NOON
 from tests.campaign.part import Outcome
 from tests.simulation.rehearsed import plan_of
-from tests.system.soak.growth import describe, grown
+from tests.system.soak.growth import describe, find_growth
 
 _log: Final = logging.getLogger("campaign.year")
 _SAMPLE_EVERY: Final = 5 * DAY
@@ -56,7 +56,7 @@ def run(size: Size, days: int) -> Outcome:
     what = f"days of {size.rows:,} rows"
     if process.returncode:
         return Outcome({what: 5 * len(samples)}, (f"the {days} days of {size.rows:,} rows broke off; see above",))
-    failures = tuple(f"over {days} days of {size.rows:,} rows these grew: {each}" for each in grown(samples))
+    failures = tuple(f"over {days} days of {size.rows:,} rows these grew: {each}" for each in find_growth(samples))
     return Outcome({what: days}, failures)
 
 

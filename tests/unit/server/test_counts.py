@@ -20,6 +20,7 @@ from lookout.server.limiter import Limiter
 from lookout.server.metrics import Instruments
 from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller, Site
+from lookout.server.replies import Reply
 from tests.builders import NOON, SECOND
 from tests.descriptions import a_description
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
@@ -140,6 +141,13 @@ def test_a_server_is_ready_when_its_processes_have_a_report_that_is_young_enough
     assert Instruments(CollectorRegistry(), counts, clock).readiness(max_age_s) == expected
 
 
+class SentHeaders(dict[str, str]):
+    """Each on a line of its own."""
+
+    def get_all(self, name: str) -> list[str]:
+        return [self[name]] if name in self else []
+
+
 @pytest.mark.clause("E2", "E6")
 def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often() -> None:
     clock, store, counts = SetClock(), FakeReader(), Counts(1)
@@ -149,9 +157,13 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
     front.look()
     live, history = poller.site.paths
 
+    def answer(method: str, path: str, peer: str = "1.1.1.1:5", forwarded: str | None = None) -> Reply:
+        headers = {"host": "lookout"} | ({"if-none-match": "*"} if method == "GET" else {})
+        headers |= {} if forwarded is None else {"x-forwarded-for": forwarded}
+        return front.answer(method, path, "1.1", peer, SentHeaders(headers))
+
     def ask(method: str, path: str, peer: str = "1.1.1.1:5", forwarded: str | None = None) -> int:
-        reply = front.find_refusal(path, peer, forwarded)
-        return (reply or front.reply(method, path, "*" if method == "GET" else None, None)).http_code
+        return answer(method, path, peer, forwarded).http_code
 
     assert [ask(method, live) for method in ("GET", "HEAD", "OPTIONS", "HEAD", "POST")] == [304, 200, 204, 429, 429]
     assert ask("HEAD", history) == 503, "the other path counts for itself"
@@ -161,9 +173,9 @@ def test_the_front_counts_by_route_and_code_and_refuses_whoever_asks_too_often()
     assert ask("HEAD", live, "10.1.1.1:9", "1.1.1.1") == 429, "a trusted proxy's is"
     assert ask("HEAD", live, "10.1.1.1:9", "3.3.3.3") == 200
     clock.elapsed += 59_001
-    refusal = front.find_refusal(live, "1.1.1.1:5", None)
-    assert refusal is not None
-    assert dict(refusal.headers)["retry-after"] == "1", "seconds are rounded up: who waits for them is let in"
+    assert dict(answer("HEAD", live).headers)["retry-after"] == "1", (
+        "seconds are rounded up: who waits for them is let in"
+    )
     clock.elapsed += 999
     assert ask("HEAD", live) == 200
     counted = {key: number for key, number in counts.summarize(clock.elapsed).requests.items() if number}
@@ -189,7 +201,7 @@ def test_the_operators_own_routes_count_together_and_for_nothing_else() -> None:
     front.look()
 
     def ask(method: str, path: str, peer: str = "1.1.1.1:5") -> int:
-        return (front.find_refusal(path, peer, None) or front.reply(method, path, None, None)).http_code
+        return front.answer(method, path, "1.1", peer, SentHeaders({"host": "lookout"})).http_code
 
     asked = (("GET", "/"), ("HEAD", "/openapi.json"), ("OPTIONS", "/schemas/history.json"), ("GET", "/"))
     assert [ask(*each) for each in asked] == [200, 200, 204, 429]

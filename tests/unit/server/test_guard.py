@@ -12,7 +12,7 @@ import pytest
 from lookout.server.callers import Callers
 from lookout.server.connections import Progress, Snapshot, take_snapshot
 from lookout.server.counts import Closed, Counts
-from lookout.server.crowds import Crowds, compute_excess_share
+from lookout.server.crowds import Crowds
 from lookout.server.guard import STALLED_S, Allowed, Guard
 from tests.integration.served import has_ipv6
 from tests.unit.server.fakes import SetClock
@@ -127,16 +127,6 @@ def test_a_connection_without_progress_is_closed_after_thirty_seconds(opened: Ex
     assert place.closed() == {"stalled": 3, "crowded": 0}, "what is ended is counted once"
 
 
-def test_who_reads_slowly_is_let_go_on(opened: ExitStack) -> None:
-    place = Place(opened)
-    reader, server = place.connect()
-    fill(server)
-    for _ in range(5):
-        place.look_after(STALLED_MS - 1)
-        assert len(reader.recv(300_000)) > 0
-    assert place.closed() == {"stalled": 0, "crowded": 0}
-
-
 def test_what_nobody_read_is_thrown_away(opened: ExitStack) -> None:
     place = Place(opened)
     reader, server = place.connect()
@@ -205,20 +195,6 @@ def test_connections_of_others_are_left_alone(opened: ExitStack) -> None:
     place.look_after(STALLED_MS)
     server.sendall(b"still here")
     assert reader.recv(99) == b"still here"
-
-
-@pytest.mark.parametrize(
-    ("own", "all_of_them", "most", "closed"),
-    [
-        pytest.param(100, 100, 100, 0, id="as many as allowed"),
-        pytest.param(150, 150, 100, 50, id="one process alone"),
-        pytest.param(100, 200, 100, 50, id="half of them here"),
-        pytest.param(1, 200, 100, 1, id="one of them here"),
-        pytest.param(0, 200, 100, 0, id="none here"),
-    ],
-)
-def test_processes_share_what_is_too_much(own: int, all_of_them: int, most: int, closed: int) -> None:
-    assert compute_excess_share(own, all_of_them, most) == closed
 
 
 @pytest.mark.clause("A16")

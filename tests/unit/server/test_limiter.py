@@ -143,35 +143,6 @@ def test_callers_who_push_each_other_out_pass_as_an_independent_table_has_it(
         assert (counting.count_request(caller, now_ms) == 0) == slow.passes(b"%d" % number, now_ms)
 
 
-@pytest.mark.clause("E2")
-def test_the_launch_values_over_two_minutes_of_a_request_each_hundred_milliseconds() -> None:
-    limiter = Limiter(LIMIT, BAN_MS).attach()
-    told = [ask(limiter, b"caller", "/path", BEGIN + 100 * n) for n in range(1_200)]
-    assert told[:120] == [0] * 120
-    assert told[120:720] == [60_000 - 100 * n for n in range(600)]  # how much longer, down to the last moment
-    assert told[720:840] == [0] * 120
-    assert told[840] == 60_000
-
-
-@pytest.mark.clause("E2")
-def test_callers_and_paths_are_counted_apart() -> None:
-    limiter = Limiter(1, BAN_MS).attach()
-    for caller, path in ((b"a", "/1"), (b"a", "/2"), (b"b", "/1"), (b"b", "/2")):
-        assert ask(limiter, caller, path, BEGIN) == 0
-    for caller, path in ((b"a", "/1"), (b"a", "/2"), (b"b", "/1"), (b"b", "/2")):
-        assert ask(limiter, caller, path, BEGIN + 1) == BAN_MS
-
-
-def test_in_a_full_set_the_oldest_goes_and_the_others_stay() -> None:
-    limiter = Limiter(1, BAN_MS, sets=1).attach()
-    for number in range(8):
-        assert ask(limiter, b"%d" % number, "/", BEGIN + number) == 0
-    assert ask(limiter, b"new", "/", BEGIN + 10) == 0
-    for number in range(1, 8):
-        assert ask(limiter, b"%d" % number, "/", BEGIN + 11) == BAN_MS, number
-    assert ask(limiter, b"0", "/", BEGIN + 12) == 0, "it was forgotten"
-
-
 def test_any_number_of_callers_fits_into_the_same_memory() -> None:
     limiter = Limiter(1, BAN_MS, sets=4)
     size, own = limiter.table.size, limiter.attach()

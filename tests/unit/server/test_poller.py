@@ -20,8 +20,6 @@ OWN: Final = {"/own": convenience_resource("text/plain", b"own")}
 FAILS: Final = "the store cannot be read; serving what was read last"
 NOTHING_READ: Final = "the store cannot be read; answering 503"
 WORKS: Final = "the store can be read again"
-WAITS: Final = "there is no report in the store yet; answering 503"
-LOADED: Final = "the first report was loaded"
 HANGS: Final = "the store does not answer; serving what was read last"
 ANSWERS: Final = "the store answers again"
 TOO_LONG: Final = "the history has been unreadable for too long; answering 503"
@@ -67,23 +65,6 @@ def with_both(store: FakeReader | None = None) -> Followed:
     followed.look()
     assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
     return followed
-
-
-@pytest.mark.clause("A11", "A12")
-def test_both_are_unavailable_until_they_were_written_each_for_itself() -> None:
-    followed = Followed()
-    with capture_logs() as log:
-        assert followed.live == followed.history == (503, b"")
-        followed.look_for(UNREADABLE_MS * 2)
-        assert followed.live == followed.history == (503, b"")
-        followed.store.put("live", b"live 1")
-        followed.look()
-        assert (followed.live, followed.history) == ((200, b"live 1"), (503, b""))
-        followed.store.put("history", b"history 1")
-        followed.look()
-        assert (followed.live, followed.history) == ((200, b"live 1"), (200, b"history 1"))
-    assert events(log) == [WAITS, LOADED]
-    assert followed.poller.store_errors == 0
 
 
 @pytest.mark.clause("A12")

@@ -89,7 +89,14 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
         generated_at=report.generated_at,
         silent=age_ms >= SILENT_MS,
         rows=tuple(_effective_rows(report.rows, now, received_ago_ms, {None, *chains})),
-        headline=headline_of(report, now, received_ago_ms, chains=chains, test_networks=about.test_networks),
+        headline=headline_of(
+            report,
+            now,
+            received_ago_ms,
+            chains=chains,
+            test_networks=about.test_networks,
+            in_doubt=report.unreadable_rows > 0,
+        ),
         past=None if history is None else _past(history),
         holds_ms=min((edge for edge in edges if edge > 0), default=None),
     )

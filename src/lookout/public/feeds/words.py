@@ -1,5 +1,6 @@
 """Instants and durations as people read them, and what stands beside everything."""
 
+from functools import lru_cache
 from typing import Final
 
 from lookout.base.durations import format_duration
@@ -24,5 +25,9 @@ def duration_text(duration_ms: int) -> str:
 
 def notes_on(service: str, names: Names) -> tuple[str, ...]:
     """What a service's rows do not say (C12)."""
-    notes = notes_for(service, names.about.is_run_by_others(service))
-    return tuple(note.text for note in notes if note.services is not None)
+    return _notes(service, service in names.about.run_by_others)
+
+
+@lru_cache(64)  # there are few services and many rows
+def _notes(service: str, run_by_others: bool) -> tuple[str, ...]:
+    return tuple(note.text for note in notes_for(service, run_by_others) if note.services is not None)

@@ -80,14 +80,21 @@ def _ready_made(live: bytes | None, description: Description) -> str:
     rows = _no_report() if report is None else _table(report, description)
     others = [each.name for each in description.services if each.run_by_others]
     notes = "\n".join(_note(note, others) for note in NOTES if others or note.id != OTHERS)
+    title = "the wallet" if description.title == description.protocol else escape(description.title)
     return f"""<div class="ready-made">
-<h1>Status of what the wallet depends on</h1>
+<h1>Status of what {title} depends on</h1>
 {rows}
 <h2>What this does not say</h2>
 <ul class="notes">
 {notes}
 </ul>
-</div>"""
+{_operator(description)}</div>"""
+
+
+def _operator(description: Description) -> str:
+    texts = (("Run by", description.operator), ("Contact:", description.contact))
+    given = [f"{before} {escape(text)}" for before, text in texts if text]
+    return f"<p>{'. '.join(given)}.</p>\n" if given else ""
 
 
 def _note(note: Note, others: Iterable[str]) -> str:

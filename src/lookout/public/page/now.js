@@ -2,7 +2,7 @@
 
 import { countedChains, headlineOf, notesFor, reasonText, statusText } from "./lookout-reader.js";
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
-import { ABOUT, chainKind, chainName, count, duration, goodReason, isRunByOthers, serviceName, statusWord } from "./words.js";
+import { ABOUT, PAGE_TITLE, chainKind, chainName, count, duration, goodReason, isRunByOthers, serviceName, statusWord } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -13,6 +13,7 @@ const AHEAD_MS = 60_000 + 30_000;
 const BEHIND_MS = 30_000;
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
 const NAMED_AT_MOST = 3;
+const CHAINS_AT_MOST = 8;
 
 // ---- The head
 
@@ -69,7 +70,7 @@ export function makeHead() {
   const age = h("p", { class: "age" });
   const troubles = h("div", { class: "troubles", role: "alert" });
   const state = h("div", { class: "state" }, mark, title);
-  const about = h("p", { class: "about-page" }, "Status of what the wallet depends on, as one monitor sees it");
+  const about = h("p", { class: "about-page" }, `Status of what ${PAGE_TITLE || "the wallet"} depends on, as one monitor sees it`);
   const element = h("header", { class: "head" }, about, state, counts, age, troubles);
   let announced = "";
 
@@ -81,7 +82,8 @@ export function makeHead() {
     setText(title, text);
     setText(counts, detail);
     setText(age, ageText(view));
-    if (document.title !== `${text} · Lookout`) document.title = `${text} · Lookout`;
+    const tab = `${text} · ${PAGE_TITLE || "Lookout"}`;
+    if (document.title !== tab) document.title = tab;
     if (found.join() === announced) return; // it is read out once
     announced = found.join();
     troubles.replaceChildren(...found.map((trouble) => h("p", {}, trouble)));
@@ -89,21 +91,25 @@ export function makeHead() {
   return { element, update };
 }
 
-function headline({ report, judgedAt, receivedAgoMs }, inDoubt) {
+function headline({ report, rows, historyRows, judgedAt, receivedAgoMs }, inDoubt) {
   if (report === null) return { status: "unknown", healthy: false, text: "Nothing is known right now", detail: "" };
-  const chains = countedChains(ABOUT, report);
+  const chains = countedChains(ABOUT, [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId));
   const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
   return { ...found, detail: detailText(found) };
 }
 
 function detailText({ checks, others, chains, missing }) {
-  if (missing.length === 0 && ["current", "unmonitored"].includes(checks[0]?.effective)) return chains.map(chainName).join(", ");
+  if (["current", "unmonitored"].includes(checks[0].effective)) return chainsText(chains);
   return lines(namesText(checks), othersText(others), missing.length === 0 ? "" : `not in the report: ${missingText(missing)}`);
 }
 
 /** The checks that the report lacks, or their chains if they are many. */
 function missingText(missing) {
-  return missing.length > NAMED_AT_MOST ? [...new Set(missing.map(({ chainId }) => chainName(chainId)))].join(", ") : namesText(missing);
+  return namesText(missing) || chainsText([...new Set(missing.map(({ chainId }) => chainId))]);
+}
+
+function chainsText(chains) {
+  return chains.length > CHAINS_AT_MOST ? `${count(chains.length)} chains` : chains.map(chainName).join(", ");
 }
 
 function lines(...texts) {

@@ -63,7 +63,8 @@ function show(update) {
   // By a clock that is known to be wrong nothing is judged: with none, the reader's rules call every row unknown.
   const judgedAt = clockIsWrong ? NaN : update.now;
   const view = { ...update, clockIsWrong, judgedAt, rows: rowsOf(update.report), historyRows: rowsOf(update.history) };
-  const checks = checksOf(view);
+  const all = checksOf(view);
+  const checks = SHOW_UNMONITORED ? all : all.filter(({ status }) => status !== "unmonitored");
   const groups = groupsOf(checks);
   const matched = new Set(groups.flatMap(({ all }) => all.map(({ key }) => key)));
   const shown = { ...view, groups, matching: [...matched].join(), isMatching: (key) => matched.has(key) };
@@ -71,7 +72,13 @@ function show(update) {
   cards.update(shown);
   past.update(shown);
   incidents.update(shown);
-  setText(nothing, checks.length > 0 && matched.size === 0 ? "Nothing matches the filter." : "");
+  const isNoMatch = checks.length > 0 && matched.size === 0;
+  setText(nothing, isNoMatch ? "Nothing matches the filter." : hiddenText(all.length - checks.length));
+}
+
+function hiddenText(number) {
+  if (number === 0) return "";
+  return number === 1 ? "One check that nobody watches is not shown." : `${number} checks that nobody watches are not shown.`;
 }
 
 function rowsOf(document) {
@@ -85,12 +92,11 @@ function rowsOf(document) {
 /** Every check of the report, or of the history while there is no report. */
 function checksOf({ rows, historyRows, judgedAt, receivedAgoMs }) {
   const source = rows.size > 0 ? rows : historyRows;
-  const checks = [...source.entries()].map(([key, { service, chainId }]) => {
+  return [...source.entries()].map(([key, { service, chainId }]) => {
     const row = rows.get(key) ?? null;
     const status = effectiveStatus(row, judgedAt, receivedAgoMs);
     return { key, service, chainId, status, label: `History of ${serviceName(service)}, ${chainName(chainId)}` };
   });
-  return SHOW_UNMONITORED ? checks : checks.filter(({ status }) => status !== "unmonitored");
 }
 
 /** The checks that match the filter, by service: `checks` are those shown, `left` how many more there are. */
@@ -147,6 +153,16 @@ function filterElement() {
   return h("search", { class: "filter" }, words, h("label", { for: "only" }, only, "only what is not current"));
 }
 
+/** Who runs the monitor, as far as the operator says so. */
+function operatorElements() {
+  const { operator, contact } = ABOUT;
+  if (operator === "" && contact === "") return [];
+  const by = operator === "" ? "" : `This monitor is run by ${operator}. `;
+  const isLink = /^(https?:\/\/|mailto:)/.test(contact);
+  const how = contact === "" ? [] : ["Contact: ", isLink ? h("a", { href: contact }, contact) : contact];
+  return [h("p", { class: "operator" }, by, ...how)];
+}
+
 function foot() {
   const general = NOTES.filter((note) => note.services === null);
   const link = (href, text) => h("a", { href }, text);
@@ -157,6 +173,7 @@ function foot() {
     {},
     h("h2", {}, "What this does not say"),
     h("ul", { class: "notes" }, ...general.map(({ text }) => h("li", {}, text))),
+    ...operatorElements(),
     h("p", { class: "links" }, link(live, "Live report"), link(history, "History"), link("/openapi.json", "API description")),
   );
 }

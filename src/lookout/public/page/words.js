@@ -5,7 +5,10 @@ import { EFFECTIVE_STATUSES, KNOWN_STATUSES, parseAbout } from "./lookout-reader
 const written = document.querySelector("meta[name=lookout-about]").content;
 /** What the operator says of the deployment; a server makes nothing that cannot be read. */
 export const ABOUT = parseAbout(written);
-export const SHOW_UNMONITORED = JSON.parse(written).showUnmonitored;
+const { protocol, showUnmonitored } = JSON.parse(written);
+export const SHOW_UNMONITORED = showUnmonitored;
+/** Empty if the operator gave none: then the title is that of the protocol. */
+export const PAGE_TITLE = ABOUT.title === protocol ? "" : ABOUT.title;
 const CHAINS = new Map(ABOUT.chains.map((chain) => [chain.id, chain]));
 const SERVICES = new Map(ABOUT.services.map((service) => [service.name, service]));
 /** What a bucket can say: the current one first and the worst last; and what it says without a reading. */

@@ -46,7 +46,7 @@ def test_a_part_that_breaks_keeps_what_it_found_and_costs_the_others_nothing() -
     assert first == Measured("a", Figure("first", "1 ms"))
     assert isinstance(broken, Broken)
     assert broken.part == "a"
-    assert broken.reason.startswith("ProcessLookupError: [Errno 3] No such process (breaks_halfway, test_running.py:")
+    assert broken.reason.startswith("ProcessLookupError: [Errno 3] No such process (breaks_halfway, test_runner.py:")
     assert [result.part for result in others] == ["b", "b"]
 
 
