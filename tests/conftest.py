@@ -8,6 +8,10 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from lookout.app import process
+
+LONGEST_TEST_S = 280  # of those that wait for something
+
 # Everyday runs are the same each time; HYPOTHESIS_PROFILE=explore asks for many other examples.
 settings.register_profile(
     "everyday",
@@ -38,10 +42,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
-    """Run an ``async def test_…`` in a loop of its own."""
+    """Run an ``async def test_…`` in a loop of its own, which is the one that the commands use."""
     test = pyfuncitem.obj
     if inspect.iscoroutinefunction(test):
-        pyfuncitem.obj = lambda **arguments: asyncio.run(test(**arguments))
+        pyfuncitem.obj = lambda **arguments: process.run(asyncio.wait_for(test(**arguments), LONGEST_TEST_S))
 
 
 @pytest.hookimpl(wrapper=True)

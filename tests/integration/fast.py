@@ -66,6 +66,9 @@ def _indexer(service: str, chain_id: int, base: str, kind: str) -> str:
     return f'[[{service}]]\nchain = {chain_id}\nkind = "{kind}"\nurl = "{urls[kind]}"\nconfirmations = 5\n{pointer}'
 
 
+RowKey = tuple[str, int | None]  # a row's service and chain
+
+
 @dataclass
 class World:
     """A simulated world that somebody watches."""
@@ -92,26 +95,26 @@ class World:
         (row,) = (r for r in self.document()["checks"] if (r["service"], r["chainId"]) == (service, chain_id))
         return row
 
-    def told(self, service: str, chain_id: int | None) -> str:
-        row = self.row(service, chain_id)
-        return f"{row['status']}/{row['reason']}"
+    def statuses(self) -> dict[RowKey, str]:
+        """Of every row, as status/reason."""
+        return {(r["service"], r["chainId"]): f"{r['status']}/{r['reason']}" for r in self.document()["checks"]}
+
+    def status_of(self, service: str, chain_id: int | None) -> str:
+        return self.statuses()[service, chain_id]
 
     async def until(self, holds: Callable[[], bool], what: str, within_s: float = 60) -> None:
         """Wait for something to be published."""
         try:
             await until_async(lambda: self.document() is not None and holds(), what, within_s)
         except AssertionError as error:
-            error.add_note(f"not current: {self._summary()}")
+            rows = {} if self.document() is None else self.statuses()
+            error.add_note(f"not current: { {row: each for row, each in rows.items() if 'current/' not in each} }")
             raise
 
     async def until_healthy(self) -> None:
         await self.until(
             lambda: all(r["status"] in ("current", "unmonitored") for r in self.document()["checks"]), "all current"
         )
-
-    def _summary(self) -> list[str]:
-        rows = [] if self.document() is None else self.document()["checks"]
-        return [f"{r['service']} {r['chainId']} {r['status']}/{r['reason']}" for r in rows if r["status"] != "current"]
 
 
 @asynccontextmanager

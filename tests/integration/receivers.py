@@ -1,9 +1,8 @@
-"""Those who are told: a real SMTP server, and HTTP receivers that can be told to be ill."""
+"""Receivers of messages: a real SMTP server, and HTTP receivers that can be out of order."""
 
 import email
 import email.policy
 import json
-import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from tests.integration.served import a_free_port
 
-WITHIN_S = 40  # of a machine that is busy with other tests
 Mood = Literal["accept", "500", "hang"]
 
 
@@ -38,7 +36,7 @@ class Receiver:
     def titles(self) -> list[str]:
         return [message.title for message in self.accepted]
 
-    def told(self) -> Counter[tuple[str, str]]:
+    def listed(self) -> Counter[tuple[str, str]]:
         """How many times each check was listed under each heading, in all messages."""
         found: Counter[tuple[str, str]] = Counter()
         for message in self.accepted:
@@ -104,7 +102,7 @@ def a_hook(secret: str = "") -> Iterator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     hook = Receiver(f"json://127.0.0.1:{server.server_port}/{secret}")
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         yield hook
@@ -113,8 +111,3 @@ def a_hook(secret: str = "") -> Iterator[Receiver]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def samples(metrics: str, name: str) -> dict[str, float]:
-    """The samples of a metric, by their labels as they are written."""
-    return {labels: float(value) for labels, value in re.findall(rf"^{name}(\{{.*\}})? (\S+)$", metrics, re.MULTILINE)}

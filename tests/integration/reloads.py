@@ -1,11 +1,11 @@
-"""A service that is told to reload, as real processes."""
+"""A service that reloads its configuration, as real processes."""
 
 import asyncio
 import json
 import re
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from lookout.app import process
 from lookout.cli import main
 from tests.commands import a_command
 from tests.integration.fast import World, a_world
@@ -46,15 +45,15 @@ class Running:
         return (await self.samples())["lookout_reloads_total", outcome]
 
     async def hang_up(self, outcome: str = "applied") -> None:
-        """Send SIGHUP, and wait until it was heeded."""
+        """Send SIGHUP, and wait until it was handled."""
         before = await self.count(outcome)
         self.process.send_signal(signal.SIGHUP)
 
-        async def heeded() -> bool:
+        async def is_handled() -> bool:
             assert self.process.poll() is None, self.service.said
             return await self.count(outcome) > before
 
-        await until_async(heeded, f"a reload is {outcome}")
+        await until_async(is_handled, f"a reload is {outcome}")
 
     async def command(self) -> Result:
         return await asyncio.to_thread(reload, self.service.folder / "lookout.toml")
@@ -99,11 +98,3 @@ async def running(folder: Path, command: str = "run", history: str = "") -> Asyn
 
             await until_async(answers, "all is current", 90)
             yield running
-
-
-def run(scenario: Coroutine[Any, Any, None]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(280):
-            await scenario
-
-    process.run(bounded())

@@ -8,45 +8,27 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from random import Random
 
-import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminPort, AdminRoutes
+from lookout.base.admin_port import AdminRoutes, open_port
 from lookout.base.clock import SystemClock
-from lookout.config.settings import Settings
-from lookout.config.tables import Policy
 from lookout.documents.document import Document, DocumentName
-from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
-from lookout.monitor.resources import Resources
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError
-from tests.commands import a_command, lookout
+from tests.builders import a_plan
+from tests.commands import a_command, lookout, said
 from tests.integration.admin import admin_address, always, ask, received, with_admin
-from tests.integration.fast import World, a_config, a_world, run
+from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6
+from tests.unit.running_monitor import KeptInMemory, given_settings, running, some_resources
 from tests.wait import until_async
 
 
-def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-                address = await admin_address(tmp_path)
-                await world.until_healthy()
-                await in_health(world, address)
-                await world.order("squid/1", "status")
-                await world.order("rpc/56/a", "status")
-                await world.until(lambda: world.told("indexer", 1) == "unavailable/unreachable", "it fails")
-                await in_trouble(world, address)
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(10) == 0
-
+async def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
     async def in_health(world: World, address: str) -> None:
         async def all_current() -> bool:
             samples = await scrape(world.http, address)
@@ -84,79 +66,79 @@ def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:
         assert samples["lookout_row_status", "1", "indexer", "unavailable"] == 1
         assert ("lookout_row_status", "1", "indexer", "current") not in samples
 
-    run(scenario())
+    async with a_world(tmp_path) as world:
+        (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            address = await admin_address(tmp_path)
+            await world.until_healthy()
+            await in_health(world, address)
+            await world.order("squid/1", "status")
+            await world.order("rpc/56/a", "status")
+            await world.until(lambda: world.status_of("indexer", 1) == "unavailable/unreachable", "it fails")
+            await in_trouble(world, address)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 0
 
 
-def test_a_store_that_cannot_be_written_is_not_ready_until_it_can(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-                base = f"http://{await admin_address(tmp_path)}"
-                await world.until_healthy()
+async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_again(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            address = await admin_address(tmp_path)
+            base = f"http://{address}"
+            await world.until_healthy()
 
-                async def says(http_code: int) -> bool:
-                    async with world.http.get(f"{base}/readyz?maxAge=3") as answer:
-                        document = await answer.json()
-                        assert (answer.status == 200) is document["ready"] is (document["ageSeconds"] <= 3)
-                        return answer.status == http_code
+            async def answers(http_code: int) -> bool:
+                async with world.http.get(f"{base}/readyz?maxAge=3") as answer:
+                    document = await answer.json()
+                    assert (answer.status == 200) is document["ready"] is (document["ageSeconds"] <= 3)
+                    return answer.status == http_code
 
-                await until_async(lambda: says(200), "ready")
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8_192, resource.RLIM_INFINITY))
-                await until_async(lambda: says(503), "not ready")
-                async with world.http.get(f"{base}/healthz") as answer:
-                    assert (answer.status, await answer.json()) == (200, {"status": "ok"})
-                async with world.http.get(f"{base}/readyz") as answer:
-                    assert answer.status == 200
-                assert (await scrape(world.http, base.removeprefix("http://")))["lookout_store_errors_total",] > 0
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-                await until_async(lambda: says(200), "ready again")
+            await until_async(lambda: answers(200), "ready")
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8_192, resource.RLIM_INFINITY))
+            await until_async(lambda: answers(503), "not ready")
+            stuck_at = world.document()["generatedAt"]
+            async with world.http.get(f"{base}/healthz") as answer:
+                assert (answer.status, await answer.json()) == (200, {"status": "ok"})
+            async with world.http.get(f"{base}/readyz") as answer:
+                assert answer.status == 200
+            assert (await scrape(world.http, address))["lookout_store_errors_total",] > 0
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            await until_async(lambda: answers(200), "ready again")
+            await world.until(lambda: world.document()["generatedAt"] > stuck_at, "stored again")
+            await world.until_healthy()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 0
+    output = said(tmp_path)
+    assert output.count("not stored; trying again with every publication") == 1
+    assert "stored again" in output
+    assert "Traceback" not in output
 
-    run(scenario())
 
-
-class Refusing:
+class Refusing(KeptInMemory):
     """A store that cannot be written to at first."""
 
     refuses = True
 
-    def load(self) -> dict[str, bytes]:
-        return {}
-
-    def write(self, _documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
         if self.refuses:
             raise StoreError("no room")
+        super().write(documents, pieces)
 
-    def close(self) -> None: ...
 
-
-def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
-    async def scenario() -> None:
-        registry, clock, writer = CollectorRegistry(), SystemClock(), Refusing()
-        instruments = Instruments(registry, clock)
-        settings = Settings(policy=Policy(heartbeat_s=0.5))
-        with AdminPort("127.0.0.1:0", AdminRoutes(registry, instruments.readiness)) as port:
-            resources = Resources(writer, clock, Random(1), instruments)
-            monitor = asyncio.create_task(Monitor(settings, {}, resources).run())
-            async with aiohttp.ClientSession() as session:
-
-                async def failed_twice() -> bool:
-                    return (await scrape(session, port.address))["lookout_store_errors_total",] >= 2
-
-                async def ready() -> bool:
-                    async with session.get(f"http://{port.address}/readyz") as answer:
-                        return answer.status == 200
-
-                await until_async(failed_twice, "not stored, twice")
-                async with session.get(f"http://{port.address}/readyz") as answer:
-                    told = {"ready": False, "reason": "nothing was stored yet", "ageSeconds": None}
-                    assert (answer.status, await answer.json()) == (503, told)
-                writer.refuses = False
-                await until_async(ready, "ready")
-            monitor.cancel()
-            await asyncio.gather(monitor, return_exceptions=True)
-
-    run(scenario())
+async def test_before_anything_was_stored_the_monitor_is_not_ready() -> None:
+    registry, writer = CollectorRegistry(), Refusing()
+    resources = some_resources(writer, SystemClock(), registry)
+    settings = given_settings(a_plan())
+    with open_port("127.0.0.1:0", AdminRoutes(registry, resources.instruments.readiness)) as address:
+        async with running(Monitor(settings, {}, resources).run()):
+            await until_async(lambda: bool(registry.get_sample_value("lookout_store_errors_total")), "not stored")
+            http_code, _, body = await asyncio.to_thread(ask, address, "GET", "/readyz")
+            not_ready = {"ready": False, "reason": "nothing was stored yet", "ageSeconds": None}
+            assert (http_code, json.loads(body)) == (503, not_ready)
+            writer.refuses = False
+            await until_async(lambda: bool(writer.documents), "it is stored")
+            await until_async(lambda: ask(address, "GET", "/readyz")[0] == 200, "ready")
 
 
 def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
@@ -168,40 +150,11 @@ def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
     assert outcome.stderr == f"lookout: admin.monitor: {address}: Address already in use\n"
 
 
-def test_metrics_show_no_secret_and_no_address(tmp_path: Path) -> None:
-    secret = "zebra-in-the-cellar"  # noqa: S105  the very thing to look for
-
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            config = a_config(world.base.replace("http://", f"http://user:{secret}@"))
-            config = config.replace("/graphql", f"/graphql?key={secret}").replace(
-                "[messaging]", f"[messaging]\nheaders = {{Authorization = 'Bearer {secret}'}}"
-            )
-            (tmp_path / "lookout.toml").write_text(with_admin(config))
-            await world.order("*", "status", code=403)
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
-                base = f"http://{await admin_address(tmp_path)}"
-                await world.until(
-                    lambda: all(row["status"] in ("unavailable", "unmonitored") for row in world.document()["checks"]),
-                    "everything fails",
-                )
-                told = ""
-                for path in ("metrics", "healthz", "readyz", "other"):
-                    async with world.http.get(f"{base}/{path}") as answer:
-                        told += f"{answer.headers} {await answer.text()}"
-            assert 'lookout_probes_total{outcome="failed",service="messaging"}' in told
-            assert secret not in told
-            assert world.base.removeprefix("http://") not in told
-
-    run(scenario())
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
 def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str) -> None:
     if host == "[::1]" and not has_ipv6():
         pytest.skip("this machine has no IPv6")
-    with AdminPort(f"{host}:0", AdminRoutes(CollectorRegistry(), always)) as port:
-        address = port.address
+    with open_port(f"{host}:0", AdminRoutes(CollectorRegistry(), always)) as address:
         assert not address.endswith(":0")
         assert ask(address, "GET", "/healthz")[::2] == (200, b'{"status":"ok"}')
     with pytest.raises(ConnectionRefusedError):
@@ -211,17 +164,17 @@ def test_it_listens_on_a_free_port_of_either_family_and_not_for_longer(host: str
 def test_get_and_head_alone_are_answered_and_nothing_is_said_on_standard_error(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as port:
-        host, _, number = port.address.rpartition(":")
+    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as address:
+        host, _, number = address.rpartition(":")
         with socket.create_connection((host, int(number))) as silent:  # keeps nobody else waiting
-            got = ask(port.address, "GET", "/readyz?maxAge=1")
-            head = ask(port.address, "HEAD", "/readyz?maxAge=1")
+            got = ask(address, "GET", "/readyz?maxAge=1")
+            head = ask(address, "HEAD", "/readyz?maxAge=1")
             assert got[0] == head[0] == 200
             assert got[1] == head[1]
             assert got[1]["Content-Length"] == str(len(got[2]))
             assert head[2] == b""
             for method in ("POST", "PUT", "DELETE", "OPTIONS", "BREW"):
-                http_code, headers, body = ask(port.address, method, "/metrics")
+                http_code, headers, body = ask(address, method, "/metrics")
                 assert (http_code, headers["Allow"], headers["Cache-Control"]) == (405, "GET, HEAD", "no-store")
                 assert json.loads(body) == {"error": "there are GET and HEAD"}
             silent.sendall(b"GET /healthz nonsense\r\n\r\n")

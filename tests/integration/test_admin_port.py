@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.base.admin_port import AdminError, AdminPort, AdminRoutes
+from lookout.base.admin_port import AdminError, AdminRoutes, open_port
 from lookout.base.host_port import host_and_port
 from tests.commands import a_command, lookout, said
 from tests.integration.admin import always, ask, received
@@ -44,14 +44,14 @@ def is_open(connection: socket.socket) -> bool:
 @pytest.mark.clause("M17")
 def test_a_crowd_that_drips_has_few_threads_and_is_cut_off_in_time() -> None:
     threads = threading.active_count()
-    with AdminPort("127.0.0.1:0", ROUTES) as port, ExitStack() as opened:
-        drippers = [opened.enter_context(connect(port.address)) for _ in range(DRIPPERS)]
+    with open_port("127.0.0.1:0", ROUTES) as address, ExitStack() as opened:
+        drippers = [opened.enter_context(connect(address)) for _ in range(DRIPPERS)]
         for each in drippers:
             each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
         until(lambda: sum(map(is_open, drippers)) <= 16, "those beyond the cap are closed", 3)
         assert threading.active_count() - threads <= 1 + 16
         until(lambda: not any(map(is_open, drippers)), "each is cut off, though it never fell silent", PATIENCE_S + 5)
-        assert ask(port.address, "GET", "/healthz")[0] == 200
+        assert ask(address, "GET", "/healthz")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_a_crowd_that_drips_has_few_threads_and_is_cut_off_in_time() -> None:
     ],
 )
 def test_it_is_asked_by_an_address_or_a_name_of_its_own(host: str | None, http_code: int) -> None:
-    with AdminPort("127.0.0.1:0", ROUTES, hosts=["monitor.example.internal"]) as port:
+    with open_port("127.0.0.1:0", ROUTES, hosts=["monitor.example.internal"]) as address:
         for method in ("GET", "HEAD", "POST"):
-            with connect(port.address) as connection:
+            with connect(address) as connection:
                 named = "" if host is None else f"Host: {host}\r\n"
                 connection.sendall(f"{method} /healthz HTTP/1.1\r\n{named}\r\n".encode())
                 head, _, body = received(connection).partition(b"\r\n\r\n")
@@ -106,8 +106,8 @@ def test_a_socket_in_the_file_system_is_its_owners_and_not_there_for_longer(tmp_
     path = tmp_path / "monitor.sock"
     before = os.umask(0)
     try:
-        with AdminPort(f"unix:{path}", ROUTES) as port:
-            assert port.address == f"unix:{path}"
+        with open_port(f"unix:{path}", ROUTES) as address:
+            assert address == f"unix:{path}"
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert healthy(path)
     finally:
@@ -120,24 +120,24 @@ def test_one_that_a_killed_process_left_is_replaced(tmp_path: Path) -> None:
     left = f"import socket; socket.socket(socket.AF_UNIX).bind({str(path)!r})"
     subprocess.run([sys.executable, "-c", left], check=True)
     assert path.is_socket()
-    with AdminPort(f"unix:{path}", ROUTES):
+    with open_port(f"unix:{path}", ROUTES):
         assert healthy(path)
 
 
 def test_one_in_use_and_what_is_no_socket_are_left_alone_and_named(tmp_path: Path) -> None:
     path, file = tmp_path / "monitor.sock", tmp_path / "notes"
     file.write_text("precious")
-    with AdminPort(f"unix:{path}", ROUTES):
-        with pytest.raises(AdminError) as taken, AdminPort(f"unix:{path}", ROUTES):
+    with open_port(f"unix:{path}", ROUTES):
+        with pytest.raises(AdminError) as taken, open_port(f"unix:{path}", ROUTES):
             pass
         assert str(taken.value) == f"unix:{path}: Address already in use"
         assert healthy(path)
-    with pytest.raises(AdminError) as other, AdminPort(f"unix:{file}", ROUTES):
+    with pytest.raises(AdminError) as other, open_port(f"unix:{file}", ROUTES):
         pass
     assert str(other.value) == f"unix:{file}: there is a file that is no socket"
     assert file.read_text() == "precious"
     long = tmp_path / ("x" * 120)
-    with pytest.raises(AdminError, match="too long"), AdminPort(f"unix:{long}", ROUTES):
+    with pytest.raises(AdminError, match="too long"), open_port(f"unix:{long}", ROUTES):
         pass
 
 

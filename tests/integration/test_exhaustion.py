@@ -1,6 +1,5 @@
 """A monitor as a real process that runs out of descriptors: nobody's outage is made of it (M17)."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from tests.commands import a_command, said
 from tests.integration.admin import admin_address, with_admin
 from tests.integration.exhausted import Closing, dripping, leaving, limit
-from tests.integration.fast import World, a_config, a_world, run
+from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.wait import until_async
 
@@ -32,55 +31,47 @@ def events(folder: Path, event: str) -> int:
 
 
 @pytest.mark.clause("M17")
-def test_a_crowd_that_drips_into_the_admin_port_changes_no_row(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path, front=Closing()) as world:
-            (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-                address = await admin_address(tmp_path)
-                await world.until_healthy()
-                limit(process.pid, leaving(process.pid, SPARE))
-                with dripping(address, DRIPPERS) as all_opened:
-                    await until_async(all_opened.is_set, "a crowd drips")
-                    for _ in range(40):
-                        assert statuses(world) == {"current"}
-                        await asyncio.sleep(0.1)
-                    before = oldest(world)
-                    await world.until(lambda: oldest(world) > before, "every row is renewed", 10)
-                assert events(tmp_path, "the monitor cannot ask; rows age until it can") == 0
+async def test_a_crowd_that_drips_into_the_admin_port_changes_no_row(tmp_path: Path) -> None:
+    async with a_world(tmp_path, front=Closing()) as world:
+        (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            address = await admin_address(tmp_path)
+            await world.until_healthy()
+            limit(process.pid, leaving(process.pid, SPARE))
+            with dripping(address, DRIPPERS) as all_opened:
+                await until_async(all_opened.is_set, "a crowd drips")
+                before = oldest(world)
 
-    run(scenario())
+                def are_all_renewed() -> bool:
+                    assert statuses(world) == {"current"}
+                    return oldest(world) > before
+
+                await world.until(are_all_renewed, "every row is renewed")
+            assert events(tmp_path, "the monitor cannot ask; rows age until it can") == 0
 
 
 @pytest.mark.clause("M17", "M14")
-def test_without_descriptors_rows_age_and_come_back_and_nobody_is_called_unavailable(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path, front=Closing()) as world:
-            config = a_config(world.base, row_lifetime_s=LIFETIME_S)
-            (tmp_path / "lookout.toml").write_text(with_admin(config))
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-                address = await admin_address(tmp_path)
-                await world.until_healthy()
-                limit(process.pid, 3)
-                before, generated_at = oldest(world), world.document()["generatedAt"]
+async def test_without_descriptors_rows_age_and_come_back_and_nobody_is_called_unavailable(tmp_path: Path) -> None:
+    async with a_world(tmp_path, front=Closing()) as world:
+        config = a_config(world.base, row_lifetime_s=LIFETIME_S)
+        (tmp_path / "lookout.toml").write_text(with_admin(config))
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            address = await admin_address(tmp_path)
+            await world.until_healthy()
+            limit(process.pid, 3)
+            before, generated_at = oldest(world), world.document()["generatedAt"]
 
-                def expired() -> bool:
-                    document = world.document()
-                    assert statuses(world) == {"current"}  # as it was last seen
-                    return all(
-                        row["expiresAt"] < document["generatedAt"] for row in document["checks"] if row["expiresAt"]
-                    )
+            def expired() -> bool:
+                document = world.document()
+                assert statuses(world) == {"current"}  # as it was last seen
+                return all(row["expiresAt"] < document["generatedAt"] for row in document["checks"] if row["expiresAt"])
 
-                await world.until(expired, "every row ages out, and the report goes on")
-                assert world.document()["generatedAt"] > generated_at
-                limit(process.pid, 1024)
-                await world.until(lambda: oldest(world) > before and not expired(), "they come back")
-                await until_async(
-                    lambda: events(tmp_path, "the monitor can ask again") == 1, "that it is over is logged"
-                )
-                assert events(tmp_path, "the monitor cannot ask; rows age until it can") == 1
-                samples = await scrape(world.http, address)
-                assert samples["lookout_own_faults_total", "descriptors"] > 0
-                assert samples["lookout_probe_bugs_total",] == samples["lookout_probes_total", "failed", "indexer"] == 0
-
-    run(scenario())
+            await world.until(expired, "every row ages out, and the report goes on")
+            assert world.document()["generatedAt"] > generated_at
+            limit(process.pid, 1024)
+            await world.until(lambda: oldest(world) > before and not expired(), "they come back")
+            await until_async(lambda: events(tmp_path, "the monitor can ask again") == 1, "that it is over is logged")
+            assert events(tmp_path, "the monitor cannot ask; rows age until it can") == 1
+            samples = await scrape(world.http, address)
+            assert samples["lookout_own_faults_total", "descriptors"] > 0
+            assert samples["lookout_probe_bugs_total",] == samples["lookout_probes_total", "failed", "indexer"] == 0

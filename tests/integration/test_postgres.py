@@ -1,4 +1,4 @@
-"""Two monitors and three servers on one PostgreSQL, and everything that can happen to the one that writes."""
+"""Two monitors and two servers on one PostgreSQL, and everything that can happen to the one that writes."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.commands import a_command
-from tests.integration.fast import a_world, run
+from tests.commands import a_command, said
+from tests.integration.fast import a_world
 from tests.integration.served import LIVE, a_free_port
 from tests.integration.whole_service import BUCKET_S, PLANTED, Deployment, a_place, answer, deployed
 from tests.leases import or_skipped
@@ -37,63 +37,55 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
 
 
 @pytest.mark.clause("M7", "H16", "A11")
-def test_whatever_happens_to_the_writer_there_is_one_and_soon_again(server: Postgres, tmp_path: Path) -> None:
-    took: dict[str, float] = {}
-
+async def test_whatever_happens_to_the_writer_there_is_one_and_soon_again(server: Postgres, tmp_path: Path) -> None:
     async def takeover(of: Deployment, what: str, harm: Callable[[], object]) -> None:
         """Do harm to the writer; there has to be another epoch and a publication in it, soon."""
         epoch, newest = of.epoch(), of.readers.newest
         harm()
-        took[f"{what}, epoch"] = await of.until_epoch(epoch, what)
-        took[what] = took[f"{what}, epoch"] + await of.until_published(newest, what)
-
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
-            server.ask(of.database, AUDIT)
-            monitors = of.monitors
-            of.start("b")
-            await of.until_standing_by("b", tmp_path)
-            assert of.writing() == "a"
-
-            await takeover(of, "kill -9", monitors["a"].kill)
-            assert of.writing() == "b"
-            of.start("a")
-            await of.until_standing_by("a", tmp_path)
-
-            frozen = monitors["b"]
-            await takeover(of, "freeze", lambda: os.kill(frozen.pid, signal.SIGSTOP))
-            assert of.writing() == "a"
-            epoch = of.epoch()
-            os.kill(frozen.pid, signal.SIGCONT)
-            await of.until_standing_by("b", tmp_path)
-            assert (of.writing(), of.epoch()) == ("a", epoch)
-
-            await takeover(of, "end of session", lambda: server.end_session(of.database))
-            await takeover(of, "restart of PostgreSQL", restart)
-            await asyncio.sleep(2 * BUCKET_S)
-            await of.until_published(of.readers.newest, "the last")
-            for process in monitors.values():
-                process.send_signal(signal.SIGTERM)
-            for process in monitors.values():
-                assert process.wait(10) == 0
-            await asyncio.sleep(1.5)
-            assert of.readers.wrong == []
-            assert len({json.dumps(report) for report in of.readers.reports.values()}) == 1
-            assert max(n for _, _, n in of.readers.buckets) >= 5
-            proven(of)
+        await of.until_epoch(epoch, what)
+        await of.until_published(newest, what)
 
     def restart() -> None:
         server.stop()
         server.start()
 
-    run(scenario())
-    said = {path: path.read_text() for path in tmp_path.glob("*/said.log")}
-    assert len(said) == 5
-    assert not [path for path, text in said.items() if PLANTED in text or "Traceback" in text]
-    print({what: round(seconds, 1) for what, seconds in took.items()})  # noqa: T201  -s shows them
+    async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
+        server.ask(of.database, AUDIT)
+        monitors = of.monitors
+        of.start("b")
+        await of.until_standing_by("b", tmp_path)
+        assert of.writing() == "a"
+
+        await takeover(of, "kill -9", monitors["a"].kill)
+        assert of.writing() == "b"
+        of.start("a")
+        await of.until_standing_by("a", tmp_path)
+
+        frozen = monitors["b"]
+        await takeover(of, "freeze", lambda: os.kill(frozen.pid, signal.SIGSTOP))
+        assert of.writing() == "a"
+        epoch = of.epoch()
+        os.kill(frozen.pid, signal.SIGCONT)
+        await of.until_standing_by("b", tmp_path)
+        assert (of.writing(), of.epoch()) == ("a", epoch)
+
+        await takeover(of, "end of session", lambda: server.end_session(of.database))
+        await takeover(of, "restart of PostgreSQL", restart)
+        await until_async(lambda: max(n for _, _, n in of.readers.buckets) >= 5, "some buckets ended")
+        for process in monitors.values():
+            process.send_signal(signal.SIGTERM)
+        for process in monitors.values():
+            assert process.wait(10) == 0
+        await until_async(
+            lambda: len({json.dumps(report) for report in of.readers.reports.values()}) == 1, "both serve the last"
+        )
+        assert of.readers.wrong == []
+        check_that_never_two_wrote(of)
+    logs = [said(tmp_path / name) for name in (*monitors, "server0", "server1")]
+    assert not [text for text in logs if PLANTED in text or "Traceback" in text]
 
 
-def proven(of: Deployment) -> None:
+def check_that_never_two_wrote(of: Deployment) -> None:
     """At most one writer ever, by the database's own record: no two times of writing overlap, and no epoch wrote after
     the next one had begun to."""
     spans = of.server.ask(
@@ -114,120 +106,78 @@ def proven(of: Deployment) -> None:
     assert {etag for _, name, etag, _ in audit if name == "live.gzip"} & of.readers.bodies.keys()
 
 
-@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
-def test_while_the_database_is_away_nothing_is_forgotten(server: Postgres, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
-            of.start("b")
-            standby = tmp_path / "b" / "said.log"
-
-            async def stands_by() -> bool:
-                return standby.exists() and "waiting for the other monitor to end" in standby.read_text()
-
-            await until_async(stands_by, "the other monitor stands by")
-            server.stop()
-            await asyncio.sleep(2 * BUCKET_S + 1)
-            newest = of.readers.newest
-            server.start()
-            await of.until_published(newest, "after the database was away")
-
-            async def tells_of_that_time() -> bool:
-                return max((n for _, _, n in of.readers.buckets), default=0) >= 2
-
-            await until_async(tells_of_that_time, "a history of the time in between")
-            assert of.readers.wrong == []
-            # The other one left the store to who had watched: the buckets of the time in between are filled.
-            reached = max(n for _, _, n in of.readers.buckets)
-            row = [of.readers.buckets["messaging", None, n] for n in range(reached + 1)]
-            assert "-" not in row[1:], row
-            assert of.writing() == "a"
-
-    run(scenario())
-    said = (tmp_path / "a" / "said.log").read_text()
-    assert said.count("not stored; trying again with every publication") == 1
-    assert "stored again" in said
-    assert "standing by" not in said
-
-
 @pytest.mark.clause("A11")
 @pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
-def test_a_database_that_is_down_at_the_start_is_waited_for(server: Postgres, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        port, url = a_free_port(), server.url(server.a_database(), password=PLANTED)
+async def test_nothing_is_forgotten_while_the_database_is_away_and_a_dropped_store_begins_again(
+    server: Postgres, tmp_path: Path
+) -> None:
+    async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
+        of.start("b")
+        await of.until_standing_by("b", tmp_path)
         server.stop()
-        async with a_world(tmp_path) as world:
-            places = {name: a_place(tmp_path / name, world.base, url, port) for name in ("monitor", "serve")}
-            with ExitStack() as processes:
-                for name, place in places.items():
-                    processes.enter_context(a_command(place, name, "-c", "lookout.toml"))
+        await asyncio.sleep(2 * BUCKET_S + 1)
+        newest = of.readers.newest
+        server.start()
+        await of.until_published(newest, "after the database was away")
+        await until_async(
+            lambda: max((n for _, _, n in of.readers.buckets), default=0) >= 2, "a history of the time in between"
+        )
+        assert of.readers.wrong == []
+        # The other one left the store to the monitor that had watched: the buckets of the time in between are filled.
+        reached = max(n for _, _, n in of.readers.buckets)
+        row = [of.readers.buckets["messaging", None, n] for n in range(reached + 1)]
+        assert "-" not in row[1:], row
+        assert of.writing() == "a"
+        log = said(tmp_path / "a")
+        assert log.count("not stored; trying again with every publication") == 1
+        assert "stored again" in log
+        assert "standing by" not in log
 
-                async def is_unavailable() -> bool:
-                    with suppress(aiohttp.ClientConnectionError):
-                        async with world.http.get(f"http://127.0.0.1:{port}{LIVE}") as got:
-                            return got.status == 503 and "liveness report is unavailable" in await got.text()
-                    return False
-
-                async def is_said() -> bool:
-                    return all("cannot be" in (place / "said.log").read_text() for place in places.values())
-
-                async def is_answered() -> bool:
-                    return await answer(world.http, f"http://127.0.0.1:{port}{LIVE}") is not None
-
-                try:
-                    await until_async(is_unavailable, "503")
-                    await until_async(is_said, "the reason is told")
-                    await asyncio.sleep(2.5)  # in which it is tried again, and nothing is said
-                finally:
-                    server.start()
-                await until_async(is_answered, "a report")
-        told = [(place / "said.log").read_text() for place in places.values()]
-        for text, event in zip(
-            told,
-            (
-                "the store cannot be used; trying again every second",
-                "the store cannot be read; answering 503",
-            ),
-            strict=True,
-        ):
-            (line,) = (json.loads(line) for line in text.splitlines() if "cannot be" in line)
-            assert line["event"] == event
-            assert (
-                "failed: No such file or directory Is the server running locally and accepting connections"
-                in line["error"]
-            )
-        assert not [text for text in told if PLANTED in text or "Traceback" in text]
-
-    run(scenario())
-
-
-@pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
-def test_a_schema_of_another_application_ends_the_monitor_with_one_sentence(server: Postgres, tmp_path: Path) -> None:
-    database = server.a_database()
-    server.ask(database, "CREATE SCHEMA lookout")
-    server.ask(database, "CREATE TABLE lookout.writer AS SELECT 'Jane Austen' AS name")
-    place = a_place(tmp_path / "monitor", "http://127.0.0.1:1", server.url(database, password=PLANTED), 0)
-    with a_command(place, "monitor", "-c", "lookout.toml") as process:
-        assert process.wait(30) == 2
-    _doubt, why = (place / "said.log").read_text().splitlines(keepends=True)
-    assert why == (
-        f"lookout: PostgreSQL {database} on {server.folder}: the schema lookout is another application's, or damaged:"
-        " lookout.schema_version is missing, and lookout.writer is there;"
-        " restore it from a backup, or give Lookout another database\n"
-    )
-    assert server.ask(database, "SELECT * FROM lookout.writer") == [("Jane Austen",)]
+        newest = of.readers.newest
+        server.ask(of.database, "DROP SCHEMA lookout CASCADE")
+        await of.until_published(newest, "after the store was dropped")
+        assert not [wrong for wrong in of.readers.wrong if "answer" in wrong]
+    log = said(tmp_path / "a")
+    assert log.count("its tables are gone") == 1
+    assert "Traceback" not in log
 
 
 @pytest.mark.clause("A11")
 @pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
-def test_a_store_that_is_dropped_is_begun_anew_and_servers_answer_meanwhile(server: Postgres, tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
-            newest = of.readers.newest
-            server.ask(of.database, "DROP SCHEMA lookout CASCADE")
-            await of.until_published(newest, "after the store was dropped")
-            assert not [wrong for wrong in of.readers.wrong if "answer" in wrong]
+async def test_a_database_that_is_down_at_the_start_is_waited_for(server: Postgres, tmp_path: Path) -> None:
+    port, url = a_free_port(), server.url(server.a_database(), password=PLANTED)
+    server.stop()
+    async with a_world(tmp_path) as world:
+        places = {name: a_place(tmp_path / name, world.base, url, port) for name in ("monitor", "serve")}
+        with ExitStack() as processes:
+            for name, place in places.items():
+                processes.enter_context(a_command(place, name, "-c", "lookout.toml"))
 
-    run(scenario())
-    said = (tmp_path / "a" / "said.log").read_text()
-    assert said.count("its tables are gone") == 1
-    assert "Traceback" not in said
+            async def is_unavailable() -> bool:
+                with suppress(aiohttp.ClientConnectionError):
+                    async with world.http.get(f"http://127.0.0.1:{port}{LIVE}") as got:
+                        return got.status == 503 and "liveness report is unavailable" in await got.text()
+                return False
+
+            async def is_answered() -> bool:
+                return await answer(world.http, f"http://127.0.0.1:{port}{LIVE}") is not None
+
+            try:
+                await until_async(is_unavailable, "503")
+                await until_async(lambda: all("cannot be" in said(place) for place in places.values()), "why is logged")
+                await asyncio.sleep(2.5)  # in which it is tried again, and nothing is said
+            finally:
+                server.start()
+            await until_async(is_answered, "a report")
+    events = {
+        "monitor": "the store cannot be used; trying again every second",
+        "serve": "the store cannot be read; answering 503",
+    }
+    reason = "failed: No such file or directory Is the server running locally and accepting connections"
+    for name, place in places.items():
+        log = said(place)
+        (line,) = (json.loads(line) for line in log.splitlines() if "cannot be" in line)
+        assert line["event"] == events[name]
+        assert reason in line["error"]
+        assert PLANTED not in log
+        assert "Traceback" not in log

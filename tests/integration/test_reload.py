@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lookout.base.instants import parse_instant
-from tests.integration.reloads import Running, reload, run, running, without
+from tests.integration.reloads import Running, reload, running, without
 from tests.integration.served import HISTORY, LIVE, a_free_port
 from tests.integration.whole_service import answer
 from tests.wait import until_async
@@ -88,108 +88,99 @@ async def until_chain_is(service: Running, *, there: bool) -> None:
 
 
 @pytest.mark.clause("M1", "M5", "M6", "M7", "A4", "A11", "H15", "H16")
-def test_reloads_under_load_delay_no_probe_and_lose_no_bucket(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with running(tmp_path) as service:
-            narrow = without(service.whole, 56)
-            with reading(service.service.port) as load:
-                for number in range(RELOADS):
-                    service.write(service.whole if number % 2 else narrow)
-                    if number % 5 == 0:  # two at once
-                        service.process.send_signal(signal.SIGHUP)
-                        done = await service.command()
-                        assert done.exit_code == 0, done.output
-                    else:
-                        await service.hang_up()
-                    await until_chain_is(service, there=number % 2 == 1)
-                await until_async(lambda: len(load.bodies_at(LIVE)) > RELOADS, "the report was written again and again")
-            samples = await service.samples()
-            delays = "lookout_scheduler_delay_seconds"
-            assert samples[f"{delays}_bucket", "5.0"] == samples[f"{delays}_count",] > 20
-            assert samples["lookout_probe_bugs_total",] == 0
-            assert load.wrong == []
-            live = load.documents(LIVE)
-            assert longest_gap_ms(live) < GAP_MS
-            assert {len(each["checks"]) for each in live} == {17, 21}
-            succeeded: dict[tuple[str, int], str] = {}
-            for document in live:
-                for row in document["checks"]:
-                    if row["chainId"] != 56 and row["status"] != "unmonitored":
-                        assert row["status"] == "current"
-                        assert row["lastSuccessAt"] >= succeeded.get((row["service"], row["chainId"]), "")
-                        succeeded[row["service"], row["chainId"]] = row["lastSuccessAt"]
-            for document in load.documents(HISTORY):
-                if document["generatedAt"] < live[0]["generatedAt"]:
-                    continue  # from before every row was current
-                assert len({len(row["buckets"]) for row in document["rows"]}) == 1
-                for row in document["rows"]:
-                    assert row["chainId"] == 56 or row["buckets"].strip("c.") == "", row
-
-    run(scenario())
+async def test_reloads_under_load_delay_no_probe_and_lose_no_bucket(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        narrow = without(service.whole, 56)
+        with reading(service.service.port) as load:
+            for number in range(RELOADS):
+                service.write(service.whole if number % 2 else narrow)
+                if number % 5 == 0:  # two at once
+                    service.process.send_signal(signal.SIGHUP)
+                    done = await service.command()
+                    assert done.exit_code == 0, done.output
+                else:
+                    await service.hang_up()
+                await until_chain_is(service, there=number % 2 == 1)
+            await until_async(lambda: len(load.bodies_at(LIVE)) > RELOADS, "the report was written again and again")
+        samples = await service.samples()
+        delays = "lookout_scheduler_delay_seconds"
+        assert samples[f"{delays}_bucket", "5.0"] == samples[f"{delays}_count",] > 20
+        assert samples["lookout_probe_bugs_total",] == 0
+        assert load.wrong == []
+        live = load.documents(LIVE)
+        assert longest_gap_ms(live) < GAP_MS
+        assert {len(each["checks"]) for each in live} == {17, 21}
+        succeeded: dict[tuple[str, int], str] = {}
+        for document in live:
+            for row in document["checks"]:
+                if row["chainId"] != 56 and row["status"] != "unmonitored":
+                    assert row["status"] == "current"
+                    assert row["lastSuccessAt"] >= succeeded.get((row["service"], row["chainId"]), "")
+                    succeeded[row["service"], row["chainId"]] = row["lastSuccessAt"]
+        for document in load.documents(HISTORY):
+            if document["generatedAt"] < live[0]["generatedAt"]:
+                continue  # from before every row was current
+            assert len({len(row["buckets"]) for row in document["rows"]}) == 1
+            for row in document["rows"]:
+                assert row["chainId"] == 56 or row["buckets"].strip("c.") == "", row
 
 
-def test_a_bad_file_changes_nothing_and_everything_wrong_with_it_is_said(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with running(tmp_path) as service:
-            path = tmp_path / "lookout.toml"
-            bad = {
-                "[policy]\nrecheck = 30\njitter_s = -1\n": (2, ("policy.recheck: unknown key", "policy.jitter_s")),
-                service.whole[: len(service.whole) // 2 - 3]: (2, ("lookout.toml",)),
-                service.whole.replace("[history]\n", "[history]\nbucket_s = 60\n"): (
-                    1,
-                    ("history.bucket_s: the stored history has buckets of 300 s",),
-                ),
-                # Emptied, but for where to ask the monitor.
-                f'[admin]\nmonitor = "{service.service.monitor_admin}"\n': (
-                    1,
-                    ("names nothing to watch; restart the monitor if that is meant",),
-                ),
-                "": (2, ("cannot be read: No such file or directory",)),
-            }
-            for text, (exit_code, complaints) in bad.items():
-                path.unlink()
-                if text:
-                    path.write_text(text)
-                done = await service.command()
-                assert done.exit_code == exit_code, done.output
-                await service.hang_up("refused")
-                problems = str([line["problem"] for line in service.events("not reloaded; everything is as it was")])
-                for complaint in complaints:
-                    assert complaint in done.stderr
-                    assert complaint in problems
-            # The command asks no monitor to read what it cannot read itself.
-            assert (await service.count("refused"), await service.count("applied")) == (7, 0)
-            live = await answer(service.world.http, service.service.base + LIVE)
-            assert {row["status"] for row in live["checks"]} == {"current", "unmonitored"}
-            service.write(service.whole)
+async def test_a_bad_file_changes_nothing_and_everything_wrong_with_it_is_said(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        path = tmp_path / "lookout.toml"
+        bad = {
+            "[policy]\nrecheck = 30\njitter_s = -1\n": (2, ("policy.recheck: unknown key", "policy.jitter_s")),
+            service.whole[: len(service.whole) // 2 - 3]: (2, ("lookout.toml",)),
+            service.whole.replace("[history]\n", "[history]\nbucket_s = 60\n"): (
+                1,
+                ("history.bucket_s: the stored history has buckets of 300 s",),
+            ),
+            # Emptied, but for where to ask the monitor.
+            f'[admin]\nmonitor = "{service.service.monitor_admin}"\n': (
+                1,
+                ("names nothing to watch; restart the monitor if that is meant",),
+            ),
+            "": (2, ("cannot be read: No such file or directory",)),
+        }
+        for text, (exit_code, complaints) in bad.items():
+            path.unlink()
+            if text:
+                path.write_text(text)
             done = await service.command()
-            assert (done.exit_code, done.output) == (0, f"reloaded {path}: nothing changed\n")
+            assert done.exit_code == exit_code, done.output
+            await service.hang_up("refused")
+            problems = str([line["problem"] for line in service.events("not reloaded; everything is as it was")])
+            for complaint in complaints:
+                assert complaint in done.stderr
+                assert complaint in problems
+        # The command asks no monitor to read what it cannot read itself.
+        assert (await service.count("refused"), await service.count("applied")) == (7, 0)
+        live = await answer(service.world.http, service.service.base + LIVE)
+        assert {row["status"] for row in live["checks"]} == {"current", "unmonitored"}
+        service.write(service.whole)
+        done = await service.command()
+        assert (done.exit_code, done.output) == (0, f"reloaded {path}: nothing changed\n")
 
-    run(scenario())
 
-
-def test_the_command_says_why_it_cannot_ask_and_when_another_monitor_answers(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with running(tmp_path) as service:
-            admin, port = service.service.monitor_admin, a_free_port()
-            other = tmp_path / "other.toml"
-            cases = {
-                '"127.0.0.1:0"': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
-                '""': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
-                f'"127.0.0.1:{port}"': (1, f"no monitor answers at 127.0.0.1:{port}, which admin.monitor names"),
-                f'"{service.service.server_admin}"': (1, "did not reload: there are GET and HEAD"),
-                f'"127.0.0.1:{service.service.port}"': (1, "is not a monitor"),
-                f'"{admin}"': (1, f"has another configuration, {tmp_path}/lookout.toml; nothing was read again"),
-            }
-            for address, (exit_code, said) in cases.items():
-                text = service.whole.replace(f'monitor = "{admin}"', f"monitor = {address}")
-                other.write_text(text.replace(f'server = "{service.service.server_admin}"', 'server = ""'))
-                done = await asyncio.to_thread(reload, other)
-                assert (done.exit_code, said in done.stderr) == (exit_code, True), (address, done.output)
-                assert "Traceback" not in done.output
-            assert await service.count("applied") == 0
-            other.write_text(service.whole.replace('monitor = "', 'monitor = "${LOOKOUT_TEST_UNSET}'))
+async def test_the_command_says_why_it_cannot_ask_and_when_another_monitor_answers(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        admin, port = service.service.monitor_admin, a_free_port()
+        other = tmp_path / "other.toml"
+        cases = {
+            '"127.0.0.1:0"': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
+            '""': (2, "admin.monitor: names no port to ask; send the monitor SIGHUP instead"),
+            f'"127.0.0.1:{port}"': (1, f"no monitor answers at 127.0.0.1:{port}, which admin.monitor names"),
+            f'"{service.service.server_admin}"': (1, "did not reload: there are GET and HEAD"),
+            f'"127.0.0.1:{service.service.port}"': (1, "is not a monitor"),
+            f'"{admin}"': (1, f"has another configuration, {tmp_path}/lookout.toml; nothing was read again"),
+        }
+        for address, (exit_code, said) in cases.items():
+            text = service.whole.replace(f'monitor = "{admin}"', f"monitor = {address}")
+            other.write_text(text.replace(f'server = "{service.service.server_admin}"', 'server = ""'))
             done = await asyncio.to_thread(reload, other)
-            assert (done.exit_code, "needs the environment of the monitor" in done.stderr) == (2, True)
-
-    run(scenario())
+            assert (done.exit_code, said in done.stderr) == (exit_code, True), (address, done.output)
+            assert "Traceback" not in done.output
+        assert await service.count("applied") == 0
+        other.write_text(service.whole.replace('monitor = "', 'monitor = "${LOOKOUT_TEST_UNSET}'))
+        done = await asyncio.to_thread(reload, other)
+        assert (done.exit_code, "needs the environment of the monitor" in done.stderr) == (2, True)

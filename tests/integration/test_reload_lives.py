@@ -6,29 +6,17 @@ import os
 import signal
 import subprocess
 import termios
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from lookout.base.clock import SystemClock
-from lookout.config.alerts import Alerts
-from lookout.config.settings import Settings
-from lookout.config.tables import Chain, Ping, Policy
-from lookout.documents.document import Document, DocumentName
-from lookout.monitor.metrics import Instruments
-from lookout.monitor.monitor import Monitor
-from lookout.monitor.resources import Resources
-from lookout.state.pieces import Pieces
-from lookout.store.protocol import Writer
+from lookout.documents.document import DocumentName
 from tests.commands import LOOKOUT, a_command, living
 from tests.integration.fast import World, a_world
 from tests.integration.metrics import scrape
-from tests.integration.reloads import run, running, without
+from tests.integration.reloads import running, without
 from tests.integration.served import LIVE
 from tests.integration.whole_service import a_service, answer
 from tests.wait import until_async
@@ -50,66 +38,52 @@ def buckets_of(world: World, chain_id: int) -> str:
 
 
 @pytest.mark.clause("H15", "H16", "M7")
-@pytest.mark.parametrize("after_s", [0, 0.3, 0.6])
-def test_a_monitor_killed_right_after_a_reload_has_stored_one_state_or_the_other(
+@pytest.mark.parametrize("after_s", [0.3, *(pytest.param(each, marks=pytest.mark.long) for each in (0, 0.6))])
+async def test_a_monitor_killed_right_after_a_reload_has_stored_one_state_or_the_other(
     tmp_path: Path, after_s: float
 ) -> None:
-    async def scenario() -> None:
-        async with running(tmp_path, "monitor", "bucket_s = 1\n") as service:
-            world = service.world
-            await world.until(lambda: buckets_of(world, 56).count("c") > 2, "some buckets ended")
-            before = world.document("history")["from"], buckets_of(world, 56)
-            succeeded = {(row["service"], row["chainId"]): row["lastSuccessAt"] for row in world.document()["checks"]}
+    async with running(tmp_path, "monitor", "bucket_s = 1\n") as service:
+        world = service.world
+        await world.until(lambda: buckets_of(world, 56).count("c") > 2, "some buckets ended")
+        before = world.document("history")["from"], buckets_of(world, 56)
+        succeeded = {(row["service"], row["chainId"]): row["lastSuccessAt"] for row in world.document()["checks"]}
+        service.write(without(service.whole, 56))
+        await service.hang_up()
+        await asyncio.sleep(after_s)
+        service.process.kill()
+        service.process.wait()
+        assert chains_of(world) in ({None, 1, 42161, 137, 11155111}, {None, 1, 42161, 137, 56, 11155111})
+        killed_at = world.document()["generatedAt"]
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
+            await world.until(lambda: world.document()["generatedAt"] > killed_at, "it runs again")
+            await world.until(lambda: 56 not in chains_of(world) | chains_of(world, "history"), "it is gone")
+            for row in world.document()["checks"]:
+                assert (row["lastSuccessAt"] or "") >= (succeeded[row["service"], row["chainId"]] or "")
+            ended = len(buckets_of(world, 1))
+            await world.until(lambda: len(buckets_of(world, 1)) > ended + 2, "buckets end without it")
+            service.write(service.whole)
+            process.send_signal(signal.SIGHUP)
+            await world.until(
+                lambda: 56 in chains_of(world) and world.status_of("indexer", 56) == "current/synced", "it is back"
+            )
+            await world.until(lambda: 56 in chains_of(world, "history"), "there too")
+        assert world.document("history")["from"] == before[0]
+        assert buckets_of(world, 56).startswith(before[1])
+        assert "-" in buckets_of(world, 56)[len(before[1]) :]
+
+
+async def test_a_standby_that_reloads_takes_over_with_the_new_file(tmp_path: Path) -> None:
+    async with running(tmp_path, "monitor") as service:
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml") as standby:
+            await until_async(lambda: bool(service.events("waiting for the other monitor to end")), "one stands by")
             service.write(without(service.whole, 56))
-            await service.hang_up()
-            await asyncio.sleep(after_s)
+            standby.send_signal(signal.SIGHUP)
+            await until_async(lambda: bool(service.events("reloaded")), "it has read the file")
+            service.write(service.whole)  # without a signal to read it
+            assert 56 in chains_of(service.world)
             service.process.kill()
             service.process.wait()
-            assert chains_of(world) in ({None, 1, 42161, 137, 11155111}, {None, 1, 42161, 137, 56, 11155111})
-            killed_at = world.document()["generatedAt"]
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-                await world.until(lambda: world.document()["generatedAt"] > killed_at, "it runs again")
-                await world.until(lambda: 56 not in chains_of(world) | chains_of(world, "history"), "it is gone")
-                for row in world.document()["checks"]:
-                    assert (row["lastSuccessAt"] or "") >= (succeeded[row["service"], row["chainId"]] or "")
-                ended = len(buckets_of(world, 1))
-                await world.until(lambda: len(buckets_of(world, 1)) > ended + 2, "buckets end without it")
-                service.write(service.whole)
-                process.send_signal(signal.SIGHUP)
-                await world.until(
-                    lambda: 56 in chains_of(world) and world.told("indexer", 56) == "current/synced", "it is back"
-                )
-                await world.until(lambda: 56 in chains_of(world, "history"), "there too")
-            assert world.document("history")["from"] == before[0]
-            assert buckets_of(world, 56).startswith(before[1])
-            assert "-" in buckets_of(world, 56)[len(before[1]) :]
-
-    run(scenario())
-
-
-def test_a_standby_that_is_told_takes_over_with_the_new_file(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with running(tmp_path, "monitor") as service:
-            with a_command(tmp_path, "monitor", "-c", "lookout.toml") as standby:
-
-                async def stands_by() -> bool:
-                    return bool(service.events("waiting for the other monitor to end"))
-
-                await until_async(stands_by, "the other one stands by")
-                service.write(without(service.whole, 56))
-                standby.send_signal(signal.SIGHUP)
-
-                async def has_read() -> bool:
-                    return bool(service.events("reloaded"))
-
-                await until_async(has_read, "it has read the file")
-                service.write(service.whole)  # which nobody has told it of
-                assert 56 in chains_of(service.world)
-                service.process.kill()
-                service.process.wait()
-                await service.world.until(lambda: 56 not in chains_of(service.world), "it took over")
-
-    run(scenario())
+            await service.world.until(lambda: 56 not in chains_of(service.world), "it took over")
 
 
 def hang_ups_are(pid: int, *kinds: str) -> bool:
@@ -118,36 +92,29 @@ def hang_ups_are(pid: int, *kinds: str) -> bool:
     return any(int(status[kind], 16) & 1 for kind in kinds)
 
 
-def test_hang_ups_while_it_starts_end_nothing_and_the_last_file_counts(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            path = tmp_path / "lookout.toml"
-            whole = path.read_text().replace("chains = [1, 42161, 137, 56, 11155111]", "chains = [1]")
+async def test_hang_ups_while_it_starts_end_nothing_and_the_last_file_counts(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        service = a_service(tmp_path, world.base)
+        path = tmp_path / "lookout.toml"
+        whole = path.read_text().replace("chains = [1, 42161, 137, 56, 11155111]", "chains = [1]")
+        path.unlink()
+        os.mkfifo(path)
+        with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
+            await until_async(lambda: hang_ups_are(process.pid, "SigBlk", "SigCgt"), "SIGHUP can come")
+            process.send_signal(signal.SIGHUP)
+            await asyncio.to_thread(path.write_text, whole)  # which it waits for
             path.unlink()
-            os.mkfifo(path)
-            with a_command(tmp_path, "run", "-c", "lookout.toml") as process:
-
-                async def heeds() -> bool:
-                    return hang_ups_are(process.pid, "SigBlk", "SigCgt")
-
-                await until_async(heeds, "SIGHUP can come")
+            for number in range(200):
+                path.write_text(without(whole, 137) if number % 2 else whole)
                 process.send_signal(signal.SIGHUP)
-                await asyncio.to_thread(path.write_text, whole)  # which it waits for
-                path.unlink()
-                for number in range(200):
-                    path.write_text(without(whole, 137) if number % 2 else whole)
-                    process.send_signal(signal.SIGHUP)
-                    if world.document() is not None:
-                        break
-                    await asyncio.sleep(0.02)
-                path.write_text(without(whole, 56))
-                process.send_signal(signal.SIGHUP)
-                await world.until(lambda: chains_of(world) == {None, 1, 42161, 137, 11155111}, "the last file counts")
-                assert process.poll() is None
-                assert "Traceback" not in service.said
-
-    run(scenario())
+                if world.document() is not None:
+                    break
+                await asyncio.sleep(0.02)
+            path.write_text(without(whole, 56))
+            process.send_signal(signal.SIGHUP)
+            await world.until(lambda: chains_of(world) == {None, 1, 42161, 137, 11155111}, "the last file counts")
+            assert process.poll() is None
+            assert "Traceback" not in service.said
 
 
 @contextmanager
@@ -172,125 +139,31 @@ def in_a_terminal(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int
         process.wait()
 
 
-def test_run_outlives_its_terminal_and_so_does_its_server(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            with in_a_terminal(tmp_path) as (process, terminal):
+async def test_run_outlives_its_terminal_and_so_does_its_server(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        service = a_service(tmp_path, world.base)
+        with in_a_terminal(tmp_path) as (process, terminal):
 
-                async def answers() -> bool:
-                    return await answer(world.http, service.base + LIVE) is not None
+            async def answers() -> bool:
+                return await answer(world.http, service.base + LIVE) is not None
 
-                await until_async(answers, "it answers", 60)
-                os.set_blocking(terminal, False)
-                before = living(process.pid)
-                path = tmp_path / "lookout.toml"
-                path.write_text(path.read_text().replace("[messaging]", '[messaging]\nheaders = {a = "b"}'))
-                os.close(terminal)
+            await until_async(answers, "it answers", 60)
+            os.set_blocking(terminal, False)
+            before = living(process.pid)
+            path = tmp_path / "lookout.toml"
+            path.write_text(path.read_text().replace("[messaging]", '[messaging]\nheaders = {a = "b"}'))
+            os.close(terminal)
 
-                async def reloaded() -> bool:
-                    samples = await scrape(world.http, service.monitor_admin)
-                    return samples["lookout_reloads_total", "applied"] >= 1
+            async def reloaded() -> bool:
+                samples = await scrape(world.http, service.monitor_admin)
+                return samples["lookout_reloads_total", "applied"] >= 1
 
-                await until_async(reloaded, "the closed terminal is a reload")
-                os.killpg(process.pid, signal.SIGHUP)  # as a shell tells its jobs
-                assert [pid for pid in before if pid != process.pid and not hang_ups_are(pid, "SigIgn")] == []
-                report = await answer(world.http, service.base + LIVE)
-                await world.until(lambda: world.document()["generatedAt"] > report["generatedAt"], "it goes on")
-                assert await answers()
-                assert living(process.pid) == before
-                process.send_signal(signal.SIGTERM)
-                assert await asyncio.to_thread(process.wait, 30) == 0
-
-    run(scenario())
-
-
-class Stuck:
-    """A writer that waits until it may go on."""
-
-    def __init__(self) -> None:
-        self.began, self.may_go_on = threading.Event(), threading.Event()
-        self.documents: list[Mapping[DocumentName, Document]] = []
-
-    def load(self) -> dict[str, bytes]:
-        return {}
-
-    def write(self, documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
-        self.began.set()
-        self.may_go_on.wait(60)
-        self.documents.append(documents)
-
-    def close(self) -> None: ...
-
-
-def a_monitor(settings: Settings, writer: Writer, registry: CollectorRegistry) -> Monitor:
-    clock = SystemClock()
-    return Monitor(settings, writer.load(), Resources(writer, clock, Random(1), Instruments(registry, clock)))
-
-
-def test_a_reload_while_the_store_hangs_is_told_once_it_works_again() -> None:
-    writer = Stuck()
-
-    async def scenario() -> None:
-        nowhere = Chain(id=1, name="Ethereum", block_time_s=12, rpc=("http://127.0.0.1:9",))
-        settings = Settings(chains=(nowhere,), policy=Policy(heartbeat_s=0.5))
-        polygon = Chain(id=137, name="Polygon", block_time_s=2, rpc=("http://127.0.0.1:9",))
-        wide = Settings(
-            chains=(nowhere, polygon),
-            policy=settings.policy,
-        )
-        monitor = a_monitor(settings, writer, CollectorRegistry())
-        task = asyncio.create_task(monitor.run())
-        await asyncio.to_thread(writer.began.wait, 60)
-        for each in (wide, settings, wide):
-            monitor.apply_settings(each, None)
-            await asyncio.sleep(0)
-        assert writer.documents == []
-        writer.may_go_on.set()
-
-        async def two_were_stored() -> bool:
-            return len(writer.documents) > 1
-
-        await until_async(two_were_stored, "the store works again")
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        for name in ("live", "history"):
-            assert [b'"chainId":137' in documents[name].body for documents in writer.documents[:2]] == [False, True]
-
-    run(scenario())
-
-
-def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
-    writer, registry = Stuck(), CollectorRegistry()
-    writer.may_go_on.set()
-
-    async def answer_ok(reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        out.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        out.close()
-
-    async def scenario() -> None:
-        pinged = await asyncio.start_server(answer_ok, "127.0.0.1", 0)
-        host, port = pinged.sockets[0].getsockname()
-        settings = Settings(policy=Policy(heartbeat_s=0.5))
-        monitor = a_monitor(settings, writer, registry)
-        task = asyncio.create_task(monitor.run())
-
-        async def reaches(name: str, **labels: str) -> bool:
-            return registry.get_sample_value(name, labels) is not None
-
-        await until_async(lambda: reaches("lookout_publication_age_seconds"), "it runs")
-        assert not await reaches("lookout_alert_queue", target="desk")
-        ping = Ping(f"http://{host}:{port}/", every_s=0.1)
-        alerted = Settings(policy=settings.policy, alerts=Alerts(targets={"desk": "json://127.0.0.1:9"}))
-        monitor.apply_settings(alerted, None)
-        await until_async(lambda: reaches("lookout_alert_queue", target="desk"), "there is another target")
-        monitor.apply_settings(Settings(policy=settings.policy, ping=ping), None)
-        assert not await reaches("lookout_alert_queue", target="desk")
-        await until_async(lambda: reaches("lookout_pings_total", outcome="answered"), "it pings")
-        assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        pinged.close()
-
-    run(scenario())
+            await until_async(reloaded, "the closed terminal is a reload")
+            os.killpg(process.pid, signal.SIGHUP)  # as a shell does with its jobs
+            assert [pid for pid in before if pid != process.pid and not hang_ups_are(pid, "SigIgn")] == []
+            report = await answer(world.http, service.base + LIVE)
+            await world.until(lambda: world.document()["generatedAt"] > report["generatedAt"], "it goes on")
+            assert await answers()
+            assert living(process.pid) == before
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(process.wait, 30) == 0

@@ -23,7 +23,7 @@ from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import NOON
 from tests.commands import LOOKOUT, a_command, lookout
 from tests.integration.authority import Authority
-from tests.integration.fast import a_world, run
+from tests.integration.fast import a_world
 from tests.integration.planted import a_listener
 from tests.integration.served import HISTORY, LIVE
 from tests.integration.whole_service import a_service, answer
@@ -47,24 +47,21 @@ def laxest_umask() -> Iterator[None]:
         os.umask(before)
 
 
-def test_every_file_that_a_running_service_makes_is_its_owners_alone(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            service = a_service(tmp_path, world.base)
-            config = tmp_path / "lookout.toml"
-            config.write_text(config.read_text() + '[monitor]\nrecord = "seen.jsonl"\n')
-            brought = {"lookout.toml", "said.log"}
-            with laxest_umask(), a_command(tmp_path, "run", "-c", "lookout.toml"):
+async def test_every_file_that_a_running_service_makes_is_its_owners_alone(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        service = a_service(tmp_path, world.base)
+        config = tmp_path / "lookout.toml"
+        config.write_text(config.read_text() + '[monitor]\nrecord = "seen.jsonl"\n')
+        brought = {"lookout.toml", "said.log"}
+        with laxest_umask(), a_command(tmp_path, "run", "-c", "lookout.toml"):
 
-                async def both_answer() -> bool:
-                    return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
+            async def both_answer() -> bool:
+                return all([await answer(world.http, service.base + path) for path in (LIVE, HISTORY)])
 
-                await until_async(both_answer, "both endpoints answer", 60)
-                made = {name: mode for name, mode in modes(tmp_path).items() if name not in brought}
-        expected = {f"lookout.db{ending}" for ending in ("", "-lock", "-shm", "-wal")} | {"seen.jsonl"}
-        assert made == dict.fromkeys(expected, OWNERS_ALONE)
-
-    run(scenario())
+            await until_async(both_answer, "both endpoints answer", 60)
+            made = {name: mode for name, mode in modes(tmp_path).items() if name not in brought}
+    expected = {f"lookout.db{ending}" for ending in ("", "-lock", "-shm", "-wal")} | {"seen.jsonl"}
+    assert made == dict.fromkeys(expected, OWNERS_ALONE)
 
 
 def test_a_record_that_was_renamed_and_the_one_that_began_after_it_are_their_owners_alone(tmp_path: Path) -> None:

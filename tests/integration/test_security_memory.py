@@ -4,8 +4,9 @@ monitor's."""
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,15 +14,16 @@ import aiohttp
 import pytest
 
 from tests.commands import LOOKOUT, a_command, living, meanwhile, said
-from tests.integration.fast import POLICY, run
+from tests.integration.fast import POLICY
 from tests.integration.planted import a_listener
 from tests.integration.served import LIVE, a_free_port
 from tests.leases import or_skipped
 from tests.postgres import Postgres, a_postgres, from_a_wheel
-from tests.wait import until_async
+from tests.wait import until, until_async
 
 WORKERS: Final = 2
-CHUNK: Final = 1 << 20
+CHUNK: Final = 1 << 16
+UNTOUCHED: Final = bytes(CHUNK)  # most of a stack or an arena
 MARK: Final = "-7q5"  # at the end of everything that is searched for
 # Wherever a monitor can have one; half of them are written out, half come from the environment.
 SECRETS: Final = {
@@ -31,8 +33,10 @@ SECRETS: Final = {
 VARIABLES: Final = {f"CANARY_{place.upper()}": secret for place, secret in SECRETS.items()} | {
     "PGPASSWORD": SECRETS["libpq"]
 }
-CHAIN: Final = f"canary-chain{MARK}"  # what a server does hold: the scan finds what is there
+# What a server does hold: the scan finds what is there.
+CHAIN: Final = f"canary-chain{MARK}"
 READER: Final = f"canary-reader{MARK}"
+SERVED: Final = {"chain": CHAIN, "reader": READER}
 
 
 @pytest.fixture(scope="module", params=[from_a_wheel()])
@@ -86,7 +90,8 @@ def pieces_of(pid: int, overlap: int) -> Iterator[bytes]:
                 for at in range(begin, end, CHUNK):
                     memory.seek(at)
                     piece = memory.read(min(CHUNK, end - at))
-                    yield rest + piece
+                    if piece != UNTOUCHED:
+                        yield rest + piece
                     rest = piece[-overlap:]
 
 
@@ -121,101 +126,76 @@ def can_be_read(pid: int, name: str) -> bool:
     return read.returncode == 0
 
 
-def scan(scenario: Callable[[str, int], Awaitable[None]]) -> None:
-    """On upstreams that answer nothing of use, but are told every secret."""
-
-    def nothing(_raw: bytes) -> bytes:
-        return b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
-    with a_listener(nothing) as upstream:
-        run(scenario(upstream, a_free_port()))
+@pytest.fixture
+def upstream() -> Iterator[str]:
+    """One that is given every secret, and answers nothing of use."""
+    with a_listener(lambda _: b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") as url:
+        yield url
 
 
-def test_of_run_the_monitor_alone_holds_secrets(tmp_path: Path) -> None:
-    async def scenario(upstream: str, port: int) -> None:
-        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
-        with a_command(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as process:
-            await until_served(tmp_path, port, process.pid, process.poll)
-            others = living(process.pid).keys() - {process.pid}
-            assert len(others) >= WORKERS + 1
-            assert {pid: held_by(pid, SECRETS) for pid in others} == {pid: set() for pid in others}
-            assert all(held_by(pid, {"chain": CHAIN}) for pid in workers_of(process.pid))
-            assert held_by(process.pid, SECRETS) == set(SECRETS)  # found where it is
+@dataclass
+class Place:
+    """A folder in which a command runs that serves on a port of its own."""
 
-    scan(scenario)
+    folder: Path
+    port: int
 
-
-def test_a_server_holds_no_secret_of_the_monitor_even_if_it_was_started_with_all_of_them(tmp_path: Path) -> None:
-    async def scenario(upstream: str, port: int) -> None:
-        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
-        with (
-            a_command(tmp_path, "monitor", "-c", "lookout.toml", **VARIABLES),
-            a_command(tmp_path, "serve", "-c", "lookout.toml", **VARIABLES) as process,
-        ):
-            await until_served(tmp_path, port, process.pid, process.poll)
-            found = {pid: held_by(pid, SECRETS) for pid in living(process.pid)}
-            assert len(found) >= WORKERS + 1
-            assert found == {pid: set() for pid in found}
-            assert all(held_by(pid, {"chain": CHAIN}) for pid in workers_of(process.pid))
-
-    scan(scenario)
+    @asynccontextmanager
+    async def serving(self, command: str, **environment: str) -> AsyncIterator["subprocess.Popen[bytes]"]:
+        with a_command(self.folder, command, "-c", "lookout.toml", **environment) as process:
+            await until_served(self.folder, self.port, process.pid, process.poll)
+            yield process
 
 
-@pytest.mark.parametrize("command", ["run", "serve"])
-def test_with_an_address_to_read_from_no_server_holds_the_writers_password(
-    command: str, server: Postgres, tmp_path: Path
+def a_place(folder: Path, upstream: str, store: str) -> Place:
+    folder.mkdir()
+    port = a_free_port()
+    (folder / "lookout.toml").write_text(a_config(upstream, port, store))
+    return Place(folder, port)
+
+
+def check_that_none_holds_a_secret(pids: Collection[int], of_workers: str) -> None:
+    """Though each worker holds what it has to serve, or to read with."""
+    assert len(pids) >= WORKERS + 1
+    held = {pid: held_by(pid, SECRETS | SERVED) for pid in pids}
+    assert {pid: found - SERVED.keys() for pid, found in held.items()} == {pid: set() for pid in pids}
+    assert sum(of_workers in found for found in held.values()) >= WORKERS
+
+
+async def test_of_all_processes_the_monitor_alone_holds_secrets(upstream: str, tmp_path: Path) -> None:
+    store = f'url = "sqlite:{tmp_path}/lookout.db"\n'
+    both, alone, without_variables = (a_place(tmp_path / name, upstream, store) for name in "abc")
+    async with both.serving("run", **VARIABLES) as process:
+        check_that_none_holds_a_secret(living(process.pid).keys() - {process.pid}, "chain")
+        assert held_by(process.pid, SECRETS) == set(SECRETS)  # found where it is
+        async with alone.serving("serve", **VARIABLES) as server:  # even if it was started with all of them
+            check_that_none_holds_a_secret(living(server.pid), "chain")
+        async with without_variables.serving("serve"):  # which a server does not need
+            pass
+
+
+async def test_with_an_address_to_read_from_no_server_holds_the_writers_password(
+    upstream: str, server: Postgres, tmp_path: Path
 ) -> None:
     database = server.a_database()
     written, read = (server.url(database, password=password) for password in ("${CANARY_WRITER}", READER))
     store = f'url = "{written}"\nread_url = "{read}"\n'
-
-    async def scenario(upstream: str, port: int) -> None:
-        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, store))
-        with a_command(tmp_path, "run", "-c", "lookout.toml", **VARIABLES) as both:
-            await until_served(tmp_path, port, both.pid, both.poll)
-            if command == "serve":
-                beside = tmp_path / "serve"
-                beside.mkdir()
-                another = a_free_port()
-                (beside / "lookout.toml").write_text(a_config(upstream, another, store))
-                with a_command(beside, "serve", "-c", "lookout.toml", **VARIABLES) as process:
-                    await until_served(beside, another, process.pid, process.poll)
-                    check(set(living(process.pid)), process.pid)
-            else:
-                check(living(both.pid).keys() - {both.pid}, both.pid)
-
-    def check(pids: set[int], group: int) -> None:
-        found = {pid: held_by(pid, SECRETS) for pid in pids}
-        assert found == {pid: set() for pid in pids}
-        assert all(held_by(pid, {"reader": READER}) for pid in workers_of(group))
-
-    scan(scenario)
-
-
-def test_a_server_starts_without_the_monitors_variables(tmp_path: Path) -> None:
-    async def scenario(upstream: str, port: int) -> None:
-        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
-        with (
-            a_command(tmp_path, "monitor", "-c", "lookout.toml", **VARIABLES),
-            a_command(tmp_path, "serve", "-c", "lookout.toml") as process,
-        ):
-            await until_served(tmp_path, port, process.pid, process.poll)
-
-    scan(scenario)
+    both, alone = (a_place(tmp_path / name, upstream, store) for name in "ab")
+    async with both.serving("run", **VARIABLES) as process:
+        check_that_none_holds_a_secret(living(process.pid).keys() - {process.pid}, "reader")
+        async with alone.serving("serve", **VARIABLES) as beside:
+            check_that_none_holds_a_secret(living(beside.pid), "reader")
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
 @pytest.mark.parametrize("command", ["run", "monitor"])
-def test_a_worker_that_is_taken_over_cannot_look_into_the_monitor(command: str, tmp_path: Path) -> None:
-    async def scenario(upstream: str, port: int) -> None:
-        (tmp_path / "lookout.toml").write_text(a_config(upstream, port, 'url = "sqlite:lookout.db"\n'))
-        with (
-            meanwhile(tmp_path, *an_ordinary(LOOKOUT, command, "-c", "lookout.toml"), **VARIABLES) as monitor,
-            meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
-        ):
-            await until_async(lambda: (tmp_path / "lookout.db").exists(), "the monitor runs", 60)
-            for name in ("environ", "mem"):
-                assert can_be_read(other.pid, name)
-                assert not can_be_read(monitor.pid, name)
-
-    scan(scenario)
+def test_a_worker_that_is_taken_over_cannot_look_into_the_monitor(command: str, upstream: str, tmp_path: Path) -> None:
+    (tmp_path / "lookout.toml").write_text(a_config(upstream, a_free_port(), 'url = "sqlite:lookout.db"\n'))
+    with (
+        meanwhile(tmp_path, *an_ordinary(LOOKOUT, command, "-c", "lookout.toml"), **VARIABLES) as monitor,
+        meanwhile(tmp_path, *an_ordinary("sleep", "600")) as other,
+    ):
+        until((tmp_path / "lookout.db").exists, "the monitor runs")
+        for name in ("environ", "mem"):
+            assert can_be_read(other.pid, name)
+            assert not can_be_read(monitor.pid, name)

@@ -7,7 +7,7 @@ import pytest
 
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
-from tests.integration.fast import a_config, a_world, run, watched
+from tests.integration.fast import a_config, a_world, watched
 
 
 class Behind(SystemClock):
@@ -18,20 +18,17 @@ class Behind(SystemClock):
 
 
 @pytest.mark.clause("M7")
-def test_a_clock_that_is_a_little_behind_does_not_take_the_report_back(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with a_world(tmp_path) as world:
-            async with watched(world, a_config(world.base)):
-                await world.until_healthy()
-            instants = [world.document()["generatedAt"]]
-            async with watched(world, a_config(world.base), Behind()):
-                until = parse_instant(instants[0]) + 500
+async def test_a_clock_that_is_a_little_behind_does_not_take_the_report_back(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        async with watched(world, a_config(world.base)):
+            await world.until_healthy()
+        instants = [world.document()["generatedAt"]]
+        async with watched(world, a_config(world.base), Behind()):
+            until = parse_instant(instants[0]) + 500
 
-                def went_on() -> bool:
-                    instants.append(world.document()["generatedAt"])
-                    return parse_instant(instants[-1]) > until
+            def went_on() -> bool:
+                instants.append(world.document()["generatedAt"])
+                return parse_instant(instants[-1]) > until
 
-                await world.until(went_on, "the report goes on when the clock has caught up", 15)
-            assert all(earlier <= later for earlier, later in pairwise(instants))
-
-    run(scenario())
+            await world.until(went_on, "the report goes on when the clock has caught up", 15)
+        assert all(earlier <= later for earlier, later in pairwise(instants))

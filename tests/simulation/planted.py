@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from lookout.alerts.outbox import Attempt
 from lookout.alerts.policy import AlertPolicy
-from lookout.base.clock import Clock
 from lookout.base.threads import Caller
 from lookout.config.settings import Settings
 from lookout.core.heads import Reading
@@ -17,11 +16,11 @@ from lookout.core.model import Failed, Observation, Row
 from lookout.core.plan import Limits, Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
-from lookout.monitor.alerts import Alerts, Sending
+from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
-from lookout.monitor.metrics import Instruments
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
+from lookout.monitor.resources import Resources
 from lookout.monitor.sources import Built
 from lookout.monitor.timeline import Step, Timeline
 from lookout.monitor.watcher import Watcher
@@ -142,15 +141,8 @@ class TriesOnce(Alerts):
 class WaitsTooLong(Alerts):
     """Who refused a message is left alone for a quarter of an hour."""
 
-    def __init__(
-        self,
-        policy: AlertPolicy,
-        stored: Mapping[str, bytes],
-        clock: Clock,
-        instruments: Instruments,
-        sending: Sending,
-    ) -> None:
-        super().__init__(policy, stored, clock, instruments, sending._replace(first_wait_s=900))
+    def __init__(self, policy: AlertPolicy, stored: Mapping[str, bytes], resources: Resources) -> None:
+        super().__init__(policy, stored, resources._replace(first_rest_ms=900_000))
 
 
 class ForgetsWhatWasAccepted(Alerts):

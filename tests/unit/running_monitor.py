@@ -1,8 +1,8 @@
 """A monitor's tasks on a loop that does not wait: an hour of its life takes a moment, and each run is the same."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from random import Random
 from typing import Any, cast
 
@@ -85,7 +85,7 @@ class InLine:
 
 
 class KeptInMemory:
-    """A writer that keeps what it is given."""
+    """A writer that keeps the documents."""
 
     def __init__(self) -> None:
         self.documents: list[Mapping[DocumentName, Document]] = []
@@ -99,19 +99,16 @@ class KeptInMemory:
     def close(self) -> None: ...
 
 
-class Kept:
-    """A writer that keeps the documents, with when they came."""
+class Kept(KeptInMemory):
+    """And when they came."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.written: list[tuple[int, Mapping[DocumentName, Document]]] = []
 
-    def load(self) -> dict[str, bytes]:
-        return {}
-
-    def write(self, documents: Mapping[DocumentName, Document], _pieces: Pieces) -> None:
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        super().write(documents, pieces)
         self.written.append((FastClock().elapsed_ms(), documents))
-
-    def close(self) -> None: ...
 
 
 class Record(list[Event]):
@@ -122,19 +119,26 @@ class Record(list[Event]):
 
 
 class Asked:
-    """A source that takes its time to answer, and remembers when it was asked."""
+    """A source that takes its time to answer, and remembers when it was asked.
 
-    def __init__(self, check: Check, found: Found = FAILED, takes_s: float = 1) -> None:
-        self.name = "asked"
+    It says one thing after the other, the last of them from then on: what it found, or how the probe ends.
+    """
+
+    name = "asked"
+
+    def __init__(self, check: Check, *said: Found | Exception, takes_s: float = 1) -> None:
         self.checks: tuple[Check, ...] = (check,)
         self.asked: list[int] = []
-        self._found = found
+        self._said = said or (FAILED,)
         self._takes_s = takes_s
 
     async def probe(self, _session: Session, now: Now, /) -> Mapping[Check, Found]:
+        said = self._said[min(len(self.asked), len(self._said) - 1)]
         self.asked.append(now() - NOON)
         await asyncio.sleep(self._takes_s)
-        return {self.checks[0]: self._found}
+        if isinstance(said, Exception):
+            raise said
+        return {self.checks[0]: said}
 
 
 class Read:
@@ -194,6 +198,17 @@ def some_resources(writer: Writer, clock: Clock, registry: CollectorRegistry | N
     return Resources(writer, clock, Random(1), instruments, build_sources=built_as_given)
 
 
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Meanwhile; then it is cancelled, and its end waited for."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 def lived(
     seconds: float,
     plan: Plan,
@@ -212,7 +227,7 @@ def lived(
     resources = some_resources(writer, clock or FastClock(), registry)._replace(
         chance=Even(luck),
         open_session=lambda _: nullcontext(session),
-        open_store_thread=lambda: nullcontext(InLine()),
+        open_thread=lambda _: nullcontext(InLine()),
     )
 
     async def live() -> None:

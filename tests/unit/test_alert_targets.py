@@ -6,16 +6,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from apprise.plugins import jira, opsgenie, pagerduty
+from click.testing import CliRunner
 
 from lookout.alerts.messages import Message, write_sample
 from lookout.alerts.sender import count_recipients, open_sender
+from lookout.cli import main
 from lookout.config.file import ConfigError, read_sending_config
 
 OUTAGE = Message("Lookout: messaging is unavailable", "Unavailable:\n- messaging")
@@ -40,7 +42,7 @@ def a_service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", posted
@@ -125,36 +127,31 @@ def test_alerts_without_apprise_say_where_it_says_how(tmp_path: Path, monkeypatc
     ]
 
 
+REFUSAL = "lookout: lookout.toml: alerts.targets.ops: Apprise does not understand this address\n"
+
+
+@pytest.mark.parametrize("command", [["check-config"], ["alerts", "test"], ["reload"]], ids=" ".join)
+def test_commands_that_send_or_check_ask_apprise_about_an_address(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "lookout.toml").write_text(WITH_ALERTS)
+    with chdir(tmp_path):
+        outcome = CliRunner().invoke(main, [*command, "-c", "lookout.toml"])
+    assert (outcome.exit_code, outcome.stderr) == (2, REFUSAL)
+
+
 @pytest.mark.parametrize(
-    ("command", "exit_code"),
-    [
-        pytest.param(["edge-config"], 0, id="edge-config"),
-        pytest.param(["probe"], 1, id="probe"),
-        pytest.param(["check-config"], 2, id="check-config"),
-        pytest.param(["alerts", "test"], 2, id="alerts test"),
-        pytest.param(["monitor"], 2, id="monitor"),
-        pytest.param(["run"], 2, id="run"),
-        pytest.param(["reload"], 2, id="reload"),
-    ],
+    ("command", "exit_code", "output"),
+    [("edge-config", 0, "False\n"), ("probe", 1, "False\n"), ("monitor", 2, f"{REFUSAL}True\n")],
 )
-def test_only_commands_that_send_or_check_load_apprise(command: list[str], exit_code: int, tmp_path: Path) -> None:
+def test_only_such_commands_load_apprise(command: str, exit_code: int, output: str, tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text(WITH_ALERTS.replace("//h'", "//127.0.0.1:1'", 1))
     script = (
         "import sys\nfrom lookout.cli import main\n"
         "try:\n    main(sys.argv[1:])\n"
         "finally:\n    print('apprise' in sys.modules, file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, *command, "-c", "lookout.toml"],
-        cwd=tmp_path,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=100,
-    )
-    refusal = "lookout: lookout.toml: alerts.targets.ops: Apprise does not understand this address\n"
-    judged = exit_code == 2
-    assert (done.returncode, done.stderr) == (exit_code, f"{refusal if judged else ''}{judged}\n")
+    program = [sys.executable, "-c", script, command, "-c", "lookout.toml"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False, timeout=100)
+    assert (done.returncode, done.stderr) == (exit_code, output)
 
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "alerts.md").read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -15,38 +14,16 @@ from lookout.config.tables import Ping
 from lookout.core.model import Blocks, Check, Failed, Found, Observation, Peers
 from lookout.monitor.pinger import Pinger
 from lookout.protocols.client.failure import LACKING, OwnFault
-from lookout.protocols.client.session import Session
-from lookout.protocols.source import Now
 from lookout.state.log import HeadRead
 from tests.builders import INDEXER, LAUNCH, MESSAGING, NOON, a_plan
 from tests.contract.protocols.upstreams import answering
-from tests.unit.running_monitor import Kept, Read, Record, lived, some_resources
+from tests.unit.running_monitor import Asked, Kept, Read, Record, lived, running, some_resources
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
 NO_DESCRIPTOR = OwnFault("descriptors")
 REFUSED = Failed("connection refused")
 PLAN = a_plan(MESSAGING)
-
-Said = Found | Exception
-
-
-class Saying:
-    """A source that says one thing after the other, the last of them from then on, and remembers when."""
-
-    name = "saying"
-
-    def __init__(self, *said: Said, check: Check = MESSAGING) -> None:
-        self.checks = (check,)
-        self.asked: list[int] = []
-        self._said = said
-
-    async def probe(self, _session: Session, now: Now, /) -> Mapping[Check, Found]:
-        said = self._said[min(len(self.asked), len(self._said) - 1)]
-        self.asked.append(now() - NOON)
-        if isinstance(said, Exception):
-            raise said
-        return {self.checks[0]: said}
 
 
 def last_row(kept: Any, check: Check) -> Any:
@@ -62,7 +39,7 @@ def observed(record: Record) -> list[Found]:
 @pytest.mark.clause("M17")
 @pytest.mark.parametrize("fault", [NO_DESCRIPTOR, MemoryError()], ids=["no descriptor", "no memory, of any place"])
 def test_a_row_stays_as_it_was_and_ages_and_no_line_is_recorded(fault: Exception) -> None:
-    source, record = Saying(Peers(3), fault), Record()
+    source, record = Asked(MESSAGING, Peers(3), fault, takes_s=0), Record()
     kept = lived(600, PLAN, [source], [], record=record)
     row = last_row(kept, MESSAGING)
     assert (row["status"], row["observedAt"]) == ("current", "2026-11-05T12:00:01.500Z")
@@ -74,7 +51,7 @@ def test_a_row_stays_as_it_was_and_ages_and_no_line_is_recorded(fault: Exception
 
 @pytest.mark.clause("M17", "S2", "M2")
 def test_failures_before_it_still_count_after_it() -> None:
-    source, record = Saying(REFUSED, REFUSED, NO_DESCRIPTOR, NO_DESCRIPTOR, REFUSED), Record()
+    source, record = Asked(MESSAGING, REFUSED, REFUSED, NO_DESCRIPTOR, NO_DESCRIPTOR, REFUSED, takes_s=0), Record()
     kept = lived(240, PLAN, [source], [], record=record)
     assert observed(record) == [REFUSED] * 3
     assert last_row(kept, MESSAGING)["status"] == "unavailable"
@@ -87,7 +64,7 @@ def test_an_endpoints_earlier_answer_stays() -> None:
     """Of two endpoints both are needed; a failure would do the same, but a wrong chain would not."""
     record = Record()
     silent, other = Read(1, 100, NO_DESCRIPTOR, 102), Read(1, 100, 101, 102)
-    lived(60, a_plan(INDEXER), [Saying(Blocks(95), check=INDEXER)], [silent, other], record=record)
+    lived(60, a_plan(INDEXER), [Asked(INDEXER, Blocks(95), takes_s=0)], [silent, other], record=record)
     heads = [event.reading.height for event in record if isinstance(event, HeadRead)]
     assert heads[0] == 100
     assert heads[-1] == 102
@@ -97,7 +74,10 @@ def test_an_endpoints_earlier_answer_stays() -> None:
 @pytest.mark.clause("M17")
 def test_it_is_logged_once_when_it_begins_and_once_when_it_is_over_and_counted_each_time() -> None:
     registry = CollectorRegistry()
-    sources = [Saying(Peers(3), *[NO_DESCRIPTOR] * 4, Peers(3)), Saying(Peers(1))]  # one needs no new connection
+    sources = [
+        Asked(MESSAGING, Peers(3), *[NO_DESCRIPTOR] * 4, Peers(3), takes_s=0),
+        Asked(MESSAGING, Peers(1), takes_s=0),
+    ]  # one needs no new connection
     endpoint = Read(1, 100, NO_DESCRIPTOR, OwnFault("memory"), 100)
     with capture_logs() as logs:
         lived(400, PLAN, sources, [endpoint], registry=registry)
@@ -115,7 +95,7 @@ def test_it_is_logged_once_when_it_begins_and_once_when_it_is_over_and_counted_e
 
 
 @pytest.mark.clause("M17")
-def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
+async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     clock = SetClock()
     resources = some_resources(Kept(), clock)
     instruments = resources.instruments
@@ -124,17 +104,14 @@ def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
         instruments.published(NOON, ())
         instruments.stored(1)
 
-    async def scenario() -> None:
+    store()
+    instruments.count_own_fault("descriptors")
+    async with (
+        answering(lambda _: (200, b"")) as (url, asked),
+        running(Pinger(Settings(ping=Ping(url=url)), resources).run()),
+    ):
+        await asyncio.sleep(0.1)
+        assert asked == []
+        clock.elapsed += 2 * LAUNCH.recheck_ms
         store()
-        instruments.count_own_fault("descriptors")
-        async with answering(lambda _: (200, b"")) as (url, asked):
-            pinger = asyncio.create_task(Pinger(Settings(ping=Ping(url=url)), resources).run())
-            await asyncio.sleep(0.1)
-            assert asked == []
-            clock.elapsed += 2 * LAUNCH.recheck_ms
-            store()
-            await until_async(lambda: len(asked) == 1, "a ping, once it can ask again")
-            pinger.cancel()
-            await asyncio.gather(pinger, return_exceptions=True)
-
-    asyncio.run(scenario())
+        await until_async(lambda: len(asked) == 1, "a ping, once it can ask again")

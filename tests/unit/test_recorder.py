@@ -1,4 +1,4 @@
-"""One file of the record is one process's: who else wants it is refused, and a reload waits for nobody."""
+"""The record: what is written when, and that one file of it is one process's alone."""
 
 import asyncio
 import threading
@@ -8,12 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from lookout.app.record import Record, RecordTakenError
 from lookout.config.tables import Monitor
-from lookout.monitor.recorder import LogFile
+from lookout.monitor.recorder import LogFile, Recorder
 from lookout.replay.replay import read_log
-from lookout.state.log import Event, Started, Stopped, Unread
+from lookout.state.log import Event, Started, Stopped, Unread, format_event
 from tests.builders import NOON
 from tests.wait import until
 
@@ -26,11 +27,92 @@ def events_in(path: Path) -> list[Event | Unread]:
 class HangingDisk(LogFile):
     """Takes nothing until it works."""
 
-    works = threading.Event()
+    def __init__(self, path: Path, max_bytes: int = 10_000_000) -> None:
+        super().__init__(path, max_bytes)
+        self.works = threading.Event()
 
     def append(self, event: Event) -> None:
-        self.works.wait(60)
+        assert self.works.wait(60)
         super().append(event)
+
+
+def test_a_record_that_could_not_be_written_begins_again_with_a_start(tmp_path: Path) -> None:
+    path = tmp_path / "late" / "log.jsonl"
+    with closing(LogFile(path, 10_000_000)) as file:
+        for _ in range(2):
+            with pytest.raises(FileNotFoundError):
+                file.append(Started(NOON))
+        path.parent.mkdir()
+        file.append(Stopped(NOON + 1))
+        file.append(Started(NOON + 2))
+    assert events_in(path) == [Started(NOON + 1), Stopped(NOON + 1), Started(NOON + 2)]
+
+
+def test_a_record_on_a_full_disk_is_tried_with_every_event_and_reported_once() -> None:
+    with capture_logs() as logged:
+        recorder = Recorder(LogFile(Path("/dev/full"), 10_000_000))
+        for n in range(3):
+            recorder.record(Started(NOON + n))
+        recorder.close()
+    assert [(line["event"], line["error"]) for line in logged] == [
+        ("not recorded; trying again with every event", "No space left on device")
+    ]
+
+
+def test_a_record_grows_into_the_file_before_it_and_each_begins_with_a_start(tmp_path: Path) -> None:
+    with closing(LogFile(tmp_path / "log.jsonl", 200)) as file:
+        for n in range(12):
+            file.append(Started(NOON + n) if n % 2 == 0 else Stopped(NOON + n))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl", "log.jsonl.1"]
+    for path in tmp_path.iterdir():
+        assert path.stat().st_size < 400
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert isinstance(events_in(path)[0], Started)
+
+
+@pytest.mark.parametrize("before", [b"", format_event(Started(NOON))], ids=["its first line", "a later line"])
+@pytest.mark.parametrize("cut", [b"", b"{", b'{"at":"2026', b'{"at":"2026' + b"x" * 200_000])
+def test_a_record_goes_on_after_a_line_that_a_crash_cut_off(before: bytes, cut: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(before + cut)
+    with closing(LogFile(path, 10_000_000)) as file:
+        file.append(Started(NOON + 1))
+    assert path.read_bytes() == before + format_event(Started(NOON + 1))
+
+
+@pytest.mark.parametrize("content", [b"SQLite format 3\0", b"[store]\nurl = 1\n", b'{"at":5}\n', b"x" * 100_000])
+def test_a_file_that_is_no_log_is_left_as_it_is(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "precious"
+    path.write_bytes(content)
+    with closing(LogFile(path, 10_000_000)) as file, pytest.raises(FileExistsError, match="is no observation log"):
+        file.append(Started(NOON))
+    assert path.read_bytes() == content
+
+
+def test_a_disk_that_hangs_holds_nobody_up_and_what_was_lost_meanwhile_is_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    disk = HangingDisk(path)
+    recorder = Recorder(disk)
+    for n in range(10_005):  # more than find room
+        recorder.record(Stopped(NOON + n))
+    disk.works.set()
+    until(lambda: path.exists() and path.read_bytes().count(b"\n") >= 10_000, "what found room is written")
+    recorder.record(Stopped(NOON + 20_000))
+    recorder.close()
+    *before, start, after = events_in(path)
+    assert (start, after) == (Started(NOON + 20_000), Stopped(NOON + 20_000))
+    assert before == [Stopped(NOON + n) for n in range(len(before))]
+    assert len(before) < 10_005
+
+
+def test_the_end_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
+    disk = HangingDisk(tmp_path / "log.jsonl")
+    recorder = Recorder(disk)
+    for n in range(10_005):
+        recorder.record(Stopped(NOON + n))
+    recorder.close()
+    assert not (tmp_path / "log.jsonl").exists() or events_in(tmp_path / "log.jsonl") == []
+    disk.works.set()
 
 
 def test_a_file_that_is_recorded_to_is_nobody_elses_until_it_is_closed(tmp_path: Path) -> None:
@@ -104,7 +186,7 @@ def test_two_that_want_one_file_never_write_into_each_others_lines(tmp_path: Pat
                 file.mark_gap()
         file.close()
 
-    writers = [threading.Thread(target=write, args=(range(n, 20_000, 2),)) for n in (0, 1)]
+    writers = [threading.Thread(target=write, args=(range(n, 6_000, 2),)) for n in (0, 1)]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -146,16 +228,18 @@ def change(record: Record, settings: Monitor, at: int) -> None:
 
 
 def test_a_disk_that_hangs_keeps_no_other_file_waiting(tmp_path: Path) -> None:
+    disk = HangingDisk(tmp_path / "hangs")
+
     def file_at(path: Path, max_bytes: int) -> LogFile:
-        return (HangingDisk if path.name == "hangs" else LogFile)(path, max_bytes)
+        return disk if path == disk.path else LogFile(path, max_bytes)
 
     record = a_record(tmp_path, "hangs", file_at)
     change(record, Monitor("log.jsonl"), NOON + 1)
     until(lambda: events_in(tmp_path / "log.jsonl") == [Started(NOON + 1)], "the other file is written to", 10)
     record.close()
-    assert events_in(tmp_path / "hangs") == []
-    HangingDisk.works.set()
-    until(lambda: events_in(tmp_path / "hangs") == [Started(NOON), Stopped(NOON + 1)], "the first is written to", 10)
+    assert events_in(disk.path) == []
+    disk.works.set()
+    until(lambda: events_in(disk.path) == [Started(NOON), Stopped(NOON + 1)], "the first is written to", 10)
 
 
 def test_a_file_that_stays_is_recorded_to_without_a_break(tmp_path: Path) -> None:

@@ -1,37 +1,53 @@
 """Another plan while the monitor runs: in the ledger, and for the tasks that ask and publish."""
 
+import asyncio
 import json
+import threading
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
+from lookout.base.clock import SystemClock
+from lookout.config.alerts import Alerts
+from lookout.config.settings import Settings
+from lookout.config.tables import Ping, Policy
 from lookout.core.heads import Pace, Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Check, Observation, Peers
 from lookout.core.plan import Plan
-from lookout.documents.document import DocumentName
+from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
+from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import LogFile, Recorder
+from lookout.monitor.sources import sources_of
 from lookout.replay.replay import read_log
 from lookout.state.codec import decode_state
 from lookout.state.log import Event, HeadRead, Started, Stopped
+from lookout.state.pieces import Pieces
 from tests.builders import INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
+from tests.contract.protocols.upstreams import answering
 from tests.property.events import logs
 from tests.unit.kept_pieces import AStore
 from tests.unit.running_monitor import (
     Asked,
     Happening,
+    KeptInMemory,
     Read,
     given_settings,
     lived,
     reloading,
+    running,
+    some_resources,
 )
+from tests.wait import until_async
 
 POLYGON = Check("indexer", 137)
 
@@ -85,6 +101,7 @@ def happen(ledger: Ledger, event: Event) -> None:
 
 
 @pytest.mark.clause("M7", "M14", "H15")
+@settings(max_examples=30)
 @given(logs(), st.lists(st.sampled_from(PLANS), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_another_plan_while_it_runs_is_a_start_under_it_with_all_that_is_known(
     log: list[Event], plans: list[Plan], chance: Random
@@ -211,3 +228,51 @@ def test_a_record_moves_to_another_file_and_both_can_be_replayed(tmp_path: Path)
         with (tmp_path / name).open("rb") as lines:
             kinds.append([type(event) for _, event in read_log(lines, [])])
     assert kinds == [[Started, Observation, Stopped]] * 2
+
+
+class Stuck(KeptInMemory):
+    """A writer that waits until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began, self.may_go_on = threading.Event(), threading.Event()
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        self.began.set()
+        self.may_go_on.wait(60)
+        super().write(documents, pieces)
+
+
+async def test_a_reload_while_the_store_hangs_shows_once_it_works_again() -> None:
+    writer, narrow, wide = Stuck(), given_settings(a_plan()), given_settings(a_plan(chains=(1, 137)))
+    monitor = Monitor(narrow, {}, some_resources(writer, SystemClock()))
+    async with running(monitor.run()):
+        await asyncio.to_thread(writer.began.wait, 60)
+        for each in (wide, narrow, wide):
+            monitor.apply_settings(each, None)
+            await asyncio.sleep(0)
+        assert writer.documents == []
+        writer.may_go_on.set()
+        await until_async(lambda: len(writer.documents) > 1, "the store works again")
+    for name in ("live", "history"):
+        bodies = [documents[name].body for documents in writer.documents[:2]]
+        assert [b'"chainId":137' in body for body in bodies] == [False, True]
+
+
+async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
+    registry, policy = CollectorRegistry(), Policy(heartbeat_s=0.5)
+
+    def is_there(name: str, **labels: str) -> bool:
+        return registry.get_sample_value(name, labels) is not None
+
+    resources = some_resources(KeptInMemory(), SystemClock(), registry)._replace(build_sources=sources_of)
+    monitor = Monitor(Settings(policy=policy), {}, resources)
+    async with answering(lambda _: (200, b"")) as (url, _), running(monitor.run()):
+        await until_async(lambda: is_there("lookout_publication_age_seconds"), "it runs")
+        assert not is_there("lookout_alert_queue", target="desk")
+        monitor.apply_settings(Settings(policy=policy, alerts=Alerts({"desk": "json://127.0.0.1:9"})), None)
+        await until_async(lambda: is_there("lookout_alert_queue", target="desk"), "there is another target")
+        monitor.apply_settings(Settings(policy=policy, ping=Ping(url, every_s=0.1)), None)
+        assert not is_there("lookout_alert_queue", target="desk")
+        await until_async(lambda: is_there("lookout_pings_total", outcome="answered"), "it pings")
+        assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
-from lookout.base.admin_port import AdminPort, AdminReply, AdminRoutes, Readiness
+from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, open_port
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
@@ -232,66 +232,54 @@ class Applying:
         self.applied.append(new)
 
 
-def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path) -> None:
+async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path) -> None:
     registry = CollectorRegistry()
     monitor = Applying(registry)
 
     def count(outcome: str) -> float | None:
         return registry.get_sample_value("lookout_reloads_total", {"outcome": outcome})
 
-    async def scenario() -> None:
-        path = a_file(tmp_path, 60, '[store]\nurl = "sqlite:other.db"')
-        reloader = Reloader(path, Settings(), SystemClock())
-        with reloader.attached(monitor):
-            assert (count("applied"), count("refused")) == (0, 0)
-            began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
-            reloaded = await reloader.reload()
-            assert reloaded == Reloaded(
-                str(path), "applied", changed=("policy.recheck_s",), needs_restart=("store.url",)
-            )
-            assert monitor.applied == [reloader.settings] == [Settings(policy=Policy(recheck_s=60))]
-            path.write_text("[policy]\nrecheck = 3\njitter_s = -1\n")
-            reloaded = await reloader.reload()
-            assert (reloaded.outcome, len(reloaded.problems)) == ("refused", 2)
-            a_file(tmp_path, 30, "[history]\nbucket_s = 60\n")
-            reloaded = await reloader.reload()
-            what = "the stored history has buckets of 300 s; set it back, or begin another store with 60"
-            assert reloaded.problems == (f"{path}: history.bucket_s: {what}",)
-            assert monitor.applied == [reloader.settings]
-            assert (count("applied"), count("refused")) == (1, 2)
-            loaded_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
-            assert began_at is not None
-            assert loaded_at is not None
-            assert loaded_at >= began_at
-
-    run(scenario())
+    path = a_file(tmp_path, 60, '[store]\nurl = "sqlite:other.db"')
+    reloader = Reloader(path, Settings(), SystemClock())
+    with reloader.attached(monitor):
+        assert (count("applied"), count("refused")) == (0, 0)
+        began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
+        reloaded = await reloader.reload()
+        assert reloaded == Reloaded(str(path), "applied", changed=("policy.recheck_s",), needs_restart=("store.url",))
+        assert monitor.applied == [reloader.settings] == [Settings(policy=Policy(recheck_s=60))]
+        path.write_text("[policy]\nrecheck = 3\njitter_s = -1\n")
+        reloaded = await reloader.reload()
+        assert (reloaded.outcome, len(reloaded.problems)) == ("refused", 2)
+        a_file(tmp_path, 30, "[history]\nbucket_s = 60\n")
+        reloaded = await reloader.reload()
+        what = "the stored history has buckets of 300 s; set it back, or begin another store with 60"
+        assert reloaded.problems == (f"{path}: history.bucket_s: {what}",)
+        assert monitor.applied == [reloader.settings]
+        assert (count("applied"), count("refused")) == (1, 2)
+        loaded_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
+        assert began_at is not None
+        assert loaded_at is not None
+        assert loaded_at >= began_at
 
 
 @pytest.mark.clause("M8")
-def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_warned_of(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        chain = "[[chains]]\nid = 1\nname = 'E'\nblock_time_s = 12\nrpc = ['http://a', 'http://b']\n"
-        reloader = Reloader(a_file(tmp_path, 30, chain), Settings(), SystemClock())
-        with capture_logs() as said:
-            await reloader.reload()
-        (warning,) = (line for line in said if line["log_level"] == "warning")
-        assert "chain 1 has only 2 endpoints" in warning["doubt"]
-
-    run(scenario())
+async def test_a_reload_that_leaves_a_chain_with_fewer_than_three_endpoints_is_warned_of(tmp_path: Path) -> None:
+    chain = "[[chains]]\nid = 1\nname = 'E'\nblock_time_s = 12\nrpc = ['http://a', 'http://b']\n"
+    reloader = Reloader(a_file(tmp_path, 30, chain), Settings(), SystemClock())
+    with capture_logs() as said:
+        await reloader.reload()
+    (warning,) = (line for line in said if line["log_level"] == "warning")
+    assert "chain 1 has only 2 endpoints" in warning["doubt"]
 
 
-def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: Path) -> None:
+async def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: Path) -> None:
     monitor = Applying(CollectorRegistry(), "monitor.record: seen.jsonl: is taken")
-
-    async def scenario() -> None:
-        path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
-        reloader = Reloader(path, Settings(), SystemClock())
-        with reloader.attached(monitor):
-            reloaded = await reloader.reload()
-        refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
-        assert (reloaded, monitor.applied, reloader.settings) == (refused, [], Settings())
-
-    run(scenario())
+    path = a_file(tmp_path, 60, '[monitor]\nrecord = "seen.jsonl"\n')
+    reloader = Reloader(path, Settings(), SystemClock())
+    with reloader.attached(monitor):
+        reloaded = await reloader.reload()
+    refused = Reloaded(str(path), "refused", (f"{path}: monitor.record: seen.jsonl: is taken",))
+    assert (reloaded, monitor.applied, reloader.settings) == (refused, [], Settings())
 
 
 @pytest.mark.parametrize("meant", ["%00", "%ff%fe", "", "/no/such/file"])
@@ -301,21 +289,18 @@ def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant
     assert Reloader(path, Settings(), SystemClock()).answer(meant).http_code == 409
 
 
-def test_reloads_wait_for_one_another_and_each_is_answered(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        path = tmp_path / "lookout.toml"
-        os.mkfifo(path)
-        reloader = Reloader(path, Settings(), SystemClock())
-        both = [asyncio.create_task(reloader.reload()) for _ in range(2)]
-        for recheck_s in (60, 90):
-            await asyncio.to_thread(path.write_text, f"[policy]\nrecheck_s = {recheck_s}\n")
-            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            assert len(done) == 1
-            assert done.pop().result().changed == ("policy.recheck_s",)
-            assert reloader.settings.policy.recheck_s == recheck_s
-            both = [task for task in both if not task.done()]
-
-    run(scenario())
+async def test_reloads_wait_for_one_another_and_each_is_answered(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    os.mkfifo(path)
+    reloader = Reloader(path, Settings(), SystemClock())
+    both = [asyncio.create_task(reloader.reload()) for _ in range(2)]
+    for recheck_s in (60, 90):
+        await asyncio.to_thread(path.write_text, f"[policy]\nrecheck_s = {recheck_s}\n")
+        done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        assert len(done) == 1
+        assert done.pop().result().changed == ("policy.recheck_s",)
+        assert reloader.settings.policy.recheck_s == recheck_s
+        both = [task for task in both if not task.done()]
 
 
 def always(_max_age_s: float | None) -> Readiness:
@@ -329,8 +314,8 @@ def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() 
         reloads.append(threading.current_thread().name)
         return AdminReply(422, "application/json", b"{}")
 
-    def ask(port: AdminPort, method: str, path: str, **headers: str) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection(port.address, timeout=30)
+    def ask(address: str, method: str, path: str, **headers: str) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection(address, timeout=30)
         try:
             connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
             answer = connection.getresponse()
@@ -339,15 +324,15 @@ def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() 
             connection.close()
 
     refused = {"error": "needs the header Lookout-Reload: 1, and is not for browsers"}
-    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always, reload)) as port:
-        assert ask(port, "POST", "/reload") == (403, refused)
-        assert ask(port, "POST", "/reload", Lookout_Reload="0") == (403, refused)
-        assert ask(port, "POST", "/reload", Lookout_Reload="1", Origin="null") == (403, refused)
-        assert ask(port, "POST", "/metrics", Lookout_Reload="1")[0] == 405
-        assert ask(port, "OPTIONS", "/reload", Lookout_Reload="1")[0] == 405
-        assert ask(port, "GET", "/reload", Lookout_Reload="1")[0] == 404
+    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always, reload)) as address:
+        assert ask(address, "POST", "/reload") == (403, refused)
+        assert ask(address, "POST", "/reload", Lookout_Reload="0") == (403, refused)
+        assert ask(address, "POST", "/reload", Lookout_Reload="1", Origin="null") == (403, refused)
+        assert ask(address, "POST", "/metrics", Lookout_Reload="1")[0] == 405
+        assert ask(address, "OPTIONS", "/reload", Lookout_Reload="1")[0] == 405
+        assert ask(address, "GET", "/reload", Lookout_Reload="1")[0] == 404
         assert reloads == []
-        assert ask(port, "POST", "/reload", Lookout_Reload="1") == (422, {})
+        assert ask(address, "POST", "/reload", Lookout_Reload="1") == (422, {})
         assert len(reloads) == 1
-    with AdminPort("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as port:
-        assert ask(port, "POST", "/reload", Lookout_Reload="1") == (405, {"error": "there are GET and HEAD"})
+    with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as address:
+        assert ask(address, "POST", "/reload", Lookout_Reload="1") == (405, {"error": "there are GET and HEAD"})

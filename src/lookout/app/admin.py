@@ -8,7 +8,7 @@ from typing import Literal
 import structlog
 from prometheus_client import disable_created_metrics
 
-from lookout.base.admin_port import AdminError, AdminPort, AdminRoutes
+from lookout.base.admin_port import AdminError, AdminRoutes, open_port
 from lookout.base.unix_socket import resolve
 from lookout.config.tables import Admin
 
@@ -29,8 +29,8 @@ def open_admin_port(
         return
     with ExitStack() as opened:
         try:
-            port = opened.enter_context(AdminPort(address, routes, settings.hosts))
+            bound = opened.enter_context(open_port(address, routes, settings.hosts))
         except AdminError as error:
             raise AdminError(f"admin.{key}: {error}") from error
-        log.info("admin port", address=port.address)
+        log.info("admin port", address=bound)
         yield

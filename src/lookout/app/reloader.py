@@ -8,17 +8,16 @@ from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 from urllib.parse import unquote_to_bytes
 
-import msgspec
 import structlog
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from lookout.app.log import configure_log
 from lookout.app.record import RecordTakenError
-from lookout.base.admin_port import AdminReply
+from lookout.base.admin_port import AdminReply, error_reply, json_reply
 from lookout.base.clock import Clock
 from lookout.base.threads import DaemonThread
 from lookout.config.file import ConfigError, read_sending_config
@@ -91,17 +90,17 @@ class Reloader:
         the event loop."""
         if meant is not None and not _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self._path):
             another = f"the monitor has another configuration, {self._path}; nothing was read again"
-            return _reply(HTTPStatus.CONFLICT, {"error": another})
+            return error_reply(HTTPStatus.CONFLICT, another)
         if self._loop is None:
-            return _reply(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "the monitor is not ready to reload"})
+            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor is not ready to reload")
         reload = asyncio.run_coroutine_threadsafe(self.reload(), self._loop)
         try:
             reloaded = reload.result(ANSWER_WITHIN_S)
         except (concurrent.futures.CancelledError, TimeoutError):
             reload.cancel()
-            return _reply(HTTPStatus.SERVICE_UNAVAILABLE, {"error": "the monitor did not reload in time, or is ending"})
+            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor did not reload in time, or is ending")
         applied = reloaded.outcome == "applied"
-        return _reply(HTTPStatus.OK if applied else HTTPStatus.UNPROCESSABLE_ENTITY, reloaded)
+        return json_reply(HTTPStatus.OK if applied else HTTPStatus.UNPROCESSABLE_ENTITY, reloaded)
 
     async def run(self) -> None:
         """Reload whenever it is requested, until cancelled."""
@@ -256,7 +255,3 @@ def _chains(chain_ids: set[int]) -> list[str]:
 def _differences(old: Chain, new: Chain) -> list[str]:
     keys = ("name", "block_time_s", "rpc", "test_network")
     return [f"{key} of chain {new.id}" for key in keys if getattr(old, key) != getattr(new, key)]
-
-
-def _reply(http_code: HTTPStatus, document: Any) -> AdminReply:
-    return AdminReply(http_code, "application/json", msgspec.json.encode(document))

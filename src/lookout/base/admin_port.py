@@ -9,16 +9,15 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 from socketserver import TCPServer
 from threading import BoundedSemaphore, Thread
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
@@ -28,7 +27,6 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from lookout.base.host_port import format_host_port, host_and_port
 from lookout.base.unix_socket import bind, is_unix, path_of
 
-_JSON: Final = "application/json"
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_CONNECTIONS: Final = 16  # at a time; those beyond are closed at once
 _PATIENCE_S: Final = 5.0  # for a request to come in, and for its answer to be taken, each as a whole
@@ -88,20 +86,20 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
         case "/metrics":
             return AdminReply(HTTPStatus.OK, _METRICS, generate_latest(routes.registry))
         case "/healthz":
-            return _json(HTTPStatus.OK, {"status": "ok"})
+            return json_reply(HTTPStatus.OK, {"status": "ok"})
         case "/readyz":
             return _readyz(query, routes.readiness)
         case _:
-            return _error(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
+            return error_reply(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
 
 
 def _readyz(query: str, readiness: AskReadiness) -> AdminReply:
     try:
         max_age_s = _max_age_s(query)
     except ValueError as error:
-        return _error(HTTPStatus.BAD_REQUEST, str(error))
+        return error_reply(HTTPStatus.BAD_REQUEST, str(error))
     ready, reason, age_s = readiness(max_age_s)
-    return _json(
+    return json_reply(
         HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE,
         {"ready": ready, "reason": reason, "ageSeconds": age_s},
     )
@@ -117,54 +115,34 @@ def _max_age_s(query: str) -> float | None:
             raise ValueError("maxAge: has to be one positive number of seconds")
 
 
-def _error(http_code: HTTPStatus, what: str) -> AdminReply:
-    return _json(http_code, {"error": what})
+def error_reply(http_code: HTTPStatus, what: str) -> AdminReply:
+    return json_reply(http_code, {"error": what})
 
 
-def _json(http_code: HTTPStatus, document: dict[str, Any]) -> AdminReply:
-    return AdminReply(http_code, _JSON, msgspec.json.encode(document))
+def json_reply(http_code: HTTPStatus, document: Any) -> AdminReply:
+    return AdminReply(http_code, "application/json", msgspec.json.encode(document))
 
 
-class AdminPort:
-    """The server, on ``HOST:PORT`` or ``unix:PATH`` for as long as it is entered; port 0 is one that is free. ``hosts``
-    are the names that it may be asked by, besides its own."""
-
-    def __init__(self, address: str, routes: AdminRoutes, hosts: Iterable[str] = ()) -> None:
-        self._wanted = address
-        self._routes = routes
-        self._hosts = frozenset(host.lower() for host in hosts)
-        self._server: _Server | None = None
-        self._thread: Thread | None = None
-
-    @property
-    def address(self) -> str:
-        """Where it listens, with the port that it was given."""
-        if self._server is None or is_unix(self._wanted):
-            return self._wanted
-        host, port = self._server.server_address[:2]
-        return format_host_port(str(host), port)
-
-    def __enter__(self) -> Self:
-        """AdminError if the address cannot be listened on."""
-        try:
-            self._server = _Server(self._wanted, self._routes, self._hosts)
-        except socket.gaierror:
-            raise AdminError(f"{self._wanted}: there is no such host") from None
-        except OSError as error:
-            raise AdminError(f"{self._wanted}: {error.strerror or error}") from error
-        self._thread = Thread(target=self._server.serve_forever, args=(_LOOK_EVERY_S,), name="admin", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._server is not None and self._thread is not None:
-            self._server.shutdown()
-            self._thread.join()
-            if is_unix(self._wanted):  # while it listens: the next one's file is never taken for ours
-                Path(path_of(self._wanted)).unlink(missing_ok=True)
-            self._server.server_close()
+@contextmanager
+def open_port(address: str, routes: AdminRoutes, hosts: Iterable[str] = ()) -> Iterator[str]:
+    """Answer on ``HOST:PORT`` or ``unix:PATH`` meanwhile. Gives the address with its port; port 0 is one that is free.
+    ``hosts`` are the names that it may be asked by, besides its own. AdminError if it cannot be listened on."""
+    try:
+        server = _Server(address, routes, frozenset(host.lower() for host in hosts))
+    except socket.gaierror:
+        raise AdminError(f"{address}: there is no such host") from None
+    except OSError as error:
+        raise AdminError(f"{address}: {error.strerror or error}") from error
+    thread = Thread(target=server.serve_forever, args=(_LOOK_EVERY_S,), name="admin", daemon=True)
+    thread.start()
+    try:
+        yield address if is_unix(address) else format_host_port(*server.socket.getsockname()[:2])
+    finally:
+        server.shutdown()
+        thread.join()
+        if is_unix(address):  # while it listens: the next one's file is never taken for ours
+            Path(path_of(address)).unlink(missing_ok=True)
+        server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
@@ -272,7 +250,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_IMPLEMENTED)
         elif self.headers.get(RELOAD_HEADER) != "1" or "Origin" in self.headers:
             # A page in a browser on this machine could send it, but not with this header, nor without that one.
-            self._send(_error(HTTPStatus.FORBIDDEN, f"needs the header {RELOAD_HEADER}: 1, and is not for browsers"))
+            self._send(
+                error_reply(HTTPStatus.FORBIDDEN, f"needs the header {RELOAD_HEADER}: 1, and is not for browsers")
+            )
         else:
             self._send(reload(self.headers.get(CONFIG_HEADER)))
 
@@ -283,9 +263,9 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:
         """A request that the library refuses. It calls every other method not implemented."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
-            self._send(_error(HTTPStatus.METHOD_NOT_ALLOWED, "there are GET and HEAD"), allow="GET, HEAD")
+            self._send(error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "there are GET and HEAD"), allow="GET, HEAD")
         else:
-            self._send(_error(HTTPStatus(code), message or HTTPStatus(code).phrase))
+            self._send(error_reply(HTTPStatus(code), message or HTTPStatus(code).phrase))
 
     def _send(self, reply: AdminReply, *, with_body: bool = True, allow: str | None = None) -> None:
         self.server.start_deadline(self.connection)

@@ -6,37 +6,25 @@ accepted. A monitor that is killed, or taken over from, in between loses none.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Final, Literal, NamedTuple, NoReturn
+from typing import Final, Literal, NoReturn
 
 import structlog
 
 from lookout.alerts.messages import Message, write_message, write_restored
-from lookout.alerts.outbox import FIRST_WAIT_MS, MOST_WAITING, Attempt, Outbox, Queued
+from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.policy import AlertPolicy
-from lookout.alerts.sender import NotAcceptedError, Sender, open_sender
-from lookout.base.clock import Clock
-from lookout.base.threads import Caller, DaemonThread
+from lookout.alerts.sender import NotAcceptedError
+from lookout.base.threads import Caller
 from lookout.core.episodes import advance, restart
 from lookout.core.model import Row
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.resources import Resources
 from lookout.state.alerts import StoredAlerts, decode_alerts, encode_alerts
 
 LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
 
 log = structlog.get_logger("alerts")
-
-
-class Sending(NamedTuple):
-    """How messages are sent, and how long a target rests first."""
-
-    open_sender: Callable[[str], Sender] = open_sender
-    open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread
-    first_wait_s: float = FIRST_WAIT_MS / 1000
-
-
-_REAL_SENDING: Final = Sending()
 
 
 class _StaleError(Exception):
@@ -46,22 +34,15 @@ class _StaleError(Exception):
 class Alerts:
     """The episodes and the outbox, and a task with its thread for each target. All calls are made on the event loop."""
 
-    def __init__(
-        self,
-        policy: AlertPolicy,
-        stored: Mapping[str, bytes],
-        clock: Clock,
-        instruments: Instruments,
-        sending: Sending = _REAL_SENDING,
-    ) -> None:
+    def __init__(self, policy: AlertPolicy, stored: Mapping[str, bytes], resources: Resources) -> None:
         """Go on with what is stored. StateError if it cannot be read."""
         kept = decode_alerts(stored)
         self._policy = policy
         self._state = kept.state
-        self._outbox = Outbox(kept.messages, kept.next_number, round(sending.first_wait_s * 1000))
-        self._clock = clock
-        self._instruments = instruments
-        self._sending = sending
+        self._outbox = Outbox(kept.messages, kept.next_number, resources.first_rest_ms)
+        self._resources = resources
+        self._clock = resources.clock
+        self._instruments = resources.instruments
         self._request_publication: Callable[[], None] = lambda: None
         self._tasks: dict[str, asyncio.Task[None]] | None = None  # by target; None while nothing is sent
         self._changed = asyncio.Event()  # there may be something else to do for a target: replaced each time
@@ -130,10 +111,10 @@ class Alerts:
         """Send to a target until cancelled. If that fails, by a bug or because there is no thread, it is started again:
         the messages wait in the store meanwhile."""
         is_failing = False
-        wait_s = self._sending.first_wait_s
+        wait_s = self._resources.first_rest_ms / 1000
         while True:
             try:
-                with self._sending.open_thread(f"alert {target}") as thread:
+                with self._resources.open_thread(f"alert {target}") as thread:
                     if is_failing:
                         log.info("the sender runs again", target=target)
                     is_failing = False
@@ -182,11 +163,9 @@ class Alerts:
 
     def _send(self, address: str, message: Message) -> None:
         """In the target's thread."""
-        if not self._outbox.owns_store(
-            self._clock.elapsed_ms()
-        ):  # the process may have been frozen since the last look
+        if not self._outbox.owns_store(self._clock.elapsed_ms()):  # the process may have been frozen meanwhile
             raise _StaleError
-        self._sending.open_sender(address)(message)
+        self._resources.open_sender(address)(message)
 
     async def _wait_for_last(self, call: asyncio.Future[None], attempt: Attempt) -> None:
         try:

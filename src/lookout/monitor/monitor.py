@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from lookout.alerts.policy import AlertPolicy
 from lookout.base.clock import Clock
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain
@@ -14,7 +13,6 @@ from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
-from lookout.monitor.metrics import Instruments
 from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
@@ -40,7 +38,7 @@ class Parts(NamedTuple):
     journal: type[Journal] = Journal
     publisher: type[Publisher] = Publisher
     watcher: type[Watcher] = Watcher
-    alerts: Callable[[AlertPolicy, Mapping[str, bytes], Clock, Instruments], Alerts] = Alerts
+    alerts: type[Alerts] = Alerts
 
 
 REAL_PARTS: Final = Parts()
@@ -59,13 +57,13 @@ class Monitor:
         parts: Parts = REAL_PARTS,
     ) -> None:
         """StateError if what is stored cannot be read."""
-        plan, clock = settings.plan(), resources.clock
+        plan = settings.plan()
         self._settings = settings
         self._resources = resources
-        ledger = _resumed(plan, stored, parts.ledger)
+        ledger = _resume_ledger(plan, stored, parts.ledger)
         self._built = resources.build_sources(settings, decode_sightings(stored))
-        self._alerts = parts.alerts(settings.alert_policy(), stored, clock, resources.instruments)
-        self._journal = parts.journal(ledger, parts.timeline(clock), self._alerts, recorder)
+        self._alerts = parts.alerts(settings.alert_policy(), stored, resources)
+        self._journal = parts.journal(ledger, parts.timeline(resources.clock), self._alerts, recorder)
         self._publisher = parts.publisher(settings, self._journal, self._alerts, self._encode_sightings, resources)
         self._watcher = parts.watcher(self._built, self._journal, plan.limits, resources)
         self._pinger = Pinger(settings, resources)
@@ -164,7 +162,7 @@ def _endpoints(chain: Chain) -> tuple[int, str, tuple[str, ...]]:
     return chain.id, chain.name, chain.rpc
 
 
-def _resumed(plan: Plan, stored: Mapping[str, bytes], ledger: Callable[[Plan, State | None], Ledger]) -> Ledger:
+def _resume_ledger(plan: Plan, stored: Mapping[str, bytes], ledger: Callable[[Plan, State | None], Ledger]) -> Ledger:
     try:
         return ledger(plan, decode_state(stored))
     except StateError as error:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -52,12 +53,12 @@ class Publisher:
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
         is another monitor's now."""
-        with self._resources.open_store_thread() as thread:
+        with self._resources.open_thread("store") as thread:
             try:
                 async with self._alerts.sending(self._journal.changed.set):
                     await self._publish_always(thread)
             except LostStoreError:
-                self._journal.changed.clear()  # whatever was accepted meanwhile: who took over knows better
+                self._journal.changed.clear()  # the monitor that took over knows better what was accepted
                 raise
             finally:
                 if self._journal.changed.is_set() or self._writer.has_unwritten:  # a clean stop loses nothing
@@ -71,11 +72,9 @@ class Publisher:
             await self._wait_for_change(began_ms + self._heartbeat_ms)
 
     async def _wait_for_change(self, until_ms: int) -> None:
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(max(0, until_ms - self._resources.clock.elapsed_ms()) / 1000):
                 await self._journal.changed.wait()
-        except TimeoutError:
-            pass
 
     async def _publish_the_last(self, thread: Caller) -> None:
         """A disk that hangs is not waited for: the end would never come."""

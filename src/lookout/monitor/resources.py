@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from functools import partial
 from random import Random
 from typing import NamedTuple
 
+from lookout.alerts.outbox import FIRST_WAIT_MS
+from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller, DaemonThread
 from lookout.config.settings import Settings
@@ -27,4 +28,6 @@ class Resources(NamedTuple):
     build_sources: Callable[[Settings, Mapping[str, SeenBroadcasters]], Built] = sources_of
     seen_by: Callable[[Iterable[Source]], Mapping[str, SeenBroadcasters]] = seen_by
     open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session
-    open_store_thread: Callable[[], AbstractContextManager[Caller]] = partial(DaemonThread, "store")
+    open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread  # by its name
+    open_sender: Callable[[str], Sender] = open_sender
+    first_rest_ms: int = FIRST_WAIT_MS  # of a target that did not accept a message

@@ -111,7 +111,10 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
         {tally.check: tally for tally in tallies},
         {tally.check: days.get(_id(tally.check), {}) for tally in tallies},
     )
-    hours = {chain_id: _joined(parts) for chain_id, parts in heads.items()}
+    hours = {
+        chain_id: of_the_hour([reading for part in sorted(parts) for reading in parts[part]])
+        for chain_id, parts in heads.items()
+    }
     return State(progress.last_answer_at, {entry.row.check: entry for entry in checks}, hours, history)
 
 
@@ -128,10 +131,6 @@ def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]
 def is_ledgers(name: str) -> bool:
     """Whether a piece of this name holds a part of the ledger's state."""
     return name == PROGRESS or name.partition("/")[0] in get_args(Kind)
-
-
-def _joined(parts: Mapping[int, tuple[Reading, ...]]) -> tuple[Reading, ...]:
-    return of_the_hour([reading for part in sorted(parts) for reading in parts[part]])
 
 
 @contextmanager

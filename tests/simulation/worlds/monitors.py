@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from lookout.core.plan import Plan
-from lookout.monitor.alerts import Alerts, Sending
+from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.monitor import Parts as MonitorParts
@@ -167,8 +167,6 @@ class Machine:
     def _a_monitor(self, writer: Writer, life: Life, stored: Mapping[str, bytes]) -> Monitor:
         """The real one, of which a world sees through its ledger, its instruments, its senders and its threads."""
         scene, parts = self._scene, self._parts
-        sending = Sending(partial(open_sender, scene, life), partial(sending_thread, scene, life))
-        alerts = partial(parts.alerts, sending=sending)
         resources = Resources(
             parts.writer(writer),
             life.clock,
@@ -177,10 +175,13 @@ class Machine:
             build_sources=lambda settings, _: upstreams_of(scene, life, settings.plan()),
             seen_by=_Sightings(life, stored),
             open_session=lambda _: nullcontext(_NO_SESSION),
-            open_store_thread=lambda: nullcontext(VirtualThread(scene, life)),
+            open_thread=lambda name: (
+                nullcontext(VirtualThread(scene, life)) if name == "store" else sending_thread(scene, life, name)
+            ),
+            open_sender=partial(open_sender, scene, life),
         )
         ledger = partial(parts.ledger, scene=scene, life=life)
-        real_parts = MonitorParts(ledger, parts.timeline, parts.journal, parts.publisher, parts.watcher, alerts)
+        real_parts = MonitorParts(ledger, parts.timeline, parts.journal, parts.publisher, parts.watcher, parts.alerts)
         return Monitor(life.settings, stored, resources, parts=real_parts)
 
     async def _accept_reloads(self, life: Life, monitor: Monitor) -> None:

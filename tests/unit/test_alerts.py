@@ -1,0 +1,378 @@
+"""Messages between the rules and their targets: stored first, then sent, and none lost or doubled on the way."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from lookout.alerts.messages import Message
+from lookout.alerts.outbox import FRESH_MS
+from lookout.alerts.policy import AlertPolicy
+from lookout.alerts.sender import NotAcceptedError, Sender
+from lookout.base.threads import Caller, DaemonThread
+from lookout.core.episodes import Rule, Rules
+from lookout.core.model import Status
+from lookout.monitor.alerts import Alerts
+from lookout.state.alerts import mark_restored
+from lookout.state.pieces import StateError
+from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.unit.running_monitor import KeptInMemory, some_resources
+from tests.unit.server.fakes import SetClock
+from tests.wait import until_async
+
+TARGETS = {"ops": "address of ops", "chat": "address of chat"}
+BEGAN, ENDED = "Lookout: messaging is unavailable", "Lookout: messaging recovered"
+RESTORED = "Lookout: restored from a backup"
+WITHIN_S = 20
+
+until = partial(until_async, what="what is to be sent", within_s=WITHIN_S)
+
+
+def a_policy(targets: dict[str, str] | None = None, group_ms: int = 0, give_up_ms: int = HOUR) -> AlertPolicy:
+    targets = TARGETS if targets is None else targets
+    rule = Rule("r", frozenset((MESSAGING,)), frozenset(("unavailable",)), 0, 0, tuple(targets))
+    return AlertPolicy(Rules((rule,), group_ms, MINUTE), targets, give_up_ms)
+
+
+class Night:
+    """Alerts with a store, receivers by their addresses, and publications a second apart."""
+
+    def __init__(
+        self, policy: AlertPolicy | None = None, stored: dict[str, bytes] | None = None, first_rest_ms: int = 10
+    ) -> None:
+        self.registry = CollectorRegistry()
+        self.clock = SetClock()
+        self.store = {} if stored is None else stored
+        self.sent: list[tuple[str, str]] = []
+        self.tried: list[str] = []
+        self.over: list[bool] = []
+        self.refusing: set[str] = set()  # addresses and titles
+        self.held: dict[str, threading.Event] = {}
+        self.begun = threading.Event()  # something is being sent
+        self.handed = 0  # messages to the threads that send
+        self.buggy = False
+        self.threadless: dict[str, int] = {}  # names of threads that cannot be started, and how often yet
+        self.asked = 0
+        self.at = NOON
+        resources = some_resources(KeptInMemory(), self.clock, self.registry)._replace(
+            open_thread=self.open_thread, open_sender=self.open_sender, first_rest_ms=first_rest_ms
+        )
+        self.alerts = Alerts(policy or a_policy(), self.store, resources)
+        self.alerts.restart()
+
+    def open_sender(self, address: str) -> Sender:
+        def send(message: Message, /) -> None:
+            if self.buggy:
+                raise ZeroDivisionError
+            self.begun.set()
+            if address in self.held:
+                self.held[address].wait(WITHIN_S)
+                if self.buggy:
+                    raise ZeroDivisionError
+            self.tried.append(message.title)
+            if not self.refusing.isdisjoint((address, message.title)):
+                raise NotAcceptedError
+            self.over.append(message.is_over)
+            self.sent.append((address, message.title))
+
+        return send
+
+    @contextmanager
+    def open_thread(self, name: str) -> Iterator[Caller]:
+        if self.threadless.get(name, 0) > 0:
+            self.threadless[name] -= 1
+            raise RuntimeError("can't start new thread")
+        with DaemonThread(name) as real:
+            yield Counting(self, real)
+
+    def publish(self, status: Status, *, is_stored: bool = True) -> None:
+        self.at += SECOND
+        self.alerts.advance(self.at, [a_row(status)])
+        if is_stored:
+            self.store = self.alerts.pieces()
+            self.alerts.mark_stored(self.clock.elapsed)
+
+    def ask(self) -> None:
+        self.asked += 1
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(name, labels)
+
+    def messages(self) -> list[str]:
+        return [name for name in self.store if name.startswith("alerts/")]
+
+
+@dataclass
+class Counting:
+    """Counts the calls that a thread is to make."""
+
+    night: Night
+    thread: DaemonThread
+
+    async def call(self, work: Callable[[], None], /) -> None:
+        self.night.handed += 1
+        await self.thread.call(work)
+
+
+def retried(night: Night, target: str) -> float:
+    return night.metric("lookout_alert_messages_total", target=target, outcome="retried") or 0
+
+
+async def all_have_decided() -> None:
+    """Let the event loop turn until each sender has handed a message to its thread, or waits for a publication."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_message_is_sent_only_once_it_is_stored_and_leaves_with_the_next_publication() -> None:
+    night = Night()
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable", is_stored=False)
+        await all_have_decided()
+        assert night.handed == 0
+        night.publish("unavailable")
+        assert len(night.messages()) == 2
+        await until(lambda: len(night.sent) == 2)
+        await until(lambda: night.asked == 2)
+        assert sorted(night.sent) == [(TARGETS[name], BEGAN) for name in sorted(TARGETS)]
+        night.publish("unavailable")
+        assert night.messages() == []
+        night.publish("unavailable")
+        await all_have_decided()
+        assert night.handed == 2
+    assert len(night.sent) == 2
+    assert night.metric("lookout_alert_messages_total", target="ops", outcome="sent") == 1
+    assert night.metric("lookout_alerts_firing") == 1
+
+
+async def test_a_monitor_that_takes_over_sends_what_is_stored_and_nothing_that_was_sent() -> None:
+    first = Night()
+    first.refusing = {TARGETS["chat"]}
+    async with first.alerts.sending(first.ask):
+        first.publish("unavailable")
+        await until(lambda: first.sent == [(TARGETS["ops"], BEGAN)])
+        await until(lambda: retried(first, "chat") >= 1)
+        first.publish("unavailable")
+    second = Night(stored=dict(first.store))
+    second.at = first.at
+    async with second.alerts.sending(second.ask):
+        await all_have_decided()
+        assert second.handed == 0  # before it has written, the store may not be its own
+        second.publish("unavailable")
+        await until(lambda: second.sent == [(TARGETS["chat"], BEGAN)])
+        second.publish("current")
+        await until(lambda: len(second.sent) == 3)
+        assert {title for _, title in second.sent[1:]} == {ENDED}
+
+
+async def test_a_process_frozen_just_before_it_sends_does_not() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    night.publish("unavailable")
+    frozen = threading.Event()
+
+    def look() -> int:
+        if threading.current_thread().name == "alert ops" and not frozen.is_set():
+            night.clock.elapsed += FRESH_MS
+            frozen.set()
+        return night.clock.elapsed
+
+    night.clock.elapsed_ms = look  # type: ignore[method-assign]
+    async with night.alerts.sending(night.ask):
+        await until(lambda: frozen.is_set() and night.asked > 0)
+        assert night.sent == []
+        night.publish("unavailable")
+        await until(lambda: len(night.sent) == 1)
+
+
+def test_a_message_is_given_up_after_its_time_and_not_by_a_clock_that_was_set() -> None:
+    night = Night(a_policy({"ops": "a"}, give_up_ms=2 * SECOND))
+    night.publish("unavailable")
+    night.at += HOUR
+    night.alerts.restart()
+    night.publish("unavailable")
+    night.publish("unavailable")
+    assert len(night.messages()) == 1
+    night.publish("unavailable")
+    assert night.messages() == []
+    assert night.metric("lookout_alert_messages_total", target="ops", outcome="given-up") == 1
+
+
+async def test_a_target_that_hangs_hangs_alone() -> None:
+    night = Night()
+    night.held = {TARGETS["chat"]: threading.Event()}
+    try:
+        async with night.alerts.sending(night.ask):
+            for n in range(3):
+                night.publish("unavailable" if n % 2 == 0 else "current")
+                await until(lambda n=n: len(night.sent) == n + 1)
+            assert {address for address, _ in night.sent} == {TARGETS["ops"]}
+            assert night.metric("lookout_alert_queue", target="chat") == 3
+            night.held[TARGETS["chat"]].set()
+            await until(lambda: len(night.sent) == 6)
+    finally:
+        night.held[TARGETS["chat"]].set()
+
+
+async def test_the_end_waits_for_what_is_being_sent() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    night.held = {"a": threading.Event()}
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        await until(night.begun.is_set)
+        asyncio.get_running_loop().call_later(0.2, night.held["a"].set)
+    assert len(night.sent) == 1
+    night.publish("unavailable")
+    assert night.messages() == []
+
+
+async def test_the_end_does_not_wait_long_for_a_target_that_hangs() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    night.held = {"a": threading.Event()}
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        await until(night.begun.is_set)
+    assert night.sent == []
+    night.held["a"].set()
+
+
+async def test_a_bug_in_what_is_being_sent_does_not_keep_the_end_from_coming() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    night.held = {"a": threading.Event()}
+
+    def break_off() -> None:
+        night.buggy = True
+        night.held["a"].set()
+
+    async with asyncio.timeout(WITHIN_S):
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await until(night.begun.is_set)
+            asyncio.get_running_loop().call_later(0.1, break_off)
+    assert night.sent == []
+    assert len(night.messages()) == 1
+
+
+async def test_a_message_is_tried_again_after_each_rest_until_it_is_accepted() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    night.refusing = {"a"}
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        for times in (1, 2, 3):
+            await until(lambda times=times: retried(night, "ops") == times)
+            night.clock.elapsed += SECOND
+        night.refusing = set()
+        await until(lambda: night.sent == [("a", BEGAN)])
+
+
+async def test_whether_all_is_over_goes_with_the_message_also_through_the_store() -> None:
+    first = Night(a_policy({"ops": "a"}))
+    first.publish("unavailable")
+    first.publish("current")
+    stored = {name: piece.replace(b',"is_over":false', b"") for name, piece in first.store.items()}  # as it was
+    assert stored != first.store
+    second = Night(a_policy({"ops": "a"}), stored)
+    second.at = first.at
+    async with second.alerts.sending(second.ask):
+        second.publish("current")
+        await until(lambda: len(second.sent) == 2)
+    assert second.over == [False, True]
+
+
+async def test_a_message_whose_sending_dies_of_a_bug_is_tried_again() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    night.buggy = True
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        await until(lambda: retried(night, "ops") >= 1)
+    assert len(night.messages()) == 1
+
+
+async def test_a_sender_that_finds_no_thread_is_reported_once_and_started_again_while_the_others_go_on() -> None:
+    night = Night()
+    night.threadless = {"alert chat": 3}
+    with capture_logs() as said:
+        async with night.alerts.sending(night.ask):
+            night.publish("unavailable")
+            await until(lambda: (TARGETS["ops"], BEGAN) in night.sent)
+            await until(lambda: (TARGETS["chat"], BEGAN) in night.sent)
+    assert night.threadless == {"alert chat": 0}
+    assert night.metric("lookout_alert_sender_failures_total", target="chat") == 3
+    assert night.metric("lookout_alert_sender_failures_total", target="ops") == 0
+    about = [line for line in said if line.get("target") == "chat" and "sender" in line["event"]]
+    assert [line["log_level"] for line in about] == ["error", "info"]
+
+
+async def test_a_sender_without_a_thread_is_not_started_again_before_a_wait() -> None:
+    night = Night(a_policy({"ops": "a"}), first_rest_ms=HOUR)
+    night.threadless = {"alert ops": 3}
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        await all_have_decided()
+        assert night.threadless == {"alert ops": 2}
+        assert night.metric("lookout_alert_sender_failures_total", target="ops") == 1
+    assert len(night.messages()) == 1
+
+
+def test_a_quiet_night_stores_nothing_and_a_bad_one_the_time_that_was_seen_and_the_messages() -> None:
+    night = Night()
+    for _ in range(3):
+        night.publish("current")
+        assert night.store == {}
+    night.publish("unavailable")
+    before = night.store
+    night.publish("unavailable")
+    assert set(night.store) == {"alerts", "alerts/0", "alerts/1"}
+    assert [name for name in night.store if night.store[name] != before[name]] == ["alerts"]
+
+
+async def test_other_rules_and_targets_apply_from_the_next_publication_on() -> None:
+    night = Night(first_rest_ms=HOUR)
+    night.refusing = set(TARGETS.values())
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        await until(lambda: retried(night, "ops") == retried(night, "chat") == 1)
+        night.alerts.apply_policy(a_policy({"ops": "another address"}))
+        await until(lambda: night.sent == [("another address", BEGAN)])
+        assert night.metric("lookout_alert_messages_total", target="chat", outcome="dropped") == 1
+        night.alerts.apply_policy(a_policy({"ops": "another address", "new": "b"}))
+        night.publish("current")
+        await until(lambda: night.sent[1:] == [("another address", ENDED)])
+        night.publish("unavailable")
+        await until(lambda: len(night.sent) == 4)
+        assert ("b", BEGAN) in night.sent
+
+
+async def test_each_target_hears_once_of_a_restored_backup_which_does_not_know_what_was_sent_since() -> None:
+    stored = mark_restored({}, NOON - HOUR)
+    unstored = Night(stored=dict(stored))
+    unstored.publish("current", is_stored=False)  # and ended: the next one finds the mark again
+    night = Night(stored=stored)
+    async with night.alerts.sending(night.ask):
+        night.publish("current")
+        await until(lambda: sorted(night.sent) == [(TARGETS[name], RESTORED) for name in sorted(TARGETS)])
+        night.publish("current")
+    assert night.over == [True, True]
+    again = Night(stored=night.store)
+    async with again.alerts.sending(again.ask):
+        again.publish("current")
+        await all_have_decided()
+    assert again.handed == 0
+
+
+def test_a_restored_backup_without_targets_leaves_no_mark() -> None:
+    night = Night(a_policy({}), mark_restored({}, NOON - HOUR))
+    night.publish("current")
+    assert night.store == {}
+
+
+@pytest.mark.parametrize("name", ["alerts", "alerts/0", "alerts/x"])
+@pytest.mark.parametrize("damaged", [b"{", b'{"x":' + b"[" * 100_000], ids=["cut off", "nested too deeply"])
+def test_a_damaged_piece_is_named(name: str, damaged: bytes) -> None:
+    with pytest.raises(StateError, match=f"the stored piece {name} cannot be read"):
+        Night(stored={name: damaged})
