@@ -14,12 +14,13 @@ from structlog.testing import capture_logs
 from lookout.alerts.policy import NO_ALERTS
 from lookout.base.clock import SystemClock
 from lookout.config.tables import History
+from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
-from lookout.monitor.publisher import GATHER_MS, Publisher
+from lookout.monitor.publisher import Publisher
 from lookout.monitor.timeline import Timeline
 from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError, Writer
