@@ -109,9 +109,12 @@ def test_a_log_split_anywhere_and_resumed_from_the_stored_state_gives_the_same_d
     for replay in (whole, resumed):
         replay.finish(None)
     assert resumed.ledger.state() == whole.ledger.state()
-    if resumed.ledger.published_rows:  # otherwise nothing was published since, and the documents are what was stored
-        assert live_document(resumed.ledger.report()) == live_document(whole.ledger.report())
-        assert history_document(resumed.ledger.view()) == history_document(whole.ledger.view())
+    try:
+        report = resumed.ledger.report()
+    except ValueError:  # nothing was published since: the documents are what was stored
+        return
+    assert live_document(report) == live_document(whole.ledger.report())
+    assert history_document(resumed.ledger.view()) == history_document(whole.ledger.view())
 
 
 STEPS = st.integers(0, 60 * SECOND)

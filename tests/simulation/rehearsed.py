@@ -30,7 +30,8 @@ def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
     url = "http://127.0.0.1"
     return Settings(
         chains=tuple(
-            Chain(id=chain.chain_id, name="a chain", block_time_s=chain.block_ms / 1000, rpc=(url,)) for chain in layout
+            Chain(id=chain.chain_id, name=str(chain.chain_id), block_time_s=chain.block_ms / 1000, rpc=(url,))
+            for chain in layout
         ),
         sources={
             "ppoi": (PpoiTable(url, "a list", tuple(chain.chain_id for chain in layout if chain.ppoi)),),

@@ -34,7 +34,7 @@ def build_settings(scene: Scene) -> Settings:
     }
     return Settings(
         chains=tuple(
-            Chain(id=chain.chain_id, name="a chain", block_time_s=chain.block_ms / 1000, rpc=(_URL,))
+            Chain(id=chain.chain_id, name=str(chain.chain_id), block_time_s=chain.block_ms / 1000, rpc=(_URL,))
             for chain in layout
         ),
         sources={service: tables for service, tables in sources.items() if service not in gone},
