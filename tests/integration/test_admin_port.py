@@ -98,6 +98,8 @@ def healthy(path: Path) -> bool:
     try:
         connection.request("GET", "/healthz")
         return connection.getresponse().status == 200
+    except (ConnectionRefusedError, FileNotFoundError):  # the file is there before it is listened on
+        return False
     finally:
         connection.close()
 
@@ -147,7 +149,7 @@ def test_a_monitor_on_a_socket_of_its_folder_reloads_and_takes_the_socket_away(t
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
-        until(lambda: (tmp_path / "monitor.sock").exists() and healthy(tmp_path / "monitor.sock"), "it answers")
+        until(lambda: healthy(tmp_path / "monitor.sock"), "it answers")
         until(lambda: "started" in said(tmp_path), "it runs")
         outcome = lookout(outside, "reload", "-c", tmp_path / "lookout.toml")
         assert (outcome.returncode, outcome.stderr) == (0, "")

@@ -21,6 +21,6 @@ def test_into_a_pipe_all_columns_are_written_and_no_line_is_broken(tmp_path: Pat
     (header,) = (line for line in lines if line.startswith("check "))
     assert header.rstrip().endswith("last 24 hours")
     strip_at = header.index("last 24 hours")
-    (indexer,) = (line for line in lines if line.startswith("indexer 1 "))
+    (indexer,) = (line for line in lines if line.startswith("indexer chain 1 "))
     assert len(indexer) == strip_at + CELLS
     assert any(line.endswith("The history does not tell what is up now.") and "official" in line for line in lines)
