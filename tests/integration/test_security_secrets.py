@@ -5,6 +5,7 @@ The upstreams are hostile: whatever they were told, they say back, in every part
 
 import base64
 import itertools
+import socket
 import socketserver
 import threading
 from collections.abc import Iterator
@@ -272,7 +273,9 @@ async def test_a_database_that_repeats_the_password_has_it_told_to_nobody(tmp_pa
 
             def have_both_failed() -> bool:
                 assert process.poll() is None, said(tmp_path)
-                return said(tmp_path).count("PostgreSQL lookout on 127.0.0.1") >= 2
+                with socket.socket() as asked:
+                    is_listening = asked.connect_ex(("127.0.0.1", ports[0])) == 0
+                return is_listening and said(tmp_path).count("PostgreSQL lookout on 127.0.0.1") >= 2
 
             await until_async(have_both_failed, "monitor and server were refused", 60)
             shown = shown_by_the_system(process.pid)
