@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from lookout.base.instants import format_instant, format_second, parse_instant
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, etag
-from lookout.state.pieces import Pieces
 from lookout.store.sqlite.writer import open_writer
 from tests.builders import DAY, MINUTE, SECOND
 from tests.integration.served import LIVE, Server

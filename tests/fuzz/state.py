@@ -4,13 +4,13 @@ import json
 from random import Random
 from typing import Final
 
+from lookout.base.pieces import StateError
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Failed, Found, Indexes, Members, Observation, Peers
 from lookout.documents.reports import history_document, live_document
 from lookout.state.codec import PROGRESS, decode_state, encode_progress
 from lookout.state.differ import all_pieces
-from lookout.state.pieces import StateError
 from lookout_reader import History, HistoryRow, LiveReport, parse_history, parse_report
 from tests.builders import BROADCASTERS, DAY, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.fuzz.fuzzer import Kind, Verdict, catch_errors, judge_alone

@@ -9,10 +9,10 @@ from typing import NoReturn
 from lookout.app.log import configure_log
 from lookout.app.monitor import monitor_into
 from lookout.app.process import run_until_stopped
+from lookout.base.pieces import Pieces
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Log, Policy
 from lookout.documents.document import Document, DocumentName
-from lookout.state.pieces import Pieces
 
 
 class Hanging:

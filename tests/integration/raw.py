@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName, etag
-from lookout.state.pieces import Pieces
 from lookout.store.sqlite.writer import open_writer
 from tests.builders import NOON
 from tests.commands import a_command, meanwhile, said

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lookout.app.sockets import a_free_port as a_free_port
+from lookout.base.pieces import Pieces
 from lookout.core.ledger import Ledger
 from lookout.core.model import Blocks, Failed, Members, Observation, Peers
 from lookout.documents.reports import documents_of
 from lookout.replay.replay import Replay
 from lookout.state.log import Started
-from lookout.state.pieces import Pieces
 from lookout.store.sqlite.writer import open_writer
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.commands import a_command, said

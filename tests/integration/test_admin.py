@@ -14,9 +14,9 @@ from prometheus_client import CollectorRegistry
 
 from lookout.base.admin_port import AdminRoutes, open_port
 from lookout.base.clock import SystemClock
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.monitor import Monitor
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError
 from tests.builders import a_plan
 from tests.commands import a_command, lookout, said

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from lookout.base.pieces import Pieces
 from lookout.monitor.recorder import LogFile
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import fetch, open_session
 from lookout.state.log import Started
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import NOON

@@ -10,11 +10,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from lookout.app.stores import writer_of
+from lookout.base.pieces import Pieces
 from lookout.config.file import read_config
 from lookout.core.ledger import State
 from lookout.documents.document import Document
 from lookout.state.codec import decode_state
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError, Writer
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.commands import a_command, said

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from lookout.alerts.outbox import Attempt
 from lookout.alerts.policy import AlertPolicy
+from lookout.base.pieces import Pieces
 from lookout.base.threads import Caller
 from lookout.config.settings import Settings
 from lookout.core.heads import Reading
@@ -28,7 +29,6 @@ from lookout.protocols.source import Endpoint, Source
 from lookout.server.forms import Forms
 from lookout.server.mirror import Event, Mirror, Read, ReadFailed
 from lookout.server.poller import Poller
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, StoreError
 from tests.simulation.worlds.observed_parts import ObservedLedger
 from tests.simulation.worlds.scene import Life, Scene

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lookout.state.pieces import Pieces
+from lookout.base.pieces import Pieces
 from lookout.store.postgres import writer as postgres
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
+from lookout.base.pieces import Pieces
 from lookout.core.ledger import Ledger
 from lookout.state.differ import Backlog, Kept
-from lookout.state.pieces import Pieces
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 OUTCOMES = st.sampled_from(["written", "failed", "written, and reported as failed"])

@@ -9,6 +9,7 @@ from typing import Any, cast
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import Clock
+from lookout.base.pieces import Pieces
 from lookout.config.settings import Settings
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
@@ -24,7 +25,6 @@ from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session
 from lookout.protocols.source import Endpoint, Now, Source
 from lookout.state.log import Event
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import Writer
 from tests.builders import NOON
 

@@ -15,12 +15,12 @@ from lookout.alerts.messages import Message
 from lookout.alerts.outbox import FRESH_MS
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError, Sender
+from lookout.base.pieces import StateError
 from lookout.base.threads import Caller, DaemonThread
 from lookout.core.episodes import Rule, Rules
 from lookout.core.model import Status
 from lookout.monitor.alerts import Alerts
 from lookout.state.alerts import mark_restored
-from lookout.state.pieces import StateError
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.unit.running_monitor import KeptInMemory, some_resources
 from tests.unit.server.fakes import SetClock

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from lookout.alerts.policy import NO_ALERTS
 from lookout.base.clock import SystemClock
+from lookout.base.pieces import Pieces
 from lookout.config.tables import History
 from lookout.core.cadence import GATHER_MS
 from lookout.core.ledger import Ledger
@@ -22,7 +23,6 @@ from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.timeline import Timeline
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError, Writer
 from tests.builders import LAUNCH, MESSAGING, PPOI, a_plan
 from tests.unit.running_monitor import Asked, KeptInMemory, given_settings, lived, running, some_resources

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lookout.base.pieces import Pieces, StateError
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Observation, Peers
@@ -15,7 +16,6 @@ from lookout.replay.replay import Replay
 from lookout.state.codec import PART_MS, decode_state, encode_progress
 from lookout.state.differ import Backlog, Kept, all_pieces, changed_pieces
 from lookout.state.log import Event
-from lookout.state.pieces import Pieces, StateError
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, SECOND, a_plan
 from tests.property.events import LONG_STEPS, logs
 from tests.unit.kept_pieces import NAMES, OUTCOMES, AStore, apply_pieces

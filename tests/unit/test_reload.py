@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from lookout.base.clock import SystemClock
+from lookout.base.pieces import Pieces
 from lookout.config.alerts import Alerts
 from lookout.config.settings import Settings
 from lookout.config.tables import Ping, Policy
@@ -31,7 +32,6 @@ from lookout.monitor.sources import sources_of
 from lookout.replay.replay import read_log
 from lookout.state.codec import decode_state
 from lookout.state.log import Event, HeadRead, Started, Stopped
-from lookout.state.pieces import Pieces
 from tests.builders import INDEXER, LAUNCH, LAUNCH_SPAN, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
 from tests.contract.protocols.upstreams import answering
 from tests.property.events import logs

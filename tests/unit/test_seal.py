@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lookout.base.pieces import StateError
 from lookout.core.ledger import Ledger
 from lookout.state.codec import decode_state, encode_progress
 from lookout.state.differ import Backlog, Kept, all_pieces
-from lookout.state.pieces import StateError
 from tests.builders import NOON, a_plan
 from tests.unit.kept_pieces import NAMES, OUTCOMES, apply_pieces
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, get_args
 import msgspec
 
 from lookout.base.instants import format_instant
+from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.core.ledger import State
 from lookout.documents.document import PlainName, assembled_at, etag
@@ -14,7 +15,6 @@ from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.alerts import decode_alerts, mark_restored, select_alerts
 from lookout.state.codec import decode_sightings, decode_state, is_ledgers
 from lookout.state.differ import all_pieces
-from lookout.state.pieces import StateError
 from lookout.store.backup import read_file, write_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer

@@ -11,10 +11,10 @@ from lookout.app.reloader import Reloader, log_warnings
 from lookout.app.sockets import ListenError
 from lookout.base.admin_port import AdminError
 from lookout.base.clock import SystemClock
+from lookout.base.pieces import StateError
 from lookout.cli.arguments import fail, settings_of
 from lookout.config.file import read_sending_config
 from lookout.config.settings import Settings
-from lookout.state.pieces import StateError
 from lookout.store.protocol import StoreError
 
 

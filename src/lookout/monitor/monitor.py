@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from lookout.base.clock import Clock
+from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain
 from lookout.core.ledger import Ledger, State
@@ -22,7 +23,6 @@ from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.state.codec import decode_sightings, decode_state, encode_sightings
-from lookout.state.pieces import StateError
 from lookout.store.protocol import LostStoreError
 
 _LOOK_EVERY_S: Final = 0.5

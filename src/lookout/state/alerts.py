@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct, field
 
 from lookout.alerts.outbox import Queued
+from lookout.base.pieces import StateError
 from lookout.core.episodes import AlertState, Instant, Lasted
-from lookout.state.pieces import StateError
 
 _STATE: Final = "alerts"
 _MESSAGE: Final = "alerts/"

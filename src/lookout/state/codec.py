@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lookout.base.instants import END_AT
+from lookout.base.pieces import StateError
 from lookout.core.buckets import CHARACTERS, NO_DATA
 from lookout.core.heads import Reading, of_the_hour
 from lookout.core.history import DAY_MS, HistoryState, Progress
@@ -22,7 +23,6 @@ from lookout.core.ledger import CheckState, State
 from lookout.core.model import LARGEST_METRIC, Check
 from lookout.core.strip import Tally
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
-from lookout.state.pieces import StateError
 from lookout.state.seal import seal_of
 
 PART_MS: Final = 300_000

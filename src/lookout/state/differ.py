@@ -5,11 +5,11 @@ from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from lookout.base.pieces import Pieces
 from lookout.core.heads import PACE_WINDOW_MS, Reading
 from lookout.core.history import HistoryState
 from lookout.core.ledger import State
 from lookout.state.codec import PROGRESS, encode_progress, encode_value, name_piece, split_heads
-from lookout.state.pieces import Pieces
 from lookout.state.seal import Seal
 
 _Key = TypeVar("_Key", bound=Hashable)

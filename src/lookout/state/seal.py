@@ -9,7 +9,7 @@ did on purpose: all that may write to the store can make a seal, too.
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from lookout.state.pieces import Pieces
+from lookout.base.pieces import Pieces
 
 
 class Seal:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.state.pieces import Pieces
 
 
 class Snapshot(NamedTuple):

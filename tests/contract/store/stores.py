@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, Reader, StoreError, Writer
 
 LIVE = Document(b'{"live":1}', '"0123456789abcdef"', 1_793_880_000_001)

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 import psycopg
 import pytest
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, etag
-from lookout.state.pieces import Pieces
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import LostStoreError, Reader, StoreError, StoreUnreachableError, Writer

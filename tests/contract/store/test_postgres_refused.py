@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lookout.state.pieces import Pieces
+from lookout.base.pieces import Pieces
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.writer import open_writer
 from lookout.store.protocol import StoreError, StoreUnreachableError

@@ -13,9 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from lookout.app.stores import writer_of
+from lookout.base.pieces import Pieces
 from lookout.config.settings import Settings
 from lookout.config.tables import Store as StoreSettings
-from lookout.state.pieces import Pieces
 from lookout.store.postgres.backup import read_database
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.schema import STEPS

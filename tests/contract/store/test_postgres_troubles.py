@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 
 from lookout.base.clock import SystemClock
+from lookout.base.pieces import Pieces
 from lookout.documents.reports import documents_of
 from lookout.documents.routes import paths
 from lookout.server.poller import Poller, Site
 from lookout.server.replies import Reply
 from lookout.server.responder import respond
-from lookout.state.pieces import Pieces
 from lookout.store.postgres.backup import read_database
 from lookout.store.postgres.reader import PostgresReader
 from lookout.store.postgres.session import Session

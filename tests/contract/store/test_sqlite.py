@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.state.pieces import Pieces
+from lookout.base.pieces import Pieces
 from lookout.store.backup import write_file
 from lookout.store.protocol import Reader, Snapshot, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite.file import hear_signals, store_errors

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, Reader, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite.file import LARGEST_WAL_BYTES
 from lookout.store.sqlite.writer import SqliteReader, open_writer
@@ -33,7 +33,7 @@ sys.stdin.read()
 WRITING = """
 import sys
 from pathlib import Path
-from lookout.state.pieces import Pieces
+from lookout.base.pieces import Pieces
 from lookout.store.sqlite.writer import open_writer
 writer = open_writer(Path(sys.argv[1]))
 writer.write({}, Pieces({f"{n}": b"1" * 50_000 for n in range(30)}, replace_all=True))

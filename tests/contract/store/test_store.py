@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import COMPRESSED, Document, with_compressed
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import Reader, StoreError, Writer
 from tests.contract.store.stores import HISTORY, LIVE, NOTHING, Opened, Store
 from tests.wait import until

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from typing import Final, NamedTuple
 
+from lookout.base.pieces import StateError
 from lookout.core.heads import Reading
 from lookout.core.ledger import State
 from lookout.core.model import Blocks, Check
 from lookout.state.codec import decode_state
-from lookout.state.pieces import StateError
 from tests.simulation.worlds import scene as s
 from tests.simulation.worlds.monitors import SIGHTINGS
 from tests.simulation.worlds.rules import Rule

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, Reader, StoreBusyError, StoreError, Writer
 from lookout.store.sqlite.writer import SqliteReader, SqliteWriter, open_writer
 from tests.simulation.worlds.scene import Life, Message, Publication, Scene, Written

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
 from lookout.state.codec import PROGRESS, encode_progress
 from lookout.state.differ import Backlog, Kept
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import StoreError
 from tests.stores import PassingWriter
 

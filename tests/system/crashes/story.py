@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from lookout.base.pieces import Pieces
 from lookout.config.tables import History
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
@@ -15,7 +16,6 @@ from lookout.documents.document import Document, DocumentName
 from lookout.documents.reports import history_document, live_document
 from lookout.state.codec import decode_state
 from lookout.state.differ import Backlog, Kept
-from lookout.state.pieces import Pieces
 from tests.builders import DAY, MINUTE, NOON, SECOND, a_plan
 
 PLAN: Final = a_plan(chains=(1, 137), span=History(retention_days=1).span())

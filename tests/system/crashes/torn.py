@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from lookout.base.pieces import StateError
 from lookout.documents.document import etag
-from lookout.state.pieces import StateError
 from lookout.store.protocol import StoreError
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.builders import DAY, NOON

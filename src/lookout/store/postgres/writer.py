@@ -18,8 +18,8 @@ import psycopg
 import structlog
 from psycopg.errors import DuplicateSchema, DuplicateTable, InvalidSchemaName, UndefinedTable, UniqueViolation
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.state.pieces import Pieces
 from lookout.store.postgres.lock import Holder, end_stuck_holders, other_holders, take_another_lock, try_usual_lock
 from lookout.store.postgres.schema import TABLES, migrate, not_ours, pieces_in, transaction
 from lookout.store.postgres.session import CHANNEL, Address, Patience, Session, goes_through_a_pooler

@@ -16,8 +16,8 @@ from typing import Final
 
 import structlog
 
+from lookout.base.pieces import Pieces
 from lookout.documents.document import Document, DocumentName
-from lookout.state.pieces import Pieces
 from lookout.store.protocol import LostStoreError, Position, Snapshot, StoreBusyError, StoreError
 from lookout.store.sqlite.file import (
     BUSY_S,
