@@ -1,6 +1,6 @@
 """What the monitor measures of itself, for Prometheus; docs/operations.md says what each means.
 
-Labels are the contract's words and chain ids: an address or a header is never among them.
+Labels are the contract's words, chain ids and their names: an address or a header is never among them.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from lookout.base.clock import Clock
 from lookout.core.model import Check, Found, Row, Status
 from lookout.core.services import SERVICES
 from lookout.protocols.client.failure import LACKING, Lacking
+from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
 
 MessageOutcome = Literal["sent", "retried", "given-up", "dropped"]
@@ -76,6 +77,7 @@ class Instruments(Collector):
         self._config_loaded_s: float | None = None
         self._firing = 0
         self._waiting: Mapping[str, int] = {}
+        self._chains: tuple[ChainDescription, ...] = ()
         self._counters = {
             name: Counter(name, what, labels, registry=registry) for name, (what, *labels) in _COUNTERS.items()
         }
@@ -93,6 +95,9 @@ class Instruments(Collector):
         for reload_outcome in get_args(ReloadOutcome):
             self._count("lookout_reloads_total", reload_outcome, by=0)
         registry.register(self)
+
+    def describe_chains(self, chains: tuple[ChainDescription, ...]) -> None:
+        self._chains = chains
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
         """Whenever they are asked for."""
@@ -186,7 +191,12 @@ class Instruments(Collector):
         waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
         for target, count in self._waiting.items():
             waiting.add_metric([target], count)
-        yield from (by_status, each, waiting)
+        chains = GaugeMetricFamily(
+            "lookout_chain_info", "1 for each chain, with its name", labels=["chain", "name", "test_network"]
+        )
+        for chain in self._chains:
+            chains.add_metric([str(chain.id), chain.name, "true" if chain.test_network else "false"], 1)
+        yield from (by_status, each, waiting, chains)
         gauges: dict[str, tuple[str, float | None]] = {
             "lookout_publication_timestamp_seconds": (
                 "When the last publication was made",
