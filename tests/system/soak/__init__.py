@@ -25,7 +25,7 @@ def _together(live: Callable[[Size], Outcome], sizes: tuple[Size, ...]) -> Outco
     return Outcome(tried, tuple(failure for outcome in outcomes for failure in outcome.failures))
 
 
-YEAR: Final = Part("on the virtual clock nothing grows: a year with 21 rows, a quarter of one with 2,101", 15, _years)
+YEAR: Final = Part("on the virtual clock nothing grows: a year with 21 rows, five months with 2,101", 20, _years)
 LIFE: Final = Part(
     "the service at many times its pace: nothing grows, with 21 rows and with 2,101", 20, _lives, mostly_waits=True
 )
