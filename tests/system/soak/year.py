@@ -40,8 +40,7 @@ class Size(NamedTuple):
         return 4 * self.chains + 1
 
 
-# A day of 2,101 rows takes some 6 s of a processor. After 50 days the process is as large as it gets, and a third of the
-# time is for filling up.
+# A day of 2,101 rows takes some 6 s of a processor. The process grows for 50 days, a third of the time.
 DAYS: Final = {Size(5, 120): 365, Size(525, 14_400): 150}
 
 
