@@ -15,6 +15,7 @@ from lookout.app.reloader import Reloader
 from lookout.app.stores import writer_of
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
+from lookout.base.deadline import ends_within
 from lookout.base.threads import DaemonThread
 from lookout.config.settings import Settings
 from lookout.monitor.metrics import Instruments
@@ -99,8 +100,5 @@ async def monitor_into(
 async def _close(writer: Writer) -> None:
     """A write that hangs would make this hang too: the system closes what is left open when the process ends."""
     with DaemonThread("close") as thread:
-        try:
-            async with asyncio.timeout(_CLOSE_S):  # wait_for would lose a cancellation that comes as the call ends
-                await thread.call(writer.close)
-        except TimeoutError:
+        if not await ends_within(thread.call(writer.close), _CLOSE_S):
             log.error("the store was not closed: it hangs", waited_s=_CLOSE_S)

@@ -7,6 +7,7 @@ from typing import Final
 
 import structlog
 
+from lookout.base.deadline import ends_within
 from lookout.base.threads import Caller
 from lookout.config.settings import Settings
 from lookout.core.cadence import GATHER_MS
@@ -79,10 +80,8 @@ class Publisher:
     async def _publish_the_last(self, thread: Caller) -> None:
         """A disk that hangs is not waited for: the end would never come."""
         try:
-            async with asyncio.timeout(LAST_WRITE_S):
-                await self._publish(thread)
-        except TimeoutError:
-            log.error("the last publication was not stored: the store hangs", waited_s=LAST_WRITE_S)
+            if not await ends_within(self._publish(thread), LAST_WRITE_S):
+                log.error("the last publication was not stored: the store hangs", waited_s=LAST_WRITE_S)
         except LostStoreError as lost:  # who is to end does not stand by instead
             log.warning("the last publication was not stored", why=str(lost))
 
