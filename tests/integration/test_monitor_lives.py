@@ -147,7 +147,7 @@ async def test_after_a_jump_of_the_clock_the_report_is_soon_right_again(tmp_path
 
     async with a_world(tmp_path, clock.now) as world:
         # Slow enough that nothing would be probed again in time but for the jump.
-        config = a_config(world.base, recheck_s=60, backoff_cap_s=60)
+        config = a_config(world.base, recheck_s=60, backoff_cap_s=60, probe_timeout_s=10)
         async with watched(world, config, clock):
             for hours in (1, -1):
                 await world.until_healthy()

@@ -27,7 +27,7 @@ def probes(
     asked, and what is to be kept."""
 
     async def converse() -> tuple[list[Mapping[Check, Found]], list[Asked], SeenBroadcasters]:
-        async with answering(answer) as (url, asked), open_session(5) as session:
+        async with answering(answer) as (url, asked), open_session(20) as session:
             sources = BROADCASTERS.sources("broadcasters", settings(url, **changed), seen)
             found: list[Mapping[Check, Found]] = []
             for at in instants:
