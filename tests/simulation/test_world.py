@@ -18,9 +18,9 @@ LATER = NOON + 30 * MINUTE
 def test_a_world_is_a_function_of_its_seed_and_the_instant_alone() -> None:
     one, other = (drawn_world(LAUNCH, 7, NOON, NOON + 2 * DAY, intensity=10) for _ in range(2))
     instants = [NOON + n * 977_003 for n in range(150)]
-    told = {at: (one.endpoint(56, 0, at), one.ppoi(at), one.indexer("indexer", 1, at)) for at in instants}
+    said = {at: (one.endpoint(56, 0, at), one.ppoi(at), one.indexer("indexer", 1, at)) for at in instants}
     Random(1).shuffle(instants)
-    assert {at: (other.endpoint(56, 0, at), other.ppoi(at), other.indexer("indexer", 1, at)) for at in instants} == told
+    assert {at: (other.endpoint(56, 0, at), other.ppoi(at), other.indexer("indexer", 1, at)) for at in instants} == said
     assert drawn_world(LAUNCH, 8, NOON, NOON + 2 * DAY, intensity=10).episodes != one.episodes
 
 

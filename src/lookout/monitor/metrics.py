@@ -211,7 +211,7 @@ class Instruments(Collector):
                 "When the configuration in force was read",
                 self._config_loaded_s,
             ),
-            "lookout_alerts_firing": ("Episodes that were told and go on", self._firing),
+            "lookout_alerts_firing": ("Episodes that were reported and go on", self._firing),
         }
         yield from (GaugeMetricFamily(name, what, value) for name, (what, value) in gauges.items())
 

@@ -16,7 +16,7 @@ Kind = Literal[
     "graphql-indexer",  # squid/1, hosted/1, subgraph/1
     "document",  # json/1
     "node",  # index-node, ponder: one answer about many chains
-    "share",  # index-node/1, ponder/1: what it tells of one chain
+    "share",  # index-node/1, ponder/1: what it says of one chain
     "ppoi",  # the node
     "network",  # ppoi/1
     "peers",  # the messaging node about itself
