@@ -98,6 +98,8 @@ def test_a_badge_of_a_row_that_is_not_there_is_not_found(server: RawServer, path
 
 
 def test_a_chain_of_any_name_is_named_as_it_is_configured(server: RawServer) -> None:
+    # A report is served at once, so the first feed may have been made before the history was read.
+    until(lambda: b"<entry>" in server.ask("GET", "/feed.atom").body, "the history was loaded")
     parsed = feedparser.parse(server.ask("GET", "/feed.atom").body)
     assert not parsed.bozo
     assert [entry.title for entry in parsed.entries] == ['indexer on <Ether> & "eum": unavailable']
