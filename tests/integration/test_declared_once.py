@@ -144,7 +144,11 @@ def row_in(live: bytes) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("written", "instead", "problem"),
     [
-        ('kind = "hello"', 'kind = "squid"', 'faucet[0].kind: "squid" is not allowed; it has to be one of hello'),
+        (
+            'kind = "hello"',
+            'kind = "squid"',
+            'faucet[0].kind: "squid" is not allowed; it has to be one of http, jsonrpc, hello',
+        ),
         ('word = "ok"', "", "faucet[0].word: missing"),
         ('word = "ok"', 'word = ""\nwrod = "ok"', "faucet[0].wrod: unknown key; did you mean word?"),
         ("chain = 1", "chain = 2", "faucet: there is no chain 2 in [[chains]]"),
