@@ -39,7 +39,7 @@ def check_value(document: Any, settings: ExpectationTable) -> Responding:
         if _text_of(value) != _text_of(settings.expect):
             raise ProbeFailed("not the expected value")
     elif value is None:
-        raise not_understood("null at the pointer" if settings.pointer else "null")
+        raise not_understood("null at the pointer" if settings.pointer else "a null result")
     return Responding()
 
 

@@ -134,7 +134,7 @@ def test_a_value_is_compared_by_its_text(value: bytes, expect: str | int | bool,
         pytest.param(recorded("jsonrpc-client-version.json"), {"expect": "Geth"}, MISMATCH, id="another version"),
         pytest.param(recorded("jsonrpc-client-version.json"), {"pointer": "/0"}, NO_VALUE, id="a pointer into a text"),
         pytest.param(b'{"jsonrpc":"2.0","id":1,"result":false}', {}, Responding(), id="false is a result"),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":null}', {}, "not understood: null", id="null is none"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":null}', {}, "not understood: a null result", id="null is none"),
         pytest.param(
             b'{"jsonrpc":"2.0","id":1,"result":null}', {"expect": "null"}, Responding(), id="unless it is expected"
         ),
