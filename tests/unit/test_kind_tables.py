@@ -70,6 +70,22 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (HTTP + "expect = true\n", HTTP + "expect = 1\n"),
+        (JSONRPC + "expect = false\n", JSONRPC + "expect = 0\n"),
+        (JSONRPC + "params = [true]\n", JSONRPC + "params = [1]\n"),
+        (JSONRPC + "params = [1]\n", JSONRPC + "params = [1.0]\n"),
+        (JSONRPC + "params = []\n", JSONRPC + "params = {}\n"),
+    ],
+)
+def test_a_reload_notices_what_python_takes_for_the_same(one: str, other: str, tmp_path: Path) -> None:
+    before, again, after = (read(tmp_path, each)[0] for each in (one, one, other))
+    assert before == again
+    assert before != after
+
+
+@pytest.mark.parametrize(
     ("relayer", "said"),
     [
         pytest.param(f'kind = "jsonrpc"\n{URL}', ["relayer.method: missing"], id="JSON-RPC without a method"),

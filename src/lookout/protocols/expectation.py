@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from lookout.base.problem import Problem
@@ -16,6 +17,10 @@ from lookout.protocols.tables import KindTable
 class ExpectationTable(KindTable, frozen=True):
     pointer: str = ""
     expect: Annotated[str | int | bool, Meta(description="a text, a whole number, true or false")] = ""
+
+    def __eq__(self, other: object) -> bool:
+        """As JSON, where true is not 1: a reload has to notice that one was written in the place of the other."""
+        return type(self) is type(other) and msgspec.json.encode(self) == msgspec.json.encode(other)
 
     def checks(self) -> Iterable[Iterable[Problem]]:
         return (self._check_pointer(),)
