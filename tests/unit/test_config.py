@@ -179,7 +179,7 @@ def test_a_value_from_the_environment_is_never_shown(text: str, tmp_path: Path) 
     [
         ("[messaging]\nurl = 'http://user:${KEY}@h'", "messaging.url"),
         ("[messaging]\nurl = 'http://h'\nheaders = {Authorization = 'Bearer ${KEY}'}", "messaging.headers"),
-        (CHAIN.replace("127.0.0.1:1/a", "127.0.0.1:1/${KEY}"), "chains[0].rpc"),
+        (CHAIN.replace("127.0.0.1:1/a", "127.0.0.1:1/${KEY}"), "chains[0].rpc[0]"),
         ("[store]\nurl = 'postgresql://user:${KEY}@h/d'", "store.url"),
         ("[store]\nurl = 'postgresql://h/d'\nread_url = 'postgresql://user:${KEY}@h/d'", "store.read_url"),
     ],

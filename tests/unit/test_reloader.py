@@ -19,7 +19,7 @@ from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, open_port
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
-from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
+from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, RpcEndpoint, Server, Store
 from lookout.core.model import Check, Members
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
@@ -36,8 +36,8 @@ from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import DAY, HOUR, NOON
 
 CHAINS = (
-    Chain(id=1, name="Ethereum", block_time_s=12, rpc=("http://a", "http://b")),
-    Chain(id=137, name="Polygon", block_time_s=2, rpc=("http://c",)),
+    Chain(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),
+    Chain(id=137, name="Polygon", block_time_s=2, rpc=(RpcEndpoint("http://c"),)),
 )
 SETTINGS = Settings(
     chains=CHAINS,
@@ -62,7 +62,7 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
     assert rebuild_sources(built, SETTINGS, SETTINGS) == built
     changed = replace(
         SETTINGS,
-        chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=("http://d",))),
+        chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=(RpcEndpoint("http://d"),))),
         sources=watching(broadcasters=BroadcastersTable("http://other", (1,)))
         | {"indexer": (INDEXERS[0], replace(INDEXERS[1], headers={"k": "v"}))},
         policy=Policy(recheck_s=60),
@@ -145,7 +145,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
         pytest.param(
             replace(
                 SETTINGS,
-                chains=(*CHAINS, Chain(id=56, name="BNB", block_time_s=1, rpc=("http://e",))),
+                chains=(*CHAINS, Chain(id=56, name="BNB", block_time_s=1, rpc=(RpcEndpoint("http://e"),))),
                 sources=SETTINGS.sources | {"hosted-indexer": INDEXERS[:1]},
             ),
             True,
@@ -155,7 +155,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
         pytest.param(
             replace(
                 SETTINGS,
-                chains=(replace(CHAINS[0], block_time_s=13, rpc=("http://b",)), CHAINS[1]),
+                chains=(replace(CHAINS[0], block_time_s=13, rpc=(RpcEndpoint("http://b"),)), CHAINS[1]),
                 sources=watching(messaging=MessagingTable("http://n")),
                 policy=Policy(recheck_s=60),
                 history=History(hold_s=61),

@@ -7,13 +7,14 @@ from msgspec import NODEFAULT, defstruct
 from msgspec.structs import asdict, fields
 
 from lookout.base.problem import UNREAD, Problem
-from lookout.base.setting_types import Headers, Natural, OneOf, Positive, Table, Url
+from lookout.base.setting_types import Natural, OneOf, Positive, Url
 from lookout.core.services import Service
+from lookout.protocols.client.access import AccessTable
 from lookout.protocols.registry import has_one_table, kinds_for, own_table_for
 from lookout.protocols.tables import KindTable
 
 
-class AnyKindTable(Table, frozen=True):
+class AnyKindTable(AccessTable, frozen=True):
     """A table whose ``kind`` names its protocol, with the keys of all kinds that it can be of."""
 
     kinds: ClassVar[Mapping[str, type[KindTable]]]
@@ -64,7 +65,6 @@ def _any_kind_table(service: Service) -> type[AnyKindTable]:
         ("url", Url),
         *([("confirmations", Natural)] if service.needs_head else []),
         *own.values(),
-        ("headers", Headers, {}),
     ]
     table: type[Any] = defstruct(
         "AnyKindTable", keys, bases=(AnyKindTable,), namespace={"kinds": kinds}, frozen=True, kw_only=True

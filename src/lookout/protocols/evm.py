@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lookout.base.instants import END_AT
 from lookout.core.heads import Reading
 from lookout.protocols.answers import call, quantity, result_of, table
+from lookout.protocols.client.access import DIRECT, AccessTable
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import Request, at_most
 from lookout.protocols.source import Now
@@ -30,11 +31,11 @@ class EvmEndpoint:
     as abuse.
     """
 
-    def __init__(self, name: str, chain_id: int, url: str) -> None:
+    def __init__(self, name: str, chain_id: int, url: str, access: AccessTable = DIRECT) -> None:
         self.name = name
         self.chain_id = chain_id
-        self._ask_chain_id = Request("POST", url, body=call("eth_chainId", [], _CHAIN_ID))
-        self._ask_block = Request("POST", url, body=call("eth_getBlockByNumber", ["latest", False], _BLOCK))
+        self._ask_chain_id = Request("POST", url, access, call("eth_chainId", [], _CHAIN_ID))
+        self._ask_block = Request("POST", url, access, call("eth_getBlockByNumber", ["latest", False], _BLOCK))
         self._right_chain_at: int | None = None
 
     async def read(self, session: "Session", now: Now, /) -> Reading:
