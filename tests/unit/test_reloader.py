@@ -52,6 +52,23 @@ INDEXERS = SETTINGS.sources["indexer"]
 SIGHTINGS = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
 
 
+ENDPOINT_KEYS: dict[str, dict[str, Any]] = {
+    "name": {"name": "own node"},
+    "headers": {"headers": {"k": "v"}},
+    "ca_file": {"ca_file": "other certificates"},
+    "proxy": {"proxy": "http://p"},
+}
+
+
+@pytest.mark.parametrize("other", [{}, *ENDPOINT_KEYS.values()], ids=["nothing", *ENDPOINT_KEYS])
+def test_an_endpoint_that_is_reached_in_another_way_is_another_one(other: dict[str, Any]) -> None:
+    built = sources_of(SETTINGS)
+    changed = replace(SETTINGS, chains=(CHAINS[0], replace(CHAINS[1], rpc=(RpcEndpoint("http://c", **other),))))
+    endpoints = rebuild_sources(built, SETTINGS, changed).endpoints
+    assert endpoints[:2] == built.endpoints[:2]
+    assert (endpoints[2] is built.endpoints[2]) is (not other)
+
+
 def watching(**tables: SourceTable) -> dict[str, tuple[SourceTable, ...]]:
     """The tables of the settings, with others in the place of these."""
     return SETTINGS.sources | {service: (table,) for service, table in tables.items()}
@@ -171,6 +188,15 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 ),
             ),
             id="other settings",
+        ),
+        *(
+            pytest.param(
+                replace(SETTINGS, chains=(CHAINS[0], replace(CHAINS[1], rpc=(RpcEndpoint("http://c", **other),)))),
+                True,
+                Reloaded("f", "applied", changed=("rpc of chain 137",)),
+                id=f"another {key} of an endpoint",
+            )
+            for key, other in ENDPOINT_KEYS.items()
         ),
         pytest.param(
             replace(

@@ -73,7 +73,10 @@ def is_http(url: str) -> bool:
 
 
 def _is_proxy(url: str) -> bool:
-    return is_http(url) and urlsplit(url).scheme == "http" and URL(url).relative() == URL("/")
+    if not is_http(url):
+        return False
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.path in ("", "/") and not parts.query and not parts.fragment
 
 
 def is_host_port(address: str) -> bool:
