@@ -146,6 +146,7 @@ def test_a_proxy_passes_requests_on(
             method, target, headers, _ = passed[0].request
             host = url.partition("//")[2]
             assert (method, target) == (("CONNECT", host) if is_tls else ("POST", f"{url}/path?q=%C3%B6"))
+            assert headers.get("cache-control") == (None if is_tls else "no-cache")
             assert ("x-key" in headers) is not is_tls  # what goes through a tunnel is not shown to the proxy
             assert headers.get("proxy-authorization") == (credentials and basic(credentials))
 

@@ -78,8 +78,9 @@ async def fetch(session: Session, request: Request) -> bytes:
             headers, to_proxy = _headers(request), CIMultiDict[str]()
             url = _url(request.url, headers, "Authorization")
             proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
-            if url.scheme == "http":  # the proxy reads the request itself; otherwise it makes a tunnel, and reads none
+            if proxy is not None and url.scheme == "http":  # it reads the request itself, and makes no tunnel
                 headers.update(to_proxy)
+                headers.setdefault("Cache-Control", "no-cache")  # an old answer would be taken for a new one
             async with session.http.request(
                 request.method,
                 url,
