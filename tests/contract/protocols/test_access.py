@@ -184,7 +184,7 @@ def ask_source(
     protocol: AnyProtocol, session: Session, url: str, access: AccessTable, **more: Any
 ) -> Awaitable[object]:
     """Probe a source whose table has the required keys, and those that say how its third party is reached."""
-    values = {"chain": 1, "kind": protocol.name, "url": url, "chains": (1,)}
+    values: dict[str, Any] = {"chain": 1, "kind": protocol.name, "url": url, "chains": (1,)}
     required = {each.name: values.get(each.name, "x") for each in fields(protocol.settings) if each.required}
     table = protocol.settings(**required, **more, **asdict(access))
     (source,) = protocol.sources("service", table, NOTHING_SEEN)
