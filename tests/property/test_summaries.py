@@ -13,7 +13,7 @@ from rich.console import Console
 from lookout.base.instants import format_instant
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain
+from lookout.config.tables import Chain, RpcEndpoint
 from lookout.core.services import all_checks
 from lookout.public.feeds.files import FeedFiles, make_feed_files
 from lookout.public.feeds.picture import Names
@@ -66,7 +66,7 @@ def deployments(draw: st.DrawFn) -> Deployment:
             id=chain_id,
             name=f"chain number {chain_id}",
             block_time_s=1,
-            rpc=("http://127.0.0.1",),
+            rpc=(RpcEndpoint("http://127.0.0.1"),),
             test_network=draw(st.booleans()) or chain_id == 11155111,
         ).settle()
         for chain_id in chain_ids
@@ -154,7 +154,7 @@ def message(made: FeedFiles, path: str) -> object:
 def test_a_row_of_nobody_knows_what_leaves_no_summary_green() -> None:
     row = a_row("bundler", 1, "unavailable", NOON) | {"chainId": "x"}
     checks = [a_row(check.service, check.chain_id, "current", NOON) for check in all_checks([1])]
-    chain = Chain(id=1, rpc=("http://127.0.0.1",)).settle()
+    chain = Chain(id=1, rpc=(RpcEndpoint("http://127.0.0.1"),)).settle()
     deployment = Deployment(Settings(chains=(chain,)), [*checks, row])
     about = deployment.settings.description().read()
     made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)
