@@ -75,7 +75,7 @@ async def test_a_certificate_is_made_once_and_trusted_where_it_is_given(tmp_path
 @pytest.mark.clause("M3")
 async def test_an_untrusted_certificate_is_a_failed_probe(tmp_path: Path) -> None:
     async with simulation(front=Front(tls=load_or_make(tmp_path, "127.0.0.1"))) as client:
-        assert await client.probe("squid/1") == Failed("TLS failed")
+        assert await client.probe("squid/1") == Failed("tls: self-signed")
 
 
 @contextmanager

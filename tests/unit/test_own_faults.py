@@ -22,7 +22,7 @@ from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
 NO_DESCRIPTOR = OwnFault("descriptors")
-REFUSED = Failed("connection refused")
+REFUSED = Failed("refused")
 PLAN = a_plan(MESSAGING)
 
 

@@ -16,6 +16,7 @@ from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
 from lookout.core.model import Check, Found, Row, Status
 from lookout.core.services import SERVICES, Service
+from lookout.monitor.board import Board
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
@@ -28,6 +29,11 @@ ReloadOutcome = Literal["applied", "refused"]
 # What each is, and its labels.
 _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_probes_total": ("Probes of a check, by what they found", "service", "outcome"),
+    "lookout_probe_failures_total": ("Failed probes of a check, by their cause", "service", "chain", "cause"),
+    "lookout_endpoint_failures_total": (
+        "Readings of an RPC endpoint that failed, by their cause",
+        *("chain", "endpoint", "cause"),
+    ),
     "lookout_head_reads_total": ("Readings of RPC endpoints", "chain", "outcome"),
     "lookout_probe_bugs_total": ("Probes and readings that died of a bug",),
     "lookout_own_faults_total": (
@@ -70,6 +76,7 @@ class Instruments(Collector):
     """The monitor's metrics in a registry. It is called on the event loop; scrapes come from other threads."""
 
     def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
+        self.board = Board()
         self._clock = clock
         self._published: _Publication | None = None
         self._stored: _Publication | None = None
@@ -112,6 +119,13 @@ class Instruments(Collector):
         self._histograms["lookout_probe_duration_seconds"].labels(service).observe(took_ms / 1000)
         for check, what in found.items():
             self._count("lookout_probes_total", check.service, outcome_of(what))
+
+    def count_probe_failure(self, check: Check, cause: str) -> None:
+        chain = "" if check.chain_id is None else str(check.chain_id)
+        self._count("lookout_probe_failures_total", check.service, chain, cause)
+
+    def count_endpoint_failure(self, chain_id: int, endpoint: str, cause: str) -> None:
+        self._count("lookout_endpoint_failures_total", str(chain_id), endpoint, cause)
 
     def count_head_read(self, chain_id: int, outcome: HeadOutcome) -> None:
         for each in get_args(HeadOutcome):  # both are there from the first on, so that a rate sees the first failure

@@ -92,7 +92,7 @@ class Publisher:
         at = self._journal.now()
         ledger.publish(at)
         self._resources.instruments.published(at, ledger.published_rows)
-        self._alerts.advance(at, ledger.published_rows)
+        self._alerts.advance(at, ledger.published_rows, self._journal.causes)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
         if with_history:
