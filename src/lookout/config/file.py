@@ -21,6 +21,7 @@ from lookout.base.setting_types import OneOf, Rule, Table
 from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
 from lookout.config.settings import ServerSettings, Settings, type_of_file
+from lookout.protocols.registry import load_plugins
 from lookout.store.kinds import find_kind
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
@@ -84,6 +85,7 @@ def _read(
     reader: "_Reader",
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
 ) -> Settings:
+    reader.unusable_kinds = load_plugins(_kinds_in(tables))
     settings: Settings = reader.table(type_of_file(), tables, "")
     checks = (
         _check_record(settings, path),
@@ -155,6 +157,8 @@ class _Reader:
     def __init__(self, environment: Mapping[str, str], is_used: Callable[[str], bool] = _all_is_used) -> None:
         self.unreadable: list[Problem] = []
         self.found: list[Problem] = []
+        self.unusable_kinds: Mapping[str, str] = {}
+        """Why, by the kind."""
         self._environment = environment
         self._is_used = is_used
 
@@ -203,7 +207,8 @@ class _Reader:
         except msgspec.ValidationError:
             may_be_secret = variables or _MAY_BE_SECRET.search(key)
             what = "its value" if may_be_secret else _format_value(value)
-            return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}")
+            why = f"; {self.unusable_kinds[value]}" if isinstance(value, str) and value in self.unusable_kinds else ""
+            return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}{why}")
         self.found += (problem.below(key) for problem in _broken_rules(kind, filled))
         return filled
 
@@ -242,6 +247,16 @@ def _check_depth(tables: dict[str, Any]) -> None:
         if not level:
             return
     raise RecursionError
+
+
+def _kinds_in(tables: Any) -> Iterator[str]:
+    """The protocols that a file names, in the order in which it does."""
+    if isinstance(tables, dict):
+        if isinstance(kind := tables.get("kind"), str):
+            yield kind
+        yield from (kind for each in tables.values() for kind in _kinds_in(each))
+    elif isinstance(tables, list):
+        yield from (kind for each in tables for kind in _kinds_in(each))
 
 
 def _variables(value: Any) -> Iterable[str]:

@@ -1,5 +1,6 @@
 """Every protocol that sources can be configured with."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from lookout.base.registry import Registry
@@ -7,6 +8,7 @@ from lookout.core.services import SERVICES, Service
 from lookout.protocols.broadcasters.protocol import BROADCASTERS
 from lookout.protocols.json_pointer import JSON
 from lookout.protocols.messaging import MESSAGING
+from lookout.protocols.plugins.entry_points import PluginError, load_protocol
 from lookout.protocols.ponder import PONDER
 from lookout.protocols.ppoi import PPOI
 from lookout.protocols.protocol import AnyProtocol, OwnTableProtocol, Protocol
@@ -16,6 +18,18 @@ from lookout.protocols.tables import KindTable, SourceTable
 
 # The configuration names the services in the order of the protocols that give their answers.
 PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(PPOI, SQUID, SUBGRAPH, PONDER, JSON, MESSAGING, BROADCASTERS)
+
+
+def load_plugins(kinds: Iterable[str]) -> dict[str, str]:
+    """Declare the protocols of other packages that these kinds name; why one cannot be used, for each that cannot."""
+    errors = {}
+    for kind in dict.fromkeys(kinds):
+        if kind not in PROTOCOLS:
+            try:
+                PROTOCOLS.add(load_protocol(kind, PROTOCOLS))
+            except PluginError as error:
+                errors[kind] = str(error)
+    return errors
 
 
 def configurable_services() -> list[Service]:
