@@ -50,7 +50,7 @@ def _load(entry: EntryPoint, declared: Iterable[AnyProtocol]) -> PluginProtocol:
 def _import_elsewhere(entry: EntryPoint) -> None:
     """Import it in a process of its own first: if it hangs, eats memory or ends the interpreter, it does it there."""
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603  our own program
             command_line(entry, _IMPORT_S),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

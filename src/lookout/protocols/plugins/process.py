@@ -35,7 +35,7 @@ _LIMITS: Final = {
     resource.RLIMIT_FSIZE: 0,
     resource.RLIMIT_CORE: 0,
 }
-_PATIENCE_S: Final = 1  # it ends itself so long after who started it should have ended it
+PATIENCE_S: Final = 1  # it ends itself so long after who started it should have ended it
 _NICENESS: Final = 5
 _PROGRAM: Final = "from lookout.protocols.plugins.process import main; main()"
 
@@ -67,7 +67,7 @@ def main() -> None:
     questions, replies = _take_pipes()
     try:
         _limit_resources()
-        _answer(EntryPoint(kind, value, GROUP), questions, replies, math.ceil(float(limit_s)) + _PATIENCE_S)
+        _answer(EntryPoint(kind, value, GROUP), questions, replies, math.ceil(float(limit_s)) + PATIENCE_S)
     finally:
         os._exit(0)  # without waiting for the plug-in's threads
 
@@ -77,7 +77,7 @@ def _answer(entry: EntryPoint, questions: BinaryIO, replies: BinaryIO, lasts_s: 
     try:
         protocol = load(entry)
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the plug-in's
-        _write(replies, _broken(describe_error(error, entry)))
+        _write(replies, broken(describe_error(error, entry)))
         return
     _write(replies, Reply("usable"))
     settings: KindTable | None = None
@@ -121,11 +121,11 @@ def make_request(protocol: Protocol[Any], settings: KindTable) -> Reply:
     try:
         request = protocol.request(settings)
         if not isinstance(request, Request):
-            return _broken(f"gave a {type(request).__name__} and no Request")
+            return broken(f"gave a {type(request).__name__} and no Request")
         plain = PlainRequest(request.method, request.url, dict(request.headers), request.body)
         return Reply("request", Raw(msgspec.msgpack.encode(plain)))
     except BaseException as error:  # noqa: BLE001  it may raise anything
-        return _broken(f"raised {type(error).__name__}")
+        return broken(f"raised {type(error).__name__}")
 
 
 def parse(protocol: Protocol[Any], body: bytes, settings: KindTable) -> Reply:
@@ -134,7 +134,7 @@ def parse(protocol: Protocol[Any], body: bytes, settings: KindTable) -> Reply:
     except ProbeFailed as failure:
         return _failed(failure.reason)
     except BaseException as error:  # noqa: BLE001  it may raise anything
-        return _broken(f"raised {type(error).__name__}")
+        return broken(f"raised {type(error).__name__}")
 
 
 def _say(found: object, answer: type[Answer]) -> Reply:
@@ -146,22 +146,22 @@ def _say(found: object, answer: type[Answer]) -> Reply:
         case _ if type(found) is answer:
             return Reply("answer", Raw(msgspec.msgpack.encode(found)))
         case _:
-            return _broken(f"gave a {type(found).__name__} and no {answer.__name__}")
+            return broken(f"gave a {type(found).__name__} and no {answer.__name__}")
 
 
 def _failed(reason: object) -> Reply:
     try:
         return Reply("failed", Raw(msgspec.msgpack.encode(reason)))
     except (TypeError, UnicodeEncodeError):
-        return _broken("gave a reason that is no text")
+        return broken("gave a reason that is no text")
 
 
-def _broken(what: str) -> Reply:
+def broken(what: str) -> Reply:
     return Reply("broken", Raw(msgspec.msgpack.encode(what.encode(errors="replace").decode())))
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output, in the place of which the plug-in gets nothing: it may read and print what it likes."""
+    """Standard input and output. The plug-in gets nothing in their place, and may read and print what it likes."""
     questions, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):

@@ -60,7 +60,7 @@ class PluginFailed(ProbeFailed):
 
 @dataclass(frozen=True, slots=True)
 class PluginProtocol(Protocol[KindTable]):
-    """A protocol of another package, found at ``place``. What it declares is used here; what it does, it does elsewhere."""
+    """A protocol of another package, found at ``place``: its declarations are used here, its code runs elsewhere."""
 
     place: str = ""
 
@@ -69,7 +69,7 @@ class PluginProtocol(Protocol[KindTable]):
 
 
 class PluginSource:
-    """The process lasts as long as the probe: so a plug-in keeps nothing, neither memory nor a mistake, for the next."""
+    """The process lasts as long as the probe, so that nothing that a plug-in did wrong is left for the next."""
 
     def __init__(self, protocol: PluginProtocol, check: Check, settings: KindTable) -> None:
         self.name = check.name
@@ -175,7 +175,7 @@ def read_found(reply: Reply, answer: type[Answer], settings: KindTable) -> Found
         case "nothing":
             return Nothing()
         case "failed":
-            raise ProbeFailed(tidy_reason(_decode(reply, str), settings))
+            raise ProbeFailed(tidy_reason(read_reason(reply), settings))
         case "answer":
             found: Found = _decode(reply, answer)
             if isinstance(found, Members) and found.responding > found.monitored:
@@ -183,6 +183,11 @@ def read_found(reply: Reply, answer: type[Answer], settings: KindTable) -> Found
             return found
         case _:
             raise _broken(reply)
+
+
+def read_reason(reply: Reply) -> str:
+    """Why a probe failed, in the plug-in's own words."""
+    return _decode(reply, str)
 
 
 def tidy_reason(reason: str, settings: KindTable) -> str:

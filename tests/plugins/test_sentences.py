@@ -1,0 +1,82 @@
+"""What ``lookout check-config`` says of a plug-in that cannot be used: one sentence, and never a traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import lookout
+from tests.plugins.packages import GOOD, install, path_with
+
+CONFIG = """
+[[chains]]
+id = 1
+rpc = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"]
+
+[[indexer]]
+chain = 1
+kind = "tidal"
+url = "http://127.0.0.1:4"
+confirmations = 0
+"""
+REFUSED = '"tidal" is not allowed; it has to be one of squid, subgraph, ponder, json; '
+PROVIDER = f"{REFUSED}lookout-tidal 1.0, which provides it, "
+
+
+def check_config(folder: Path, config: str = CONFIG) -> tuple[int, str, str]:
+    path = folder / "lookout.toml"
+    path.write_text(config)
+    outcome = lookout(folder, "check-config", "-c", path, environment=path_with(folder))
+    return outcome.returncode, outcome.stdout, outcome.stderr.replace(f"lookout: {path}: indexer[0].kind: ", "")
+
+
+def test_one_that_is_as_it_should_be_is_used(tmp_path: Path) -> None:
+    install(tmp_path)
+    assert check_config(tmp_path) == (0, "ok\n", "")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        pytest.param("import no_such", 'raises ModuleNotFoundError when it is imported; python -c "import lookout_tidal" shows where', id="raises"),
+        pytest.param("raise SystemExit(3)", 'raises SystemExit when it is imported; python -c "import lookout_tidal" shows where', id="ends the program"),
+        pytest.param("import os; os._exit(0)", "ended its process", id="ends the interpreter at once"),
+        pytest.param("import ctypes; ctypes.string_at(0)", "ended its process", id="crashes the interpreter"),
+        pytest.param("leak = []\nwhile True: leak.append(bytearray(1 << 24))", 'raises MemoryError when it is imported; python -c "import lookout_tidal" shows where', id="eats memory"),
+        pytest.param("import time; time.sleep(3600)", "is not imported within 8 s", id="hangs"),
+        pytest.param("PROTOCOL = 3", "has a int and no Protocol at lookout_tidal:PROTOCOL", id="has something else"),
+        pytest.param(GOOD.replace('"tidal"', '"other"'), "has a Protocol of another name at lookout_tidal:PROTOCOL", id="has another name"),
+        pytest.param(GOOD.replace("Blocks, KindTable, make", "dict, KindTable, make"), "does not say which answer it gives", id="has no answer"),
+        pytest.param(GOOD.replace("Blocks, KindTable, make", "Blocks, dict, make"), "has settings that are no KindTable", id="has no settings"),
+        pytest.param(
+            GOOD.replace("PROTOCOL =", "class Own(KindTable, frozen=True):\n    pointer: int = 3\nPROTOCOL =").replace("Blocks, KindTable, make", "Blocks, Own, make"),
+            "has a key pointer of another type or default than that of kind json",
+            id="has a key that another kind has",
+        ),
+    ],
+)  # fmt: skip
+def test_one_that_cannot_be_used_is_one_sentence(code: str, sentence: str, tmp_path: Path) -> None:
+    install(tmp_path, code)
+    assert check_config(tmp_path) == (2, "", f"{PROVIDER}{sentence}\n")
+
+
+def test_one_that_is_not_installed_is_said_beside_those_that_are(tmp_path: Path) -> None:
+    assert check_config(tmp_path) == (2, "", f"{REFUSED}no installed package provides it\n")
+    install(tmp_path, kind="another")
+    assert check_config(tmp_path) == (2, "", f"{REFUSED}no installed package provides it, but another\n")
+
+
+def test_one_that_two_packages_provide_is_not_guessed(tmp_path: Path) -> None:
+    install(tmp_path)
+    install(tmp_path, distribution="other-tidal")
+    sentence = "lookout-tidal 1.0 and other-tidal 1.0 provide it: uninstall all but one"
+    assert check_config(tmp_path) == (2, "", f"{REFUSED}{sentence}\n")
+
+
+@pytest.mark.parametrize("kind", ["squid", "ponder"])
+def test_one_that_is_not_named_is_not_imported(kind: str, tmp_path: Path) -> None:
+    """Nor is one that has the name of a built-in kind."""
+    for provided in ("tidal", kind):
+        code = f"from pathlib import Path; Path({str(tmp_path / 'imported')!r}).touch(); raise SystemExit"
+        install(tmp_path, code, kind=provided, distribution=f"of-{provided}")
+    assert check_config(tmp_path, CONFIG.replace("tidal", kind)) == (0, "ok\n", "")
+    assert not (tmp_path / "imported").exists()
