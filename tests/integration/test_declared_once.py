@@ -148,7 +148,7 @@ def row_in(live: bytes) -> dict[str, object]:
         ('word = "ok"', "", "faucet[0].word: missing"),
         ('word = "ok"', 'word = ""\nwrod = "ok"', "faucet[0].wrod: unknown key; did you mean word?"),
         ("chain = 1", "chain = 2", "faucet: there is no chain 2 in [[chains]]"),
-        ('services = ["faucet"]', 'services = ["fawcett"]', "each of it one of messaging, ppoi, broadcasters, indexer"),
+        ('services = ["faucet"]', 'services = ["fawcett"]', 'there is no service "fawcett"; there are messaging, ppoi'),
         ("[[faucet]]", "[[fauset]]", "fauset: unknown key; did you mean faucet?"),
     ],
 )
@@ -247,4 +247,4 @@ def test_the_generated_documents_name_it(tmp_path: Path) -> None:
         "docs/openapi.json",
         "src/lookout/server/openapi.json",
     ):
-        assert "hosted-indexer or faucet" in (tmp_path / name).read_text()
+        assert "hosted-indexer, faucet; or" in (tmp_path / name).read_text()

@@ -153,7 +153,7 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments = Instruments(registry, SetClock())
     instruments.count_probe("messaging", 1, {MESSAGING: Nothing()})
     instruments.count_head_read(1, "failed")
-    instruments.describe_chains((ChainDescription(1, "Ethereum"),))
+    instruments.describe_watched((ChainDescription(1, "Ethereum"),), [])
     instruments.published(NOON, (a_row("current"),))
     instruments.stored(1)
     instruments.set_alert_gauges(0, {"ops": 0})

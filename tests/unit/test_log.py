@@ -6,7 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Check, Failed, Indexes, Members, MissingList, Nothing, Observation, Peers
+from lookout.core.model import (
+    Blocks,
+    Check,
+    Failed,
+    Indexes,
+    Members,
+    MissingList,
+    Nothing,
+    Observation,
+    Peers,
+    Responding,
+)
 from lookout.state.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, format_event, parse_event
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, PPOI
 
@@ -58,6 +69,22 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
             '"kind":"probe","service":"indexer","chainId":1,"outcome":"nothing"',
             Observation(INDEXER, NOON, Nothing()),
         ),
+        *(
+            pytest.param(
+                f'"kind":"probe","service":"oracle","chainId":{chain},"outcome":{outcome}',
+                Observation(Check("oracle", None if chain == "null" else int(chain)), NOON, found),
+                id=f"of a service of the operator's own: {outcome}",
+            )
+            for chain, outcome, found in (
+                ("1", '"answered"', Responding()),
+                ("null", '"answered","position":7', Blocks(7)),
+                ("1", '"answered","position":7,"head":8', Indexes(7, 8)),
+                ("1", '"answered","responding":7,"monitored":8', Members(7, 8)),
+                ("1", '"answered","peers":7', Peers(7)),
+                ("1", '"missing-list"', MissingList()),
+                ("1", '"failed","error":"timeout"', Failed("timeout")),
+            )
+        ),
     ],
 )
 def test_each_kind_of_line_is_read_and_written(line: str, event: Event) -> None:
@@ -86,7 +113,7 @@ HEAD = f'{{{AT},"kind":"head","chainId":1,"height":1'
 WHOLE = "it has to be a whole number from 0 to 9007199254740991"
 POSITIVE = "it has to be a positive whole number"
 INSTANT = "an instant like 2026-11-01T00:00:00.000Z"
-SERVICES = "it has to be messaging, ppoi, broadcasters, indexer or hosted-indexer"
+SERVICES = "it has to be messaging, ppoi, broadcasters, indexer, hosted-indexer or a name of [a-z][a-z0-9-]*"
 KINDS = "it has to be start, head, probe or stop"
 
 
@@ -102,8 +129,12 @@ KINDS = "it has to be start, head, probe or stop"
         (f"{{{AT}}}", f"kind is missing; {KINDS}"),
         (f'{{{AT},"kind":"crash"}}', f'kind is "crash"; {KINDS}'),
         (f'{{{AT},"kind":["stop"]}}', f"kind is a list; {KINDS}"),
-        (PROBE + '"nothing","service":"oracle","chainId":1}', f'service is "oracle"; {SERVICES}'),
+        (PROBE + '"nothing","service":"Oracle","chainId":1}', f'service is "Oracle"; {SERVICES}'),
         (PROBE + '"nothing","service":{},"chainId":1}', f"service is an object; {SERVICES}"),
+        (PROBE + '"nothing","service":"oracle","chainId":0}', f"chainId is 0; {POSITIVE}"),
+        (PROBE + '"answered","service":"oracle","chainId":1,"position":"7"}', f'position is "7"; {WHOLE}'),
+        (PROBE + '"answered","service":"oracle","chainId":1,"head":7}', f"position is missing; {WHOLE}"),
+        (PROBE + '"answered","service":"oracle","chainId":1,"monitored":7}', f"responding is missing; {WHOLE}"),
         (OF_PPOI + ',"chainId":null}', f"chainId is null; {POSITIVE}"),
         (OF_PPOI + ',"chainId":0}', f"chainId is 0; {POSITIVE}"),
         (OF_PPOI + ',"chainId":"1"}', f'chainId is "1"; {POSITIVE}'),

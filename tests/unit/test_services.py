@@ -3,7 +3,7 @@
 import pytest
 
 from lookout.core.model import Blocks, Check, Indexes, Members, Peers, Responding
-from lookout.core.services import SERVICES, Service, all_checks, place_in_report
+from lookout.core.services import SERVICES, Service, all_checks
 
 
 @pytest.mark.clause("M9", "R12")
@@ -22,6 +22,15 @@ def test_a_service_that_is_declared_has_its_rows_after_those_before_it_and_only_
     with SERVICES.including(Service("faucet", Responding)), SERVICES.including(Service("hub", Responding, True)):
         checks = all_checks([137, 1])
         assert checks[-3:] == (Check("faucet", 1), Check("faucet", 137), Check("hub", None))
-        assert sorted(set(checks), key=place_in_report) == list(checks)
     assert checks[:-3] == all_checks([1, 137])
-    assert max([Check("hub", None), *all_checks([1])], key=place_in_report) == Check("hub", None)
+
+
+@pytest.mark.clause("R12", "R14")
+def test_a_service_of_the_operators_own_has_rows_for_the_chains_it_names_after_the_five() -> None:
+    own = (
+        Service("relayer", Responding, is_shared=True),
+        Service("bundler", Responding, only_on=frozenset((137, 1))),
+    )
+    checks = all_checks([1, 56, 137], own)
+    assert checks[: -len(own) - 1] == all_checks([1, 56, 137])
+    assert checks[-3:] == (Check("relayer", None), Check("bundler", 1), Check("bundler", 137))

@@ -7,7 +7,7 @@ from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
 from lookout.core.episodes import News
 from lookout.core.model import Check
-from lookout.core.services import place_in_report
+from lookout.core.services import SERVICES
 from lookout_reader.statuses import TROUBLE_STATUSES
 from lookout_reader.words import NOTES, reason_text, status_text
 
@@ -34,9 +34,11 @@ class Message(NamedTuple):
     is_over: bool = False
 
 
-def write_message(news: Iterable[News], chain_names: Mapping[int, str]) -> Message:
-    """All news for one target in one message, with the chains' names."""
-    ordered = sorted(_without_repeats(news), key=lambda each: (place_in_report(each.check), each.since_at))
+def write_message(
+    news: Iterable[News], chain_names: Mapping[int, str], service_names: Sequence[str] = SERVICES.names
+) -> Message:
+    """All news for one target in one message, with the chains' names, in the order of the services' names."""
+    ordered = sorted(_without_repeats(news), key=lambda each: (*_place(each.check, service_names), each.since_at))
     by_heading = {heading: [each for each in ordered if _choose_heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
     names = {each.check: _name(each.check, chain_names) for each in ordered}
@@ -62,6 +64,12 @@ def write_restored(at: int) -> Message:
         NOTES[0].text,
     )
     return Message("Lookout: restored from a backup", "\n".join(body), is_over=True)
+
+
+def _place(check: Check, service_names: Sequence[str]) -> tuple[int, int]:
+    """What to sort checks by (R12); those of a service that was removed come last."""
+    known = check.service in service_names
+    return service_names.index(check.service) if known else len(service_names), check.chain_id or 0
 
 
 def _without_repeats(news: Iterable[News]) -> Iterator[News]:

@@ -7,11 +7,10 @@ from typing import Annotated, Final
 from msgspec import Meta, field
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import Duration, DurationOrZero, OneOf, Positive, Rule, Table, Text
+from lookout.base.setting_types import Duration, DurationOrZero, Positive, Rule, Table, Text
 from lookout.config.tables import in_ms
 from lookout.core import episodes
 from lookout.core.model import Check
-from lookout.core.services import SERVICES
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
@@ -19,7 +18,7 @@ _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 class AlertRule(Table, frozen=True):
     name: str = ""
-    services: tuple[Annotated[str, OneOf(lambda: SERVICES.names)], ...] = ()
+    services: tuple[Text, ...] = ()
     chains: tuple[Positive, ...] = ()
     from_: TroubleStatus = field(default="unavailable", name="from")
     unknown: bool = False
@@ -51,7 +50,9 @@ class AlertRule(Table, frozen=True):
             self.targets or tuple(all_targets),
         )
 
-    def check_matches(self, monitored: Iterable[Check], chain_ids: Collection[int]) -> Iterator[Problem]:
+    def check_matches(
+        self, monitored: Iterable[Check], chain_ids: Collection[int], shared: Collection[str]
+    ) -> Iterator[Problem]:
         """A service or a chain that is named and never matches is a mistake."""
         matched = [check for check in monitored if self.matches(check)]
         if not matched:
@@ -60,7 +61,7 @@ class AlertRule(Table, frozen=True):
             return
         for service in dict.fromkeys(self.services):
             if all(check.service != service for check in matched):
-                if self.chains and SERVICES[service].is_shared:
+                if self.chains and service in shared:
                     what = f"{service} has no chain, and so does not match; give it a rule without chains"
                 else:
                     what = f"{service} matches no monitored check; take it out, or configure its source"

@@ -29,7 +29,7 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quot
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|targets)\b")
 _USED_BY_SERVERS: Final = re.compile(
-    r"protocol|(server|log|page)\..+|admin\.(server|hosts)|chains\[\d+\]\.(id|name|test_network)|store\.read_url"
+    r"protocol|(server|log|page)\..+|admin\.(server|hosts)|chains\[\d+\]\.(id|name|test_network)|services\[\d+\]\.(name|title)|store\.read_url"
 )
 
 

@@ -1,7 +1,8 @@
 """A whole configuration as one frozen value, and what its tables can get wrong together."""
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
@@ -11,7 +12,9 @@ from msgspec.structs import fields
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Table
-from lookout.config.alerts import Alerts
+from lookout.base.text import shorten
+from lookout.config.alerts import AlertRule, Alerts
+from lookout.config.own_services import OwnService, type_of_own_services
 from lookout.config.source_tables import type_of_tables
 from lookout.config.tables import (
     Admin,
@@ -30,7 +33,7 @@ from lookout.config.tables import (
 from lookout.core.episodes import Rules
 from lookout.core.model import Check
 from lookout.core.plan import Plan
-from lookout.core.services import SERVICES, Service
+from lookout.core.services import SERVICES, Service, all_services
 from lookout.protocols.registry import configurable_services, has_one_table
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
@@ -67,6 +70,7 @@ class Settings(Table, frozen=True):
     chains: tuple[Chain, ...] = ()
     sources: dict[str, tuple[SourceTable, ...]] = field(default_factory=dict)
     """By the service's name, its tables."""
+    services: tuple[OwnService, ...] = ()
     policy: Policy = Policy()
     history: History = History()
     edge: Edge = Edge()
@@ -87,6 +91,7 @@ class Settings(Table, frozen=True):
             confirmations,
             self.policy.limits(),
             self.history.span(),
+            tuple(own.service() for own in self.services),
         )
 
     def for_server(self) -> ServerSettings:
@@ -108,16 +113,26 @@ class Settings(Table, frozen=True):
         return Description(
             self.protocol,
             tuple(ChainDescription(chain.id, chain.name, chain.test_network) for chain in self.chains),
-            tuple(ServiceDescription(each.name, each.title, each.name in page.run_by_others) for each in SERVICES),
+            tuple(
+                ServiceDescription(each.name, each.title, each.name in page.run_by_others)
+                for each in self.all_services()
+            ),
             page.title or self.protocol,
             page.operator,
             page.contact,
             page.show_unmonitored,
         )
 
+    def all_services(self) -> tuple[Service, ...]:
+        """In the report's order (R12)."""
+        return all_services(own.service() for own in self.services)
+
     def tables(self) -> Iterator[tuple[Service, SourceTable]]:
         """All that names something to watch, in the report's order of the services (R12)."""
-        return ((service, table) for service in SERVICES for table in self.sources.get(service.name, ()))
+        for service in SERVICES:
+            yield from ((service, table) for table in self.sources.get(service.name, ()))
+        for own in self.services:
+            yield from ((own.service(), table) for table in own.rows)
 
     def sources_by_check(self) -> dict[Check, SourceTable]:
         """Every monitored check, with the settings of the source that answers for it."""
@@ -137,6 +152,7 @@ class Settings(Table, frozen=True):
             alerts.targets,
             in_ms(alerts.give_up_s),
             {chain.id: chain.name for chain in self.chains},
+            tuple(service.name for service in self.all_services()),
         )
 
     def warnings(self) -> Iterator[Problem]:
@@ -152,7 +168,10 @@ class Settings(Table, frozen=True):
             self._check_chains_differ(),
             self._check_endpoints_differ(),
             *(self._check_named_chains(key, named) for key, named in self._named_chains()),
+            self._check_chains_of_own_services(),
+            self._check_services_differ(),
             self._check_admin_port(),
+            self._check_run_by_others(),
             self._check_chains_of_rules(),
             self._check_rules_match(),
         )
@@ -182,6 +201,20 @@ class Settings(Table, frozen=True):
         """Three of which two are one would let that one lie (M8)."""
         yield from run_checks(_same_endpoints(f"chains[{n}].rpc", chain) for n, chain in enumerate(self.chains))
 
+    def _check_services_differ(self) -> Iterator[Problem]:
+        repeated = _repeated(own.name for own in self.services)
+        yield from (Problem("services", f"{name} is there twice") for name in repeated)
+
+    def _check_run_by_others(self) -> Iterator[Problem]:
+        yield from self._check_named_services("page.run_by_others", self.page.run_by_others)
+
+    def _check_named_services(self, key: str, named: Iterable[str]) -> Iterator[Problem]:
+        known = dict.fromkeys((*SERVICES.names, *(own.name for own in self.services)))
+        for name in dict.fromkeys(named):
+            if name not in known:
+                what = "an address" if "://" in name else json.dumps(shorten(name, 60))
+                yield Problem(key, f"there is no service {what}; there are {', '.join(known)}")
+
     def _check_admin_port(self) -> Iterator[Problem]:
         is_any_port = not self.server.listen.rpartition(":")[2].strip("0")  # another one each time
         if self.admin.server == self.server.listen and not is_any_port:
@@ -193,12 +226,25 @@ class Settings(Table, frozen=True):
             for number, rule in enumerate(self.alerts.rules)
         )
 
+    def _check_chains_of_own_services(self) -> Iterator[Problem]:
+        yield from run_checks(
+            self._check_named_chains(f"services[{number}].checks", partial(OwnService.chain_ids, own))
+            for number, own in enumerate(self.services)
+        )
+
     def _check_rules_match(self) -> Iterator[Problem]:
         monitored = frozenset(self.sources_by_check())
         known = {chain.id for chain in self.chains}
+        shared = {service.name for service in self.all_services() if service.is_shared}
         for number, rule in enumerate(self.alerts.rules):
-            found = run_checks([rule.check_matches(monitored, known)])
+            found = run_checks([self._check_rule(rule, monitored, known, shared)])
             yield from (each.below(f"alerts.rules[{number}]") for each in found)
+
+    def _check_rule(
+        self, rule: AlertRule, monitored: Collection[Check], chain_ids: Collection[int], shared: Collection[str]
+    ) -> Iterator[Problem]:
+        unknown = list(self._check_named_services("services", rule.services))
+        yield from unknown or rule.check_matches(monitored, chain_ids, shared)
 
 
 class _File(Table, frozen=True):
@@ -221,6 +267,8 @@ def type_of_file() -> type[_File]:
             for service in configurable_services():
                 name = service.name.replace("-", "_")
                 keys.append((name, type_of_tables(service), field(default=None, name=service.name)))
+        elif each.name == "services":
+            keys.append((each.name, type_of_own_services(), ()))
         else:
             keys.append((each.name, each.type, each.default))
     file: type[Any] = defstruct("File", keys, bases=(_File,), frozen=True)

@@ -8,7 +8,9 @@ from msgspec.structs import asdict, fields
 
 from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import Headers, Natural, OneOf, Positive, Table, Url
+from lookout.core.model import Blocks
 from lookout.core.services import Service
+from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import has_one_table, kinds_for, own_table_for
 from lookout.protocols.tables import KindTable
 
@@ -16,11 +18,11 @@ from lookout.protocols.tables import KindTable
 class AnyKindTable(Table, frozen=True):
     """A table whose ``kind`` names its protocol, with the keys of all kinds that it can be of."""
 
-    kinds: ClassVar[Mapping[str, type[KindTable]]]
+    kinds: ClassVar[Mapping[str, Protocol[KindTable]]]
     kind: ClassVar[str]  # a key of each subclass
 
     def settle(self) -> KindTable:
-        table = KindTable if self.kind is UNREAD else self.kinds[self.kind]
+        table = KindTable if self.kind is UNREAD else self.kinds[self.kind].settings
         missing = {each.name: UNREAD for each in fields(table) if each.required} | {"chain": None}
         given = {name: value for name, value in asdict(self).items() if value is not None and _has(table, name)}
         return table(**missing | given)
@@ -31,13 +33,15 @@ class AnyKindTable(Table, frozen=True):
         yield from (self._check_kind_has(each.name, each.default) for each in reversed(fields(self)))
 
     def _check_missing(self) -> Iterator[Problem]:
-        required = {each.name for each in fields(self.kinds[self.kind]) if each.required}
+        required = {each.name for each in fields(self.kinds[self.kind].settings) if each.required}
         yield from (
-            Problem(name, "missing") for name, value in asdict(self).items() if name in required and value is None
+            Problem(name, "missing")
+            for name, value in asdict(self).items()
+            if name in required and value is None and name != "chain"
         )
 
     def _check_kind_has(self, name: str, default: Any) -> Iterator[Problem]:
-        having = [kind for kind, table in self.kinds.items() if _has(table, name)]
+        having = [kind for kind, protocol in self.kinds.items() if _takes(protocol, name)]
         if self.kind not in having and getattr(self, name) != default:
             yield Problem(name, "is for kind {} alone".format(" and ".join(f'"{kind}"' for kind in having)))
 
@@ -45,32 +49,51 @@ class AnyKindTable(Table, frozen=True):
 def type_of_tables(service: Service) -> Any:
     """What the key of a service holds: ``[name]`` or ``[[name]]``."""
     own = own_table_for(service)
-    table: Any = _any_kind_table(service) if own is None else own.settings
+    if own is not None:
+        table: Any = own.settings
+    else:
+        table = _any_kind_table(
+            kinds_for(service),
+            chain=None if service.is_shared else (Positive,),
+            confirmations=(Natural,) if service.needs_head else None,
+        )
     return table if has_one_table(service) else tuple[table, ...]
 
 
-def _any_kind_table(service: Service) -> type[AnyKindTable]:
-    kinds = {each.name: each.settings for each in kinds_for(service)}
+def type_of_own_checks(kinds: Iterable[Protocol[KindTable]]) -> Any:
+    """What ``[[services.checks]]`` holds."""
+    return tuple[_any_kind_table(kinds, chain=(Positive, None), confirmations=(Natural, 0)), ...]  # type: ignore[misc]
+
+
+def _any_kind_table(
+    kinds: Iterable[Protocol[KindTable]], chain: tuple[Any, ...] | None, confirmations: tuple[Any, ...] | None
+) -> type[AnyKindTable]:
+    """With these two keys, given by their type and default, if it has them."""
+    by_name = {each.name: each for each in kinds}
     # Whether one of them is required depends on the kind, and is checked when that is known.
     own = {
         each.name: (each.name, each.type, None if each.default is NODEFAULT else each.default)
-        for table in kinds.values()
-        for each in fields(table)
+        for protocol in by_name.values()
+        for each in fields(protocol.settings)
         if not _has(KindTable, each.name)
     }
     keys: list[Any] = [
-        *([] if service.is_shared else [("chain", Positive)]),
-        ("kind", Annotated[str, OneOf(lambda: kinds)]),
+        *([] if chain is None else [("chain", *chain)]),
+        ("kind", Annotated[str, OneOf(lambda: by_name)]),
         ("url", Url),
-        *([("confirmations", Natural)] if service.needs_head else []),
+        *([] if confirmations is None else [("confirmations", *confirmations)]),
         *own.values(),
         ("headers", Headers, {}),
     ]
     table: type[Any] = defstruct(
-        "AnyKindTable", keys, bases=(AnyKindTable,), namespace={"kinds": kinds}, frozen=True, kw_only=True
+        "AnyKindTable", keys, bases=(AnyKindTable,), namespace={"kinds": by_name}, frozen=True, kw_only=True
     )
     return table
 
 
 def _has(table: type[KindTable], key: str) -> bool:
     return key in table.__struct_fields__
+
+
+def _takes(protocol: Protocol[KindTable], key: str) -> bool:
+    return _has(protocol.settings, key) and (key != "confirmations" or protocol.answer is Blocks)

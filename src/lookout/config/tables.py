@@ -19,7 +19,6 @@ from lookout.base.setting_types import (
     Name,
     Natural,
     Networks,
-    OneOf,
     Positive,
     Rule,
     Table,
@@ -31,7 +30,6 @@ from lookout.base.setting_types import (
 )
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
-from lookout.core.services import SERVICES
 from lookout.store.kinds import KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
@@ -226,7 +224,7 @@ class Page(Table, frozen=True):
     operator: Line = ""
     contact: Line = ""
     show_unmonitored: bool = True
-    run_by_others: tuple[Annotated[str, OneOf(lambda: SERVICES.names)], ...] = ("ppoi", "hosted-indexer")
+    run_by_others: tuple[Text, ...] = ("ppoi", "hosted-indexer")
 
 
 class Edge(Table, frozen=True):

@@ -1,17 +1,19 @@
-"""The services that are watched, each declared once.
+"""The services that are watched, each declared once: the five of the contract here, and an operator's own in the
+configuration (R14).
 
 What else is to be said of a service follows from these few facts: its rows and their order, how a probe of it is judged
 and written to the observation log, its table in the configuration, whether it is compared with a chain's head, and what
 alerts and metrics call it.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
 
 from lookout.base.registry import Registry
-from lookout.core.model import Answer, Blocks, Check, Indexes, Members, Peers
+from lookout.core.model import Answer, Blocks, Check, Failed, Found, Indexes, Members, MissingList, Nothing, Peers
 
 
 class Service(Struct, frozen=True):
@@ -22,6 +24,8 @@ class Service(Struct, frozen=True):
     is_shared: bool = False
     """One row that is of no chain, and not one for each chain."""
     given_title: str = ""
+    only_on: frozenset[int] | None = None
+    """The chains that it has rows for, if not all of them."""
 
     @property
     def title(self) -> str:
@@ -42,8 +46,17 @@ class Service(Struct, frozen=True):
         """Its rows, in the report's order."""
         if self.is_shared:
             return (Check(self.name, None),)
-        return tuple(Check(self.name, chain_id) for chain_id in sorted(chain_ids))
+        own = (chain_id for chain_id in chain_ids if self.only_on is None or chain_id in self.only_on)
+        return tuple(Check(self.name, chain_id) for chain_id in sorted(own))
 
+    def gives(self, found: Found) -> bool:
+        """Whether a probe of it can find this."""
+        if isinstance(found, MissingList):
+            return self.has_required_list
+        return isinstance(found, self.answer | Nothing | Failed)
+
+
+OWN_NAME: Final = re.compile(r"[a-z][a-z0-9-]*")  # of a service of the operator's own (R14)
 
 # In the report's order (R12).
 SERVICES: Final = Registry(
@@ -55,13 +68,12 @@ SERVICES: Final = Registry(
 )
 
 
-def place_in_report(check: Check) -> tuple[int, int]:
-    """What to sort checks by (R12); those of services that are declared no more come last."""
-    names = SERVICES.names
-    return names.index(check.service) if check.service in names else len(names), check.chain_id or 0
+def all_services(own: Iterable[Service] = ()) -> tuple[Service, ...]:
+    """Those of the contract, and then the operator's own, in the report's order (R12, R14)."""
+    return (*SERVICES, *own)
 
 
-def all_checks(chain_ids: Iterable[int]) -> tuple[Check, ...]:
+def all_checks(chain_ids: Iterable[int], own: Iterable[Service] = ()) -> tuple[Check, ...]:
     """Every service on every chain, in the report's order (R3, R12)."""
     chain_ids = tuple(chain_ids)
-    return tuple(check for service in SERVICES for check in service.checks(chain_ids))
+    return tuple(check for service in all_services(own) for check in service.checks(chain_ids))

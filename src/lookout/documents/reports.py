@@ -21,8 +21,12 @@ Second = Annotated[str, Meta(pattern=_SECOND + "Z$", description="UTC, to the se
 
 # Plain strings where the contract's set of values is open: a reader has to bear values that do not exist yet. What is
 # in braces is filled in when the schema is made.
-ServiceName = Annotated[str, Meta(description="today {services}")]
+ServiceName = Annotated[str, Meta(description="{services}; or a service of the operator's own")]
 ChainId = Annotated[int, Meta(ge=1)]
+RowChainId = Annotated[
+    ChainId | None,
+    Meta(description="null for a row of no chain: {shared}, and what is shared of the operator's own"),
+]
 _STATUSES: Final = tuple(CHARACTERS)
 _CHARACTERS: Final = ", ".join(f"{character} {status}" for status, character in CHARACTERS.items())
 
@@ -31,7 +35,7 @@ class LiveRow(Struct, frozen=True, rename="camel"):
     """One row of the live report."""
 
     service: ServiceName
-    chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: {shared}")]
+    chain_id: RowChainId
     status: Annotated[str, Meta(description=f"today {', '.join(_STATUSES[:-1])} or {_STATUSES[-1]}")]
     reason: Annotated[str, Meta(description="why; for a reason you do not know, act on the status alone")]
     observed_at: Annotated[Instant | None, Meta(description="when the latest probe completed")]
@@ -52,7 +56,7 @@ class HistoryJsonRow(Struct, frozen=True, rename="camel"):
     """The history of one row."""
 
     service: ServiceName
-    chain_id: Annotated[ChainId | None, Meta(description="null for a check that is of no chain: {shared}")]
+    chain_id: RowChainId
     buckets: Annotated[
         str,
         Meta(
@@ -118,10 +122,9 @@ def build_schemas() -> dict[str, dict[str, Any]]:
 
 
 def _schema(document: type[Struct]) -> dict[str, Any]:
-    *first, last = SERVICES.names
     shared = (service.name for service in SERVICES if service.is_shared)
     text = msgspec.json.encode(msgspec.json.schema(document)).decode()
-    text = text.replace("{services}", f"{', '.join(first)} or {last}").replace("{shared}", ", ".join(shared))
+    text = text.replace("{services}", ", ".join(SERVICES.names)).replace("{shared}", ", ".join(shared))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.decode(text)}
 
 

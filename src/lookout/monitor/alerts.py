@@ -73,7 +73,7 @@ class Alerts:
         self._state, news = advance(self._state, at, rows, self._policy.rules)
         for target in self._policy.targets:
             if mine := [each for each in news if target in each.targets]:
-                self._put(target, write_message(mine, self._policy.chain_names))
+                self._put(target, write_message(mine, self._policy.chain_names, self._policy.service_names))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
         self._report_removed(removed, "given-up", "it was not accepted in time")
         self._outbox.mark_storing()

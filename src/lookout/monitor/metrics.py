@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
 from lookout.core.model import Check, Found, Row, Status
-from lookout.core.services import SERVICES
+from lookout.core.services import SERVICES, Service
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
@@ -86,18 +86,23 @@ class Instruments(Collector):
             for name, (what, *labels) in _HISTOGRAMS.items()
         }
         self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
-        for service in SERVICES:
-            for outcome in get_args(Outcome):
-                if outcome != "missing-list" or service.has_required_list:
-                    self._count("lookout_probes_total", service.name, outcome, by=0)
+        self._declare(SERVICES)
         for lacking in LACKING:
             self._count("lookout_own_faults_total", lacking, by=0)
         for reload_outcome in get_args(ReloadOutcome):
             self._count("lookout_reloads_total", reload_outcome, by=0)
         registry.register(self)
 
-    def describe_chains(self, chains: tuple[ChainDescription, ...]) -> None:
+    def describe_watched(self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service]) -> None:
+        """What is watched from now on."""
         self._chains = chains
+        self._declare(own_services)
+
+    def _declare(self, services: Iterable[Service]) -> None:
+        for service in services:
+            for outcome in get_args(Outcome):
+                if outcome != "missing-list" or service.has_required_list:
+                    self._count("lookout_probes_total", service.name, outcome, by=0)
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None:
         """Whenever they are asked for."""

@@ -60,7 +60,7 @@ class Monitor:
         plan = settings.plan()
         self._settings = settings
         self._resources = resources
-        resources.instruments.describe_chains(settings.description().chains)
+        resources.instruments.describe_watched(settings.description().chains, plan.own_services)
         ledger = _resume_ledger(plan, stored, parts.ledger)
         self._built = resources.build_sources(settings, decode_sightings(stored))
         self._alerts = parts.alerts(settings.alert_policy(), stored, resources)
@@ -95,7 +95,7 @@ class Monitor:
         self._built = rebuild_sources(self._built, old, new, self._resources.build_sources)
         self._journal.replan(plan, recorder)
         self._publisher.apply_settings(new)
-        self._resources.instruments.describe_chains(new.description().chains)
+        self._resources.instruments.describe_watched(new.description().chains, plan.own_services)
         self._watcher.replan(self._built, plan.limits)
         self._pinger.apply_settings(new)
         if new.alert_policy() != old.alert_policy():

@@ -41,7 +41,12 @@ def configurable_services() -> list[Service]:
 
 def kinds_for(service: Service) -> list[Protocol[KindTable]]:
     """The protocols that a service can be configured with by ``kind``."""
-    return [each for each in PROTOCOLS if isinstance(each, Protocol) and each.answer is service.answer]
+    return [each for each in all_kinds() if each.answer is service.answer]
+
+
+def all_kinds() -> list[Protocol[KindTable]]:
+    """The protocols that a service of the operator's own can be configured with."""
+    return [each for each in PROTOCOLS if isinstance(each, Protocol)]
 
 
 def own_table_for(service: Service) -> OwnTableProtocol | None:

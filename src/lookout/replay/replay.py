@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final
 
+from msgspec import Struct
+
 from lookout.base.instants import format_instant
 from lookout.core.history import DAY_MS, SPARE_DAYS
 from lookout.core.ledger import Ledger
 from lookout.core.model import Observation
 from lookout.core.plan import Plan
+from lookout.core.services import SERVICES
 from lookout.state.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, Unread, parse_line
 
 # No line of the format comes near it: a longer one is not a log, and reading on would take memory without end.
@@ -23,6 +26,7 @@ class Replay:
 
     def __init__(self, plan: Plan) -> None:
         self.ledger = Ledger(plan)
+        self._own_services = {service.name: service for service in plan.own_services}
         self.running = False
         self.skipped = 0  # events of checks and chains that the plan does not have
         self.first_skipped = ""
@@ -47,6 +51,8 @@ class Replay:
                 if not self.ledger.watches(event.check):
                     self._skip(at, *event.check)
                     return
+                if event.check.service in self._own_services:
+                    self._check_answer(event)
                 self.ledger.judge(event)
             case HeadRead():
                 if not self.ledger.follows(event.chain_id):
@@ -55,9 +61,9 @@ class Replay:
                 self._check_order(event)
                 self.ledger.read_head(event.chain_id, event.reading)
             case Unread():
-                if self.ledger.follows(event.chain_id):
+                if self._concerns(event):
                     raise event.error
-                self._skip(at, event.name, event.chain_id)
+                self._skip(at, event.service or "heads", event.chain_id)
                 return
             case Stopped():
                 self.running = False
@@ -90,6 +96,18 @@ class Replay:
         self.ledger.publish(at)
         self._beat_at = at + self._heartbeat_ms
 
+    def _concerns(self, unread: Unread) -> bool:
+        """Whether the plan has its chain and its service."""
+        has_chain = unread.chain_id is None or self.ledger.follows(unread.chain_id)
+        return has_chain and (unread.service in (None, *SERVICES.names) or unread.service in self._own_services)
+
+    def _check_answer(self, seen: Observation) -> None:
+        """A line of a service of the operator's own has the fields of another answer if its kind was another."""
+        service = self._own_services[seen.check.service]
+        if not service.gives(seen.found):
+            has, expected = _fields_of(type(seen.found)), _fields_of(service.answer)
+            raise LineError(f"{service.name} has {has}; by its kind in the configuration it has to have {expected}")
+
     def _check_order(self, head: HeadRead) -> None:
         """Within one run no head is read before the one before it (M8)."""
         before = self.ledger.heads(head.chain_id).newest_of_run
@@ -103,6 +121,10 @@ class Replay:
         self.skipped += 1
         if self.skipped == 1:
             self.first_skipped = name if chain_id is None else f"{name} on chain {chain_id}"
+
+
+def _fields_of(answer: type[Struct]) -> str:
+    return " and ".join(answer.__struct_fields__) or "no fields of an answer"
 
 
 def read_log(lines: BinaryIO, warnings: list[str]) -> Iterator[tuple[int, Event | Unread]]:

@@ -12,6 +12,7 @@ from lookout.base.text import shorten
 from lookout.core.heads import Reading
 from lookout.core.model import (
     LARGEST_METRIC,
+    Answer,
     Blocks,
     Check,
     Failed,
@@ -24,7 +25,7 @@ from lookout.core.model import (
     Peers,
     Responding,
 )
-from lookout.core.services import SERVICES, Service
+from lookout.core.services import OWN_NAME, SERVICES, Service
 
 
 class LineError(ValueError):
@@ -53,12 +54,12 @@ class Stopped(Struct, frozen=True, gc=False):
 
 
 class Unread(Struct, frozen=True, gc=False):
-    """A line of a chain that is not as the format has it: an error where that chain is configured, and of no matter
-    elsewhere."""
+    """A line about a chain or a service that is not as the format has it: an error where both are configured, and of no
+    matter elsewhere. The service is None for a head."""
 
     at: int
-    chain_id: int
-    name: str
+    service: str | None
+    chain_id: int | None
     error: LineError
 
 
@@ -107,15 +108,13 @@ def parse_line(line: bytes) -> Event | Unread:
             try:
                 return Observation(check, at, _found(service, fields))
             except LineError as error:
-                if check.chain_id is None:
-                    raise
-                return Unread(at, check.chain_id, check.service, error)
+                return Unread(at, *check, error)
         case "head":
             chain_id = _chain_id(fields.chain_id)
             try:
                 return HeadRead(at, chain_id, _reading(at, fields))
             except LineError as error:
-                return Unread(at, chain_id, "heads", error)
+                return Unread(at, None, chain_id, error)
         case "start":
             return Started(at)
         case "stop":
@@ -206,10 +205,11 @@ def _not_a_number(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON's")
 
 
-def _found(service: Service, fields: _Line) -> Found:
+def _found(service: Service | None, fields: _Line) -> Found:
+    """What a line has of a service; of one of the operator's own, which is None here, what its fields are of."""
     outcome = fields.outcome
     if outcome == "answered":
-        return _answered(service, fields)
+        return _answered(_answer_of(fields) if service is None else service.answer, fields)
     if outcome == "failed":
         if type(fields.error) is not str:
             raise _wrong("error", fields.error, "a text")
@@ -218,14 +218,24 @@ def _found(service: Service, fields: _Line) -> Found:
         return Nothing()
     if outcome != "missing-list":
         raise _wrong("outcome", outcome, "answered, nothing, missing-list or failed")
-    if not service.has_required_list:
+    if service is not None and not service.has_required_list:
         others = " and ".join(each.name for each in SERVICES if each.has_required_list)
         raise LineError(f"outcome missing-list is for {others} alone, not for {service.name}")
     return MissingList()
 
 
-def _answered(service: Service, fields: _Line) -> Found:
-    answer = service.answer
+def _answer_of(fields: _Line) -> type[Answer]:
+    """The answer whose fields a line has."""
+    if fields.peers is not UNSET:
+        return Peers
+    if fields.responding is not UNSET or fields.monitored is not UNSET:
+        return Members
+    if fields.head is not UNSET:
+        return Indexes
+    return Responding if fields.position is UNSET else Blocks
+
+
+def _answered(answer: type[Answer], fields: _Line) -> Found:
     if answer is Blocks:
         return Blocks(_count("position", fields.position))
     if answer is Indexes:
@@ -240,17 +250,19 @@ def _answered(service: Service, fields: _Line) -> Found:
     return members
 
 
-def _check(fields: _Line) -> tuple[Check, Service]:
+def _check(fields: _Line) -> tuple[Check, Service | None]:
     try:
         return _checked(fields.service, fields.chain_id)
     except TypeError:  # a list or an object is not even looked up
         return _check_of(fields.service, fields.chain_id)
 
 
-def _check_of(name: Any, chain_id: Any) -> tuple[Check, Service]:
+def _check_of(name: Any, chain_id: Any) -> tuple[Check, Service | None]:
+    """A line's check, and its service if that is not the operator's own."""
     if name not in SERVICES:
-        *first, last = SERVICES.names
-        raise _wrong("service", name, f"{', '.join(first)} or {last}")
+        if not isinstance(name, str) or OWN_NAME.fullmatch(name) is None:
+            raise _wrong("service", name, f"{', '.join(SERVICES.names)} or a name of {OWN_NAME.pattern}")
+        return Check(name, None if chain_id is None else _chain_id(chain_id)), None
     service = SERVICES[name]
     if not service.is_shared:
         return Check(name, _chain_id(chain_id)), service

@@ -1,0 +1,225 @@
+"""A service of the operator's own is watched, published, replayed and shown like those of the contract (R14)."""
+
+import io
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from lookout.alerts.messages import write_message
+from lookout.app.reloader import compare_settings
+from lookout.base.clock import SystemClock
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
+from lookout.core.episodes import News
+from lookout.core.heads import Reading
+from lookout.core.model import Blocks, Check, Failed, Found, Indexes, MissingList, Nothing, Observation, Responding
+from lookout.core.services import SERVICES
+from lookout.documents.reports import documents_of
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.sources import sources_of
+from lookout.public.feeds.files import make_feed_files
+from lookout.public.feeds.picture import Names
+from lookout.replay.replay import LogError, Replay, read_log, run_log
+from lookout.state.log import Event, HeadRead, Started, format_event
+from tests.builders import MINUTE, NOON, SECOND
+
+CHAINS: Final = """
+[[chains]]
+id = 1
+rpc = ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b", "http://127.0.0.1:1/c"]
+
+[[chains]]
+id = 137
+rpc = ["http://127.0.0.1:1/d", "http://127.0.0.1:1/e", "http://127.0.0.1:1/f"]
+"""
+OWN: Final = """
+[[services]]
+name = "second-indexer"
+
+[[services.checks]]
+chain = 137
+kind = "json"
+url = "http://127.0.0.1:1/json"
+pointer = "/block"
+confirmations = 20
+
+[[services.checks]]
+chain = 1
+kind = "squid"
+url = "http://127.0.0.1:1/squid"
+
+[[services]]
+name = "another"
+title = "What comes after"
+
+[[services.checks]]
+chain = 1
+kind = "ponder"
+url = "http://127.0.0.1:1/ponder"
+"""
+FIRST, SECOND_ROW, THIRD = Check("second-indexer", 1), Check("second-indexer", 137), Check("another", 1)
+
+
+def settings_of(text: str, folder: Path) -> Settings:
+    path = folder / "lookout.toml"
+    path.write_text(text)
+    return read_config(path, {})
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_of(CHAINS + OWN, tmp_path)
+
+
+def a_life(*found: tuple[Check, Found]) -> list[Event]:
+    """A monitor starts, reads a head of both chains, and then finds these."""
+    heads = (HeadRead(NOON, chain_id, Reading(NOON, 1000, NOON)) for chain_id in (1, 137))
+    seen = (Observation(check, NOON + number * SECOND, what) for number, (check, what) in enumerate(found))
+    return [Started(NOON), *heads, *seen]
+
+
+def replayed(settings: Settings, events: list[Event]) -> Replay:
+    replay = Replay(settings.plan())
+    run_log(read_log(io.BytesIO(b"".join(map(format_event, events))), []), replay)
+    return replay
+
+
+def rows_in(document: bytes, of: str = "checks") -> dict[Check, dict[str, object]]:
+    return {Check(row["service"], row["chainId"]): row for row in json.loads(document)[of]}
+
+
+@pytest.mark.clause("R12", "R14")
+def test_its_rows_come_after_the_five_in_the_order_of_the_configuration_and_then_of_chains(settings: Settings) -> None:
+    plan = settings.plan()
+    assert plan.checks()[-3:] == (FIRST, SECOND_ROW, THIRD)
+    assert plan.monitored == {FIRST, SECOND_ROW, THIRD}
+    assert plan.confirmations == {FIRST: 0, SECOND_ROW: 20, THIRD: 0}
+    assert [source.name for source in sources_of(settings).sources] == [
+        "second-indexer 137",
+        "second-indexer 1",
+        "another 1",
+    ]
+
+
+@pytest.mark.clause("R14")
+def test_it_is_judged_like_the_five_and_both_documents_have_it(settings: Settings) -> None:
+    replay = replayed(settings, a_life((FIRST, Blocks(999)), (SECOND_ROW, Blocks(3)), (THIRD, Failed("timeout"))))
+    documents = documents_of(replay.ledger)
+    live = rows_in(documents["live"].body)
+    assert {check: live[check]["status"] for check in (FIRST, SECOND_ROW, THIRD)} == {
+        FIRST: "current",
+        SECOND_ROW: "catching-up",
+        THIRD: "unknown",
+    }
+    assert live[SECOND_ROW]["metrics"] == {"position": 3, "head": 980}
+    assert list(rows_in(documents["history"].body, "rows"))[-3:] == [FIRST, SECOND_ROW, THIRD]
+
+
+@pytest.mark.clause("R14")
+def test_a_deployment_without_them_has_exactly_the_rows_of_the_five(tmp_path: Path) -> None:
+    checks = settings_of(CHAINS, tmp_path).plan().checks()
+    assert len(checks) == 1 + 2 * 4
+    assert {check.service for check in checks} == set(SERVICES.names)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param('"service":"removed","chainId":1,"outcome":"answered"', id="a service"),
+        pytest.param('"service":"removed","chainId":1,"outcome":"answered","position":""', id="a service's bad line"),
+        pytest.param('"service":"another","chainId":5,"outcome":"answered"', id="a chain"),
+        pytest.param('"service":"another","chainId":5,"outcome":"answered","position":""', id="a chain's bad line"),
+        pytest.param('"service":"another","chainId":null,"outcome":"answered"', id="a shared row"),
+    ],
+)
+def test_lines_of_what_this_configuration_does_not_have_are_skipped(line: str, settings: Settings) -> None:
+    text = b"".join(map(format_event, a_life()))
+    text += f'{{"at":"2026-11-05T12:00:01.000Z","kind":"probe",{line}}}\n'.encode()
+    replay = Replay(settings.plan())
+    run_log(read_log(io.BytesIO(text), []), replay)
+    assert replay.skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "has"),
+    [
+        pytest.param(Responding(), "no fields of an answer", id="an answer and nothing more"),
+        pytest.param(Indexes(1, 2), "position and head", id="a head of its own"),
+        pytest.param(MissingList(), "no fields of an answer", id="a missing list"),
+    ],
+)
+def test_a_line_with_an_answer_that_its_kind_does_not_give_is_malformed(
+    found: Found, has: str, settings: Settings
+) -> None:
+    with pytest.raises(LogError) as caught:
+        replayed(settings, a_life((FIRST, found)))
+    assert str(caught.value) == (
+        f"line 4: second-indexer has {has}; by its kind in the configuration it has to have position"
+    )
+    replayed(settings, a_life((FIRST, Nothing()), (FIRST, Failed("timeout")), (FIRST, Blocks(7))))
+
+
+def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
+    registry = CollectorRegistry()
+    description = settings.description()
+    Instruments(registry, SystemClock()).describe_watched(description.chains, settings.plan().own_services)
+    assert b'lookout_probes_total{outcome="failed",service="another"} 0.0' in generate_latest(registry)
+    assert [(each.name, each.title) for each in description.services][-2:] == [
+        ("second-indexer", "Second indexer"),
+        ("another", "What comes after"),
+    ]
+    news = [
+        News("began", check, "unavailable", "unreachable", "unavailable", NOON, NOON, 0, ("ops",))
+        for check in (THIRD, Check("gone", 1), FIRST, Check("indexer", 1))
+    ]
+    policy = settings.alert_policy()
+    body = write_message(news, policy.chain_names, policy.service_names).body
+    assert [line.partition(":")[0] for line in body.splitlines() if line.startswith("- ")] == [
+        "- indexer on Ethereum",
+        "- second-indexer on Ethereum",
+        "- another on Ethereum",
+        "- gone on Ethereum",
+    ]
+
+
+def test_it_has_badges_and_is_counted(settings: Settings) -> None:
+    found = ((FIRST, Blocks(999)), (SECOND_ROW, Blocks(980)), *((THIRD, Failed("timeout")),) * 3)
+    documents = documents_of(replayed(settings, a_life(*found)).ledger)
+    names = Names("protocol", settings.description().read())
+    made = make_feed_files(names, documents["live"].body, documents["history"].body, NOON + 10 * SECOND, 0)
+    shields = {path: file for path, file in made.files.items() if path.startswith("/badge") and path.endswith(".json")}
+    badges = {path: json.loads(file.body)["message"] for path, file in shields.items() if file is not None}
+    assert {path: badges[path] for path in ("/badge.json", "/badge/second-indexer.json", "/badge/another.json")} == {
+        "/badge.json": "unavailable",
+        "/badge/second-indexer.json": "current",
+        "/badge/another.json": "unavailable",
+    }
+    assert made.badge_of_row("/badge/another/1.svg") is not None
+
+
+def test_a_reload_adds_changes_and_removes_it_by_name(settings: Settings, tmp_path: Path) -> None:
+    without = settings_of(CHAINS, tmp_path)
+    added = compare_settings("", without, settings, None)
+    assert added.added == ("another 1", "second-indexer 1", "second-indexer 137")
+    assert (added.changed, added.needs_restart) == ((), ())
+    changed = compare_settings("", settings, settings_of(CHAINS + OWN.replace("/squid", "/moved"), tmp_path), None)
+    assert changed.changed == ("second-indexer 1",)
+    removed = compare_settings("", settings, without, settings)
+    assert removed.removed == ("another 1", "second-indexer 1", "second-indexer 137")
+    assert removed.needs_restart == ("services of the server",)
+
+
+@pytest.mark.clause("M7", "H15")
+def test_its_rows_leave_with_a_reload_and_return_with_their_past(settings: Settings, tmp_path: Path) -> None:
+    ledger = replayed(settings, a_life((FIRST, Blocks(999)))).ledger
+    ledger.publish(NOON + 2 * MINUTE)
+    ledger.replan(settings_of(CHAINS, tmp_path).plan())
+    ledger.publish(NOON + 3 * MINUTE)
+    assert FIRST not in rows_in(documents_of(ledger)["live"].body)
+    ledger.replan(settings.plan())
+    ledger.publish(NOON + 6 * MINUTE)
+    assert rows_in(documents_of(ledger)["live"].body)[FIRST]["reason"] == "no-observation"
+    assert rows_in(documents_of(ledger)["history"].body, "rows")[FIRST]["buckets"] == "c?"
