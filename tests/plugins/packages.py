@@ -1,4 +1,4 @@
-"""Packages with a protocol, as an installer leaves them: a module and its dist-info, in a folder that is on the path."""
+"""Packages with a protocol, as an installer leaves them: a module and its dist-info, in a folder of the path."""
 
 import os
 from pathlib import Path

@@ -19,6 +19,7 @@ url = "http://127.0.0.1:4"
 confirmations = 0
 """
 REFUSED = '"tidal" is not allowed; it has to be one of squid, subgraph, ponder, json; '
+SHOWN = 'when it is imported; python -c "import lookout_tidal" shows where'
 PROVIDER = f"{REFUSED}lookout-tidal 1.0, which provides it, "
 
 
@@ -37,23 +38,39 @@ def test_one_that_is_as_it_should_be_is_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        pytest.param("import no_such", 'raises ModuleNotFoundError when it is imported; python -c "import lookout_tidal" shows where', id="raises"),
-        pytest.param("raise SystemExit(3)", 'raises SystemExit when it is imported; python -c "import lookout_tidal" shows where', id="ends the program"),
+        pytest.param("import no_such", f"raises ModuleNotFoundError {SHOWN}", id="raises"),
+        pytest.param("raise SystemExit(3)", f"raises SystemExit {SHOWN}", id="ends the program"),
         pytest.param("import os; os._exit(0)", "ended its process", id="ends the interpreter at once"),
         pytest.param("import ctypes; ctypes.string_at(0)", "ended its process", id="crashes the interpreter"),
-        pytest.param("leak = []\nwhile True: leak.append(bytearray(1 << 24))", 'raises MemoryError when it is imported; python -c "import lookout_tidal" shows where', id="eats memory"),
+        pytest.param(
+            "leak = []\nwhile True: leak.append(bytearray(1 << 24))", f"raises MemoryError {SHOWN}", id="eats memory"
+        ),
         pytest.param("import time; time.sleep(3600)", "is not imported within 8 s", id="hangs"),
         pytest.param("PROTOCOL = 3", "has a int and no Protocol at lookout_tidal:PROTOCOL", id="has something else"),
-        pytest.param(GOOD.replace('"tidal"', '"other"'), "has a Protocol of another name at lookout_tidal:PROTOCOL", id="has another name"),
-        pytest.param(GOOD.replace("Blocks, KindTable, make", "dict, KindTable, make"), "does not say which answer it gives", id="has no answer"),
-        pytest.param(GOOD.replace("Blocks, KindTable, make", "Blocks, dict, make"), "has settings that are no KindTable", id="has no settings"),
         pytest.param(
-            GOOD.replace("PROTOCOL =", "class Own(KindTable, frozen=True):\n    pointer: int = 3\nPROTOCOL =").replace("Blocks, KindTable, make", "Blocks, Own, make"),
+            GOOD.replace('"tidal"', '"other"'),
+            "has a Protocol of another name at lookout_tidal:PROTOCOL",
+            id="has another name",
+        ),
+        pytest.param(
+            GOOD.replace("Blocks, KindTable, m", "dict, KindTable, m"),
+            "does not say which answer it gives",
+            id="has no answer",
+        ),
+        pytest.param(
+            GOOD.replace("Blocks, KindTable, m", "Blocks, dict, m"),
+            "has settings that are no KindTable",
+            id="has no settings",
+        ),
+        pytest.param(
+            GOOD.replace("PROTOCOL", "class Own(KindTable, frozen=True):\n    pointer: int = 3\nPROTOCOL").replace(
+                ", KindTable, m", ", Own, m"
+            ),
             "has a key pointer of another type or default than that of kind json",
             id="has a key that another kind has",
         ),
     ],
-)  # fmt: skip
+)
 def test_one_that_cannot_be_used_is_one_sentence(code: str, sentence: str, tmp_path: Path) -> None:
     install(tmp_path, code)
     assert check_config(tmp_path) == (2, "", f"{PROVIDER}{sentence}\n")

@@ -195,7 +195,7 @@ def tidy_reason(reason: str, settings: KindTable) -> str:
     each of which may be a secret."""
     if any(secret in reason for secret in _secrets_in(msgspec.to_builtins(settings))):
         return "not understood, for a reason that repeats a setting"
-    escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in reason[:LONGEST_REASON])
+    escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in reason[: LONGEST_REASON + 1])
     return shorten(escaped, LONGEST_REASON) or "not understood, without a reason"
 
 
