@@ -75,7 +75,7 @@ def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             with_parse(
                 "from lookout.protocols.api import ProbeFailed",
                 "if body == b'{\"block\":17}': return Blocks(17)",
-                "raise ProbeFailed(body[:200].decode(errors='replace'))",
+                "raise ProbeFailed(ascii(body)[:80])",
             ),
             "given a text that is not to be repeated: its reason repeats",
             id="an answer",
