@@ -54,11 +54,11 @@ class Running:
 
 
 @asynccontextmanager
-async def a_monitor(folder: Path, **policy: float) -> AsyncIterator[Running]:
+async def a_monitor(folder: Path, probe_timeout_s: float) -> AsyncIterator[Running]:
     """With all rows of the launch configuration, and one more whose plug-in hangs."""
     place = install(folder, HANGS, distribution=f"lookout-tidal-{os.getpid()}-{folder.name.replace('_', '-')}")
     async with a_world(folder) as world:
-        (folder / "lookout.toml").write_text(a_config(world.base, **policy) + SERVICE.format(base=world.base))
+        (folder / "lookout.toml").write_text(a_config(world.base, probe_timeout_s=probe_timeout_s) + SERVICE.format(base=world.base))
         with a_command(folder, "monitor", "-c", "lookout.toml", **path_with(folder)) as process:
             running = Running(world, process, place)
             try:
@@ -74,7 +74,7 @@ async def a_monitor(folder: Path, **policy: float) -> AsyncIterator[Running]:
 
 @pytest.mark.clause("M6")
 async def test_nobody_else_is_late(tmp_path: Path) -> None:
-    async with a_monitor(tmp_path, probe_timeout_s=3, recheck_s=0.5) as running:
+    async with a_monitor(tmp_path, probe_timeout_s=3) as running:
         world = running.world
 
         def others() -> list[dict[str, object]]:

@@ -104,7 +104,8 @@ def load(entry: EntryPoint) -> Protocol[Any]:
         raise NotUsableError(f"has a Protocol of another name at {entry.value}")
     if found.answer not in get_args(Answer):
         raise NotUsableError("does not say which answer it gives")
-    if not (isinstance(found.settings, type) and issubclass(found.settings, KindTable)):
+    settings: object = found.settings
+    if not (isinstance(settings, type) and issubclass(settings, KindTable)):
         raise NotUsableError("has settings that are no KindTable")
     return found
 
@@ -119,7 +120,7 @@ def describe_error(error: BaseException, entry: EntryPoint) -> str:
 
 def make_request(protocol: Protocol[Any], settings: KindTable) -> Reply:
     try:
-        request = protocol.request(settings)
+        request: object = protocol.request(settings)
         if not isinstance(request, Request):
             return broken(f"gave a {type(request).__name__} and no Request")
         plain = PlainRequest(request.method, request.url, dict(request.headers), request.body)
