@@ -111,7 +111,7 @@ def parsed(raw: bytes) -> Answer:
 def store(folder: Path, *, at: int = NOON, **bodies: bytes) -> dict[str, Document]:
     """Put documents into the folder's store, as a monitor would."""
     documents = {name: Document(body, etag(body), at) for name, body in bodies.items()}
-    names: dict[str, DocumentName] = {"live": "live", "history": "history"}
+    names: dict[str, DocumentName] = {"live": "live", "history": "history", "about": "about"}
     writer = once_free(lambda: open_writer(folder / "lookout.db"))
     try:
         writer.write({names[name]: document for name, document in documents.items()}, Pieces({}))

@@ -19,7 +19,9 @@ from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
+from lookout.protocols.http import HttpTable
 from lookout.protocols.json_pointer import JsonTable
+from lookout.protocols.jsonrpc import JsonRpcTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.registry import protocol_of
@@ -111,14 +113,19 @@ class Client:
 
 
 def tables_at(base: str) -> dict[str, SourceTable]:
-    """Settings for everything that answers for chain 1, by the target under which a fault is ordered for it."""
+    """Settings for everything that answers for chain 1, and for what is of no chain, by the target under which a fault
+    is ordered for it."""
     return {
         "squid/1": KindTable(1, "squid", f"{base}/squid/1/graphql"),
         "hosted/1": KindTable(1, "squid", f"{base}/hosted/1/graphql"),
         "subgraph/1": SubgraphTable(1, "subgraph", f"{base}/subgraph/1"),
         "index-node/1": SubgraphTable(1, "subgraph", f"{base}/index-node/graphql", deployment=deployment(1)),
         "ponder/1": KindTable(1, "ponder", f"{base}/ponder"),
+        "envio/1": KindTable(1, "envio", f"{base}/envio/v1/graphql"),
         "json/1": JsonTable(1, "json", f"{base}/json/1", pointer="/status/lastBlock"),
+        "provider/1": KindTable(1, "evm", f"{base}/provider/1"),
+        "bundler/1": JsonRpcTable(1, "jsonrpc", f"{base}/bundler/1", method="eth_supportedEntryPoints", pointer="/0"),
+        "relayer": HttpTable(None, "http", f"{base}/relayer", pointer="/status", expect="ok"),
         "ppoi/1": PpoiTable(f"{base}/ppoi", REQUIRED_LIST, (1,)),
         "waku/peers": MessagingTable(f"{base}/waku"),
         "waku/messages": BroadcastersTable(f"{base}/waku", (1,), seen_s=300),

@@ -144,7 +144,11 @@ def row_in(live: bytes) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("written", "instead", "problem"),
     [
-        ('kind = "hello"', 'kind = "squid"', 'faucet[0].kind: "squid" is not allowed; it has to be one of hello'),
+        (
+            'kind = "hello"',
+            'kind = "squid"',
+            'faucet[0].kind: "squid" is not allowed; it has to be one of http, jsonrpc, hello',
+        ),
         ('word = "ok"', "", "faucet[0].word: missing"),
         ('word = "ok"', 'word = ""\nwrod = "ok"', "faucet[0].wrod: unknown key; did you mean word?"),
         ("chain = 1", "chain = 2", "faucet: there is no chain 2 in [[chains]]"),
@@ -167,13 +171,13 @@ def test_the_protocol_survives_hostile_answers(body: bytes) -> None:
 
 
 def test_it_is_probed_in_the_simulated_world(past: Past, tmp_path: Path) -> None:
-    async def converse() -> dict[str, tuple[int | None, bool]]:
+    async def converse() -> dict[str, tuple[int | None, str, bool]]:
         async with serving("127.0.0.1", 0, past.world, wall_clock) as (host, port):
             probed = await probe_once(configured(tmp_path, f"http://{host}:{port}"), SystemClock())
-        return {each.source: (each.chain_id, each.failed) for each in probed}
+        return {each.source: (each.chain_id, each.answer, each.failed) for each in probed}
 
     answers = asyncio.run(converse())
-    assert answers["faucet"] == (1, False)
+    assert answers["faucet"] == (1, "responds", False)
     assert len(answers) == 4
 
 

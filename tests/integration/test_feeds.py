@@ -8,10 +8,14 @@ from typing import Any, Final
 
 import feedparser  # type: ignore[import-untyped]
 import pytest
+from msgspec.structs import replace
 
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
+from lookout.public.about import ServiceDescription
 from tests.builders import SECOND
+from tests.commands import said
+from tests.descriptions import a_description
 from tests.integration.edged import Edge, an_edge, needs_varnish
 from tests.integration.raw import Answer, RawServer, a_raw_server, store
 from tests.unit.feeds import BUCKET, a_check, a_history, a_report, all_current
@@ -144,3 +148,23 @@ def test_through_the_edge_no_badge_is_served_past_its_truth(tmp_path: Path) -> N
             if ours.http_code == 200:
                 assert edge.ask("GET", path, f"If-None-Match: {theirs.ours['etag']}").http_code == 304
         assert edge.ask("GET", "/badge").http_code == edge.ask("GET", "/feed.atom/").http_code == 404
+
+
+@pytest.mark.clause("C11")
+def test_a_server_shows_chains_and_services_as_the_monitor_stored_them(tmp_path: Path) -> None:
+    with a_raw_server(tmp_path, more=CHAINS) as server:
+        store(tmp_path, live=current_for(280 * SECOND))
+        until(lambda: message(server) == "current", "the report was loaded")
+        described = a_description({1: "Renamed", 56: "BNB"}, test_networks=(56,), title="Their wallet")
+        described = replace(described, services=(*described.services, ServiceDescription("bundler", "Bundlers")))
+        store(tmp_path, about=described.encode())
+        until(lambda: server.ask("GET", "/about.json").body == described.encode(), "the description was loaded")
+        until(lambda: message(server, "/badge/bundler") == "unknown", "the new service has its badge")
+        names = [each["name"] for each in json.loads(server.ask("GET", "/summary.json").body)["components"]]
+        assert "indexer on Renamed" in names
+        page = server.ask("GET", "/").body
+        assert b"Their wallet" in page
+        assert b"BNB (test network)" in page
+        store(tmp_path, about=b"no description")
+        until(lambda: "the stored description of the deployment cannot be read" in said(tmp_path), "it was looked at")
+        assert server.ask("GET", "/about.json").body == described.encode()

@@ -7,12 +7,15 @@ from collections.abc import Awaitable
 import pytest
 
 from lookout.core.heads import Reading
-from lookout.core.model import Blocks, Failed, Indexes, Nothing, Peers
+from lookout.core.model import Blocks, Failed, Indexes, Nothing, Peers, Responding
 from lookout.protocols.client.failure import ProbeFailed
 from tests.builders import DAY, NOON, SECOND
 from tests.integration.sim_client import LATEST, TARGETS, Client, simulation
 
-FOLLOWERS = ("squid/1", "hosted/1", "subgraph/1", "json/1", "ponder/1", "index-node/1", "ppoi/1")
+FOLLOWERS = (
+    *("squid/1", "hosted/1", "subgraph/1", "json/1", "ponder/1", "index-node/1", "envio/1"),
+    *("provider/1", "ppoi/1"),
+)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +63,8 @@ async def test_a_fault_of_the_wire_applies_to_its_target_alone() -> None:
 async def test_errors_have_the_shape_of_the_protocol_they_interrupt() -> None:
     async with simulation() as client:
         await client.order("*", "rate-limit", code=200)
-        assert await client.probe("ppoi/1") == Failed("JSON-RPC error -32005")
+        for target in ("ppoi/1", "provider/1", "bundler/1"):
+            assert await client.probe(target) == Failed("JSON-RPC error -32005")
         answer = await client.post("/rpc/1/a", LATEST)
         assert answer.document == {"jsonrpc": "2.0", "error": {"code": -32005, "message": "limit exceeded"}, "id": 7}
         assert (await client.get("/json/1")).body == b"Too Many Requests"
@@ -136,6 +140,7 @@ async def test_whatever_follows_can_lag_freeze_and_lie(target: str) -> None:
         ("subgraph/1", Failed("GraphQL errors")),
         ("index-node/1", Failed("not understood: no latest block of one chain")),
         ("ponder/1", Nothing()),
+        ("envio/1", Nothing()),
     ],
 )
 async def test_an_indexer_rebuilt_from_scratch_has_nothing_and_then_climbs(
@@ -160,6 +165,11 @@ async def test_an_indexer_rebuilt_from_scratch_has_nothing_and_then_climbs(
     ("target", "fault", "expected"),
     [
         ("ponder/1", "missing-network", Nothing()),
+        ("envio/1", "missing-network", Nothing()),
+        ("provider/1", "wrong-chain", Failed("wrong chain id")),
+        ("provider/1", "genesis", Blocks(0)),
+        ("bundler/1", "no-entry-point", Failed("not understood: nothing at the pointer")),
+        ("relayer", "paused", Failed("not the expected value")),
         ("index-node/1", "missing-network", Failed("not understood: the index node does not have the deployment")),
         ("subgraph/1", "null-status", Failed("GraphQL errors")),
         ("squid/1", "null-status", Failed("GraphQL errors")),
@@ -170,6 +180,21 @@ async def test_an_upstream_can_lack_what_is_asked_of_it(target: str, fault: str,
     async with simulation() as client:
         await client.order("*", fault)
         assert await client.probe(target) == expected
+
+
+async def test_a_service_of_the_operator_goes_wrong_alone() -> None:
+    async with simulation() as client:
+        await client.order("bundler/1", "no-entry-point")
+        await client.order("provider/1", "lag", by=40)
+        assert isinstance(await client.probe("bundler/1"), Failed)
+        assert await position(client, "provider/1") == await client.height("1/a") - 40
+        assert await client.probe("relayer") == Responding()
+        entry_points = {"jsonrpc": "2.0", "id": 1, "method": "eth_supportedEntryPoints", "params": []}
+        assert len((await client.post("/bundler/56", entry_points)).document["result"]) == 2
+        await client.order("bundler/1", "wrong-chain", chainId=5)
+        chain_id = {**entry_points, "method": "eth_chainId"}
+        assert (await client.post("/bundler/1", chain_id)).document["result"] == "0x5"
+        assert (await client.post("/bundler/56", chain_id)).document["result"] == "0x38"
 
 
 async def took_s(asking: Awaitable[object]) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lookout.core.model import Blocks, Indexes, Members, Peers
+from lookout.core.model import Blocks, Indexes, Members, Peers, Responding
 from tests.builders import NOON, SECOND
 from tests.integration.sim_client import CHAINS, LATEST, PATIENCE_S, REQUIRED_LIST, TARGETS, simulation
 
@@ -24,8 +24,10 @@ async def test_everybody_answers_lookout_and_follows_the_chain() -> None:
         position = found["squid/1"]
         assert isinstance(position, Blocks)
         assert 5 <= height - position.position <= 6
-        for target in ("subgraph/1", "index-node/1", "ponder/1", "json/1"):
+        for target in ("subgraph/1", "index-node/1", "ponder/1", "envio/1", "json/1"):
             assert found[target] == position
+        assert found["provider/1"] == Blocks(height)
+        assert (found["bundler/1"], found["relayer"]) == (Responding(), Responding())
         match found["ppoi/1"], found["waku/peers"], found["waku/messages"]:
             case Indexes(validated, current), Peers(peers), Members(9, 9):
                 assert validated <= current <= validated + 1
@@ -58,6 +60,18 @@ async def test_everybody_answers_lookout_and_follows_the_chain() -> None:
         pytest.param("/squid/1/graphql", {"query": "{ squidStatus { height"}, 400, "<EOF>", id="a query that is cut"),
         pytest.param("/squid/1/graphql", {"query": "{ height }"}, 400, "height", id="an unknown query"),
         pytest.param("/squid/1/graphql", {}, 400, "no query", id="nothing asked"),
+        pytest.param("/provider/1", {**LATEST, "method": "eth_blockNumber"}, 200, '"result":"0x', id="a provider"),
+        pytest.param("/provider/2", LATEST, 404, "no provider/2", id="a provider of a chain that is not there"),
+        pytest.param("/bundler/1", {**LATEST, "method": "eth_chainId"}, 200, '"result":"0x1"', id="a bundler's chain"),
+        pytest.param("/bundler/1", LATEST, 200, "-32601", id="a bundler is no node"),
+        pytest.param(
+            "/envio/v1/graphql",
+            {"query": "{ _meta { chainId isReady } }"},
+            200,
+            '{"chainId":56,"isReady":true}',
+            id="all chains of an envio",
+        ),
+        pytest.param("/envio/v1/graphql", {"query": "{ _meta { chain } }"}, 400, "chain", id="a field it has not"),
         pytest.param("/ppoi", {**NODE_STATUS, "method": "ppoi_else"}, 404, "-32601", id="an unknown method"),
         pytest.param("/ppoi", {**NODE_STATUS, "params": 5}, 400, "-32602", id="wrong params"),
         pytest.param("/ppoi", [], 400, "-32600", id="a batch, which a ppoi node does not know"),

@@ -58,7 +58,9 @@ async def a_monitor(folder: Path, probe_timeout_s: float) -> AsyncIterator[Runni
     """With all rows of the launch configuration, and one more whose plug-in hangs."""
     place = install(folder, HANGS, distribution=f"lookout-tidal-{os.getpid()}-{folder.name.replace('_', '-')}")
     async with a_world(folder) as world:
-        (folder / "lookout.toml").write_text(a_config(world.base, probe_timeout_s=probe_timeout_s) + SERVICE.format(base=world.base))
+        (folder / "lookout.toml").write_text(
+            a_config(world.base, probe_timeout_s=probe_timeout_s) + SERVICE.format(base=world.base)
+        )
         with a_command(folder, "monitor", "-c", "lookout.toml", **path_with(folder)) as process:
             running = Running(world, process, place)
             try:

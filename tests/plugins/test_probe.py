@@ -37,7 +37,7 @@ async def probe(
     def never(*_: object) -> object:
         raise AssertionError("a plug-in's code is not run by the monitor")
 
-    protocol = PluginProtocol("tidal", Blocks, KindTable, never, never, place)  # type: ignore[arg-type]
+    protocol = PluginProtocol("tidal", Blocks, KindTable, never, never, place=place)  # type: ignore[arg-type]
     async with answering(lambda _: (200, BODY)) as (url, asked), open_session(timeout_s) as session:
         settings = KindTable(1, "tidal", f"{url}/status?key={SECRET}", headers={"X-Key": SECRET})
         (source,) = protocol.sources("indexer", settings, NOTHING_SEEN)

@@ -18,7 +18,7 @@ kind = "tidal"
 url = "http://127.0.0.1:4"
 confirmations = 0
 """
-REFUSED = '"tidal" is not allowed; it has to be one of squid, subgraph, ponder, json; '
+REFUSED = '"tidal" is not allowed; it has to be one of squid, subgraph, ponder, envio, json, evm; '
 SHOWN = 'when it is imported; python -c "import lookout_tidal" shows where'
 PROVIDER = f"{REFUSED}lookout-tidal 1.0, which provides it, "
 
@@ -61,6 +61,11 @@ def test_one_that_is_as_it_should_be_is_used(tmp_path: Path) -> None:
             GOOD.replace("Blocks, KindTable, m", "Blocks, dict, m"),
             "has settings that are no KindTable",
             id="has no settings",
+        ),
+        pytest.param(
+            GOOD.replace("parse)", "parse, lambda one, _: one)"),
+            "has a source of its own, which only a built-in protocol can have",
+            id="runs in the monitor",
         ),
         pytest.param(
             GOOD.replace("PROTOCOL", "class Own(KindTable, frozen=True):\n    pointer: int = 3\nPROTOCOL").replace(

@@ -105,5 +105,5 @@ async def test_a_history_that_could_not_be_stored_is_tried_again_with_the_next_p
     async with running(publisher.run()):  # and stores the last one when it ends
         assert await asyncio.to_thread(writer.wrote.wait, 30)
         journal.observe(MESSAGING, Peers(7))
-    live, history = {"live", "live.gzip"}, {"history", "history.gzip"}
+    live, history = {"live", "live.gzip"}, {"history", "history.gzip", "about"}
     assert writer.attempts == [live | history, live | history, live | history, live]

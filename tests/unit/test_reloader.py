@@ -19,7 +19,7 @@ from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, open_port
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
-from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Policy, Server, Store
+from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Page, Policy, Server, Store
 from lookout.core.model import Check, Members
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
@@ -138,7 +138,6 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 "f",
                 "applied",
                 removed=("broadcasters 137", "indexer 137", "ppoi 1", "ppoi 137", "chain 137"),
-                needs_restart=("chains of the server",),
             ),
             id="a chain and a source taken out",
         ),
@@ -149,7 +148,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 sources=SETTINGS.sources | {"hosted-indexer": INDEXERS[:1]},
             ),
             True,
-            Reloaded("f", "applied", added=("hosted-indexer 1", "chain 56"), needs_restart=("chains of the server",)),
+            Reloaded("f", "applied", added=("hosted-indexer 1", "chain 56")),
             id="a chain and a source put in",
         ),
         pytest.param(
@@ -180,13 +179,14 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 admin=Admin("127.0.0.1:1", "127.0.0.1:2"),
                 store=Store("sqlite:other.db"),
                 edge=Edge("127.0.0.1:3"),
+                page=Page("Status"),
                 log=Log("debug"),
             ),
             True,
             Reloaded(
                 "f",
                 "applied",
-                changed=("log.level",),
+                changed=("log.level", "page.title"),
                 needs_restart=(
                     *("protocol", "server.workers", "admin.monitor", "admin.server", "store.url"),
                     "log.level of the server",

@@ -32,8 +32,8 @@ READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
 ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
 _WATCHED: Final = ("chains", "sources", "services")
 # Any other table, also one that is yet to come, needs a restart.
-_APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "alerts", "ping"))
-_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge", "page"))
+_APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "page", "alerts", "ping"))
+_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
 _UNUSED: Final = frozenset(("edge",))
 
 log = structlog.get_logger("reload")
@@ -204,7 +204,6 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
     others = _UNUSED_BY_MONITOR if served is None else _UNUSED
     keys = [key for key in _changed_keys(old, new) if not others & {key, key.partition(".")[0]}]
     beside = new if served is None else served
-    described, description = beside.description(), new.description()
     checks, checks_before = new.sources_by_check(), old.sources_by_check()
     rpc, rpc_before = ({chain.id: chain for chain in settings.chains} for settings in (new, old))
     both = [check for check in checks if check in checks_before]
@@ -222,8 +221,6 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
         needs_restart=(
             *(key for key in keys if key.partition(".")[0] not in _APPLIED),
             *(f"{key} of the server" for key in _changed_keys(beside.log, new.log, "log.")),
-            *(["chains of the server"] if described.chains != description.chains else []),
-            *(["services of the server"] if described.services != description.services else []),
         ),
     )
 

@@ -2,13 +2,19 @@
 
 import signal
 from asyncio import AbstractEventLoop
+from functools import partial
 from pathlib import Path
+
+import msgspec
+import structlog
+from msgspec.structs import replace
 
 from lookout.app.log import configure_log
 from lookout.app.process import end_with_parent
 from lookout.base.clock import SystemClock
 from lookout.config.settings import ServerSettings
 from lookout.documents.routes import paths
+from lookout.public.about import Description
 from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page import html
@@ -20,9 +26,11 @@ from lookout.server.guard import Allowed, Guard
 from lookout.server.limiter import Limiter
 from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
 from lookout.server.poller import Poller, Site
-from lookout.server.replies import make_timed_replies
+from lookout.server.replies import Resource, make_timed_replies
 from lookout.server.rsgi import RsgiApplication
 from lookout.store.kinds import kind_of
+
+log = structlog.get_logger("server")
 
 
 def build_worker(
@@ -57,18 +65,33 @@ class _Worker(RsgiApplication):
 
 def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None, counts: OwnCounts) -> Front:
     clock = SystemClock()
-    live_path, history_path = paths(settings.protocol)
-    description = settings.description
-    names = Names(settings.protocol, description.read())
+    assets = build_asset_routes(html.assets())
     poller = Poller(
         kind_of(settings.store_url).open_reader(settings.store_url, folder, settings.store_key),
         clock,
         round(settings.server.history_unreadable_s * 1000),
-        Site(
-            (live_path, history_path),
-            build_description_routes(settings.protocol, description) | build_asset_routes(html.assets()),
-            lambda live: build_status_page(html.render(live, live_path, history_path, description)),
-            lambda *seen: make_timed_replies(make_feed_files(names, *seen)),
-        ),
+        _build_site(settings.protocol, settings.description, assets),
+        partial(_build_described_site, settings.protocol, assets),
     )
     return Front(poller, Callers(settings.server.trusted_proxies), limiter, counts, clock)
+
+
+def _build_site(protocol: str, description: Description, assets: dict[str, Resource]) -> Site:
+    live_path, history_path = paths(protocol)
+    names = Names(protocol, description.read())
+    return Site(
+        (live_path, history_path),
+        build_description_routes(protocol, description) | assets,
+        lambda live: build_status_page(html.render(live, live_path, history_path, description)),
+        lambda *seen: make_timed_replies(make_feed_files(names, *seen)),
+    )
+
+
+def _build_described_site(protocol: str, assets: dict[str, Resource], about: bytes) -> Site | None:
+    """The paths stay those that this server was started with."""
+    try:
+        description = msgspec.json.decode(about, type=Description)
+    except msgspec.MsgspecError:
+        log.warning("the stored description of the deployment cannot be read; that of this server's file is served")
+        return None
+    return _build_site(protocol, replace(description, protocol=protocol), assets)

@@ -310,6 +310,8 @@ def _describe_allowed(kind: Any) -> str:
     if (texts := _choices(kind)) is not None:
         return f"one of {', '.join(texts)}"
     kind, meta, _ = _split_annotated(kind)
+    if meta.description:
+        return meta.description
     choices = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
         return f"a list{' that is not empty' if meta.min_length else ''}, each of it {_describe_allowed(choices[0])}"
@@ -318,7 +320,7 @@ def _describe_allowed(kind: Any) -> str:
     if kind is bool:
         return "true or false"
     if kind is str:
-        return meta.description or f"a text{' that is not empty' if meta.min_length else ''}"
+        return f"a text{' that is not empty' if meta.min_length else ''}"
     return f"{'a whole number' if kind is int else 'a number'} from {meta.ge} to {meta.le}"
 
 

@@ -15,7 +15,8 @@ _LEVEL: Final = 6  # from here on each per cent of a history's size takes a mult
 
 PlainName = Literal["live", "history"]
 # A document as gzip is one of its own: a store needs no other tables for it, and who does not know it leaves it alone.
-DocumentName = Literal["live", "history", "live.gzip", "history.gzip"]
+# The description of the deployment is stored beside the two, so that servers follow the monitor's configuration.
+DocumentName = Literal["live", "history", "live.gzip", "history.gzip", "about"]
 COMPRESSED: Final[Mapping[PlainName, DocumentName]] = {"live": "live.gzip", "history": "history.gzip"}
 
 
@@ -60,10 +61,12 @@ def assembled_at(body: bytes) -> int | None:
         return None
 
 
-def with_compressed(documents: Mapping[PlainName, Document]) -> dict[DocumentName, Document]:
-    """The same, and each of them as gzip beside it, of the same instant."""
+def with_compressed(documents: Mapping[DocumentName, Document]) -> dict[DocumentName, Document]:
+    """The same, and the two documents also as gzip, of the same instant."""
     stored: dict[DocumentName, Document] = {}
     for name, document in documents.items():
-        packed = compress(document.body)
-        stored[name], stored[COMPRESSED[name]] = document, Document(packed, etag(packed), document.generated_at)
+        stored[name] = document
+        if name == "live" or name == "history":
+            packed = compress(document.body)
+            stored[COMPRESSED[name]] = Document(packed, etag(packed), document.generated_at)
     return stored

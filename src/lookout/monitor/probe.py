@@ -9,7 +9,7 @@ from msgspec import Struct
 from lookout.base.clock import Clock
 from lookout.base.instants import format_second
 from lookout.config.settings import Settings
-from lookout.core.model import Failed, Found, Members, MissingList, Nothing, Observation
+from lookout.core.model import Failed, Found, Members, MissingList, Nothing, Observation, Responding
 from lookout.core.plan import Limits
 from lookout.core.policy import Memory, judge
 from lookout.monitor.sources import sources_of
@@ -72,6 +72,8 @@ def _words(found: Found) -> str:
             return "has nothing for this chain"
         case MissingList():
             return "does not carry the required list"
+        case Responding():
+            return "responds"
         case Members(responding, monitored):
             return f"{responding} of {monitored} responding"
         case _:

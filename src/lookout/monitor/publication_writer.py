@@ -6,7 +6,7 @@ import structlog
 
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller
-from lookout.documents.document import Document, PlainName, with_compressed
+from lookout.documents.document import Document, DocumentName, with_compressed
 from lookout.monitor.metrics import Instruments
 from lookout.state.differ import Backlog, Kept
 from lookout.store.protocol import LostStoreError, StoreError, Writer
@@ -30,7 +30,7 @@ class PublicationWriter:
         """Whether a write failed, or was not waited for to its end."""
         return not self._backlog.is_empty
 
-    async def write(self, thread: Caller, documents: Mapping[PlainName, Document], kept: Kept) -> bool:
+    async def write(self, thread: Caller, documents: Mapping[DocumentName, Document], kept: Kept) -> bool:
         """Write a publication on this thread; whether that went well. LostStoreError if the store is another monitor's
         now."""
         pieces = self._backlog.add(kept)

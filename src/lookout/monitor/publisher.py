@@ -12,7 +12,7 @@ from lookout.base.threads import Caller
 from lookout.config.settings import Settings
 from lookout.core.cadence import GATHER_MS
 from lookout.core.plan import Limits
-from lookout.documents.document import Document, PlainName
+from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.reports import history_document, live_document
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
@@ -46,10 +46,11 @@ class Publisher:
         self.apply_settings(settings)
 
     def apply_settings(self, settings: Settings) -> None:
-        """Both documents have the new plan from the next publication on."""
+        """Both documents have the new plan, and the description is the new one, from the next publication on."""
         self._heartbeat_ms = _heartbeat_ms(settings.plan().limits)
         self._write_history_every_ms = round(settings.history.write_every_s * 1000)
         self._history_due_ms = self._resources.clock.elapsed_ms()
+        self._about = settings.description().encode()
 
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
@@ -92,10 +93,11 @@ class Publisher:
         ledger.publish(at)
         self._resources.instruments.published(at, ledger.published_rows)
         self._alerts.advance(at, ledger.published_rows)
-        documents: dict[PlainName, Document] = {"live": live_document(ledger.report())}
+        documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
         if with_history:
             documents["history"] = history_document(ledger.view())
+            documents["about"] = Document(self._about, etag(self._about), at)
             self._history_due_ms = clock.elapsed_ms() + self._write_history_every_ms
         kept = Kept(ledger.state(), {**self._sources_pieces(), **self._alerts.pieces()})
         began_ms = clock.elapsed_ms()

@@ -7,6 +7,7 @@ as the bytes they came in (``Raw``), and each function here opens the one value 
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -84,7 +85,7 @@ def quantity(value: Any, what: str) -> int:
     raise not_understood(what)
 
 
-def call(method: str, params: list[Any] | dict[str, Any], request_id: int) -> bytes:
+def call(method: str, params: Sequence[Any] | Mapping[str, Any], request_id: int) -> bytes:
     """A JSON-RPC request. ``params`` is always sent: a ppoi node asked without it never answers."""
     return msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params, "id": request_id})
 

@@ -1,13 +1,19 @@
-"""A chain's head, read from an RPC endpoint."""
+"""RPC nodes: a chain's head, read from an endpoint of it; and how far one node is."""
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lookout.base.instants import END_AT
 from lookout.core.heads import Reading
+from lookout.core.model import Blocks, Check, Found
 from lookout.protocols.answers import call, quantity, result_of, table
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import Request, at_most
-from lookout.protocols.source import Now
+from lookout.protocols.protocol import Protocol
+from lookout.protocols.source import Now, OneRequest
+from lookout.protocols.tables import KindTable
 
 if TYPE_CHECKING:  # it loads aiohttp, which reading a configuration does without
     from lookout.protocols.client.session import Session
@@ -22,34 +28,57 @@ class Block(NamedTuple):
     block_at: int
 
 
-class EvmEndpoint:
-    """One RPC endpoint of a chain.
+class ChainId:
+    """A node is asked for its chain id before its first answer counts, again after any failure, and every minute:
+    behind one address there may be another node now. Two requests and not a batch, which some public endpoints refuse
+    or count as abuse."""
 
-    It is asked for its chain id before its first answer counts, again after any failure, and every minute: behind one
-    address there may be another node now. Two requests and not a batch, which some public endpoints refuse or count
-    as abuse.
-    """
+    def __init__(self, chain_id: int | None, request: Request) -> None:
+        """``request`` is one that the same node is asked."""
+        self._expected = chain_id
+        self._request = replace(request, body=call("eth_chainId", [], _CHAIN_ID))
+        self._right_at: int | None = None
+
+    @asynccontextmanager
+    async def checked(self, session: "Session", now: Now) -> AsyncIterator[None]:
+        """What is asked inside is asked of a node of the right chain, within the session's time."""
+        right_at, self._right_at = self._right_at, None
+        async with at_most(session.timeout_s):
+            if right_at is None or not 0 <= now() - right_at < _CHAIN_ID_HOLDS_MS:
+                if parse_chain_id(await session.fetch(self._request)) != self._expected:
+                    raise WrongChainFailed
+                right_at = now()
+            yield
+        self._right_at = right_at
+
+
+class EvmEndpoint:
+    """One RPC endpoint of a chain."""
 
     def __init__(self, name: str, chain_id: int, url: str) -> None:
         self.name = name
         self.chain_id = chain_id
-        self._ask_chain_id = Request("POST", url, body=call("eth_chainId", [], _CHAIN_ID))
         self._ask_block = Request("POST", url, body=call("eth_getBlockByNumber", ["latest", False], _BLOCK))
-        self._right_chain_at: int | None = None
+        self._chain_id = ChainId(chain_id, self._ask_block)
 
     async def read(self, session: "Session", now: Now, /) -> Reading:
-        right_chain_at, self._right_chain_at = self._right_chain_at, None
-        async with at_most(session.timeout_s):
-            if right_chain_at is None or not 0 <= now() - right_chain_at < _CHAIN_ID_HOLDS_MS:
-                await self._check_chain_id(session)
-                right_chain_at = now()
+        async with self._chain_id.checked(session, now):
             block = parse_block(await session.fetch(self._ask_block))
-        self._right_chain_at = right_chain_at
         return Reading(now(), block.height, block.block_at)
 
-    async def _check_chain_id(self, session: "Session") -> None:
-        if parse_chain_id(await session.fetch(self._ask_chain_id)) != self.chain_id:
-            raise WrongChainFailed
+
+class EvmSource:
+    """One RPC node as a service: how far it is itself."""
+
+    def __init__(self, one: OneRequest, settings: KindTable) -> None:
+        self.name = one.name
+        self.checks = one.checks
+        self._one = one
+        self._chain_id = ChainId(settings.chain, one.request)
+
+    async def probe(self, session: "Session", now: Now, /) -> Mapping[Check, Found]:
+        async with self._chain_id.checked(session, now):
+            return await self._one.probe(session, now)
 
 
 def parse_chain_id(body: bytes) -> int:
@@ -64,3 +93,17 @@ def parse_block(body: bytes) -> Block:
     if second * 1000 >= END_AT:
         raise not_understood("the block's timestamp is in no calendar")
     return Block(height, second * 1000)
+
+
+def parse_block_number(body: bytes) -> Blocks:
+    return Blocks(quantity(result_of(body, _BLOCK), "the block number"))
+
+
+EVM: Final = Protocol(
+    "evm",
+    Blocks,
+    KindTable,
+    request=lambda settings: Request("POST", settings.url, settings.headers, call("eth_blockNumber", [], _BLOCK)),
+    parse=lambda body, _: parse_block_number(body),
+    source=EvmSource,
+)

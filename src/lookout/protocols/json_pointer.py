@@ -25,8 +25,12 @@ class JsonTable(KindTable, frozen=True):
     def _check_pointer(self) -> Iterator[Problem]:
         if not self.pointer.startswith("/"):
             yield Problem("pointer", 'kind "json" needs a JSON Pointer such as "/status/lastBlock"')
-        if _ESCAPE_OF_NOTHING.search(self.pointer):
-            yield Problem("pointer", "has a ~ that is not part of ~0 or ~1")
+        yield from check_escapes(self.pointer)
+
+
+def check_escapes(pointer: str) -> Iterator[Problem]:
+    if _ESCAPE_OF_NOTHING.search(pointer):
+        yield Problem("pointer", "has a ~ that is not part of ~0 or ~1")
 
 
 def parse_document(body: bytes, pointer: str) -> Blocks:

@@ -23,11 +23,14 @@ class Protocol(Generic[Settings]):
     request: Callable[[Settings], Request]
     parse: Callable[[bytes, Settings], Found]
     """ProbeFailed for what is not exactly as expected."""
+    source: Callable[[OneRequest, Settings], Source] = lambda one, _: one
+    """Makes the source of that request, where a probe takes more."""
 
     def sources(self, service: str, settings: Settings, _seen: SeenBroadcasters) -> tuple[Source, ...]:
         check = Check(service, settings.chain)
         parse = self.parse
-        return (OneRequest(check.name, (check,), self.request(settings), lambda body: {check: parse(body, settings)}),)
+        one = OneRequest(check.name, (check,), self.request(settings), lambda body: {check: parse(body, settings)})
+        return (self.source(one, settings),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,11 @@ from typing import Final
 from lookout.base.registry import Registry
 from lookout.core.services import SERVICES, Service
 from lookout.protocols.broadcasters.protocol import BROADCASTERS
+from lookout.protocols.envio import ENVIO
+from lookout.protocols.evm import EVM
+from lookout.protocols.http import HTTP
 from lookout.protocols.json_pointer import JSON
+from lookout.protocols.jsonrpc import JSONRPC
 from lookout.protocols.messaging import MESSAGING
 from lookout.protocols.plugins.entry_points import PluginError, load_protocol
 from lookout.protocols.ponder import PONDER
@@ -17,7 +21,9 @@ from lookout.protocols.subgraph import SUBGRAPH
 from lookout.protocols.tables import KindTable, SourceTable
 
 # The configuration names the services in the order of the protocols that give their answers.
-PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(PPOI, SQUID, SUBGRAPH, PONDER, JSON, MESSAGING, BROADCASTERS)
+PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(
+    *(PPOI, SQUID, SUBGRAPH, PONDER, ENVIO, JSON, EVM, MESSAGING, BROADCASTERS, HTTP, JSONRPC)
+)
 
 
 def load_plugins(kinds: Iterable[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ def read_forms(reader: Reader, name: PlainName, served: Forms | None) -> Forms |
     document = reader.read(name)
     if document is None:
         return None
-    if not _is_whole(document):
+    if not is_whole(document):
         raise StoreError(f"the stored {name} document is damaged")
     if served is not None and served.plain == document and served.gzip is not None:
         return served
@@ -37,12 +37,12 @@ def _read_gzip(reader: Reader, name: PlainName, plain: Document) -> Document | N
         packed = reader.read(COMPRESSED[name])
     except StoreError:
         return None
-    if packed is None or not _is_whole(packed) or packed.generated_at != plain.generated_at:
+    if packed is None or not is_whole(packed) or packed.generated_at != plain.generated_at:
         return None
     return packed if unpacks_to(packed.body, plain.body) else None
 
 
-def _is_whole(stored: object) -> bool:
+def is_whole(stored: object) -> bool:
     """Whether it is as a monitor wrote it: a flipped bit on a disk can make a text of bytes, or a number none."""
     match stored:
         case Document(bytes(body), tag):

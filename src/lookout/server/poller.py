@@ -9,7 +9,7 @@ import structlog
 
 from lookout.base.clock import Clock
 from lookout.documents.document import PlainName
-from lookout.server.forms import Forms, get_body, read_forms
+from lookout.server.forms import Forms, get_body, is_whole, read_forms
 from lookout.server.mirror import (
     Event,
     LookBegan,
@@ -56,26 +56,38 @@ class Site(NamedTuple):
 
 
 class _Timed(NamedTuple):
-    """Replies that time makes untrue; the documents they were made of, and when, by both clocks."""
+    """Replies that time makes untrue; what they were made of, and when, by both clocks."""
 
     replies: TimedReplies
+    site: Site
     live: Forms | None
     history: Forms | None
     at: int
     at_ms: int
 
-    def is_true(self, state: Mirror, now: int, now_ms: int) -> bool:
+    def is_true(self, site: Site, state: Mirror, now: int, now_ms: int) -> bool:
         age_ms = now_ms - self.at_ms
         was_clock_set = abs(now - self.at - age_ms) > _CLOCK_SET_MS
         is_over = self.replies.holds_ms is not None and age_ms >= self.replies.holds_ms
-        return (self.live, self.history) == (state.live, state.history) and not was_clock_set and not is_over
+        is_same = self.site is site and (self.live, self.history) == (state.live, state.history)
+        return is_same and not was_clock_set and not is_over
 
 
 class Poller:
     """What a server answers with. ``resources`` is replaced as a whole; a request that took it may go on using it."""
 
-    def __init__(self, reader: Reader, clock: Clock, history_unreadable_ms: int, site: Site) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        clock: Clock,
+        history_unreadable_ms: int,
+        site: Site,
+        redescribe: Callable[[bytes], Site | None] = lambda _: None,
+    ) -> None:
+        """``redescribe`` gives the site of a stored description of the deployment, or None if it cannot be read."""
         self.site = site
+        self._redescribe = redescribe
+        self._about: bytes | None = None  # as read from the store
         self.state = Mirror()
         self.resources: Mapping[str, Resource] = {}
         self._reader = reader
@@ -112,7 +124,7 @@ class Poller:
         """To be called by another thread than the one that looks: it notices a store that hangs, gives up a history
         that is unreadable for too long, and replaces what is no longer true."""
         self._apply(TimePassed(self._clock.elapsed_ms()))
-        if not self._timed.is_true(self.state, self._clock.now(), self._clock.elapsed_ms()):
+        if not self._timed.is_true(self.site, self.state, self._clock.now(), self._clock.elapsed_ms()):
             self._make_timed_replies()
 
     def _is_due(self, now_ms: int) -> bool:
@@ -129,11 +141,26 @@ class Poller:
         before = self.state.live
         live = self._apply(self._read("live")).live  # at once: a history that hangs keeps no report back
         self._apply(self._read("history"))
-        if get_body(live) != get_body(before):  # after the API: nothing that happens to the page keeps a document back
+        # After the API: nothing that happens to the rest keeps a document back.
+        is_redescribed = self._read_about()
+        if is_redescribed or get_body(live) != get_body(before):
             pages = self.site.make_pages(live)
             with self._lock:
                 self._pages = pages
                 self.resources = self._build_table()
+
+    def _read_about(self) -> bool:
+        """Whether the store has another description of the deployment. One that cannot be read changes nothing."""
+        try:
+            stored = self._reader.read("about")
+        except StoreError:
+            return False
+        if stored is None or not is_whole(stored) or stored.body == self._about:
+            return False
+        self._about = stored.body
+        site = self._redescribe(stored.body)
+        self.site = self.site if site is None else site
+        return site is not None
 
     def _apply(self, event: Event) -> Mirror:
         with self._lock:
@@ -154,14 +181,14 @@ class Poller:
         return Read(self._clock.elapsed_ms(), name, forms)
 
     def _make_timed_replies(self) -> None:
-        state = self.state
+        site, state = self.site, self.state
         now, now_ms = self._clock.now(), self._clock.elapsed_ms()
         made = NO_TIMED_REPLIES  # what is left if there is a bug in what follows: what is old would be a lie
         try:
-            made = self.site.feeds(get_body(state.live), get_body(state.history), now, now_ms - state.live_arrived_ms)
+            made = site.feeds(get_body(state.live), get_body(state.history), now, now_ms - state.live_arrived_ms)
         finally:
             with self._lock:
-                self._timed = _Timed(made, state.live, state.history, now, now_ms)
+                self._timed = _Timed(made, site, state.live, state.history, now, now_ms)
                 self.resources = self._build_table()
 
     def _build_table(self) -> Table:

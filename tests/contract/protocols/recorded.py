@@ -7,7 +7,9 @@ from typing import Final
 
 from lookout.protocols import evm, messaging, ppoi
 from lookout.protocols.broadcasters.source import parse_messages, parse_page
+from lookout.protocols.http import HttpTable
 from lookout.protocols.json_pointer import JsonTable
+from lookout.protocols.jsonrpc import JsonRpcTable
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.subgraph import SubgraphTable
@@ -28,6 +30,10 @@ KIND_TABLES: Final[dict[str, KindTable]] = {
     "index node": SubgraphTable(1, "subgraph", "http://127.0.0.1", 5, deployment="Qm1"),
     "ponder": KindTable(1, "ponder", "http://127.0.0.1", 5),
     "own indexer": JsonTable(1, "json", "http://127.0.0.1", 5, pointer="/mainnet/block/number"),
+    "envio": KindTable(1, "envio", "http://127.0.0.1", 5),
+    "node": KindTable(1, "evm", "http://127.0.0.1"),
+    "http": HttpTable(None, "http", "http://127.0.0.1", pointer="/status", expect="ok"),
+    "JSON-RPC": JsonRpcTable(None, "jsonrpc", "http://127.0.0.1", method="eth_supportedEntryPoints", pointer="/0"),
 }
 
 
@@ -47,6 +53,10 @@ PARSERS: Final[dict[str, tuple[Callable[[bytes], object], str]]] = {
     "index node": (parser_of(KIND_TABLES["index node"]), "subgraph-indexing-status.json"),
     "ponder": (parser_of(KIND_TABLES["ponder"]), "ponder-status.json"),
     "own indexer": (parser_of(KIND_TABLES["own indexer"]), "ponder-status.json"),
+    "envio": (parser_of(KIND_TABLES["envio"]), "envio-meta.json"),
+    "node": (parser_of(KIND_TABLES["node"]), "evm-block-number.json"),
+    "http": (parser_of(KIND_TABLES["http"]), "http-relayer.json"),
+    "JSON-RPC": (parser_of(KIND_TABLES["JSON-RPC"]), "jsonrpc-entry-points.json"),
     "head": (evm.parse_block, "evm-block.json"),
     "chain id": (evm.parse_chain_id, "evm-chain-id.json"),
     "connected peers": (messaging.parse_connected, "waku-peers-connected.json"),

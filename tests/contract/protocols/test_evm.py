@@ -6,9 +6,13 @@ import msgspec
 import pytest
 
 from lookout.core.heads import Reading
+from lookout.core.model import Blocks, Check, Failed
+from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
-from lookout.protocols.evm import Block, EvmEndpoint, parse_block, parse_chain_id
+from lookout.protocols.evm import EVM, Block, EvmEndpoint, parse_block, parse_block_number, parse_chain_id
+from lookout.protocols.source import Source, observe
+from lookout.protocols.tables import KindTable
 from tests.builders import MINUTE, NOON
 from tests.contract.protocols.recorded import recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering
@@ -60,6 +64,40 @@ def test_what_is_no_block_fails(body: bytes, reason: str) -> None:
     assert caught.value.reason == reason
 
 
+NUMBER = b'{"jsonrpc":"2.0","id":2,"result":"0x10"}'
+
+
+@pytest.mark.clause("M9")
+def test_a_recorded_answer_is_a_nodes_position() -> None:
+    assert parse_block_number(recorded("evm-block-number.json")) == Blocks(0x7E)
+
+
+@pytest.mark.clause("M9", "R10")
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(NUMBER.replace(b'"0x10"', b"null"), "not understood: the block number", id="a null result"),
+        pytest.param(NUMBER.replace(b'"0x10"', b"16"), "not understood: the block number", id="a number"),
+        pytest.param(NUMBER.replace(b"0x10", b"16"), "not understood: the block number", id="digits without 0x"),
+        pytest.param(NUMBER.replace(b"0x10", b"0x"), "not understood: the block number", id="0x without digits"),
+        pytest.param(NUMBER.replace(b"0x10", b"0x1g"), "not understood: the block number", id="a digit that is none"),
+        pytest.param(
+            NUMBER.replace(b"0x10", b"0x20000000000000"), "not understood: the block number", id="beyond counts"
+        ),
+        pytest.param(NUMBER.replace(b":2,", b":1,"), "not understood: an answer to another request", id="a wrong id"),
+        pytest.param(
+            b'{"jsonrpc":"2.0","id":2,"error":{"code":-32005,"message":"limit for KEY exceeded"}}',
+            "JSON-RPC error -32005",
+            id="a rate limit inside a 200",
+        ),
+    ],
+)
+def test_what_is_no_block_number_fails(body: bytes, reason: str) -> None:
+    with pytest.raises(ProbeFailed) as caught:
+        parse_block_number(body)
+    assert caught.value.reason == reason
+
+
 class Node:
     """Answers like a node, until a test changes it."""
 
@@ -71,6 +109,8 @@ class Node:
         call = msgspec.json.decode(asked.body)
         if call["method"] == "eth_chainId":
             return 200, msgspec.json.encode({"jsonrpc": "2.0", "id": call["id"], "result": self.chain_id})
+        if call["method"] == "eth_blockNumber":
+            return 200, NUMBER
         assert call["params"] == ["latest", False]
         return self.block()
 
@@ -117,3 +157,37 @@ async def test_another_chain_behind_the_same_address_is_noticed_by_the_first_rea
         await endpoint.read(session, lambda: NOON + MINUTE - 1)  # it need not be asked again before
         with pytest.raises(ProbeFailed, match="wrong chain id"):
             await endpoint.read(session, lambda: NOON + MINUTE)
+
+
+CHECK = Check("provider", 1)
+
+
+def a_provider(url: str) -> Source:
+    (source,) = EVM.sources("provider", KindTable(1, "evm", url, headers={"X-Api-Key": "K"}), NOTHING_SEEN)
+    return source
+
+
+@pytest.mark.clause("M9")
+async def test_a_node_as_a_service_is_asked_for_its_chain_as_an_endpoint_is() -> None:
+    node = Node()
+    async with answering(node) as (url, asked), open_session(5) as session:
+        source = a_provider(url)
+        assert (source.name, source.checks) == ("provider 1", (CHECK,))
+        for now in (lambda: NOON, lambda: NOON + MINUTE - 1, lambda: NOON + MINUTE):
+            assert await observe(source, session, now) == {CHECK: Blocks(16)}
+    chain_id, number = "eth_chainId", "eth_blockNumber"
+    assert methods(asked) == [chain_id, number, number, chain_id, number]
+    assert all(each.headers["x-api-key"] == "K" for each in asked)
+
+
+@pytest.mark.clause("M9")
+async def test_a_node_of_another_chain_is_a_failed_probe_until_it_is_of_the_right_one() -> None:
+    node = Node()
+    node.chain_id = "0x38"
+    async with answering(node) as (url, asked), open_session(5) as session:
+        source = a_provider(url)
+        for _ in range(2):
+            assert await observe(source, session, lambda: NOON) == {CHECK: Failed("wrong chain id")}
+        assert methods(asked) == ["eth_chainId", "eth_chainId"]
+        node.chain_id = "0x1"
+        assert await observe(source, session, lambda: NOON) == {CHECK: Blocks(16)}

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from lookout.core.model import Blocks, Found, Nothing
-from lookout.protocols import json_pointer, ponder, squid, subgraph
+from lookout.protocols import envio, json_pointer, ponder, squid, subgraph
 from lookout.protocols.client.failure import ProbeFailed
 from tests.contract.protocols.recorded import PARSERS, recorded
 
@@ -28,6 +28,7 @@ NOT_COUNTS = [
         ),
         pytest.param("ponder", "ponder-status.json", Blocks(19_000_002), id="a ponder's block of the right chain"),
         pytest.param("own indexer", "ponder-status.json", Blocks(19_000_002), id="a block number at a pointer"),
+        pytest.param("envio", "envio-meta.json", Blocks(22_817_138), id="the block that an envio has written"),
     ],
 )
 def test_a_recorded_answer_gives_a_position(parser: str, recording: str, expected: Found) -> None:
@@ -91,6 +92,25 @@ def test_a_recorded_answer_gives_a_position(parser: str, recording: str, expecte
             "not understood: a chain's id",
             id="a chain that does not say which",
         ),
+        pytest.param("envio", b'{"data":{"_meta":null}}', "not understood: no _meta", id="an envio without _meta"),
+        pytest.param(
+            "envio",
+            b'{"errors":[{"message":"field \'_meta\' not found in type: \'query_root\'"}]}',
+            "GraphQL errors",
+            id="an envio that is too old",
+        ),
+        pytest.param(
+            "envio",
+            b'{"data":{"_meta":[{"progressBlock":5,"startBlock":0}]}}',
+            "not understood: a chain's id",
+            id="an envio that does not say which chain",
+        ),
+        pytest.param(
+            "envio",
+            b'{"data":{"_meta":[{"chainId":1,"progressBlock":5,"startBlock":null}]}}',
+            "not understood: the start block",
+            id="an envio that does not say where it starts",
+        ),
     ],
 )
 def test_an_answer_that_is_not_understood_fails(parser: str, body: bytes, reason: str) -> None:
@@ -108,11 +128,12 @@ def test_an_answer_that_is_not_understood_fails(parser: str, body: bytes, reason
         ("squid", b'{"data":{"squidStatus":{"height":%b}}}'),
         ("subgraph", b'{"data":{"_meta":{"block":{"number":%b}}}}'),
         ("ponder", b'{"mainnet":{"id":1,"block":{"number":%b}}}'),
+        ("envio", b'{"data":{"_meta":[{"chainId":1,"progressBlock":%b,"startBlock":0}]}}'),
     ],
 )
 def test_a_height_that_is_no_count_fails(parser: str, body: bytes, number: bytes) -> None:
     parse, _ = PARSERS[parser]
-    with pytest.raises(ProbeFailed, match=r"not understood: the (height|block number)"):
+    with pytest.raises(ProbeFailed, match=r"not understood: the (height|block number|progress block)"):
         parse(body % number)
 
 
@@ -126,12 +147,43 @@ def test_of_two_equal_keys_the_last_counts() -> None:
     [
         pytest.param("squid", recorded("squid-new-processor.json"), id="a squid without a first batch"),
         pytest.param("ponder", b"{}", id="a ponder without chains"),
+        pytest.param("envio", recorded("envio-new-indexer.json"), id="an envio without a first batch"),
+        pytest.param(
+            "envio",
+            b'{"data":{"_meta":[{"chainId":1,"progressBlock":14737690,"startBlock":14737691}]}}',
+            id="an envio at the block before its first",
+        ),
+        pytest.param("envio", b'{"data":{"_meta":[]}}', id="an envio without the chain"),
+        pytest.param(
+            "envio",
+            b'{"data":{"_meta":[{"chainId":10,"progressBlock":9,"startBlock":0}]}}',
+            id="an envio that ignores which chain was asked for, and does not have it",
+        ),
         pytest.param("ponder", b'{"anvil":{"id":31337,"block":{"number":317}}}', id="a ponder of another chain"),
     ],
 )
 def test_an_indexer_may_have_nothing_yet(parser: str, body: bytes) -> None:
     parse, _ = PARSERS[parser]
     assert parse(body) == Nothing()
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param(b'{"chainId":"1","progressBlock":9,"startBlock":9}', id="a chain id as text, at its first block"),
+        pytest.param(
+            b'{"chainId":10,"progressBlock":5,"startBlock":0},{"chainId":1,"progressBlock":9,"startBlock":0}',
+            id="the chain is the second of two",
+        ),
+    ],
+)
+def test_an_envios_chain_is_found_by_its_id(entries: bytes) -> None:
+    assert envio.parse_meta(b'{"data":{"_meta":[%b]}}' % entries, 1) == Blocks(9)
+
+
+def test_an_envio_is_asked_about_one_chain() -> None:
+    asked = msgspec.json.decode(envio.meta_query(42161))["query"]
+    assert asked == "{ _meta(where: {chainId: {_eq: 42161}}) { chainId progressBlock startBlock } }"
 
 
 @pytest.mark.parametrize(

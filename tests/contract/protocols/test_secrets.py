@@ -11,7 +11,9 @@ from lookout.monitor.sources import sources_of
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
+from lookout.protocols.http import HttpTable
 from lookout.protocols.json_pointer import JsonTable
+from lookout.protocols.jsonrpc import JsonRpcTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.subgraph import SubgraphTable
@@ -37,7 +39,13 @@ def with_secrets(base: str) -> Settings:
                 KindTable(3, "ponder", url, 5, headers=headers),
                 JsonTable(4, "json", url, 5, pointer="/block", headers=headers),
             ),
-            "hosted-indexer": (SubgraphTable(1, "subgraph", url, 5, deployment="Qm", headers=headers),),
+            "hosted-indexer": (
+                SubgraphTable(1, "subgraph", url, 5, deployment="Qm", headers=headers),
+                KindTable(2, "envio", url, 5, headers=headers),
+                KindTable(3, "evm", url, 5, headers=headers),
+                HttpTable(4, "http", url, pointer="/block", headers=headers),
+                JsonRpcTable(5, "jsonrpc", url, method="eth_chainId", pointer="/0", headers=headers),
+            ),
             "messaging": (MessagingTable(url, headers),),
             "broadcasters": (BroadcastersTable(url, (1,), "relay", headers=headers),),
         },
@@ -62,7 +70,7 @@ async def failure_of(asking: Awaitable[object]) -> ProbeFailed:
 
 
 def check_silent(gathered: list[ProbeFailed]) -> None:
-    assert len(gathered) == 9
+    assert len(gathered) == 13
     for failure in gathered:
         assert SECRET not in failure.reason
         assert SECRET not in repr(failure)

@@ -18,9 +18,10 @@ from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import Session, fetch, open_session
-from lookout.protocols.evm import EvmEndpoint
+from lookout.protocols.evm import EVM, EvmEndpoint
 from lookout.protocols.messaging import MessagingSource, MessagingTable
 from lookout.protocols.source import Source, observe
+from lookout.protocols.tables import KindTable
 from tests.builders import NOON
 from tests.contract.protocols.announcers import a_message, a_page
 from tests.contract.protocols.recorded import recorded
@@ -55,6 +56,11 @@ def endless_pages() -> Answer:
             lambda url: RelayBroadcasters("broadcasters", BroadcastersTable(url, (1, 137), "relay")),
             lambda asked: (200, b"OK") if asked.method == "POST" else (404, b""),
             id="subscribing and then reading",
+        ),
+        pytest.param(
+            lambda url: EVM.sources("provider", KindTable(42161, "evm", url), NOTHING_SEEN)[0],
+            lambda _: (200, recorded("evm-chain-id.json")),
+            id="a chain id and then a block number",
         ),
     ],
 )

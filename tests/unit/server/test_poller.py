@@ -126,7 +126,7 @@ def test_a_store_that_does_not_change_is_read_every_fifteen_seconds_and_by_no_re
         assert followed.live == (200, b"live 1")
     assert followed.store.reads == 0
     followed.look_for(60 * SECOND)
-    assert followed.store.reads == 2 * 4
+    assert followed.store.reads == 3 * 4  # both documents and the description
 
 
 def test_replies_that_were_taken_stay_as_they_are() -> None:

@@ -46,7 +46,7 @@ ANOTHER_CHAIN: Final = 61
 _FAR: Final = 10**12
 _SPEAKERS: Final[tuple[Kind, ...]] = (
     *("endpoint", "graphql-indexer", "document", "node"),
-    *("ppoi", "peers", "messages", "responder"),
+    *("ppoi", "peers", "messages", "responder", "bundler", "relayer"),
 )
 _FOLLOWERS: Final[tuple[Kind, ...]] = ("graphql-indexer", "document", "share", "network")
 _MEMBERS: Final = Parameter("first", EVERYBODY, 1, EVERYBODY)
@@ -144,7 +144,7 @@ _ANSWERS: Final = (
     Fault(
         "wrong-chain",
         "the endpoint is of another chain",
-        ("endpoint",),
+        ("endpoint", "bundler"),
         Parameter("chainId", ANOTHER_CHAIN, 1, _FAR),
         {"endpoint": Odds(2, 30, 7_200)},
     ),
@@ -217,6 +217,8 @@ _ANSWERS: Final = (
         _MEMBERS,
     ),
     Fault("null-status", "200 with GraphQL errors and null for the status", ("graphql-indexer",)),
+    Fault("no-entry-point", "the bundler's list of entry points is empty", ("bundler",)),
+    Fault("paused", "the relayer's status is not ok", ("relayer",)),
 )
 
 WIRE_FAULTS: Final = frozenset(fault.name for fault in _WIRE)

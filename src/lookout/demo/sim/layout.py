@@ -15,14 +15,16 @@ Kind = Literal[
     "indexer",
     "graphql-indexer",  # squid/1, hosted/1, subgraph/1
     "document",  # json/1
-    "node",  # index-node, ponder: one answer about many chains
-    "share",  # index-node/1, ponder/1: what it says of one chain
+    "node",  # index-node, ponder, envio: one answer about many chains
+    "share",  # index-node/1, ponder/1, envio/1: what it says of one chain
     "ppoi",  # the node
     "network",  # ppoi/1
     "peers",  # the messaging node about itself
     "messages",  # its store and its relay, by which broadcasters are heard
     "broadcasters",  # of one chain
     "responder",  # faucet/1: a service that only answers
+    "bundler",
+    "relayer",
 ]
 
 
@@ -54,7 +56,8 @@ LAUNCH: Final[Layout] = (
 
 
 class Address(NamedTuple):
-    """What answers there, and for which subject; a node that answers for many indexers is no subject itself."""
+    """What answers there, and for which subject. A node that answers for many indexers is no subject itself; nor is
+    what only goes wrong by order, since each subject changes what all seeds draw."""
 
     kind: Kind
     subject: str | None
@@ -67,6 +70,7 @@ _INDEXER_KINDS: Final[dict[str, Kind]] = {
     "json": "document",
     "index-node": "share",
     "ponder": "share",
+    "envio": "share",
 }
 
 
@@ -91,7 +95,10 @@ def subjects(layout: Layout) -> dict[str, Kind]:
 
 def addresses(layout: Layout) -> dict[str, Address]:
     """Every address at which a fault can be ordered."""
-    found: dict[str, Address] = {}
+    found: dict[str, Address] = {"relayer": Address("relayer", None)}
+    for chain in layout:
+        found[f"bundler/{chain.chain_id}"] = Address("bundler", None)
+        found[f"provider/{chain.chain_id}"] = Address("endpoint", None)
     for subject, kind in subjects(layout).items():
         match subject.split("/"):
             case ["chain", chain_id]:
@@ -107,6 +114,7 @@ def addresses(layout: Layout) -> dict[str, Address]:
     return found | {
         "index-node": Address("node", None),
         "ponder": Address("node", None),
+        "envio": Address("node", None),
         "ppoi": Address("ppoi", "ppoi"),
         "waku/peers": Address("peers", "messaging"),
         "waku/messages": Address("messages", "broadcasters"),

@@ -11,10 +11,11 @@ from aiohttp.typedefs import Handler
 
 from lookout.demo.sim.front import BARE, Front
 from lookout.demo.sim.http.control import order_reply, overview_reply
-from lookout.demo.sim.http.indexers import DOCUMENT, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
+from lookout.demo.sim.http.indexers import DOCUMENT, ENVIO, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
+from lookout.demo.sim.http.own_services import BUNDLER, RELAYER
 from lookout.demo.sim.http.ppoi import NODE
 from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
-from lookout.demo.sim.http.rpc import ENDPOINT
+from lookout.demo.sim.http.rpc import ENDPOINT, PROVIDER
 from lookout.demo.sim.http.trouble import Holding, misbehave, reset, respond
 from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.http.waku import Relay, peers_reply, store_reply
@@ -25,7 +26,10 @@ from lookout.demo.sim.world import World
 RESPONDER: Final = Upstream(
     "*", "/responders/{service}/{chain}", "{service}/{chain}", lambda _: json_reply({"status": "ok"})
 )
-UPSTREAMS: Final = (ENDPOINT, SQUID, SUBGRAPH, DOCUMENT, INDEX_NODE, PONDER, NODE, RESPONDER)
+UPSTREAMS: Final = (
+    *(ENDPOINT, SQUID, SUBGRAPH, DOCUMENT, INDEX_NODE, PONDER, ENVIO, NODE),
+    *(RESPONDER, PROVIDER, BUNDLER, RELAYER),
+)
 _LAST_WORDS_S: Final = 0.1
 _BACKLOG: Final = 1_024
 # The faults that leave the answer itself right.

@@ -109,8 +109,8 @@ class Upstreams:
         return fault is not None and fault.kind == name
 
     def head(self, address: str, at: int) -> HeadAnswer:
-        """The newest block of an endpoint."""
-        _, chain_id, _ = address.split("/")
+        """The newest block of an endpoint, and the chain it says it is of."""
+        chain_id = address.split("/")[1]
         return self._world.endpoint_head(int(chain_id), self._fault(address, at), at)
 
     def indexed(self, address: str, at: int) -> Indexed:

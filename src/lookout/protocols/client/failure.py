@@ -26,7 +26,7 @@ class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, 
 
 
 class HttpCodeFailed(ProbeFailed):
-    """An upstream answered with another HTTP code than 200."""
+    """An upstream answered with another HTTP code than the expected one."""
 
     def __init__(self, http_code: int) -> None:
         super().__init__(f"HTTP {http_code}" + (" redirect" if 300 <= http_code < 400 else ""))

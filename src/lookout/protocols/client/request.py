@@ -22,6 +22,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes | None = field(default=None, repr=False)  # JSON
     limit_bytes: int = MIB
+    expect_code: int = 200
+    """The HTTP code of an answer; any other is a failure."""
 
 
 @asynccontextmanager

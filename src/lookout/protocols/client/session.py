@@ -61,7 +61,7 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
 
 
 async def fetch(session: Session, request: Request) -> bytes:
-    """The body of a 200, decompressed; ProbeFailed for anything else that an upstream or the network can do,
+    """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
     OwnFault if it is this machine that lacks something."""
     async with at_most(session.timeout_s):
         try:
@@ -73,7 +73,7 @@ async def fetch(session: Session, request: Request) -> bytes:
                 data=request.body,
                 allow_redirects=False,
             ) as response:
-                if response.status != 200:
+                if response.status != request.expect_code:
                     raise HttpCodeFailed(response.status)
                 return await _read_body(response, request.limit_bytes)
         except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:

@@ -39,11 +39,12 @@ def _load(entry: EntryPoint, declared: Iterable[AnyProtocol]) -> PluginProtocol:
     try:
         _import_elsewhere(entry)
         protocol = load(entry)
+        _check_source(protocol)
         _check_keys(protocol, declared)
     except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything
         raise PluginError(f"{_distribution(entry)}, which provides it, {describe_error(error, entry)}") from None
     return PluginProtocol(
-        protocol.name, protocol.answer, protocol.settings, protocol.request, protocol.parse, entry.value
+        protocol.name, protocol.answer, protocol.settings, protocol.request, protocol.parse, place=entry.value
     )
 
 
@@ -67,6 +68,12 @@ def _import_elsewhere(entry: EntryPoint) -> None:
         raise NotUsableError(f"could not be tried: {error.strerror}") from None
     except PluginFailed as failure:
         raise NotUsableError(failure.what) from None
+
+
+def _check_source(protocol: Protocol[Any]) -> None:
+    """It would run in the monitor."""
+    if protocol.source is not Protocol.__dataclass_fields__["source"].default:
+        raise NotUsableError("has a source of its own, which only a built-in protocol can have")
 
 
 def _check_keys(protocol: Protocol[Any], declared: Iterable[AnyProtocol]) -> None:

@@ -1,6 +1,7 @@
-"""The indexers in all their kinds: squid, subgraph, index node, Ponder, and a plain JSON document."""
+"""The indexers in all their kinds: squid, subgraph, index node, Ponder, Envio, and a plain JSON document."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +15,7 @@ _NOT_STARTED: Final = (
     "Store error: query execution failed: Subgraph `{}` has not started syncing yet."
     " Wait for it to ingest a few blocks before querying it"
 )
+_ONE_CHAIN: Final = re.compile(rb"chainId\s*:\s*{\s*_eq\s*:\s*([0-9]+)\s*}")
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
@@ -77,6 +79,14 @@ def _ponder_reply(asked: Asked) -> Reply:
             return text_reply("404 Not Found", 404)
 
 
+def _envio_reply(asked: Asked) -> Reply:
+    """The chain that was asked for, if it is there; all of them when none was named."""
+    named = _ONE_CHAIN.search(asked.body)
+    chains = asked.upstreams.indexed_by(asked.address, asked.at)
+    wanted = [_envio_meta(each) for each in chains if named is None or each.chain_id == int(named[1])]
+    return graphql_reply(asked.body, lambda _: {"_meta": wanted})
+
+
 def _document_reply(asked: Asked) -> Reply:
     indexed = asked.upstreams.indexed(asked.address, asked.at)
     last_block = indexed.height if indexed.has_blocks else None
@@ -98,6 +108,18 @@ def _ponder_status(indexed: Indexed) -> dict[str, object]:
     return {"id": indexed.chain_id, "block": {"number": indexed.height, "timestamp": indexed.block_at // 1000}}
 
 
+def _envio_meta(indexed: Indexed) -> dict[str, object]:
+    return {
+        "chainId": indexed.chain_id,
+        "startBlock": 0,
+        "endBlock": None,
+        "progressBlock": indexed.height,
+        "bufferBlock": indexed.height,
+        "sourceBlock": indexed.height,
+        "isReady": indexed.has_blocks,
+    }
+
+
 def _name(chain_id: int) -> str:
     return _NAMES.get(chain_id, f"chain-{chain_id}")
 
@@ -106,4 +128,5 @@ SQUID: Final = Upstream("POST", "/{family:squid|hosted}/{chain}/graphql", "{fami
 SUBGRAPH: Final = Upstream("POST", "/subgraph/{chain}", "subgraph/{chain}", _subgraph_reply)
 INDEX_NODE: Final = Upstream("POST", "/index-node/graphql", "index-node", _index_node_reply)
 PONDER: Final = Upstream("GET", "/ponder{path:/.*}", "ponder", _ponder_reply)
+ENVIO: Final = Upstream("POST", "/envio/v1/graphql", "envio", _envio_reply)
 DOCUMENT: Final = Upstream("GET", "/json/{chain}", "json/{chain}", _document_reply)

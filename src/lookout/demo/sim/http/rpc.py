@@ -1,44 +1,29 @@
-"""A chain's endpoint: JSON-RPC, single requests and batches, as a node answers them."""
+"""A chain's endpoint, and an RPC provider, which is one more of them."""
 
 import hashlib
-import json
+from functools import partial
 from typing import Final
 
-from lookout.demo.sim.http.reply import Reply, json_reply
-from lookout.demo.sim.http.upstream import Upstream
+from lookout.demo.sim.http.jsonrpc import CallError, answer_calls
+from lookout.demo.sim.http.reply import Reply
+from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.world import HeadAnswer
 
 _EMPTY: Final = "0x" + "00" * 32
 
 
-def rpc_reply(body: bytes, head: HeadAnswer) -> Reply:
-    """What an endpoint with this head answers."""
-    try:
-        request = json.loads(body)
-    except ValueError:
-        return json_reply(_error(None, -32700, "parse error"))
-    if isinstance(request, list) and request:
-        return json_reply([_answer(each, head) for each in request])
-    return json_reply(_answer(request, head))
-
-
-def _answer(request: object, head: HeadAnswer) -> dict[str, object]:
-    match request:
-        case {"jsonrpc": "2.0", "method": str(method), "id": request_id, **further}:
-            params = further.get("params", [])
-        case _:
-            return _error(None, -32600, "invalid request")
+def _call(head: HeadAnswer, method: str, params: object) -> object:
     match method, params:
         case "eth_chainId", _:
-            return _result(request_id, hex(head.chain_id))
+            return hex(head.chain_id)
         case "eth_blockNumber", _:
-            return _result(request_id, hex(head.height))
+            return hex(head.height)
         case "eth_getBlockByNumber", ["latest", bool()]:
-            return _result(request_id, _block(head))
+            return _block(head)
         case "eth_getBlockByNumber", _:
-            return _error(request_id, -32602, "invalid argument 0: only the latest block is simulated")
+            raise CallError(-32602, "invalid argument 0: only the latest block is simulated")
         case _:
-            return _error(request_id, -32601, f"the method {method} does not exist/is not available")
+            raise CallError(-32601, f"the method {method} does not exist/is not available")
 
 
 def _block(head: HeadAnswer) -> dict[str, object]:
@@ -71,17 +56,9 @@ def _hash(head: HeadAnswer, of: str) -> str:
     return "0x" + hashlib.sha256(f"{of}/{head.chain_id}/{head.height}/{head.block_at}".encode()).hexdigest()
 
 
-def _result(request_id: object, result: object) -> dict[str, object]:
-    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+def _reply(asked: Asked) -> Reply:
+    return answer_calls(asked.body, partial(_call, asked.upstreams.head(asked.address, asked.at)))
 
 
-def _error(request_id: object, code: int, message: str) -> dict[str, object]:
-    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}
-
-
-ENDPOINT: Final = Upstream(
-    "POST",
-    "/rpc/{chain}/{letter}",
-    "rpc/{chain}/{letter}",
-    lambda asked: rpc_reply(asked.body, asked.upstreams.head(asked.address, asked.at)),
-)
+ENDPOINT: Final = Upstream("POST", "/rpc/{chain}/{letter}", "rpc/{chain}/{letter}", _reply)
+PROVIDER: Final = Upstream("POST", "/provider/{chain}", "provider/{chain}", _reply)

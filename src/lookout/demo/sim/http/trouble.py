@@ -23,7 +23,7 @@ _INTERIM: Final = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 2_000
 _NUMBERS: Final = b"[" + b"1e308," * 170_000 + b"1e308]"
 _BETWEEN_CHUNKS_S: Final = 0.002
 _GARBAGE_BYTES: Final = 512
-_SPEAK_JSON_RPC: Final = ("rpc", "ppoi")
+_SPEAK_JSON_RPC: Final = ("rpc", "provider", "bundler", "ppoi")
 
 
 class Holding:

@@ -1,0 +1,61 @@
+"""What a JSON answer has to hold to count, where it says nothing more than that the service answers."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from lookout.base.problem import Problem
+from lookout.core.model import Responding
+from lookout.protocols.answers import open_value
+from lookout.protocols.client.failure import ProbeFailed, not_understood
+from lookout.protocols.json_pointer import check_escapes, value_at
+from lookout.protocols.tables import KindTable
+
+
+class ExpectationTable(KindTable, frozen=True):
+    pointer: str = ""
+    expect: Annotated[str | int | bool, Meta(description="a text, a whole number, true or false")] = ""
+
+    def __eq__(self, other: object) -> bool:
+        """As JSON, where true is not 1: a reload has to notice that one was written in the place of the other."""
+        return type(self) is type(other) and msgspec.json.encode(self) == msgspec.json.encode(other)
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_pointer(),)
+
+    @property
+    def expects_more(self) -> bool:
+        """Whether an answer has to hold something."""
+        return self.pointer != "" or self.expect != ""
+
+    def _check_pointer(self) -> Iterator[Problem]:
+        if self.pointer and not self.pointer.startswith("/"):
+            yield Problem("pointer", 'has to be a JSON Pointer such as "/status", or "" for none')
+        yield from check_escapes(self.pointer)
+
+
+def check_value(document: Any, settings: ExpectationTable) -> Responding:
+    """ProbeFailed unless the value at the pointer is the expected one; or is not null, where none is expected. Without
+    a pointer, the document is that value."""
+    value = open_value(value_at(document, settings.pointer))
+    if settings.expect != "":
+        if _text_of(value) != _text_of(settings.expect):
+            raise ProbeFailed("not the expected value")
+    elif value is None:
+        raise not_understood("null at the pointer" if settings.pointer else "a null result")
+    return Responding()
+
+
+def _text_of(value: Any) -> str | None:
+    """A text, or a whole number, true, false or null as JSON writes it. Nothing else has one."""
+    match value:
+        case str():
+            return value
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[value]
+        case int():
+            return str(value)
+        case _:
+            return None

@@ -1,0 +1,170 @@
+"""The keys of services that only answer: what they may be, and what is said of those that may not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import fields
+
+from lookout.config.file import ConfigError, read_config
+from lookout.core.model import Check, Responding
+from lookout.core.services import SERVICES, Service
+from lookout.monitor.sources import sources_of
+from lookout.protocols.http import HttpTable
+from lookout.protocols.jsonrpc import JsonRpcTable
+from lookout.protocols.protocol import Protocol
+from lookout.protocols.registry import PROTOCOLS
+from lookout.protocols.tables import KindTable
+
+CHAIN = '[[chains]]\nid = 1\nname = "Ethereum"\nblock_time_s = 12\nrpc = ["http://127.0.0.1:1/a"]\n'
+URL = 'url = "http://127.0.0.1:1"\n'
+JSONRPC = f'kind = "jsonrpc"\nmethod = "eth_chainId"\n{URL}'
+HTTP = f'kind = "http"\n{URL}'
+
+
+@pytest.fixture(autouse=True)
+def _declared() -> Iterator[None]:
+    with (
+        SERVICES.including(Service("bundler", Responding)),
+        SERVICES.including(Service("relayer", Responding, is_shared=True)),
+    ):
+        yield
+
+
+def read(folder: Path, relayer: str, bundler: str = HTTP) -> tuple[KindTable, KindTable]:
+    path = folder / "lookout.toml"
+    path.write_text(f"{CHAIN}[[bundler]]\nchain = 1\n{bundler}[relayer]\n{relayer}")
+    settings = read_config(path, {"KEY": "hunter2"})
+    (of_relayer,), (of_bundler,) = settings.sources["relayer"], settings.sources["bundler"]
+    assert isinstance(of_relayer, KindTable)
+    assert isinstance(of_bundler, KindTable)
+    assert [source.checks for source in sources_of(settings).sources] == [
+        (Check("bundler", 1),),
+        (Check("relayer", None),),
+    ]
+    return of_relayer, of_bundler
+
+
+def problems(folder: Path, relayer: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read(folder, relayer)
+    return [each.removeprefix(f"{folder / 'lookout.toml'}: ") for each in caught.value.problems]
+
+
+def test_a_service_that_only_answers_may_have_a_chain_or_none(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:1"
+    relayer, bundler = read(
+        tmp_path,
+        HTTP + 'expect_code = 204\npointer = "/a~1b"\nexpect = true\n',
+        JSONRPC + 'params = ["${KEY}", {a = [1.5, false]}]\nexpect = 3\n',
+    )
+    assert relayer == HttpTable(None, "http", url, expect_code=204, pointer="/a~1b", expect=True)
+    params = ("hunter2", {"a": [1.5, False]})
+    assert bundler == JsonRpcTable(1, "jsonrpc", url, method="eth_chainId", params=params, expect=3)
+
+
+def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
+    relayer, bundler = read(tmp_path, HTTP, JSONRPC)
+    assert relayer == HttpTable(None, "http", "http://127.0.0.1:1", expect_code=200, pointer="", expect="")
+    assert bundler == JsonRpcTable(1, "jsonrpc", "http://127.0.0.1:1", method="eth_chainId", params=())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (HTTP + "expect = true\n", HTTP + "expect = 1\n"),
+        (JSONRPC + "expect = false\n", JSONRPC + "expect = 0\n"),
+        (JSONRPC + "params = [true]\n", JSONRPC + "params = [1]\n"),
+        (JSONRPC + "params = [1]\n", JSONRPC + "params = [1.0]\n"),
+        (JSONRPC + "params = []\n", JSONRPC + "params = {}\n"),
+    ],
+)
+def test_a_reload_notices_what_python_takes_for_the_same(one: str, other: str, tmp_path: Path) -> None:
+    before, again, after = (read(tmp_path, each)[0] for each in (one, one, other))
+    assert before == again
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    ("relayer", "said"),
+    [
+        pytest.param(f'kind = "jsonrpc"\n{URL}', ["relayer.method: missing"], id="JSON-RPC without a method"),
+        pytest.param(
+            f'kind = "jsonrpc"\nmethod = ""\n{URL}',
+            ['relayer.method: "" is not allowed; it has to be a text that is not empty'],
+            id="a method without a name",
+        ),
+        pytest.param(
+            HTTP + 'pointer = "status"\n',
+            ['relayer.pointer: has to be a JSON Pointer such as "/status", or "" for none'],
+            id="a pointer without its slash",
+        ),
+        pytest.param(
+            JSONRPC + 'pointer = "/a~2"\n',
+            ["relayer.pointer: has a ~ that is not part of ~0 or ~1"],
+            id="a pointer with a stray tilde",
+        ),
+        *(
+            pytest.param(
+                HTTP + f"expect_code = {code}\n",
+                [f"relayer.expect_code: {said} is not allowed; it has to be a whole number from 200 to 599"],
+                id=f"the code {code}",
+            )
+            for code, said in (("199", "199"), ("600", "600"), ('"200"', '"200"'), ("200.5", "200.5"))
+        ),
+        pytest.param(
+            JSONRPC + 'params = "latest"\n',
+            ['relayer.params: "latest" is not allowed; it has to be a list or a table'],
+            id="params that are a text",
+        ),
+        *(
+            pytest.param(
+                JSONRPC + f"params = {params}\n",
+                ["relayer.params: has a date, a time, inf or nan in it, which JSON cannot say"],
+                id=f"params of {params}",
+            )
+            for params in (
+                "[2026-11-17]",
+                "[{a = 2026-11-17T00:00:00Z}]",
+                "{a = [12:00:00]}",
+                "[inf]",
+                '["${KEY}", nan]',
+            )
+        ),
+        *(
+            pytest.param(
+                HTTP + f"expect = {expect}\n",
+                [f"relayer.expect: {said} is not allowed; it has to be a text, a whole number, true or false"],
+                id=f"an expected {expect}",
+            )
+            for expect, said in (("1.5", "1.5"), ("[1]", "[1]"), ("2026-11-17", '"2026-11-17"'), ("inf", "Infinity"))
+        ),
+        pytest.param(
+            HTTP + 'method = "eth_chainId"\nparams = [1]\n',
+            ['relayer.params: is for kind "jsonrpc" alone', 'relayer.method: is for kind "jsonrpc" alone'],
+            id="JSON-RPC's keys with HTTP",
+        ),
+        pytest.param(
+            JSONRPC + "expect_code = 400\n",
+            ['relayer.expect_code: is for kind "http" alone'],
+            id="HTTP's key with JSON-RPC",
+        ),
+        pytest.param(
+            f'kind = "evm"\n{URL}',
+            ['relayer.kind: "evm" is not allowed; it has to be one of http, jsonrpc'],
+            id="a kind that gives a position",
+        ),
+    ],
+)
+def test_what_is_wrong_is_reported_in_these_words(relayer: str, said: list[str], tmp_path: Path) -> None:
+    assert problems(tmp_path, relayer) == said
+
+
+def test_a_key_that_several_kinds_have_is_the_same_in_all_of_them() -> None:
+    """For a table has the keys of all kinds that it can be of."""
+    seen: dict[str, tuple[object, object]] = {}
+    for protocol in PROTOCOLS:
+        if isinstance(protocol, Protocol):
+            for key in fields(protocol.settings):
+                assert seen.setdefault(key.name, (key.type, key.default)) == (key.type, key.default), key.name
+    assert {"pointer", "expect"} <= seen.keys()
