@@ -72,6 +72,12 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
     return done.stdout
 
 
+def test_the_page_about_plug_ins_shows_it() -> None:
+    page, module = (ROOT / "docs" / "plugins.md").read_text(), (EXAMPLE / "lookout_tidepool.py").read_text()
+    assert module.partition("\n\n")[2] in page
+    assert 'tidepool = "lookout_tidepool:TIDEPOOL"' in page
+
+
 def test_the_environment_has_no_sources(programs: Path) -> None:
     where = run(programs / "python", "-c", "import lookout, lookout_tidepool as t; print(lookout.__file__, t.__file__)")
     assert [Path(each).is_relative_to(programs.parent) for each in where.split()] == [True, True]

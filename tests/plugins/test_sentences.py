@@ -81,6 +81,39 @@ def test_one_that_cannot_be_used_is_one_sentence(code: str, sentence: str, tmp_p
     assert check_config(tmp_path) == (2, "", f"{PROVIDER}{sentence}\n")
 
 
+OWN_KEYS = GOOD.replace(
+    "PROTOCOL",
+    """
+from lookout.protocols.api import Natural
+
+class Own(KindTable, frozen=True, kw_only=True):
+    token: Natural
+
+    def checks(self):
+        raise LookupError(self.token)
+
+PROTOCOL""",
+).replace(", KindTable, m", ", Own, m")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            'token = "hunter2"',
+            "token: its value is not allowed; it has to be a whole number from 0 to 9007199254740991",
+        ),
+        ("token = 3", "the plug-in's own checks raise LookupError"),
+    ],
+)
+def test_a_key_of_its_own_is_checked_and_never_shown(line: str, said: str, tmp_path: Path) -> None:
+    install(tmp_path, OWN_KEYS)
+    code, _, complaint = check_config(tmp_path, f"{CONFIG}{line}\n")
+    assert code == 2
+    assert said in complaint
+    assert "hunter2" not in complaint
+
+
 def test_one_that_is_not_installed_is_said_beside_those_that_are(tmp_path: Path) -> None:
     assert check_config(tmp_path) == (2, "", f"{REFUSED}no installed package provides it\n")
     install(tmp_path, kind="another")

@@ -21,7 +21,7 @@ from lookout.base.setting_types import OneOf, Rule, Table
 from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
 from lookout.config.settings import ServerSettings, Settings, type_of_file
-from lookout.protocols.registry import load_plugins
+from lookout.protocols.registry import keys_of_plugins, load_plugins
 from lookout.store.kinds import find_kind
 
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
@@ -86,6 +86,7 @@ def _read(
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
 ) -> Settings:
     reader.unusable_kinds = load_plugins(_kinds_in(tables))
+    reader.unshown_keys = keys_of_plugins()
     settings: Settings = reader.table(type_of_file(), tables, "")
     checks = (
         _check_record(settings, path),
@@ -159,6 +160,7 @@ class _Reader:
         self.found: list[Problem] = []
         self.unusable_kinds: Mapping[str, str] = {}
         """Why, by the kind."""
+        self.unshown_keys: frozenset[str] = frozenset()
         self._environment = environment
         self._is_used = is_used
 
@@ -205,7 +207,8 @@ class _Reader:
             filled = msgspec.convert(self._fill(value), kind)
             _check_choices(kind, filled)
         except msgspec.ValidationError:
-            may_be_secret = variables or _MAY_BE_SECRET.search(key)
+            is_unshown = key.rpartition(".")[2] in self.unshown_keys
+            may_be_secret = variables or is_unshown or _MAY_BE_SECRET.search(key)
             what = "its value" if may_be_secret else _format_value(value)
             why = f"; {self.unusable_kinds[value]}" if isinstance(value, str) and value in self.unusable_kinds else ""
             return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}{why}")

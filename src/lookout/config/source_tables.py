@@ -10,6 +10,7 @@ from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import Headers, Natural, OneOf, Positive, Table, Url
 from lookout.core.model import Blocks
 from lookout.core.services import Service
+from lookout.protocols.plugins.source import PluginProtocol, guard_checks
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import has_one_table, kinds_for, own_table_for
 from lookout.protocols.tables import KindTable
@@ -28,7 +29,11 @@ class AnyKindTable(Table, frozen=True):
         return table(**missing | given)
 
     def checks(self) -> Iterable[Iterable[Problem]]:
-        yield from self.settle().checks()
+        settled = self.settle()
+        if self.kind is not UNREAD and isinstance(self.kinds[self.kind], PluginProtocol):
+            yield guard_checks(settled)
+        else:
+            yield from settled.checks()
         yield self._check_missing()
         yield from (self._check_kind_has(each.name, each.default) for each in reversed(fields(self)))
 

@@ -1,21 +1,14 @@
 """Tidepool: its status says the last block of each of its pools."""
 
-from lookout.protocols.api import (
-    Blocks,
-    KindTable,
-    Nothing,
-    Protocol,
-    Request,
-    Text,
-    below,
-    count,
-    decode,
-    table,
-)
+from lookout.protocols.api import Blocks, KindTable, Nothing, Protocol, Request, Text, below, count, decode, table
 
 
 class TidepoolTable(KindTable, frozen=True, kw_only=True):
     pool: Text
+
+
+def request(settings: TidepoolTable) -> Request:
+    return Request("GET", below(settings.url, "/status"), settings.headers)
 
 
 def parse(body: bytes, settings: TidepoolTable) -> Blocks | Nothing:
@@ -23,10 +16,6 @@ def parse(body: bytes, settings: TidepoolTable) -> Blocks | Nothing:
     if settings.pool not in pools:
         return Nothing()
     return Blocks(count(table(pools[settings.pool], "a pool").get("block"), "the pool's block"))
-
-
-def request(settings: TidepoolTable) -> Request:
-    return Request("GET", below(settings.url, "/status"), settings.headers)
 
 
 TIDEPOOL = Protocol("tidepool", Blocks, TidepoolTable, request, parse)

@@ -16,6 +16,7 @@ import msgspec
 
 from lookout.base.deadline import ends_within
 from lookout.base.environment import pick_ordinary
+from lookout.base.problem import Problem, run_checks
 from lookout.base.setting_types import are_headers, is_http
 from lookout.base.text import shorten
 from lookout.core.model import Answer, Check, Found, Members, Nothing
@@ -66,6 +67,14 @@ class PluginProtocol(Protocol[KindTable]):
 
     def sources(self, service: str, settings: KindTable, _seen: SeenBroadcasters) -> tuple[Source, ...]:
         return (PluginSource(self, Check(service, settings.chain), settings),)
+
+
+def guard_checks(settings: KindTable) -> Iterator[Problem]:
+    """What a plug-in's settings find wrong with themselves; a mistake in their checks is one more problem."""
+    try:
+        yield from run_checks(settings.checks())
+    except Exception as error:  # noqa: BLE001  they may raise anything
+        yield Problem("kind", f"the plug-in's own checks raise {type(error).__name__}")
 
 
 class PluginSource:
