@@ -16,8 +16,8 @@ class Authority:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority")])
         self._number = x509.random_serial_number()
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"authority {self._number}")])
         self.path = folder / f"{self._number}.pem"
         unlimited = x509.BasicConstraints(ca=True, path_length=None)
         self.path.write_bytes(_encode(self._sign(self._name, self._key, unlimited, days=1)))

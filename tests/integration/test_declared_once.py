@@ -69,7 +69,7 @@ def parse_hello(body: bytes, settings: HelloTable) -> Responding:
 
 FAUCET: Final = Service("faucet", Responding)
 HELLO: Final = Protocol(
-    "hello", Responding, HelloTable, lambda settings: Request("GET", settings.url, settings.headers), parse_hello
+    "hello", Responding, HelloTable, lambda settings: Request("GET", settings.url, settings), parse_hello
 )
 CHECK: Final = Check("faucet", 1)
 CONFIG: Final = """

@@ -27,7 +27,7 @@ from tests.wait import until_async
 
 # One for each place, so that a leak tells where it came from; the last is in the environment and asked for by nobody.
 CANARY = "canary"
-PLACES = ("user", "password", "path", "query", "header", "rpc", "unused")
+PLACES = ("user", "password", "path", "query", "header", "rpc", "proxy", "unused")
 VARIABLES = {f"LOOKOUT_TEST_{place.upper()}": f"{CANARY}-{place}-5q7" for place in PLACES}
 
 
@@ -39,8 +39,13 @@ def a_config(upstream: str, *, ports: list[int], format_: str, store: str = "sql
     """Every kind of source, with secrets wherever one can be; half of them written out, half from the environment."""
     address = upstream.replace("://", f"://{fills('user')}:{CANARY}-written@")
     url = f"{address}/v3/{fills('path')}?key={fills('query')}&other={CANARY}-written"
-    rpc = f'"{url}", "{upstream}/v3/{fills("rpc")}", "{upstream}/{CANARY}-written"'
     headers = f'headers = {{Authorization = "Bearer {fills("header")}", X-Api-Key = "{CANARY}-written"}}\n'
+    # The upstream is its own proxy: it hears what is sent to one, and says that back, too.
+    own = upstream.replace("://", f"://{CANARY}-written:{fills('proxy')}@")
+    proxy = f'proxy = "{own}"\n'
+    through = f'{{url = "{upstream}/{CANARY}-proxied", name = "own node", {headers.strip()}, {proxy.strip()}}}'
+    tunnelled = f'{{url = "https://{CANARY}-tunnelled.invalid/", {headers.strip()}, {proxy.strip()}}}'
+    rpc = f'"{url}", "{upstream}/v3/{fills("rpc")}", "{upstream}/{CANARY}-written", {through}, {tunnelled}'
     text = f'[store]\nurl = "{store}"\n[log]\nlevel = "debug"\nformat = "{format_}"\n'
     text += f'[server]\nlisten = "127.0.0.1:{ports[0]}"\nworkers = 2\n'
     text += f'[admin]\nmonitor = "127.0.0.1:{ports[1]}"\nserver = "127.0.0.1:{ports[2]}"\n'
@@ -50,6 +55,7 @@ def a_config(upstream: str, *, ports: list[int], format_: str, store: str = "sql
         for service in ("indexer", "hosted-indexer"):
             text += f'[[{service}]]\nchain = {chain_id}\nkind = "{kind}"\nurl = "{url}"\nconfirmations = 5\n{headers}'
             text += 'pointer = "/block"\n' if kind == "json" else ""
+            text += proxy if service == "indexer" else ""
             text += 'deployment = "Qm"\n' if kind == "subgraph" and service == "indexer" else ""
     text += f'[ppoi]\nurl = "{url}"\nrequired_list = "x"\nchains = [1, 137]\n{headers}'
     text += (
@@ -155,8 +161,14 @@ async def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret
     assert "not understood" in (tmp_path / "seen.jsonl").read_text()
     check_silent(shown)
     for place in (*VARIABLES.values(), f"{CANARY}-written"):  # all but the unused one, and names in Basic
-        if not place.startswith((f"{CANARY}-unused", f"{CANARY}-user", f"{CANARY}-password")):
+        if not place.startswith(tuple(f"{CANARY}-{each}" for each in ("unused", "user", "password", "proxy"))):
             assert any(place.encode() in raw for raw in echo.heard), place
+    assert {b"CONNECT", b"POST http"} <= {
+        raw[: raw.index(b"://")] if b"://" in raw[:20] else raw[:7] for raw in echo.heard
+    }
+    assert all(
+        b"Proxy-Authorization: Basic " in raw for raw in echo.heard if raw.startswith((b"CONNECT", b"POST http"))
+    )
 
 
 def command(folder: Path, *arguments: str) -> Result:
@@ -199,6 +211,12 @@ GOOD_URL = f"https://{CANARY}:{CANARY}@host/{CANARY}?key={CANARY}"
         pytest.param(f'[messaging]\nurl = "{GOOD_URL}"\nheaders = {{"{CANARY}:" = "x"}}', id="in a header's name"),
         pytest.param(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 1\nrpc = "{GOOD_URL}"', id="rpc in no list"),
         pytest.param(f'[[chains]]\nid = 1\nname = "x"\nblock_time_s = 1\nrpc = [["{GOOD_URL}"]]', id="rpc in two"),
+        pytest.param(f'[[chains]]\nid = 1\nrpc = [{{link = "{GOOD_URL}"}}]', id="an address under another key of rpc"),
+        pytest.param(f'[[chains]]\nid = 1\nrpc = [{{url = "a", headers = "{CANARY}"}}]', id="an endpoint's headers"),
+        pytest.param(f'[[chains]]\nid = 1\nrpc = [{{url = "a", name = ["{CANARY}"]}}]', id="an endpoint's name"),
+        pytest.param(f'[messaging]\nurl = "a"\nproxy = ["{CANARY}"]', id="a proxy in a list"),
+        pytest.param(f'[messaging]\nurl = "a"\nproxy = "https://{CANARY}:{CANARY}@host"', id="a proxy of another kind"),
+        pytest.param(f'[messaging]\nurl = "a"\nca_file = "{GOOD_URL}"', id="an address as a file"),
         pytest.param(f'[store]\nurl = "mysql://me:{CANARY}@host/x"', id="a store of another kind"),
         pytest.param(f'[store]\nurl = {{a = "{CANARY}"}}', id="a store in a table"),
         pytest.param(f'[store]\npath = "postgresql://me:{CANARY}@host/x"', id="a store under another key"),

@@ -6,10 +6,10 @@ from typing import Final
 
 # Reads {"block": 17}; a test replaces what it wants to be wrong.
 GOOD: Final = """
-from lookout.protocols.api import Blocks, KindTable, Protocol, Request, count, decode, table
+from lookout.protocols.api import AccessTable, Blocks, KindTable, Protocol, Request, count, decode, table
 
 def make_request(settings):
-    return Request("GET", settings.url, settings.headers)
+    return Request("GET", settings.url, settings)
 
 def parse(body, settings):
     return Blocks(count(table(decode(body), "no status").get("block"), "no block"))

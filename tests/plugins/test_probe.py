@@ -120,7 +120,7 @@ async def test_a_plug_in_asks_with_the_settings_and_reads_the_answer(
             id="it asks for a file",
         ),
         pytest.param(
-            with_request("return Request('GET', settings.url, {'X': 'a\\r\\nY: b'})"),
+            with_request("return Request('GET', settings.url, AccessTable(headers={'X': 'a\\r\\nY: b'}))"),
             Failed("the plug-in sends headers that HTTP does not allow"),
             id="it smuggles a header",
         ),

@@ -12,9 +12,11 @@ from rich.console import Console
 
 from lookout.base.instants import format_instant
 from lookout.base.known_chains import KNOWN_CHAINS
+from lookout.config.own_services import OwnService
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain
+from lookout.config.tables import Chain, RpcEndpoint
 from lookout.core.services import all_checks
+from lookout.protocols.http import HttpTable
 from lookout.public.feeds.files import FeedFiles, make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.terminal import Shown, View, draw_screen
@@ -57,6 +59,18 @@ class Deployment(NamedTuple):
         expected = {(check.service, check.chain_id) for check in all_checks(chains - tests)}
         return [*rows, *("unknown" for _ in expected - there)]
 
+    def badge_of(self, service: str) -> str:
+        """The worst of a service's rows that count, and of those that are missing."""
+        tests = self.test_networks()
+        rows = [row for row in self.report().rows if row.service == service and row.chain_id not in tests]
+        chains = {row["chainId"] for row in self.rows} | {chain.id for chain in self.settings.chains}
+        known = {chain_id for chain_id in chains if chain_id is not None} - tests
+        expected = {check.chain_id for check in all_checks(known) if check.service == service}
+        statuses = [effective_status(row, NOON) for row in rows]
+        statuses += ["unknown"] * bool(expected - {row.chain_id for row in rows} or not rows)
+        worst = min(statuses, key=EFFECTIVE_STATUSES.index)
+        return "unknown" if worst == "stale" else worst.replace("-", " ")
+
 
 @st.composite
 def deployments(draw: st.DrawFn) -> Deployment:
@@ -66,18 +80,32 @@ def deployments(draw: st.DrawFn) -> Deployment:
             id=chain_id,
             name=f"chain number {chain_id}",
             block_time_s=1,
-            rpc=("http://127.0.0.1",),
+            rpc=(RpcEndpoint("http://127.0.0.1"),),
             test_network=draw(st.booleans()) or chain_id == 11155111,
         ).settle()
         for chain_id in chain_ids
     ]
+    settings = Settings(chains=tuple(chains), services=tuple(draw(own_services(chain_ids))))
     seen_at = st.integers(NOON - 200 * SECOND, NOON)
-    named = [(check.service, check.chain_id) for check in all_checks(chain_ids)]
+    named = [(check.service, check.chain_id) for check in settings.plan().checks()]
     odd = st.tuples(st.sampled_from(["bundler", "indexer", "messaging"]), st.sampled_from([None, 1, 777, 11155111]))
     checks = [check for check in named if draw(st.integers(0, 9))] if draw(st.booleans()) else named
     others = draw(st.lists(odd, max_size=3))
     rows = [a_row(*check, draw(STATUSES), draw(seen_at)) for check in dict.fromkeys([*checks, *others])]
-    return Deployment(Settings(chains=tuple(chains)), rows)
+    return Deployment(settings, rows)
+
+
+@st.composite
+def own_services(draw: st.DrawFn, chain_ids: list[int]) -> list[OwnService]:
+    """The operator's own, each on some of the chains, or shared."""
+    names = draw(st.lists(st.sampled_from(["bundler", "relayer", "x"]), unique=True))
+    on: dict[str, list[int | None]] = {
+        name: [*draw(st.sets(st.sampled_from(chain_ids)))] if chain_ids else [] for name in names
+    }
+    return [
+        OwnService(name=name, rows=tuple(HttpTable(each, "http", "http://127.0.0.1") for each in chains or [None]))
+        for name, chains in on.items()
+    ]
 
 
 def a_row(service: str, chain_id: int | None, status: str, seen_at: int) -> Json:
@@ -101,6 +129,8 @@ def test_every_summary_agrees_with_the_rows_that_it_counts(deployment: Deploymen
     about = deployment.settings.description().read()
     made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)
     assert message(made, "/badge.json") == ("unknown" if worst == "stale" else worst.replace("-", " "))
+    for service in deployment.settings.all_services():
+        assert message(made, f"/badge/{service.name}.json") == deployment.badge_of(service.name)
     status = document(made, "/status.json")["status"]
     assert status["indicator"] == INDICATORS.get(worst, "minor")
     headline = status["description"].partition(", as of ")[0]
@@ -154,7 +184,7 @@ def message(made: FeedFiles, path: str) -> object:
 def test_a_row_of_nobody_knows_what_leaves_no_summary_green() -> None:
     row = a_row("bundler", 1, "unavailable", NOON) | {"chainId": "x"}
     checks = [a_row(check.service, check.chain_id, "current", NOON) for check in all_checks([1])]
-    chain = Chain(id=1, rpc=("http://127.0.0.1",)).settle()
+    chain = Chain(id=1, rpc=(RpcEndpoint("http://127.0.0.1"),)).settle()
     deployment = Deployment(Settings(chains=(chain,)), [*checks, row])
     about = deployment.settings.description().read()
     made = make_feed_files(Names("protocol", about), deployment.live, None, NOON, 0)

@@ -5,7 +5,7 @@ from itertools import groupby
 from random import Random
 
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, Policy
+from lookout.config.tables import Chain, Policy, RpcEndpoint
 from lookout.core.ledger import Ledger
 from lookout.core.model import Row
 from lookout.core.plan import Plan
@@ -30,7 +30,9 @@ def plan_of(layout: Layout, policy: Policy | None = None) -> Plan:
     url = "http://127.0.0.1"
     return Settings(
         chains=tuple(
-            Chain(id=chain.chain_id, name=str(chain.chain_id), block_time_s=chain.block_ms / 1000, rpc=(url,))
+            Chain(
+                id=chain.chain_id, name=str(chain.chain_id), block_time_s=chain.block_ms / 1000, rpc=(RpcEndpoint(url),)
+            )
             for chain in layout
         ),
         sources={

@@ -10,12 +10,13 @@ import pytest
 
 from lookout.config.file import ConfigError, read_config, read_server_config
 from lookout.config.settings import ServerSettings, Settings
-from lookout.config.tables import Admin, Log, Server
+from lookout.config.tables import Admin, Log, RpcEndpoint, Server
 from lookout.core.heads import Pace
 from lookout.core.model import Check
 from lookout.protocols.messaging import MessagingTable
 from tests.builders import LAUNCH, LAUNCH_SPAN
 from tests.descriptions import a_description
+from tests.integration.authority import Authority
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 CHAIN = '[[chains]]\nid = 1\nname = "Ethereum"\nblock_time_s = 12\nrpc = ["http://127.0.0.1:1/a"]\n'
@@ -168,6 +169,8 @@ def test_what_does_not_depend_on_a_key_that_could_not_be_read_is_judged(
         "[store]\nread_url = '${S}'",
         CHAIN + "[[indexer]]\nchain = 1\nkind = '${S}'\nurl = 'http://h'\nconfirmations = 1",
         "[messaging]\nurl = '${S}'\nheaders = {'${S}' = '${S}\\n'}",
+        "[messaging]\nurl = 'http://h'\nproxy = '${S}'\nca_file = '${S}'",
+        CHAIN.replace('"http://127.0.0.1:1/a"', "{url = '${S}', name = '${S}\\n', ca_file = '${S}', proxy = '${S}'}"),
     ],
 )
 def test_a_value_from_the_environment_is_never_shown(text: str, tmp_path: Path) -> None:
@@ -179,7 +182,7 @@ def test_a_value_from_the_environment_is_never_shown(text: str, tmp_path: Path) 
     [
         ("[messaging]\nurl = 'http://user:${KEY}@h'", "messaging.url"),
         ("[messaging]\nurl = 'http://h'\nheaders = {Authorization = 'Bearer ${KEY}'}", "messaging.headers"),
-        (CHAIN.replace("127.0.0.1:1/a", "127.0.0.1:1/${KEY}"), "chains[0].rpc"),
+        (CHAIN.replace("127.0.0.1:1/a", "127.0.0.1:1/${KEY}"), "chains[0].rpc[0]"),
         ("[store]\nurl = 'postgresql://user:${KEY}@h/d'", "store.url"),
         ("[store]\nurl = 'postgresql://h/d'\nread_url = 'postgresql://user:${KEY}@h/d'", "store.read_url"),
     ],
@@ -189,6 +192,40 @@ def test_a_variable_that_is_not_utf_8_is_refused_as_no_part_of_it_may_be_dropped
 ) -> None:
     told = problems(tmp_path, text, KEY=os.fsdecode(b"hunter\xff2"))
     assert told == [f"{key}: the environment variable KEY is not valid UTF-8"]
+
+
+def test_an_endpoint_is_the_same_value_in_either_form(tmp_path: Path) -> None:
+    either = """'http://${HOST}', {url = 'http://b', headers = {K = '${HOST}'}, proxy = 'http://p:1', name = 'own'}"""
+    read = settings(tmp_path, CHAIN.replace('"http://127.0.0.1:1/a"', either), HOST="a")
+    assert read.chains[0].rpc == (
+        RpcEndpoint("http://a"),
+        RpcEndpoint("http://b", "own", headers={"K": "a"}, proxy="http://p:1"),
+    )
+    assert read.chains[0].endpoint_names() == ["rpc 1 of Ethereum", "own of Ethereum"]
+
+
+def test_a_file_of_authorities_is_read_with_the_configuration_and_only_its_certificates_are_kept(
+    tmp_path: Path,
+) -> None:
+    authority = Authority(tmp_path)
+    certificate = authority.path.read_text().strip()
+    key = authority.vouch("127.0.0.1", days=1).read_text().partition("-----END CERTIFICATE-----\n")[2]
+    (tmp_path / "trusted.pem").write_text(f"# Autorità\n{certificate}\n{key}{certificate}\n", encoding="utf-8")
+    read = settings(tmp_path, "[messaging]\nurl = 'https://h'\nca_file = '${FILE}.pem'", FILE="trusted")
+    assert "PRIVATE KEY" in key
+    assert read.sources["messaging"][0].ca_file == f"{certificate}\n{certificate}"
+
+
+def test_a_server_reads_no_file_of_authorities_and_no_variable_of_an_endpoint(tmp_path: Path) -> None:
+    rpc = "{url = 'http://${NONE}', name = '${NONE}', headers = {K = '${NONE}'}, ca_file = 'none', proxy = '${NONE}'}"
+    text = CHAIN.replace('["', f"[{rpc}, 'http://${{NONE}}', \"") + "[messaging]\nurl = 'https://h'\nca_file = 'none'\n"
+    (tmp_path / "lookout.toml").write_text(text)
+    assert read_server_config(tmp_path / "lookout.toml", {}).description.chains[0].name == "Ethereum"
+    assert len(problems(tmp_path, text)) == 7
+    (tmp_path / "lookout.toml").write_text(text.replace("'http://${NONE}', \"", "'ftp://a', \""))
+    with pytest.raises(ConfigError, match=r"chains\[0\].rpc\[1\]: has to be an http://") as caught:
+        read_server_config(tmp_path / "lookout.toml", {})
+    assert len(caught.value.problems) == 1
 
 
 def test_variables_are_filled_in_and_never_shown(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from lookout.base.setting_types import Duration, DurationOrZero, Natural, OneOf,
 from lookout.config.alerts import AlertRule, Alerts
 from lookout.config.file import is_list_of_tables, is_table, read_config
 from lookout.config.settings import type_of_file
+from lookout.config.tables import RpcEndpoint
 from lookout.core.model import Check
 
 ROOT: Final = Path(__file__).parent.parent.parent
@@ -54,6 +55,8 @@ def bounds_of(kind: Any) -> tuple[float, float] | None:
 
 
 KEYS: Final = dict(keys_of(type_of_file()))
+# An entry of rpc may be a table; the example has only texts.
+ALL_KEYS: Final = KEYS | dict(keys_of(RpcEndpoint, "chains.rpc"))
 
 
 def documented() -> Iterator[tuple[str, str, str, str]]:
@@ -71,17 +74,17 @@ DOCUMENTED: Final = list(documented())
 
 
 def test_every_key_is_documented_once_and_every_documented_key_exists() -> None:
-    assert sorted((table, name) for table, name, _, _ in DOCUMENTED) == sorted(KEYS)
+    assert sorted((table, name) for table, name, _, _ in DOCUMENTED) == sorted(ALL_KEYS)
 
 
 def test_every_line_that_looks_like_a_key_was_read() -> None:
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    assert len(lines) == len({key for key in KEYS if key[0] != "hosted-indexer"})  # whose table is the indexers'
+    assert len(lines) == len({key for key in ALL_KEYS if key[0] != "hosted-indexer"})  # whose table is the indexers'
 
 
 @pytest.mark.parametrize(("table", "name", "default", "allowed"), DOCUMENTED)
 def test_a_documented_key_has_its_default_and_its_range(table: str, name: str, default: str, allowed: str) -> None:
-    key = KEYS[table, name]
+    key = ALL_KEYS[table, name]
     if key.required:
         assert default == REQUIRED
     elif default in AS_KNOWN:
@@ -120,7 +123,12 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
     read = read_config(tmp_path / "lookout.toml", {})
     assert read.alerts == Alerts({"ops": "json://127.0.0.1"}, rules=(AlertRule(),))
-    assert replace(read, alerts=Alerts()) == read_config(EXAMPLE, {})
+    assert replace(read, alerts=Alerts(), services=()) == read_config(EXAMPLE, {})
+    assert [(own.name, own.service().title, [row.kind for row in own.rows]) for own in read.services] == [
+        ("bundler", "Bundlers", ["jsonrpc"]),
+        ("relayer", "Relayer", ["http"]),
+        ("rpc-provider", "RPC providers", ["evm"]),
+    ]
 
 
 def test_the_example_has_every_key_and_in_force_only_those_that_are_required() -> None:

@@ -19,7 +19,7 @@ from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, open_port
 from lookout.base.clock import SystemClock
 from lookout.config.settings import Settings
-from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Page, Policy, Server, Store
+from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Page, Policy, RpcEndpoint, Server, Store
 from lookout.core.model import Check, Members
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.metrics import Instruments
@@ -36,8 +36,8 @@ from lookout.state.codec import decode_sightings, encode_sightings
 from tests.builders import DAY, HOUR, NOON
 
 CHAINS = (
-    Chain(id=1, name="Ethereum", block_time_s=12, rpc=("http://a", "http://b")),
-    Chain(id=137, name="Polygon", block_time_s=2, rpc=("http://c",)),
+    Chain(id=1, name="Ethereum", block_time_s=12, rpc=(RpcEndpoint("http://a"), RpcEndpoint("http://b"))),
+    Chain(id=137, name="Polygon", block_time_s=2, rpc=(RpcEndpoint("http://c"),)),
 )
 SETTINGS = Settings(
     chains=CHAINS,
@@ -52,6 +52,23 @@ INDEXERS = SETTINGS.sources["indexer"]
 SIGHTINGS = tuple(Sighting(chain_id, Announcement("0zk1", "a", NOON, NOON, 1)) for chain_id in (1, 137))
 
 
+ENDPOINT_KEYS: dict[str, dict[str, Any]] = {
+    "name": {"name": "own node"},
+    "headers": {"headers": {"k": "v"}},
+    "ca_file": {"ca_file": "other certificates"},
+    "proxy": {"proxy": "http://p"},
+}
+
+
+@pytest.mark.parametrize("other", [{}, *ENDPOINT_KEYS.values()], ids=["nothing", *ENDPOINT_KEYS])
+def test_an_endpoint_that_is_reached_in_another_way_is_another_one(other: dict[str, Any]) -> None:
+    built = sources_of(SETTINGS)
+    changed = replace(SETTINGS, chains=(CHAINS[0], replace(CHAINS[1], rpc=(RpcEndpoint("http://c", **other),))))
+    endpoints = rebuild_sources(built, SETTINGS, changed).endpoints
+    assert endpoints[:2] == built.endpoints[:2]
+    assert (endpoints[2] is built.endpoints[2]) is (not other)
+
+
 def watching(**tables: SourceTable) -> dict[str, tuple[SourceTable, ...]]:
     """The tables of the settings, with others in the place of these."""
     return SETTINGS.sources | {service: (table,) for service, table in tables.items()}
@@ -62,7 +79,7 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
     assert rebuild_sources(built, SETTINGS, SETTINGS) == built
     changed = replace(
         SETTINGS,
-        chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=("http://d",))),
+        chains=(replace(CHAINS[0], block_time_s=13), replace(CHAINS[1], rpc=(RpcEndpoint("http://d"),))),
         sources=watching(broadcasters=BroadcastersTable("http://other", (1,)))
         | {"indexer": (INDEXERS[0], replace(INDEXERS[1], headers={"k": "v"}))},
         policy=Policy(recheck_s=60),
@@ -144,7 +161,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
         pytest.param(
             replace(
                 SETTINGS,
-                chains=(*CHAINS, Chain(id=56, name="BNB", block_time_s=1, rpc=("http://e",))),
+                chains=(*CHAINS, Chain(id=56, name="BNB", block_time_s=1, rpc=(RpcEndpoint("http://e"),))),
                 sources=SETTINGS.sources | {"hosted-indexer": INDEXERS[:1]},
             ),
             True,
@@ -154,7 +171,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
         pytest.param(
             replace(
                 SETTINGS,
-                chains=(replace(CHAINS[0], block_time_s=13, rpc=("http://b",)), CHAINS[1]),
+                chains=(replace(CHAINS[0], block_time_s=13, rpc=(RpcEndpoint("http://b"),)), CHAINS[1]),
                 sources=watching(messaging=MessagingTable("http://n")),
                 policy=Policy(recheck_s=60),
                 history=History(hold_s=61),
@@ -170,6 +187,15 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 ),
             ),
             id="other settings",
+        ),
+        *(
+            pytest.param(
+                replace(SETTINGS, chains=(CHAINS[0], replace(CHAINS[1], rpc=(RpcEndpoint("http://c", **other),)))),
+                True,
+                Reloaded("f", "applied", changed=("rpc of chain 137",)),
+                id=f"another {key} of an endpoint",
+            )
+            for key, other in ENDPOINT_KEYS.items()
         ),
         pytest.param(
             replace(

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_network
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
 from yarl import URL
 
+from lookout.base.certificates import extract_certificates
 from lookout.base.problem import Problem
 from lookout.base.unix_socket import is_unix, path_of
 
@@ -23,6 +24,9 @@ Value = TypeVar("Value")
 
 class Table(Struct, frozen=True):
     """A table of the configuration, which checks itself."""
+
+    text_key: ClassVar[str] = ""
+    """The key that a text in the place of this table stands for; none, unless it is named."""
 
     def checks(self) -> Iterable[Iterable[Problem]]:
         """What several of its keys together can get wrong. Each is a generator of its own: a key that could not be read
@@ -46,6 +50,13 @@ class OneOf(NamedTuple):
     choices: Callable[[], Iterable[str]]
 
 
+class FileContent(NamedTuple):
+    """Goes into ``Annotated``: the text names a file, relative to the configuration's folder, and the value is what
+    this makes of its bytes. ValueError says what is wrong with them."""
+
+    extract: Callable[[bytes], str]
+
+
 def must(holds: Callable[[Any], bool], text: str) -> Rule:
     return Rule(lambda value: () if holds(value) else (Problem("", text),))
 
@@ -59,6 +70,13 @@ def is_http(url: str) -> bool:
         )
     except ValueError:
         return False
+
+
+def _is_proxy(url: str) -> bool:
+    if not is_http(url):
+        return False
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.path in ("", "/") and not parts.query and not parts.fragment
 
 
 def is_host_port(address: str) -> bool:
@@ -113,8 +131,13 @@ Text = Annotated[str, Meta(min_length=1)]
 _printable: Final = must(str.isprintable, "has to be one line that can be printed")
 Line = Annotated[str, _printable]
 Name = Annotated[str, Meta(min_length=1), _printable, must(lambda text: text.strip(), "has to be more than spaces")]
+NameOrNone = Annotated[str, _printable, must(lambda text: not text or text.strip(), "has to be more than spaces")]
 Url = Annotated[str, Meta(min_length=1), must(is_http, _HTTP)]
 UrlOrNone = Annotated[str, must(lambda url: not url or is_http(url), _HTTP)]
+ProxyUrl = Annotated[
+    str, must(lambda url: not url or _is_proxy(url), "has to be an http:// address of a host, without a path")
+]
+CaFile = Annotated[str, FileContent(extract_certificates)]
 Headers = Annotated[dict[str, str], must(are_headers, "has a name or a value that HTTP does not allow")]
 HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
 AdminAddress = Annotated[str, Rule(_admin_address)]

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -17,20 +17,23 @@ from msgspec.structs import fields
 
 from lookout.alerts.sender import count_recipients, is_installed
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
-from lookout.base.setting_types import OneOf, Rule, Table
+from lookout.base.setting_types import FileContent, OneOf, Rule, Table
 from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
 from lookout.config.settings import ServerSettings, Settings, type_of_file
 from lookout.protocols.registry import keys_of_plugins, load_plugins
 from lookout.store.kinds import find_kind
 
+_LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a system take 0.2 MiB
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
-_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|targets)\b")
+_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets)\b")
 _USED_BY_SERVERS: Final = re.compile(
     r"protocol|(server|log|page)\..+|admin\.(server|hosts)|chains\[\d+\]\.(id|name|test_network)|services\[\d+\]\.(name|title)|store\.read_url"
 )
+
+Note = TypeVar("Note")
 
 
 class ConfigError(Exception):
@@ -43,25 +46,25 @@ class ConfigError(Exception):
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file; ConfigError says all that is wrong with it."""
-    return _read(path, _load(path), _Reader(environment))
+    return _read(path, _load(path), _Reader(environment, path.parent))
 
 
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file for somebody who sends alerts: the targets' addresses are checked as well. That loads
     Apprise, which takes a second or two."""
-    return _read(path, _load(path), _Reader(environment), _check_targets)
+    return _read(path, _load(path), _Reader(environment, path.parent), _check_targets)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
-    """The settings of a server. The whole file is checked, but for the variables of what a server does not use: they
-    need not be set, and are not looked up."""
+    """The settings of a server. The whole file is checked, but for the variables and the files of what a server does
+    not use: they need not be there, and are not looked up."""
     tables = _load(path)
     has_own_url = _names_read_url(tables)
 
     def is_used(key: str) -> bool:
         return _USED_BY_SERVERS.fullmatch(key) is not None or (key == "store.url" and not has_own_url)
 
-    return _read(path, tables, _Reader(environment, is_used)).for_server()
+    return _read(path, tables, _Reader(environment, path.parent, is_used)).for_server()
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -152,23 +155,29 @@ def _all_is_used(_key: str) -> bool:
 
 class _Reader:
     """Turns tables into settings and gathers what is wrong on the way: what could not be read, and what was found in
-    the rest. In the place of what could not be read is UNREAD; so it is in the place of a key that has variables and is
-    not used."""
+    the rest. In the place of what could not be read is UNREAD; so it is in the place of a key that has variables, or
+    names a file, and is not used."""
 
-    def __init__(self, environment: Mapping[str, str], is_used: Callable[[str], bool] = _all_is_used) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], folder: Path, is_used: Callable[[str], bool] = _all_is_used
+    ) -> None:
         self.unreadable: list[Problem] = []
         self.found: list[Problem] = []
         self.unusable_kinds: Mapping[str, str] = {}
         """Why, by the kind."""
         self.unshown_keys: frozenset[str] = frozenset()
         self._environment = environment
+        self._folder = folder
         self._is_used = is_used
 
     def table(self, kind: type[Table], table: Any, key: str) -> Any:
         """What this table comes to, of all that could be read."""
-        if not isinstance(table, dict):
-            return self._unread(key, f"has to be a table, [{key}]" if "[" not in key else "has to be a table")
         keys = {each.encode_name: each for each in fields(kind)}
+        if isinstance(table, str) and kind.text_key:
+            return self._settle(kind, {kind.text_key: self._key(keys[kind.text_key].type, table, key)}, key)
+        if not isinstance(table, dict):
+            either = "a text or " if kind.text_key else ""
+            return self._unread(key, f"has to be {either}a table" + (f", [{key}]" if "[" not in key else ""))
         for name in table:
             if name not in keys:
                 near = difflib.get_close_matches(name, keys, n=1)
@@ -181,6 +190,9 @@ class _Reader:
                 read[each.name] = self._key(each.type, table[name], join_keys(key, name))
             elif each.required:
                 read[each.name] = self._unread(join_keys(key, name), "missing")
+        return self._settle(kind, read, key)
+
+    def _settle(self, kind: type[Table], read: dict[str, Any], key: str) -> Table:
         whole = kind(**read)
         self.found += (problem.below(key) for problem in run_checks(whole.checks()))
         return whole.settle()
@@ -188,11 +200,14 @@ class _Reader:
     def _key(self, kind: Any, value: Any, key: str) -> Any:
         if is_table(kind):
             return self.table(kind, value, key)
-        if not is_list_of_tables(kind):
+        listed, limits, _ = _split_annotated(kind)
+        if not is_list_of_tables(listed):
             return self._value(kind, value, key)
-        if not isinstance(value, list):
-            return self._unread(key, f"has to be a list of tables, [[{key}]]")
-        return tuple(self.table(typing.get_args(kind)[0], entry, f"{key}[{n}]") for n, entry in enumerate(value))
+        entry_kind: type[Table] = typing.get_args(listed)[0]
+        if not isinstance(value, list) or len(value) < (limits.min_length or 0):
+            either = " that is not empty, each of it a text or a table"
+            return self._unread(key, f"has to be a list{either if entry_kind.text_key else f' of tables, [[{key}]]'}")
+        return tuple(self.table(entry_kind, entry, f"{key}[{n}]") for n, entry in enumerate(value))
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
         variables = set(_variables(value))
@@ -213,7 +228,23 @@ class _Reader:
             why = f"; {self.unusable_kinds[value]}" if isinstance(value, str) and value in self.unusable_kinds else ""
             return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}{why}")
         self.found += (problem.below(key) for problem in _broken_rules(kind, filled))
-        return filled
+        content = _note(kind, FileContent)
+        return filled if content is None or not filled else self._content(content, filled, key)
+
+    def _content(self, content: FileContent, name: str, key: str) -> Any:
+        """What stands for the content of a file that is named."""
+        if not self._is_used(key):
+            return UNREAD
+        try:
+            with (self._folder / name).open("rb") as file:
+                whole = file.read(_LONGEST_FILE + 1)
+            if len(whole) > _LONGEST_FILE:
+                return self._unread(key, f"is a file of more than {_LONGEST_FILE} bytes")
+            return content.extract(whole)
+        except OSError as error:
+            return self._unread(key, f"cannot be read: {error.strerror}")
+        except ValueError as error:
+            return self._unread(key, str(error))
 
     def _unusable(self, name: str) -> str | None:
         """What is wrong with a variable of the environment, if anything."""
@@ -304,8 +335,8 @@ def _check_choices(kind: Any, value: Any) -> None:
 def _choices(kind: Any) -> tuple[str, ...] | None:
     if typing.get_origin(kind) is Literal:
         return typing.get_args(kind)
-    declared = [note for note in getattr(kind, "__metadata__", ()) if isinstance(note, OneOf)]
-    return tuple(declared[0].choices()) if declared else None
+    declared = _note(kind, OneOf)
+    return None if declared is None else tuple(declared.choices())
 
 
 def _describe_allowed(kind: Any) -> str:
@@ -331,9 +362,13 @@ def _split_annotated(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
     """A type without what is annotated to it, the limits, and the rules."""
     if typing.get_origin(kind) is not Annotated:
         return kind, Meta(), ()
-    notes = kind.__metadata__
-    limits = next((note for note in notes if isinstance(note, Meta)), Meta())
-    return kind.__origin__, limits, tuple(note for note in notes if isinstance(note, Rule))
+    rules = tuple(note for note in kind.__metadata__ if isinstance(note, Rule))
+    return kind.__origin__, _note(kind, Meta) or Meta(), rules
+
+
+def _note(kind: Any, of: type[Note]) -> Note | None:
+    """The first note of this type that is annotated to a type."""
+    return next((note for note in getattr(kind, "__metadata__", ()) if isinstance(note, of)), None)
 
 
 def _format_value(value: Any) -> str:

@@ -7,16 +7,17 @@ from msgspec import NODEFAULT, defstruct
 from msgspec.structs import asdict, fields
 
 from lookout.base.problem import UNREAD, Problem
-from lookout.base.setting_types import Headers, Natural, OneOf, Positive, Table, Url
+from lookout.base.setting_types import Natural, OneOf, Positive, Url
 from lookout.core.model import Blocks
 from lookout.core.services import Service
+from lookout.protocols.client.access import AccessTable
 from lookout.protocols.plugins.source import PluginProtocol, guard_checks
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import has_one_table, kinds_for, own_table_for
 from lookout.protocols.tables import KindTable
 
 
-class AnyKindTable(Table, frozen=True):
+class AnyKindTable(AccessTable, frozen=True):
     """A table whose ``kind`` names its protocol, with the keys of all kinds that it can be of."""
 
     kinds: ClassVar[Mapping[str, Protocol[KindTable]]]
@@ -48,7 +49,7 @@ class AnyKindTable(Table, frozen=True):
     def _check_kind_has(self, name: str, default: Any) -> Iterator[Problem]:
         having = [kind for kind, protocol in self.kinds.items() if _takes(protocol, name)]
         if self.kind not in having and getattr(self, name) != default:
-            yield Problem(name, "is for kind {} alone".format(" and ".join(f'"{kind}"' for kind in having)))
+            yield Problem(name, f"is for kind {_join(having)} alone")
 
 
 def type_of_tables(service: Service) -> Any:
@@ -88,12 +89,16 @@ def _any_kind_table(
         ("url", Url),
         *([] if confirmations is None else [("confirmations", *confirmations)]),
         *own.values(),
-        ("headers", Headers, {}),
     ]
     table: type[Any] = defstruct(
         "AnyKindTable", keys, bases=(AnyKindTable,), namespace={"kinds": by_name}, frozen=True, kw_only=True
     )
     return table
+
+
+def _join(kinds: Iterable[str]) -> str:
+    *first, last = (f'"{kind}"' for kind in kinds)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _has(table: type[KindTable], key: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from lookout.base.setting_types import (
     HostPort,
     Line,
     Name,
+    NameOrNone,
     Natural,
     Networks,
     Positive,
@@ -30,6 +31,7 @@ from lookout.base.setting_types import (
 )
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
+from lookout.protocols.client.access import AccessTable
 from lookout.store.kinds import KINDS, find_kind
 from lookout_reader.rollup import TEST_NETWORK
 
@@ -101,13 +103,21 @@ class Monitor(Table, frozen=True):
     record_max_mb: Positive = 256
 
 
+class RpcEndpoint(AccessTable, frozen=True):
+    """An address alone is written as a text."""
+
+    text_key: ClassVar[str] = "url"
+    url: Url
+    name: NameOrNone = ""
+
+
 class Chain(Table, frozen=True, kw_only=True):
     """Of a chain that is known, what is left out is as it is known; of another one, it is no test network."""
 
     id: Positive
     name: Name = _AS_KNOWN
     block_time_s: Duration = _AS_KNOWN
-    rpc: Annotated[tuple[Url, ...], Meta(min_length=1)]
+    rpc: Annotated[tuple[RpcEndpoint, ...], Meta(min_length=1)]
     test_network: bool = _AS_KNOWN
 
     def settle(self) -> Self:
@@ -117,7 +127,7 @@ class Chain(Table, frozen=True, kw_only=True):
         return replace(self, **left_out)
 
     def checks(self) -> Iterable[Iterable[Problem]]:
-        return (self._check_is_known(), self._check_test_network())
+        return (self._check_is_known(), self._check_test_network(), self._check_endpoint_names())
 
     def _check_is_known(self) -> Iterator[Problem]:
         if self.id not in KNOWN_CHAINS:
@@ -128,11 +138,25 @@ class Chain(Table, frozen=True, kw_only=True):
         if self.id == TEST_NETWORK and self.test_network is False:
             yield Problem("test_network", f"chain {TEST_NETWORK} always is a test network")
 
+    def _check_endpoint_names(self) -> Iterator[Problem]:
+        first: dict[str, int] = {}
+        for number, label in enumerate(self._endpoint_labels()):
+            if (before := first.setdefault(label, number)) != number:
+                yield Problem(f"rpc[{number}].name", f"is the name of rpc[{before}] already; choose another one")
+
+    def endpoint_names(self) -> list[str]:
+        """What people see of the endpoints."""
+        return [f"{label} of {self.name}" for label in self._endpoint_labels()]
+
+    def _endpoint_labels(self) -> Iterator[str]:
+        return (each.name or f"rpc {number}" for number, each in enumerate(self.rpc, 1))
+
     def same_endpoints(self) -> Iterator[tuple[int, int]]:
-        """The numbers of endpoints that are the same as an earlier one, and of that."""
+        """The numbers of endpoints that are the same as an earlier one, and of that. The address alone decides: a node
+        that is asked with two keys would have two votes."""
         first: dict[tuple[object, ...], int] = {}
-        for number, url in enumerate(self.rpc):
-            before = first.setdefault(_as_sent(url), number) if is_http(url) else number
+        for number, url in enumerate(each.url for each in self.rpc):
+            before = first.setdefault(_as_sent(url), number) if url is not UNREAD and is_http(url) else number
             if before != number:
                 yield number, before
 

@@ -9,7 +9,7 @@ import structlog
 from lookout.base.clock import Clock
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain
+from lookout.config.tables import Chain, RpcEndpoint
 from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
@@ -150,8 +150,8 @@ def rebuild_sources(
         before[source.checks] if was.get(source.checks[0]) == asked[source.checks[0]] else source
         for source in made.sources
     )
-    same = {_endpoints(chain) for chain in old.chains} & {_endpoints(chain) for chain in new.chains}
-    untouched = {chain_id for chain_id, _, _ in same}
+    followed = [_endpoints(chain) for chain in old.chains]
+    untouched = {chain.id for chain in new.chains if _endpoints(chain) in followed}
     kept = {(endpoint.chain_id, endpoint.name): endpoint for endpoint in built.endpoints}
     endpoints = (
         kept[endpoint.chain_id, endpoint.name] if endpoint.chain_id in untouched else endpoint
@@ -160,7 +160,7 @@ def rebuild_sources(
     return Built(tuple(sources), tuple(endpoints))
 
 
-def _endpoints(chain: Chain) -> tuple[int, str, tuple[str, ...]]:
+def _endpoints(chain: Chain) -> tuple[int, str, tuple[RpcEndpoint, ...]]:
     return chain.id, chain.name, chain.rpc
 
 

@@ -26,9 +26,9 @@ def sources_of(settings: Settings, seen: Mapping[str, SeenBroadcasters] = {}) ->
         for source in protocol_of(table).sources(service.name, table, seen.get(service.name, NOTHING_SEEN))
     )
     endpoints = (
-        EvmEndpoint(f"rpc {number} of {chain.name}", chain.id, url)
+        EvmEndpoint(name, chain.id, each.url, each)
         for chain in settings.chains
-        for number, url in enumerate(chain.rpc, 1)
+        for name, each in zip(chain.endpoint_names(), chain.rpc, strict=True)
     )
     return Built(tuple(sources), tuple(endpoints))
 

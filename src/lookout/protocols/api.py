@@ -16,6 +16,7 @@ from lookout.protocols.answers import (
     result_of,
     table,
 )
+from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import Request, below
 from lookout.protocols.json_pointer import value_at
@@ -23,6 +24,7 @@ from lookout.protocols.protocol import Protocol
 from lookout.protocols.tables import KindTable
 
 __all__ = [
+    "AccessTable",
     "Blocks",
     "Found",
     "Indexes",

@@ -103,7 +103,7 @@ def _problems_of_request(tried: _Tried) -> Iterator[str]:
     marked = msgspec.structs.replace(tried.settings, headers={"X-Test": "kept"})
     try:
         with _Process(tried, marked) as process:
-            if "kept" not in read_request(process.request).headers.values():
+            if "kept" not in read_request(process.request, marked).access.headers.values():
                 yield "its request leaves out the headers of the settings"
     except ProbeFailed as failure:
         yield f"for its request {failure.reason}"

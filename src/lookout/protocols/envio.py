@@ -40,6 +40,6 @@ ENVIO: Final = Protocol(
     "envio",
     Blocks,
     KindTable,
-    request=lambda settings: Request("POST", settings.url, settings.headers, meta_query(settings.chain)),
+    request=lambda settings: Request("POST", settings.url, settings, meta_query(settings.chain)),
     parse=lambda body, settings: parse_meta(body, settings.chain),
 )

@@ -9,6 +9,7 @@ from lookout.base.instants import END_AT
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Check, Found
 from lookout.protocols.answers import call, quantity, result_of, table
+from lookout.protocols.client.access import DIRECT, AccessTable
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import Request, at_most
 from lookout.protocols.protocol import Protocol
@@ -55,10 +56,10 @@ class ChainId:
 class EvmEndpoint:
     """One RPC endpoint of a chain."""
 
-    def __init__(self, name: str, chain_id: int, url: str) -> None:
+    def __init__(self, name: str, chain_id: int, url: str, access: AccessTable = DIRECT) -> None:
         self.name = name
         self.chain_id = chain_id
-        self._ask_block = Request("POST", url, body=call("eth_getBlockByNumber", ["latest", False], _BLOCK))
+        self._ask_block = Request("POST", url, access, call("eth_getBlockByNumber", ["latest", False], _BLOCK))
         self._chain_id = ChainId(chain_id, self._ask_block)
 
     async def read(self, session: "Session", now: Now, /) -> Reading:
@@ -103,7 +104,7 @@ EVM: Final = Protocol(
     "evm",
     Blocks,
     KindTable,
-    request=lambda settings: Request("POST", settings.url, settings.headers, call("eth_blockNumber", [], _BLOCK)),
+    request=lambda settings: Request("POST", settings.url, settings, call("eth_blockNumber", [], _BLOCK)),
     parse=lambda body, _: parse_block_number(body),
     source=EvmSource,
 )

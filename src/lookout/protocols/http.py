@@ -24,6 +24,6 @@ HTTP: Final = Protocol(
     "http",
     Responding,
     HttpTable,
-    request=lambda settings: Request("GET", settings.url, settings.headers, expect_code=settings.expect_code),
+    request=lambda settings: Request("GET", settings.url, settings, expect_code=settings.expect_code),
     parse=parse_answer,
 )

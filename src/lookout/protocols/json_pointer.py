@@ -68,6 +68,6 @@ JSON: Final = Protocol(
     "json",
     Blocks,
     JsonTable,
-    request=lambda settings: Request("GET", settings.url, settings.headers),
+    request=lambda settings: Request("GET", settings.url, settings),
     parse=lambda body, settings: parse_document(body, settings.pointer),
 )

@@ -42,7 +42,7 @@ JSONRPC: Final = Protocol(
     Responding,
     JsonRpcTable,
     request=lambda settings: Request(
-        "POST", settings.url, settings.headers, call(settings.method, settings.params, _REQUEST_ID)
+        "POST", settings.url, settings, call(settings.method, settings.params, _REQUEST_ID)
     ),
     parse=lambda body, settings: check_value(result_of(body, _REQUEST_ID), settings),
 )

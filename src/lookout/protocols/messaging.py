@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import field
-
-from lookout.base.setting_types import Headers, Url
+from lookout.base.setting_types import Url
 from lookout.core.model import Check, Found, Peers
 from lookout.protocols.answers import count, decode, entries, open_value, table
 from lookout.protocols.client.failure import HttpCodeFailed
@@ -23,7 +21,6 @@ _CONNECTED: Final = 3
 
 class MessagingTable(SourceTable, frozen=True):
     url: Url
-    headers: Headers = field(default_factory=dict)
 
 
 class MessagingSource:
@@ -32,8 +29,8 @@ class MessagingSource:
     def __init__(self, service: str, settings: MessagingTable) -> None:
         self.name = service
         self.checks = (Check(service, None),)
-        self._connected = Request("GET", below(settings.url, "/admin/v1/peers/connected"), settings.headers)
-        self._known = Request("GET", below(settings.url, "/admin/v1/peers"), settings.headers)
+        self._connected = Request("GET", below(settings.url, "/admin/v1/peers/connected"), settings)
+        self._known = Request("GET", below(settings.url, "/admin/v1/peers"), settings)
 
     async def probe(self, session: "Session", _now: Now, /) -> Mapping[Check, Found]:
         async with at_most(session.timeout_s):

@@ -32,6 +32,6 @@ PONDER: Final = Protocol(
     "ponder",
     Blocks,
     KindTable,
-    request=lambda settings: Request("GET", status_url(settings.url), settings.headers),
+    request=lambda settings: Request("GET", status_url(settings.url), settings),
     parse=lambda body, settings: parse_status(body, settings.chain),
 )

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw, field
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import Chains, Headers, KeyedByChain, Text, Url, chain_ids
+from lookout.base.setting_types import Chains, KeyedByChain, Text, Url, chain_ids
 from lookout.core.model import Check, Failed, Found, Indexes, MissingList, Nothing
 from lookout.protocols.answers import call, count, entries, open_value, result_of, table
 from lookout.protocols.client.failure import ProbeFailed
@@ -32,7 +32,6 @@ class PpoiTable(SourceTable, frozen=True):
     required_list: Text
     chains: Chains
     networks: Annotated[dict[str, Text], KeyedByChain] = field(default_factory=dict)
-    headers: Headers = field(default_factory=dict)
 
     def checks(self) -> Iterable[Iterable[Problem]]:
         return (self._check_names(),)
@@ -57,7 +56,7 @@ def ppoi_source(service: str, settings: PpoiTable) -> OneRequest:
     return OneRequest(
         service,
         tuple(Check(service, chain_id) for chain_id in settings.chains),
-        Request("POST", settings.url, settings.headers, call("ppoi_node_status", {}, _REQUEST_ID)),
+        Request("POST", settings.url, settings, call("ppoi_node_status", {}, _REQUEST_ID)),
         lambda body: {
             Check(service, chain_id): found
             for chain_id, found in parse_node_status(body, named, settings.required_list).items()

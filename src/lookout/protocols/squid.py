@@ -26,6 +26,6 @@ SQUID: Final = Protocol(
     "squid",
     Blocks,
     KindTable,
-    request=lambda settings: Request("POST", settings.url, settings.headers, QUERY),
+    request=lambda settings: Request("POST", settings.url, settings, QUERY),
     parse=lambda body, _: parse_status(body),
 )

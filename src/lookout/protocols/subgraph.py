@@ -27,7 +27,7 @@ class SubgraphTable(KindTable, frozen=True):
 
 def _request(settings: SubgraphTable) -> Request:
     query = status_query(settings.deployment) if settings.deployment else _META_QUERY
-    return Request("POST", settings.url, settings.headers, query)
+    return Request("POST", settings.url, settings, query)
 
 
 def parse_meta(body: bytes) -> Blocks:

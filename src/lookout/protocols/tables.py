@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from msgspec import field
+from lookout.base.setting_types import Natural, Positive, Url
+from lookout.protocols.client.access import AccessTable
 
-from lookout.base.setting_types import Headers, Natural, Positive, Table, Url
 
-
-class SourceTable(Table, frozen=True):
+class SourceTable(AccessTable, frozen=True):
     """A table of the configuration that names what is watched."""
 
     def chain_ids(self) -> tuple[int | None, ...]:
@@ -31,7 +30,6 @@ class KindTable(SourceTable, frozen=True):
     kind: str
     url: Url
     confirmations: Natural = 0
-    headers: Headers = field(default_factory=dict)
 
     def chain_ids(self) -> tuple[int | None, ...]:
         return (self.chain,)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from lookout.core.model import Blocks, Check, Failed
+from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed
 from lookout.protocols.client.request import MIB, Request, below
 from lookout.protocols.client.session import fetch, open_session
@@ -34,7 +35,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 async def ask(url: str, *, timeout_s: float = 5, limit_bytes: int = MIB, **headers: str) -> bytes:
     async with open_session(timeout_s) as session:
-        return await fetch(session, Request("POST", url, headers, b"{}", limit_bytes))
+        return await fetch(session, Request("POST", url, AccessTable(headers=headers), b"{}", limit_bytes))
 
 
 async def reason(conversation: Conversation, *, timeout_s: float = 5, scheme: str = "http") -> str:
@@ -207,7 +208,7 @@ async def test_credentials_are_sent_and_cookies_are_not_kept() -> None:
     async with answering(lambda _: (200, b"{}")) as (url, asked), open_session(5) as session:
         with_user = url.replace("http://", "http://user:word@")
         await fetch(session, Request("GET", with_user))
-        await fetch(session, Request("GET", with_user, {"authorization": "Bearer key\n"}))
+        await fetch(session, Request("GET", with_user, AccessTable(headers={"authorization": "Bearer key\n"})))
     first, second = asked
     assert first.headers["authorization"] == "Basic dXNlcjp3b3Jk"
     assert second.headers["authorization"] == "Bearer key"

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -25,7 +26,7 @@ Answer = Callable[[Asked], Reply]
 
 
 @asynccontextmanager
-async def talking(conversation: Conversation) -> AsyncIterator[str]:
+async def talking(conversation: Conversation, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """A server that does this on every connection; gives its address."""
     open_connections: set[asyncio.Task[None]] = set()
 
@@ -42,10 +43,10 @@ async def talking(conversation: Conversation) -> AsyncIterator[str]:
         task.add_done_callback(lambda _: writer.transport.abort())
         task.add_done_callback(open_connections.discard)
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
     host, port = server.sockets[0].getsockname()
     try:
-        yield f"http://{host}:{port}"
+        yield f"{'http' if tls is None else 'https'}://{host}:{port}"
     finally:
         server.close()
         for task in tuple(open_connections):
@@ -56,21 +57,21 @@ async def talking(conversation: Conversation) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def answering(
-    answer: Answer, *, after_s: float | Callable[[Asked], float] = 0
+    answer: Answer, *, after_s: float | Callable[[Asked], float] = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[str, list[Asked]]]:
     """An HTTP server that keeps its connections; gives its address and a list that fills with what it was asked."""
     asked: list[Asked] = []
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
-            request = await _read_request(reader)
+            request = await read_request(reader)
             asked.append(request)
             http_code, body = answer(request)
             await asyncio.sleep(after_s(request) if callable(after_s) else after_s)
             writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%b" % (http_code, len(body), body))
             await writer.drain()
 
-    async with talking(converse) as url:
+    async with talking(converse, tls) as url:
         yield url, asked
 
 
@@ -78,7 +79,7 @@ def saying(*parts: bytes) -> Conversation:
     """Reads the request, says these bytes and closes."""
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await _read_request(reader)
+        await read_request(reader)
         for part in parts:
             writer.write(part)
             await writer.drain()
@@ -128,7 +129,7 @@ def resetting(start: bytes) -> Conversation:
     return reset
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Asked:
+async def read_request(reader: asyncio.StreamReader) -> Asked:
     head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     method, target, _ = head[0].split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}

@@ -8,7 +8,7 @@ class TidepoolTable(KindTable, frozen=True, kw_only=True):
 
 
 def request(settings: TidepoolTable) -> Request:
-    return Request("GET", below(settings.url, "/status"), settings.headers)
+    return Request("GET", below(settings.url, "/status"), settings)
 
 
 def parse(body: bytes, settings: TidepoolTable) -> Blocks | Nothing:

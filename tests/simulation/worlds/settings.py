@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from lookout.config.alerts import AlertRule, Alerts
 from lookout.config.settings import Settings
-from lookout.config.tables import Chain, Policy
+from lookout.config.tables import Chain, Policy, RpcEndpoint
 from lookout.demo.sim.layout import Layout
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.messaging import MessagingTable
@@ -34,7 +34,12 @@ def build_settings(scene: Scene) -> Settings:
     }
     return Settings(
         chains=tuple(
-            Chain(id=chain.chain_id, name=str(chain.chain_id), block_time_s=chain.block_ms / 1000, rpc=(_URL,))
+            Chain(
+                id=chain.chain_id,
+                name=str(chain.chain_id),
+                block_time_s=chain.block_ms / 1000,
+                rpc=(RpcEndpoint(_URL),),
+            )
             for chain in layout
         ),
         sources={service: tables for service, tables in sources.items() if service not in gone},

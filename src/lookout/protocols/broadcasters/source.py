@@ -88,7 +88,7 @@ class BroadcastersSource:
 
     def _request(self, path: str, query: str = "", *, post: bytes | None = None) -> Request:
         url = below(self._settings.url, path, query)
-        return Request("GET" if post is None else "POST", url, self._settings.headers, post, LIMIT_BYTES)
+        return Request("GET" if post is None else "POST", url, self._settings, post, LIMIT_BYTES)
 
     def _begin_probe(self) -> None:
         self._signatures_left = dict.fromkeys(self._settings.chains, MOST_SIGNATURES)

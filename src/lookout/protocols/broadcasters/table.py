@@ -10,7 +10,6 @@ from lookout.base.setting_types import (
     Chains,
     Duration,
     DurationOrZero,
-    Headers,
     KeyedByChain,
     Positive,
     Text,
@@ -44,7 +43,6 @@ class BroadcastersTable(SourceTable, frozen=True):
     expiry_margin_s: DurationOrZero = 40
     seen_s: Duration = 86_400
     members: Annotated[dict[str, tuple[BroadcasterAddress, ...]], KeyedByChain] = field(default_factory=dict)
-    headers: Headers = field(default_factory=dict)
 
     def by_source(self) -> tuple["BroadcastersTable", ...]:
         """The settings of each source. A store is asked for each chain on its own, so that none waits for another (M6).

@@ -33,6 +33,13 @@ class HttpCodeFailed(ProbeFailed):
         self.http_code = http_code
 
 
+class ProxyRefusedFailed(ProbeFailed):
+    """The proxy on the way to an upstream did not let the request pass: of the upstream nothing is known."""
+
+    def __init__(self, http_code: int) -> None:
+        super().__init__(f"the proxy refused: HTTP {http_code}")
+
+
 class TooLongFailed(ProbeFailed):
     """An upstream's answer was longer than it may be."""
 

@@ -1,12 +1,13 @@
 """What a source asks for, and for how long. A configuration can be read with this alone, without an HTTP client."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
+from lookout.protocols.client.access import DIRECT, AccessTable
 from lookout.protocols.client.failure import ProbeFailed
 
 MIB: Final = 1_048_576
@@ -15,11 +16,11 @@ MIB: Final = 1_048_576
 # A dataclass and not a Struct: its repr, and what debuggers and tracebacks make of it, leaves the secrets out.
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to ask; the address and the headers may hold secrets."""
+    """What to ask, and how the one who is asked is reached; both may hold secrets."""
 
     method: Literal["GET", "POST"]
     url: str = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    access: AccessTable = field(default=DIRECT, repr=False)
     body: bytes | None = field(default=None, repr=False)  # JSON
     limit_bytes: int = MIB
     expect_code: int = 200

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -15,9 +16,17 @@ from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
+from lookout.base.certificates import trust_only
+from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.connector import Connector
 from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, TooLongFailed, not_understood
+from lookout.protocols.client.failure import (
+    HttpCodeFailed,
+    ProbeFailed,
+    ProxyRefusedFailed,
+    TooLongFailed,
+    not_understood,
+)
 from lookout.protocols.client.request import Request, at_most
 from lookout.protocols.client.resolver import ThreadPerLookup
 from lookout.protocols.client.turns import Turns
@@ -63,39 +72,51 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
 async def fetch(session: Session, request: Request) -> bytes:
     """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
     OwnFault if it is this machine that lacks something."""
+    access = request.access
     async with at_most(session.timeout_s):
         try:
-            headers = _headers(request)
+            headers, to_proxy = _headers(request), CIMultiDict[str]()
+            url = _url(request.url, headers, "Authorization")
+            proxy = _url(access.proxy, to_proxy, "Proxy-Authorization") if access.proxy else None
+            if proxy is not None and url.scheme == "http":  # it reads the request itself, and makes no tunnel
+                headers.update(to_proxy)
+                headers.setdefault("Cache-Control", "no-cache")  # an old answer would be taken for a new one
             async with session.http.request(
                 request.method,
-                _url(request.url, headers),
+                url,
                 headers=headers,
                 data=request.body,
                 allow_redirects=False,
+                ssl=trust_only(access.ca_file) if access.ca_file else True,
+                proxy=proxy,
+                proxy_headers=to_proxy,  # in any case: connections are shared only by those who send it the same
             ) as response:
+                if proxy is not None and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+                    raise ProxyRefusedFailed(response.status)
                 if response.status != request.expect_code:
                     raise HttpCodeFailed(response.status)
                 return await _read_body(response, request.limit_bytes)
         except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
-            raise own_fault(error) or ProbeFailed(_reason(error)) from None
+            raise own_fault(error) or _failure(error, access) from None
 
 
 def _headers(request: Request) -> CIMultiDict[str]:
     headers = CIMultiDict({"Content-Type": "application/json"} if request.body is not None else {})
     # A value from the environment often ends in the newline of the file it came from.
-    headers.update({name: value.strip() for name, value in request.headers.items()})
+    headers.update({name: value.strip() for name, value in request.access.headers.items()})
     headers["Accept-Encoding"] = "gzip"
     return headers
 
 
-def _url(text: str, headers: CIMultiDict[str]) -> URL:
+def _url(text: str, headers: CIMultiDict[str], header: str) -> URL:
+    """Without its user and password, which go into this header unless it has a value."""
     try:
         url = URL(text)
     except ValueError:
         raise ProbeFailed("the address is not valid") from None
     if url.raw_user is None and url.raw_password is None:
         return url
-    headers.setdefault("Authorization", _basic(url))
+    headers.setdefault(header, _basic(url))
     return url.with_user(None)
 
 
@@ -140,6 +161,18 @@ async def _unzip(unzip: "zlib._Decompress", chunk: bytes) -> AsyncIterator[bytes
             return
         chunk = unzip.unconsumed_tail
         await turns.end_if_over()
+
+
+def _failure(error: Exception, access: AccessTable) -> ProbeFailed:
+    match error:
+        case aiohttp.ClientHttpProxyError():
+            return ProxyRefusedFailed(error.status)
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError() if access.proxy:
+            return ProbeFailed(
+                f"the proxy failed: {_reason(error)}"
+            )  # the name is the proxy's, which asks for the other
+        case _:
+            return ProbeFailed(_reason(error))
 
 
 def _reason(error: Exception) -> str:

@@ -13,10 +13,10 @@ import resource
 import signal
 import sys
 from importlib.metadata import EntryPoint
-from typing import Any, BinaryIO, Final, Literal, get_args
+from typing import Annotated, Any, BinaryIO, Final, Literal, get_args
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from lookout.base.memory import hide_memory
 from lookout.core.model import Answer, Failed, Nothing
@@ -54,6 +54,7 @@ class PlainRequest(Struct, frozen=True):
     url: str
     headers: dict[str, str]
     body: bytes | None
+    expect_code: Annotated[int, Meta(ge=200, le=599)]
 
 
 def command_line(entry: EntryPoint, limit_s: float) -> tuple[str, ...]:
@@ -123,7 +124,8 @@ def make_request(protocol: Protocol[Any], settings: KindTable) -> Reply:
         request: object = protocol.request(settings)
         if not isinstance(request, Request):
             return broken(f"gave a {type(request).__name__} and no Request")
-        plain = PlainRequest(request.method, request.url, dict(request.headers), request.body)
+        headers = dict(request.access.headers)
+        plain = PlainRequest(request.method, request.url, headers, request.body, request.expect_code)
         return Reply("request", Raw(msgspec.msgpack.encode(plain)))
     except BaseException as error:  # noqa: BLE001  it may raise anything
         return broken(f"raised {type(error).__name__}")

@@ -21,6 +21,7 @@ from lookout.base.setting_types import are_headers, is_http
 from lookout.base.text import shorten
 from lookout.core.model import Answer, Check, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
+from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.exhaustion import own_fault
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
@@ -91,7 +92,8 @@ class PluginSource:
         async with _a_process(self._protocol, session.timeout_s) as process:
             async with _in_time(ends_at_s, PluginFailed("did not answer in time")):
                 check_usable(await _reply_of(process))
-                request = read_request(await _ask(process, msgspec.msgpack.encode(self._settings)))
+                given = msgspec.structs.replace(self._settings, ca_file="", proxy="")  # it has no use for them
+                request = read_request(await _ask(process, msgspec.msgpack.encode(given)), self._settings)
             async with _in_time(ends_at_s, ProbeFailed("timeout")):
                 body = await session.fetch(request)
             async with _in_time(ends_at_s, PluginFailed("did not answer in time")):
@@ -167,7 +169,8 @@ def check_usable(reply: Reply) -> None:
         raise _broken(reply)
 
 
-def read_request(reply: Reply) -> Request:
+def read_request(reply: Reply, settings: KindTable) -> Request:
+    """What a plug-in asks for. How that is reached, the settings say."""
     if reply.word != "request":
         raise _broken(reply)
     plain = _decode(reply, PlainRequest)
@@ -175,7 +178,8 @@ def read_request(reply: Reply) -> Request:
         raise PluginFailed("asks for no http:// or https:// address")
     if not are_headers(plain.headers):
         raise PluginFailed("sends headers that HTTP does not allow")
-    return Request(plain.method, plain.url, plain.headers, plain.body)
+    access = AccessTable(headers=plain.headers, ca_file=settings.ca_file, proxy=settings.proxy)
+    return Request(plain.method, plain.url, access, plain.body, expect_code=plain.expect_code)
 
 
 def read_found(reply: Reply, answer: type[Answer], settings: KindTable) -> Found:

@@ -1,0 +1,117 @@
+"""Services of the operator's own in a real service: three kinds, what goes wrong with them, and a reload (R14)."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.integration.reloads import Running, running
+from tests.integration.served import HISTORY, LIVE
+from tests.integration.visits import found
+from tests.integration.whole_service import answer
+from tests.wait import until_async
+
+OWN: Final = """
+[[services]]
+name = "bundler"
+title = "Bundlers"
+[[services.checks]]
+chain = 1
+kind = "jsonrpc"
+url = "{base}/bundler/1"
+method = "eth_supportedEntryPoints"
+pointer = "/0"
+[[services.checks]]
+chain = 137
+kind = "jsonrpc"
+url = "{base}/bundler/137"
+method = "eth_chainId"
+expect = "0x89"
+
+[[services]]
+name = "relayer"
+[[services.checks]]
+kind = "http"
+url = "{base}/relayer"
+pointer = "/status"
+expect = "ok"
+
+[[services]]
+name = "rpc-provider"
+title = "RPC providers"
+[[services.checks]]
+chain = 1
+kind = "evm"
+url = "{base}/provider/1"
+"""
+CHECKS: Final = (("bundler", 1), ("bundler", 137), ("relayer", None), ("rpc-provider", 1))
+
+
+async def rows_of(service: Running) -> dict[tuple[str, int | None], Any]:
+    live = await answer(service.world.http, service.service.base + LIVE)
+    return {(row["service"], row["chainId"]): row for row in live["checks"]}
+
+
+async def until_status(service: Running, check: tuple[str, int | None], status: str) -> Any:
+    async def is_so() -> bool:
+        row = (await rows_of(service)).get(check)
+        return row is not None and bool(row["status"] == status)
+
+    await until_async(is_so, f"{check} is {status}", 90)
+    return (await rows_of(service))[check]
+
+
+async def shield(service: Running, name: str) -> str:
+    return str((await answer(service.world.http, f"{service.service.base}/badge{name}.json"))["message"])
+
+
+@pytest.mark.clause("R14", "C11")
+@pytest.mark.first
+async def test_they_are_added_by_a_reload_watched_and_taken_out_again(tmp_path: Path) -> None:
+    async with running(tmp_path) as service:
+        before = list(await rows_of(service))
+        service.write(service.whole + OWN.format(base=service.world.base))
+        outcome = await service.command()
+        assert "added: bundler 1, bundler 137, relayer, rpc-provider 1" in outcome.output
+        assert "restart" not in outcome.output
+        for check in CHECKS:
+            await until_status(service, check, "current")
+        rows = await rows_of(service)
+        assert list(rows) == [*before, *CHECKS]
+        assert rows["relayer", None]["reason"] == "responding"
+        assert rows["relayer", None]["metrics"] == {}
+        assert rows["rpc-provider", 1]["reason"] == "synced"
+        assert set(rows["rpc-provider", 1]["metrics"]) == {"position", "head"}
+        history = await answer(service.world.http, service.service.base + HISTORY)
+        assert [(row["service"], row["chainId"]) for row in history["rows"]] == list(rows)
+
+        about = await answer(service.world.http, service.service.base + "/about.json")
+        assert [each["title"] for each in about["services"]][-3:] == ["Bundlers", "Relayer", "RPC providers"]
+        assert [each for each in await asyncio.to_thread(found, service.service.base) if each.verdict == "fail"] == []
+
+        await service.world.order("relayer", "paused")
+        await service.world.order("bundler/1", "no-entry-point")
+        await service.world.order("provider/1", "lag", by=400)
+        assert (await until_status(service, ("relayer", None), "unavailable"))["reason"] == "unreachable"
+        await until_status(service, ("bundler", 1), "unavailable")
+        assert (await until_status(service, ("rpc-provider", 1), "degraded"))["reason"] == "behind"
+        assert (await rows_of(service))["bundler", 137]["status"] == "current"
+
+        async def is_summed_up() -> bool:
+            badges = [await shield(service, name) for name in ("", "/bundler", "/relayer", "/rpc-provider")]
+            return badges == ["unavailable", "unavailable", "unavailable", "degraded"]
+
+        await until_async(is_summed_up, "the badges say so")
+        metrics = await service.samples()
+        assert metrics["lookout_row_status", "", "relayer", "unavailable"] == 1
+        assert metrics["lookout_probes_total", "failed", "bundler"] > 0
+
+        service.write(service.whole)
+        outcome = await service.command()
+        assert "removed: bundler 1, bundler 137, relayer, rpc-provider 1" in outcome.output
+
+        async def are_gone() -> bool:
+            return list(await rows_of(service)) == before and await shield(service, "") == "current"
+
+        await until_async(are_gone, "they left")
