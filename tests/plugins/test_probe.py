@@ -3,16 +3,18 @@
 import os
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
 
 from lookout.core.model import Blocks, Check, Failed, Found, Nothing
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
+from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import open_session
-from lookout.protocols.plugins.process import Reply
-from lookout.protocols.plugins.source import PluginFailed, PluginProtocol, read_found, tidy_reason
+from lookout.protocols.plugins.process import PlainRequest, Reply
+from lookout.protocols.plugins.source import PluginFailed, PluginProtocol, read_found, read_request, tidy_reason
 from lookout.protocols.source import observe
 from lookout.protocols.tables import KindTable
 from tests.builders import NOON
@@ -26,6 +28,10 @@ BODY: Final = b'{"block":17}'
 SETTINGS: Final = KindTable(1, "tidal", f"http://upstream.example/?key={SECRET}")
 
 
+def never(*_: object) -> Any:
+    raise AssertionError("a plug-in's code is not run by the monitor")
+
+
 async def probe(
     folder: Path, code: str, monkeypatch: pytest.MonkeyPatch, timeout_s: float = TIMEOUT_S
 ) -> tuple[Found, list[str]]:
@@ -33,11 +39,7 @@ async def probe(
     place = install(folder, code)
     for name, value in path_with(folder).items():
         monkeypatch.setenv(name, value)
-
-    def never(*_: object) -> object:
-        raise AssertionError("a plug-in's code is not run by the monitor")
-
-    protocol = PluginProtocol("tidal", Blocks, KindTable, never, never, place=place)  # type: ignore[arg-type]
+    protocol = PluginProtocol("tidal", Blocks, KindTable, never, never, place=place)
     async with answering(lambda _: (200, BODY)) as (url, asked), open_session(timeout_s) as session:
         settings = KindTable(1, "tidal", f"{url}/status?key={SECRET}", headers={"X-Key": SECRET})
         (source,) = protocol.sources("indexer", settings, NOTHING_SEEN)
@@ -157,6 +159,29 @@ async def test_one_that_hangs_ends_with_the_probe(code: str, tmp_path: Path, mon
     assert found == Failed("the plug-in did not answer in time")
     assert FAILS_AFTER_S - 0.1 < time.monotonic() - began < 2 * FAILS_AFTER_S
     assert children() == []
+
+
+async def test_after_a_leak_the_next_probe_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = install(
+        tmp_path, with_parse("leak = []", "while b'leak' in body: leak.append(bytearray(1 << 24))", "return Blocks(3)")
+    )
+    for name, value in path_with(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    protocol = PluginProtocol("tidal", Blocks, KindTable, never, never, place=place)
+    bodies = [b"leak", b"{}", b"leak", b"{}"]
+    async with answering(lambda _: (200, bodies.pop(0))) as (url, _), open_session(TIMEOUT_S) as session:
+        (source,) = protocol.sources("indexer", KindTable(1, "tidal", url), NOTHING_SEEN)
+        found = [(await observe(source, session, lambda: NOON))[Check("indexer", 1)] for _ in range(4)]
+    assert found == [Failed("the plug-in raised MemoryError"), Blocks(3)] * 2
+
+
+def test_how_it_is_reached_is_the_settings_to_say() -> None:
+    """Whatever the plug-in says."""
+    plain = PlainRequest("POST", "http://a/b", {"X": "y"}, b"{}", 201)
+    settings = KindTable(1, "tidal", "http://a", ca_file="certificates", proxy="http://proxy")
+    access = AccessTable(headers={"X": "y"}, ca_file="certificates", proxy="http://proxy")
+    reply = Reply("request", msgspec.Raw(msgspec.msgpack.encode(plain)))
+    assert read_request(reply, settings) == Request("POST", "http://a/b", access, b"{}", expect_code=201)
 
 
 def children() -> list[str]:

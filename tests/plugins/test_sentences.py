@@ -120,6 +120,16 @@ def test_one_that_is_not_installed_is_said_beside_those_that_are(tmp_path: Path)
     assert check_config(tmp_path) == (2, "", f"{REFUSED}no installed package provides it, but another\n")
 
 
+def test_a_damaged_package_is_said(tmp_path: Path) -> None:
+    install(tmp_path)
+    (tmp_path / "lookout_tidal-1.0.dist-info" / "entry_points.txt").write_text("[lookout.protocols]\nnonsense\n")
+    sentence = "what the installed packages provide cannot be read (TypeError): one is damaged"
+    assert check_config(tmp_path) == (2, "", f"{REFUSED}{sentence}\n")
+    (tmp_path / "lookout_tidal-1.0.dist-info" / "entry_points.txt").write_text("[lookout.protocols]\ntidal = no\n")
+    (tmp_path / "lookout_tidal-1.0.dist-info" / "METADATA").unlink()
+    assert "an unnamed package, which provides it, raises ModuleNotFoundError" in check_config(tmp_path)[2]
+
+
 def test_one_that_two_packages_provide_is_not_guessed(tmp_path: Path) -> None:
     install(tmp_path)
     install(tmp_path, distribution="other-tidal")

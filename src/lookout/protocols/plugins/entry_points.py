@@ -25,12 +25,17 @@ class PluginError(Exception):
 def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
     """The protocol of an installed package, which is imported now and was not before. PluginError if it cannot be used
     beside the declared ones."""
-    match tuple(entry_points(group=GROUP, name=kind)):
+    try:
+        provided = entry_points(group=GROUP)
+    except Exception as error:  # noqa: BLE001  it raises whatever its parser does
+        name = type(error).__name__
+        raise PluginError(f"what the installed packages provide cannot be read ({name}): one is damaged") from None
+    match tuple(provided.select(name=kind)):
         case (entry,):
             return _load(entry, declared)
         case ():
-            provided = ", ".join(sorted(entry_points(group=GROUP).names))
-            raise PluginError("no installed package provides it" + (f", but {provided}" if provided else ""))
+            others = ", ".join(sorted(provided.names))
+            raise PluginError("no installed package provides it" + (f", but {others}" if others else ""))
         case several:
             raise PluginError(f"{' and '.join(sorted(map(_distribution, several)))} provide it: uninstall all but one")
 
@@ -92,4 +97,6 @@ def _own_keys(settings: type[KindTable]) -> dict[str, tuple[object, object]]:
 
 
 def _distribution(entry: EntryPoint) -> str:
-    return "an unnamed package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+    if entry.dist is None or not entry.dist.name:  # what is installed may be damaged
+        return "an unnamed package"
+    return f"{entry.dist.name} {entry.dist.version}"

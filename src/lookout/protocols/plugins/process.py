@@ -12,7 +12,9 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal, get_args
 
 import msgspec
@@ -36,7 +38,6 @@ _LIMITS: Final = {
     resource.RLIMIT_CORE: 0,
 }
 PATIENCE_S: Final = 1  # it ends itself so long after who started it should have ended it
-_NICENESS: Final = 5
 _PROGRAM: Final = "from lookout.protocols.plugins.process import main; main()"
 
 
@@ -64,6 +65,7 @@ def command_line(entry: EntryPoint, limit_s: float) -> tuple[str, ...]:
 
 def main() -> None:
     kind, value, limit_s = sys.argv[1:]
+    _be_killed_first()
     hide_memory()
     questions, replies = _take_pipes()
     try:
@@ -172,12 +174,17 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
     return questions, replies
 
 
+def _be_killed_first() -> None:
+    """If the machine runs out of memory, this process ends, and not the monitor."""
+    with suppress(OSError):  # not on Linux, or not allowed
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
 def _limit_resources() -> None:
     for what, most in _LIMITS.items():
         _, hard = resource.getrlimit(what)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
-    os.nice(_NICENESS)  # one that computes without end leaves room for the monitor
 
 
 def frame(message: bytes) -> bytes:
