@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from lookout.protocols import api
 from tests.commands import meanwhile, said
 from tests.contract.protocols.upstreams import answering
 from tests.integration.fast import a_world
@@ -76,6 +77,11 @@ def test_the_page_about_plug_ins_shows_it() -> None:
     page, module = (ROOT / "docs" / "plugins.md").read_text(), (EXAMPLE / "lookout_tidepool.py").read_text()
     assert module.partition("\n\n")[2] in page
     assert 'tidepool = "lookout_tidepool:TIDEPOOL"' in page
+
+
+def test_the_page_about_plug_ins_names_all_that_stays() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    assert [name for name in api.__all__ if f"`{name}`" not in page] == []
 
 
 def test_the_environment_has_no_sources(programs: Path) -> None:

@@ -25,7 +25,9 @@ SECRET: Final = "hunter2-hunter2"  # noqa: S105  what must not show
 TIMEOUT_S: Final = 20
 FAILS_AFTER_S: Final = 4
 BODY: Final = b'{"block":17}'
-SETTINGS: Final = KindTable(1, "tidal", f"http://upstream.example/?key={SECRET}")
+SETTINGS: Final = KindTable(
+    1, "tidal", f"http://ann:pw12@upstream.example/block?key={SECRET}", headers={"Authorization": "Bearer tok1"}
+)
 
 
 def never(*_: object) -> Any:
@@ -209,6 +211,8 @@ def children() -> list[str]:
         ("x" * 200, "x" * 77 + "..."),
         ("\x00" * 200, "\\x00" * 19 + "\\..."),
         (f"the key {SECRET} was refused", "not understood, for a reason that repeats a setting"),
+        ("user ann, password pw12", "not understood, for a reason that repeats a setting"),
+        ("refused: Bearer tok1", "not understood, for a reason that repeats a setting"),
         ("no answer at upstream.example", "not understood, for a reason that repeats a setting"),
     ],
 )

@@ -46,8 +46,11 @@ ENDED: Final = "ended its process"
 UNREADABLE: Final = "gave something else than it declares"
 _LONGEST_FAULT: Final = 150
 _KILLED_WITHIN_S: Final = 1.0
-# Long enough to be a secret, and not a word that a reason and an address have in common.
-_MAY_BE_SECRET: Final = re.compile(r"[^\s/?&=:@,;]{8,}")
+# Where a secret may be, a word need not be long to be one: after a = or a : of an address, and in a header. Elsewhere
+# short ones are words that a reason may have in common with a setting.
+_LONG_WORD: Final = re.compile(r"[^\s/?&=:@,;]{8,}")
+_WORD_OF_URL: Final = re.compile(r"(?<=[=:])[^\s/?&=:@,;]{4,}")
+_WORD_OF_HEADER: Final = re.compile(r"\S{4,}")
 
 _Value = TypeVar("_Value")
 
@@ -206,20 +209,25 @@ def read_reason(reply: Reply) -> str:
 def tidy_reason(reason: str, settings: KindTable) -> str:
     """The reason that a plug-in gives, as it can be shown: short, of one line, and without anything of its settings,
     each of which may be a secret."""
-    if any(secret in reason for secret in _secrets_in(msgspec.to_builtins(settings))):
+    secrets = (
+        *_long_words(msgspec.to_builtins(settings)),
+        *_WORD_OF_URL.findall(settings.url),
+        *(word for value in settings.headers.values() for word in _WORD_OF_HEADER.findall(value)),
+    )
+    if any(secret in reason for secret in secrets):
         return "not understood, for a reason that repeats a setting"
     escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in reason[: LONGEST_REASON + 1])
     return shorten(escaped, LONGEST_REASON) or "not understood, without a reason"
 
 
-def _secrets_in(value: Any) -> Iterator[str]:
+def _long_words(value: Any) -> Iterator[str]:
     match value:
         case str():
-            yield from _MAY_BE_SECRET.findall(value)
+            yield from _LONG_WORD.findall(value)
         case dict():
-            yield from (found for each in value.values() for found in _secrets_in(each))
+            yield from (word for each in value.values() for word in _long_words(each))
         case list():
-            yield from (found for each in value for found in _secrets_in(each))
+            yield from (word for each in value for word in _long_words(each))
 
 
 def _broken(reply: Reply) -> PluginFailed:
