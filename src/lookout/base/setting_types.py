@@ -103,6 +103,10 @@ def _not_chain_ids(by_chain: Mapping[str, object]) -> Iterator[Problem]:
             yield Problem("", f"{'an address' if '://' in key else repr(key)} is not a chain's id")
 
 
+def are_headers(headers: Mapping[str, str]) -> bool:
+    return all(map(_is_header, headers, headers.values()))
+
+
 def _is_header(name: str, text: str) -> bool:
     """Judged as it is sent: without the newline that a value from the environment often ends in."""
     return _HEADER_NAME.fullmatch(name) is not None and _HEADER_VALUE.fullmatch(text.strip()) is not None
@@ -134,13 +138,7 @@ ProxyUrl = Annotated[
     str, must(lambda url: not url or _is_proxy(url), "has to be an http:// address of a host, without a path")
 ]
 CaFile = Annotated[str, FileContent(extract_certificates)]
-Headers = Annotated[
-    dict[str, str],
-    must(
-        lambda headers: all(map(_is_header, headers, headers.values())),
-        "has a name or a value that HTTP does not allow",
-    ),
-]
+Headers = Annotated[dict[str, str], must(are_headers, "has a name or a value that HTTP does not allow")]
 HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
 AdminAddress = Annotated[str, Rule(_admin_address)]
 Networks = Annotated[
