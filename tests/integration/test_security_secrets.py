@@ -155,7 +155,7 @@ async def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret
                     shown += by_admin
             shown += shown_by_the_system(process.pid) + all_stored(tmp_path)
         shown += all_stored(tmp_path)
-    assert "endpoint failed" in said(tmp_path)  # the log of every detail was on
+    assert "an endpoint fails" in said(tmp_path)  # the log of every detail was on
     assert "Traceback" not in said(tmp_path)
     assert "lookout.app.server_main" in shown
     assert "not understood" in (tmp_path / "seen.jsonl").read_text()

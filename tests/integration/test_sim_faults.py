@@ -166,7 +166,7 @@ async def test_an_indexer_rebuilt_from_scratch_has_nothing_and_then_climbs(
     [
         ("ponder/1", "missing-network", Nothing()),
         ("envio/1", "missing-network", Nothing()),
-        ("provider/1", "wrong-chain", Failed("wrong_chain: 5 instead of 1")),
+        ("provider/1", "wrong-chain", Failed("wrong_chain: 61 instead of 1")),
         ("provider/1", "genesis", Blocks(0)),
         ("bundler/1", "no-entry-point", Failed("pointer_missing")),
         ("relayer", "paused", Failed("not_expected")),

@@ -79,7 +79,7 @@ class Watcher:
         self._cancel_tasks(*(each for each in asked if id(each) not in kept))
         self._end(*before.keys() - followed.keys())
         self._built, self._limits = built, limits
-        names = {each.name for each in (*built.sources, *built.endpoints)}
+        names = {each.name for each in built.sources} | {each.name for each in built.endpoints}
         self._resources.instruments.board.keep(names)
         self._failing &= names
         if self._group is not None:

@@ -106,7 +106,7 @@ def _problems_of_request(tried: _Tried) -> Iterator[str]:
             if "kept" not in read_request(process.request, marked).access.headers.values():
                 yield "its request leaves out the headers of the settings"
     except ProbeFailed as failure:
-        yield f"for its request {failure.reason}"
+        yield f"for its request {_words_of(failure)}"
 
 
 def _problems_of_good(tried: _Tried, good: Mapping[bytes, Found]) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _problems_of_good(tried: _Tried, good: Mapping[bytes, Found]) -> Iterator[st
         try:
             found = read_found(reply, tried.protocol.answer, tried.settings)
         except ProbeFailed as failure:
-            yield f"{given}: {failure.reason}"
+            yield f"{given}: {_words_of(failure)}"
         else:
             if found != good[body]:
                 yield f"{given}: it found {found} and not {good[body]}"
@@ -138,7 +138,7 @@ def _problem_of(reply: Reply, tried: _Tried) -> str | None:
             return None
         reason = read_reason(reply)
     except PluginFailed as failure:
-        return failure.reason
+        return _words_of(failure)
     if _MARK in reason:
         return "its reason repeats a part of the address, of a header or of the answer"
     if not 0 < len(reason) <= LONGEST_REASON or not reason.isprintable():
@@ -203,3 +203,7 @@ def _pipes_of(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     if process.stdin is None or process.stdout is None:
         raise RuntimeError("it was started with pipes")
     return process.stdin, process.stdout
+
+
+def _words_of(failure: ProbeFailed) -> str:
+    return f"the plug-in {failure.what}" if isinstance(failure, PluginFailed) else failure.reason

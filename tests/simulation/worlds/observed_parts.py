@@ -9,6 +9,7 @@ from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
+from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.store.protocol import LostStoreError
 from tests.simulation.worlds.scene import Agreed, Judged, Life, Publication, Published, Scene, Seen, Started, Stored
@@ -61,10 +62,15 @@ class ObservedInstruments(Instruments):
     def __init__(self, scene: Scene, life: Life) -> None:  # the registry of the real ones is not made
         self._scene = scene
         self._life = life
+        self.board = Board()
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None: ...
 
     def count_probe(self, service: str, took_ms: int, found: Mapping[Check, Found]) -> None: ...
+
+    def count_probe_failure(self, check: Check, cause: str) -> None: ...
+
+    def count_endpoint_failure(self, chain_id: int, endpoint: str, cause: str) -> None: ...
 
     def count_head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None: ...
 

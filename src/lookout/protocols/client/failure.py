@@ -29,6 +29,7 @@ CAUSES: Final = {
     "not_expected": "The value is not the configured one.",
     "not_json": "The answer is not JSON.",
     "not_understood": "The answer is not as the protocol has it.",
+    "plug_in": "The plug-in of this kind did something wrong.",
     "pointer_missing": "There is nothing at the configured pointer.",
     "proxy": "The proxy did not let the request through.",
     "rate_limited": "It refused, since it was asked too often.",

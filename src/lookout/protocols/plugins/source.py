@@ -23,7 +23,7 @@ from lookout.core.model import Answer, Check, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.protocols.client.failure import CAUSES, OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.plugins.process import (
     GROUP,
@@ -59,7 +59,7 @@ class PluginFailed(ProbeFailed):
     """The plug-in itself did something wrong."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"the plug-in {what}")
+        super().__init__("plug_in", what)
         self.what = what
 
 
@@ -191,7 +191,7 @@ def read_found(reply: Reply, answer: type[Answer], settings: KindTable) -> Found
         case "nothing":
             return Nothing()
         case "failed":
-            raise ProbeFailed(tidy_reason(read_reason(reply), settings))
+            raise _failure_of(tidy_reason(read_reason(reply), settings))
         case "answer":
             found: Found = _decode(reply, answer)
             if isinstance(found, Members) and found.responding > found.monitored:
@@ -199,6 +199,12 @@ def read_found(reply: Reply, answer: type[Answer], settings: KindTable) -> Found
             return found
         case _:
             raise _broken(reply)
+
+
+def _failure_of(reason: str) -> ProbeFailed:
+    """With one of our causes, or as an answer that was not understood."""
+    cause, _, detail = reason.partition(": ")
+    return ProbeFailed(cause, detail) if cause in CAUSES else ProbeFailed("not_understood", reason)
 
 
 def read_reason(reply: Reply) -> str:
@@ -215,9 +221,9 @@ def tidy_reason(reason: str, settings: KindTable) -> str:
         *(word for value in settings.headers.values() for word in _WORD_OF_HEADER.findall(value)),
     )
     if any(secret in reason for secret in secrets):
-        return "not understood, for a reason that repeats a setting"
+        return "for a reason that repeats a setting"
     escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in reason[: LONGEST_REASON + 1])
-    return shorten(escaped, LONGEST_REASON) or "not understood, without a reason"
+    return shorten(escaped, LONGEST_REASON) or "without a reason"
 
 
 def _long_words(value: Any) -> Iterator[str]:
