@@ -29,7 +29,10 @@ from lookout.core.model import (
 )
 from lookout.core.services import SERVICES
 from lookout.monitor.board import Board
+from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.diagnosis import describe_target
 from lookout.protocols.client.failure import CAUSES
+from lookout.protocols.client.request import Request
 from tests.builders import INDEXER, NOON, SECOND
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
@@ -117,3 +120,25 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     assert [entry.name for entry in board.list_entries()] == ["ppoi"]
     without = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None))
     assert answer_request("/sources", "", without).http_code == 404
+
+
+@pytest.mark.clause("M16")
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        pytest.param("https://login.example/?to=x", " to https://login.example", id="another host is named"),
+        pytest.param("/v2", " to the same host", id="another path"),
+        pytest.param("https://node.example/v1", " to https", id="the same host over TLS"),
+        pytest.param(
+            "http://k3y-0f-0urs.evil.example", " to another host", id="a host that repeats the path"
+        ),
+        pytest.param("http://T0KEN99.evil.example", " to another host", id="a header in another case"),
+        pytest.param("http://[::1]/", " to another host", id="an address that no name is"),
+        pytest.param("http://a b/", " to another host", id="a host with a space"),
+        pytest.param("http://[", "", id="no address at all"),
+        pytest.param("", " to the same host", id="without a target"),
+    ],
+)
+def test_a_redirect_names_a_host_and_nothing_that_was_sent(location: str, words: str) -> None:
+    access = AccessTable(headers={"Authorization": "Bearer t0ken99"})
+    assert describe_target(location, Request("GET", "http://node.example/k3y-0f-0urs", access)) == words

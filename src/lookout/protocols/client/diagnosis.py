@@ -35,11 +35,11 @@ def explain_refusal(response: aiohttp.ClientResponse, request: Request) -> HttpC
     if http_code == HTTPStatus.TOO_MANY_REQUESTS:
         return HttpCodeFailed(http_code, "rate_limited")
     if 300 <= http_code < 400:
-        return HttpCodeFailed(http_code, "redirect", _describe_target(response.headers.get("Location", ""), request))
+        return HttpCodeFailed(http_code, "redirect", describe_target(response.headers.get("Location", ""), request))
     return HttpCodeFailed(http_code)
 
 
-def _describe_target(location: str, request: Request) -> str:
+def describe_target(location: str, request: Request) -> str:
     """Where a redirect leads: the scheme and the host alone, and nothing that was sent to the upstream."""
     try:
         asked = URL(request.url)
