@@ -31,10 +31,12 @@ RUNBOOKS: Final = ROOT / "docs" / "upkeep.md"
 TIME_S: Final = 60
 COLUMNS: Final = 24
 STATUSES: Final = set(get_args(Status))  # none is told of a row that has another one
-OF_SCRAPES: Final = {"job", "instance"}  # labels that Prometheus adds
+OF_SCRAPES: Final = {"job", "instance", "deployment"}  # labels that Prometheus adds
 SELECTED: Final = re.compile(r"\b((?:lookout|process)_\w+)(?:\{([^}]*)\})?")
 LABEL: Final = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
-GROUPED: Final = re.compile(r"\b(?:by|on) \(([^)]*)\)")
+GROUPED: Final = re.compile(r"\b(?:by|on|without) \(([^)]*)\)")
+# What an aggregation keeps apart, or "" for nothing; `without` keeps all that it does not name.
+AGGREGATED: Final = re.compile(r"\b(?:sum|min|max|avg|count|group)\b(?! without)(?: by \(([^)]*)\))?")
 COUNTED: Final = re.compile(r"\b(?:rate|increase)\(((?:lookout|process)_\w+)")
 
 needs_promtool: Final = pytest.mark.skipif(
@@ -97,6 +99,19 @@ def test_every_alert_is_tried_both_ways_and_every_recorded_value_is_held_against
         recorded |= {each["expr"].partition("{")[0] for each in test.get("promql_expr_test", [])}
     assert tried == {name: {True, False} for name in alerts()}
     assert recorded == {rule["record"] for rule in rules() if "record" in rule}
+
+
+def test_no_rule_mixes_two_deployments() -> None:
+    kept_apart = [AGGREGATED.findall(str(rule["expr"])) for rule in rules()]
+    assert sum(map(len, kept_apart)) >= 3
+    for labels in itertools.chain(*kept_apart):
+        assert {"job", "deployment"} <= {label.strip() for label in labels.split(",")}
+    assert not [rule for rule in rules() if re.search(r"\bon \((?!job, (instance|deployment)\b)", str(rule["expr"]))]
+
+
+@pytest.mark.parametrize("expression", ["sum(up)", "max by (service) (lookout_rows)", "min  (lookout_rows)"])
+def test_an_aggregation_that_mixes_deployments_is_noticed(expression: str) -> None:
+    assert any("deployment" not in labels for labels in AGGREGATED.findall(expression))
 
 
 def test_every_alert_says_how_bad_it_is_and_where_to_read_on() -> None:
