@@ -58,9 +58,11 @@ def panels() -> list[dict[str, Any]]:
 
 
 def asked() -> dict[str, str]:
-    """Every expression of the dashboard, with a time in the place of what Grafana puts in; by its panel and letter."""
+    """Every expression of the dashboard, with what Grafana puts in for its variables; by its panel and letter."""
     return {
-        f"{panel['title']} {target['refId']}": target["expr"].replace("$__rate_interval", "1m")
+        f"{panel['title']} {target['refId']}": target["expr"]
+        .replace("$__rate_interval", "1m")
+        .replace("$deployment", ".*")
         for panel in panels()
         for target in panel.get("targets", [])
     }
@@ -131,8 +133,9 @@ def test_the_dashboard_can_be_imported() -> None:
     dashboard = json.loads(DASHBOARD.read_text())
     assert (dashboard["uid"], dashboard["schemaVersion"]) == ("lookout", 38)
     assert "id" not in dashboard  # or another dashboard of that number would be overwritten
-    (source,) = dashboard["templating"]["list"]
+    source, deployment = dashboard["templating"]["list"]
     assert (source["name"], source["type"], source["query"]) == ("datasource", "datasource", "prometheus")
+    assert (deployment["name"], deployment["allValue"]) == ("deployment", ".*")  # also where there is no such label
     for panel in panels():
         if panel["type"] != "row":
             assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
@@ -140,6 +143,16 @@ def test_the_dashboard_can_be_imported() -> None:
             assert panel["description"]
             letters = [target["refId"] for target in panel["targets"]]
             assert len(set(letters)) == len(letters)
+
+
+def test_every_panel_is_about_the_chosen_deployment() -> None:
+    for name, expression in asked().items():
+        chosen = [
+            'deployment=~".*"' in selectors
+            for _, selectors in re.findall(r"\b(lookout_\w+|process_\w+|up)\b(\{[^}]*\})?", expression)
+        ]
+        assert chosen, name
+        assert all(chosen), name
 
 
 def test_no_two_panels_share_a_number_a_title_or_a_place() -> None:
@@ -166,6 +179,7 @@ async def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(t
     async with a_world(tmp_path) as world:
         service = a_service(tmp_path, world.base)
         with (tmp_path / "lookout.toml").open("a") as config:  # targets of alerts have metrics, too; nobody is there
+            config.write("min_known_buckets = 1\n")  # of [history], so that there is an uptime
             config.write(f'[alerts.targets]\nops = "json://{service.monitor_admin}"\n[[alerts.rules]]\n')
             config.write(f'[ping]\nurl = "http://{service.monitor_admin}/healthz"\nevery_s = 0.2\n')
         with a_command(tmp_path, "run", "-c", "lookout.toml"):
