@@ -129,9 +129,7 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
         pytest.param("https://login.example/?to=x", " to https://login.example", id="another host is named"),
         pytest.param("/v2", " to the same host", id="another path"),
         pytest.param("https://node.example/v1", " to https", id="the same host over TLS"),
-        pytest.param(
-            "http://k3y-0f-0urs.evil.example", " to another host", id="a host that repeats the path"
-        ),
+        pytest.param("http://k3y-0f-0urs.evil.example", " to another host", id="a host that repeats the path"),
         pytest.param("http://T0KEN99.evil.example", " to another host", id="a header in another case"),
         pytest.param("http://[::1]/", " to another host", id="an address that no name is"),
         pytest.param("http://a b/", " to another host", id="a host with a space"),

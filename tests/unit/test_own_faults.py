@@ -101,7 +101,7 @@ async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     instruments = resources.instruments
 
     def store() -> None:
-        instruments.published(NOON, ())
+        instruments.published(NOON, (), {})
         instruments.stored(1)
 
     store()

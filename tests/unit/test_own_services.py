@@ -165,7 +165,7 @@ def test_a_line_with_an_answer_that_its_kind_does_not_give_is_malformed(
 def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
     registry = CollectorRegistry()
     description = settings.description()
-    Instruments(registry, SystemClock()).describe_watched(description.chains, settings.plan().own_services)
+    Instruments(registry, SystemClock()).describe_watched(description.chains, settings.plan().own_services, [])
     assert b'lookout_probes_total{outcome="failed",service="another"} 0.0' in generate_latest(registry)
     assert [(each.name, each.title) for each in description.services][-2:] == [
         ("second-indexer", "Second indexer"),

@@ -22,8 +22,16 @@ from urllib.parse import parse_qs
 
 import msgspec
 import structlog
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Gauge,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
 
+from lookout import __version__
 from lookout.base.host_port import format_host_port, host_and_port
 from lookout.base.unix_socket import bind, is_unix, path_of
 
@@ -74,8 +82,11 @@ class AdminRoutes(NamedTuple):
 
 
 def process_registry() -> CollectorRegistry:
-    """A registry that already measures the process itself: memory, CPU, files, garbage collection."""
+    """A registry that already measures the process itself: memory, CPU, files, garbage collection; and its version."""
     registry = CollectorRegistry()
+    Gauge("lookout_build_info", "1, with the version of Lookout", ["version"], registry=registry).labels(
+        __version__
+    ).set(1)
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)

@@ -132,7 +132,7 @@ class Watcher:
         began_ms = clock.elapsed_ms()
         found = await observe(source, self._session, clock.now)
         took_ms = clock.elapsed_ms() - began_ms
-        self._resources.instruments.count_probe(source.checks[0].service, took_ms, found)
+        self._resources.instruments.count_probe(source.checks, took_ms, found)
         for check, what in found.items():
             if isinstance(what, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
