@@ -386,3 +386,30 @@ def test_what_may_write_to_a_database_is_doubtful_in_a_server(tmp_path: Path) ->
     assert str(doubt).startswith("store.read_url: is not set, so servers hold an address that may write; ")
     assert not list(settings(tmp_path, f"{url}read_url = 'postgresql://server@h/d'\n").warnings())
     assert not list(settings(tmp_path, "").warnings())
+
+
+@pytest.mark.parametrize("key", ["expect", "pointer", "proxy", "ca_file"])
+def test_a_key_that_is_written_is_not_left_empty_by_its_variable(key: str, tmp_path: Path) -> None:
+    """A row would be green without what it was to be held against."""
+    path = tmp_path / "lookout.toml"
+    check = f'{{kind = "http", url = "http://127.0.0.1", {key} = "${{EMPTY}}"}}'
+    path.write_text(f'[[services]]\nname = "relayer"\nchecks = [{check}]\n')
+    with pytest.raises(ConfigError) as caught:
+        read_config(path, {"EMPTY": ""})
+    assert caught.value.problems == [
+        f"{path}: services[0].checks[0].{key}: is filled in by a variable that is empty; leave the key out, or set it"
+    ]
+
+
+def test_a_server_needs_no_kind_of_a_service_whose_kind_is_a_variable(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    path.write_text('[[services]]\nname = "relayer"\nchecks = [{kind = "${KIND}", url = "http://127.0.0.1"}]\n')
+    assert read_server_config(path, {"KIND": "http"}).description.services[-1].title == "Relayer"
+
+
+def test_a_pipe_is_no_file_of_certificates(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / "lookout.toml"
+    path.write_text('[messaging]\nurl = "http://127.0.0.1"\nca_file = "pipe"\n')
+    with pytest.raises(ConfigError, match=r"messaging\.ca_file: is not a file"):
+        read_config(path, {})

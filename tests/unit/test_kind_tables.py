@@ -114,7 +114,7 @@ def test_a_reload_notices_what_python_takes_for_the_same(one: str, other: str, t
         ),
         pytest.param(
             JSONRPC + 'params = "latest"\n',
-            ['relayer.params: "latest" is not allowed; it has to be a list or a table'],
+            ["relayer.params: its value is not allowed; it has to be a list or a table"],
             id="params that are a text",
         ),
         *(
@@ -134,10 +134,10 @@ def test_a_reload_notices_what_python_takes_for_the_same(one: str, other: str, t
         *(
             pytest.param(
                 HTTP + f"expect = {expect}\n",
-                [f"relayer.expect: {said} is not allowed; it has to be a text, a whole number, true or false"],
+                ["relayer.expect: its value is not allowed; it has to be a text, a whole number, true or false"],
                 id=f"an expected {expect}",
             )
-            for expect, said in (("1.5", "1.5"), ("[1]", "[1]"), ("2026-11-17", '"2026-11-17"'), ("inf", "Infinity"))
+            for expect in ("1.5", "[1]", "2026-11-17", "inf")
         ),
         pytest.param(
             HTTP + 'method = "eth_chainId"\nparams = [1]\n',

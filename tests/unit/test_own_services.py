@@ -22,7 +22,7 @@ from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import sources_of
 from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
-from lookout.replay.replay import LogError, Replay, read_log, run_log
+from lookout.replay.replay import Replay, read_log, run_log
 from lookout.state.log import Event, HeadRead, Started, format_event
 from tests.builders import MINUTE, NOON, SECOND
 
@@ -143,23 +143,11 @@ def test_lines_of_what_this_configuration_does_not_have_are_skipped(line: str, s
     assert replay.skipped == 1
 
 
-@pytest.mark.parametrize(
-    ("found", "has"),
-    [
-        pytest.param(Responding(), "no fields of an answer", id="an answer and nothing more"),
-        pytest.param(Indexes(1, 2), "position and head", id="a head of its own"),
-        pytest.param(MissingList(), "no fields of an answer", id="a missing list"),
-    ],
-)
-def test_a_line_with_an_answer_that_its_kind_does_not_give_is_malformed(
-    found: Found, has: str, settings: Settings
-) -> None:
-    with pytest.raises(LogError) as caught:
-        replayed(settings, a_life((FIRST, found)))
-    assert str(caught.value) == (
-        f"line 4: second-indexer has {has}; by its kind in the configuration it has to have position"
-    )
-    replayed(settings, a_life((FIRST, Nothing()), (FIRST, Failed("timeout")), (FIRST, Blocks(7))))
+@pytest.mark.parametrize("found", [Responding(), Indexes(1, 2), MissingList()])
+def test_a_line_of_the_time_when_its_kind_was_another_is_skipped(found: Found, settings: Settings) -> None:
+    replay = replayed(settings, a_life((FIRST, found), (FIRST, Nothing()), (FIRST, Failed("timeout"))))
+    assert replay.skipped == 1
+    assert replayed(settings, a_life((FIRST, Blocks(7)))).skipped == 0
 
 
 def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
@@ -207,6 +195,9 @@ def test_a_reload_adds_changes_and_removes_it_by_name(settings: Settings, tmp_pa
     assert (added.changed, added.needs_restart) == ((), ())
     changed = compare_settings("", settings, settings_of(CHAINS + OWN.replace("/squid", "/moved"), tmp_path), None)
     assert changed.changed == ("second-indexer 1",)
+    other_words = OWN.replace("What comes after", "Others").partition('[[services]]\nname = "another"')
+    reordered = settings_of(CHAINS + other_words[1] + other_words[2] + other_words[0], tmp_path)
+    assert compare_settings("", settings, reordered, None).changed == ("title of another", "order of services")
     removed = compare_settings("", settings, without, settings)
     assert removed.removed == ("another 1", "second-indexer 1", "second-indexer 137")
     assert removed.needs_restart == ()

@@ -218,6 +218,7 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
         removed=(*_named(checks_before.keys() - checks.keys()), *_chains(rpc_before.keys() - rpc.keys())),
         changed=(
             *dict.fromkeys(sources),
+            *_titles_changed(old, new),
             *(what for each in rpc if each in rpc_before for what in _differences(rpc_before[each], rpc[each])),
             *(key for key in keys if key.partition(".")[0] in _APPLIED),
         ),
@@ -242,6 +243,14 @@ def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
 
 def _named(checks: set[Check]) -> list[str]:
     return [check.name for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
+
+
+def _titles_changed(old: Settings, new: Settings) -> Iterator[str]:
+    before, after = ({own.name: own.title for own in settings.services} for settings in (old, new))
+    both = [name for name in after if name in before]
+    yield from (f"title of {name}" for name in both if before[name] != after[name])
+    if both != [name for name in before if name in after]:
+        yield "order of services"
 
 
 def _source(check: Check) -> str:

@@ -5,7 +5,7 @@ import ssl
 from functools import lru_cache
 from typing import Final
 
-_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 def extract_certificates(pem: bytes) -> str:
@@ -21,7 +21,7 @@ def extract_certificates(pem: bytes) -> str:
     return certificates
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)
 def trust_only(certificates: str) -> ssl.SSLContext:
     """The same one for the same certificates: connections are shared by it, and making it takes milliseconds."""
     context = ssl.create_default_context(cadata=certificates)

@@ -28,7 +28,9 @@ _LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a syste
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
-_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets)\b")
+_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets|params|expect)\b")
+# A key that is written means something: left empty by its variable, it would silently mean nothing.
+_NOT_EMPTY_BY_VARIABLE: Final = re.compile(r"store\.read_url|.+\.(pointer|expect|ca_file|proxy)")
 _USED_BY_SERVERS: Final = re.compile(
     r"protocol|(server|log|page)\..+|admin\.(server|hosts)|chains\[\d+\]\.(id|name|test_network)|services\[\d+\]\.(name|title)|store\.read_url"
 )
@@ -93,7 +95,6 @@ def _read(
     settings: Settings = reader.table(type_of_file(), tables, "")
     checks = (
         _check_record(settings, path),
-        _check_read_url(settings, tables),
         check_more(settings),
     )
     problems = [*reader.unreadable, *reader.found, *run_checks(checks)]
@@ -122,11 +123,6 @@ def _check_record(settings: Settings, path: Path) -> Iterator[Problem]:
 def _files_of_store(url: str, folder: Path) -> dict[str, str]:
     kind = find_kind(url)
     return {} if kind is None or "\0" in url else dict.fromkeys(kind.list_files(url, folder), "the store")
-
-
-def _check_read_url(settings: Settings, tables: dict[str, Any]) -> Iterator[Problem]:
-    if _names_read_url(tables) and not settings.store.read_url:
-        yield Problem("store.read_url", "is filled in by a variable that is empty; leave the key out, or set it")
 
 
 def _check_targets(settings: Settings) -> Iterator[Problem]:
@@ -206,7 +202,8 @@ class _Reader:
         entry_kind: type[Table] = typing.get_args(listed)[0]
         if not isinstance(value, list) or len(value) < (limits.min_length or 0):
             either = " that is not empty, each of it a text or a table"
-            return self._unread(key, f"has to be a list{either if entry_kind.text_key else f' of tables, [[{key}]]'}")
+            tables = " of tables" if "[" in key else f" of tables, [[{key}]]"
+            return self._unread(key, f"has to be a list{either if entry_kind.text_key else tables}")
         return tuple(self.table(entry_kind, entry, f"{key}[{n}]") for n, entry in enumerate(value))
 
     def _value(self, kind: Any, value: Any, key: str) -> Any:
@@ -227,6 +224,8 @@ class _Reader:
             what = "its value" if may_be_secret else _format_value(value)
             why = f"; {self.unusable_kinds[value]}" if isinstance(value, str) and value in self.unusable_kinds else ""
             return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}{why}")
+        if variables and filled == "" and _NOT_EMPTY_BY_VARIABLE.fullmatch(key):
+            return self._unread(key, "is filled in by a variable that is empty; leave the key out, or set it")
         self.found += (problem.below(key) for problem in _broken_rules(kind, filled))
         content = _note(kind, FileContent)
         return filled if content is None or not filled else self._content(content, filled, key)
@@ -236,7 +235,10 @@ class _Reader:
         if not self._is_used(key):
             return UNREAD
         try:
-            with (self._folder / name).open("rb") as file:
+            path = self._folder / name
+            if path.exists() and not path.is_file():
+                return self._unread(key, "is not a file")  # reading a pipe would wait for ever
+            with path.open("rb") as file:
                 whole = file.read(_LONGEST_FILE + 1)
             if len(whole) > _LONGEST_FILE:
                 return self._unread(key, f"is a file of more than {_LONGEST_FILE} bytes")

@@ -10,8 +10,8 @@ from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Line, Table, must
 from lookout.config.source_tables import type_of_own_checks
 from lookout.core.model import Answer, Blocks
-from lookout.core.services import OWN_NAME, SERVICES, Service
-from lookout.protocols.registry import all_kinds, protocol_of
+from lookout.core.services import OWN_NAME, SERVICES, Service, make_title
+from lookout.protocols.registry import PROTOCOLS, all_kinds
 from lookout.protocols.tables import KindTable
 
 OwnName = Annotated[
@@ -30,6 +30,10 @@ class OwnService(Table, frozen=True, kw_only=True):
     name: OwnName
     title: Line = ""
     rows: tuple[KindTable, ...] = field(name="checks")
+
+    @property
+    def shown_title(self) -> str:
+        return make_title(self.name, self.title)
 
     def service(self) -> Service:
         chain_ids = frozenset(self.chain_ids())
@@ -79,4 +83,4 @@ def _check_has_chain(number: int, row: KindTable) -> Iterator[Problem]:
 
 
 def _answer_of(row: KindTable) -> type[Answer]:
-    return protocol_of(row).answer
+    return PROTOCOLS[row.kind].answer

@@ -35,6 +35,7 @@ from lookout.core.episodes import Rules
 from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES, Service, all_services
+from lookout.protocols.evm import EVM
 from lookout.protocols.registry import configurable_services, has_one_table
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
@@ -114,15 +115,17 @@ class Settings(Table, frozen=True):
         return Description(
             self.protocol,
             tuple(ChainDescription(chain.id, chain.name, chain.test_network) for chain in self.chains),
-            tuple(
-                ServiceDescription(each.name, each.title, each.name in page.run_by_others)
-                for each in self.all_services()
-            ),
+            tuple(ServiceDescription(name, title, name in page.run_by_others) for name, title in self._titles()),
             page.title or self.protocol,
             page.operator,
             page.contact,
             page.show_unmonitored,
         )
+
+    def _titles(self) -> Iterator[tuple[str, str]]:
+        """Of every service. A server knows this much of one whose kind it does not look up."""
+        yield from ((each.name, each.title) for each in SERVICES)
+        yield from ((own.name, own.shown_title) for own in self.services)
 
     def all_services(self) -> tuple[Service, ...]:
         """In the report's order (R12)."""
@@ -173,6 +176,7 @@ class Settings(Table, frozen=True):
             *(self._check_named_chains(key, named) for key, named in self._named_chains()),
             self._check_chains_of_own_services(),
             self._check_services_differ(),
+            self._check_compared_with_others(),
             self._check_admin_port(),
             self._check_run_by_others(),
             self._check_chains_of_rules(),
@@ -207,6 +211,16 @@ class Settings(Table, frozen=True):
     def _check_services_differ(self) -> Iterator[Problem]:
         repeated = _repeated(own.name for own in self.services)
         yield from (Problem("services", f"{name} is there twice") for name in repeated)
+
+    def _check_compared_with_others(self) -> Iterator[Problem]:
+        """A node that is one of two endpoints is always as far as what they agree on (M8)."""
+        chains = {chain.id: chain for chain in self.chains}
+        for service, table in self.tables():
+            if isinstance(table, KindTable) and table.kind == EVM.name and table.chain in chains:
+                chain = chains[table.chain]
+                if not chain.outvotes(table.url):
+                    what = "is an rpc endpoint of the chain as well, which has fewer than three: it would be compared"
+                    yield Problem(service.name, f"the url on chain {chain.id} {what} with itself")
 
     def _check_run_by_others(self) -> Iterator[Problem]:
         yield from self._check_named_services("page.run_by_others", self.page.run_by_others)

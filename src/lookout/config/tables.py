@@ -160,6 +160,11 @@ class Chain(Table, frozen=True, kw_only=True):
             if before != number:
                 yield number, before
 
+    def outvotes(self, url: str) -> bool:
+        """Whether a node at this address cannot decide alone what its chain's head is."""
+        is_one = is_http(url) and any(_as_sent(each.url) == _as_sent(url) for each in self.rpc if is_http(each.url))
+        return not is_one or len(self.rpc) >= _TO_OUTVOTE_ONE
+
     def warnings(self) -> Iterator[Problem]:
         has = len(self.rpc)
         if has < _TO_OUTVOTE_ONE:

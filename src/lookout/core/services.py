@@ -30,7 +30,7 @@ class Service(Struct, frozen=True):
     @property
     def title(self) -> str:
         """What people call it."""
-        return self.given_title or self.name.replace("-", " ").capitalize()
+        return make_title(self.name, self.given_title)
 
     @property
     def needs_head(self) -> bool:
@@ -66,6 +66,10 @@ SERVICES: Final = Registry(
     Service("indexer", Blocks),
     Service("hosted-indexer", Blocks),
 )
+
+
+def make_title(name: str, given: str) -> str:
+    return given or name.replace("-", " ").capitalize()
 
 
 def all_services(own: Iterable[Service] = ()) -> tuple[Service, ...]:
