@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from lookout.core.heads import Pace
 from lookout.core.model import Check
-from lookout.core.services import Service, all_checks, all_services
+from lookout.core.services import Service, all_checks
 
 
 class Limits(Struct, frozen=True):
@@ -45,9 +45,6 @@ class Plan(Struct, frozen=True):
     limits: Limits
     span: Span
     own_services: tuple[Service, ...] = ()
-
-    def services(self) -> tuple[Service, ...]:
-        return all_services(self.own_services)
 
     def checks(self) -> tuple[Check, ...]:
         return all_checks(self.chains, self.own_services)

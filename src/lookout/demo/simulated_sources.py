@@ -6,6 +6,7 @@ from typing import Literal
 
 from lookout.core.model import Blocks, Check, Found, Indexes, Members, MissingList, Nothing, Peers, Responding
 from lookout.core.plan import Plan
+from lookout.core.services import all_services
 from lookout.demo.sim.world import Silence, World
 
 Ask = Callable[[int], tuple[Found, ...] | Silence]
@@ -14,7 +15,7 @@ Ask = Callable[[int], tuple[Found, ...] | Silence]
 def simulated_sources(plan: Plan, world: World) -> Iterator[tuple[tuple[Check, ...], Ask]]:
     """What is probed as one, for the plan's monitored checks, and how it answers at an instant: ppoi and broadcasters
     answer for all their chains."""
-    for service in plan.services():
+    for service in all_services(plan.own_services):
         checks = tuple(check for check in service.checks(plan.chains) if check in plan.monitored)
         chain_ids = [check.chain_id for check in checks if check.chain_id is not None]
         ask_one = _ask_indexer if service.needs_head else _ask_responder
