@@ -23,6 +23,8 @@ from lookout.config.alerts import is_target_name
 from lookout.config.settings import ServerSettings, Settings, type_of_file
 from lookout.store.kinds import find_kind
 
+CONFIG_VARIABLE: Final = "LOOKOUT_CONFIG"  # of the environment: names the file where nothing else does
+DEFAULT_CONFIG: Final = "lookout.toml"
 _LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a system take 0.2 MiB
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
