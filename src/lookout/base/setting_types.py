@@ -142,6 +142,9 @@ Headers = Annotated[
     ),
 ]
 HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
+HostPortOrNone = Annotated[
+    str, must(lambda address: not address or is_host_port(address), 'has to be HOST:PORT or "" for none')
+]
 AdminAddress = Annotated[str, Rule(_admin_address)]
 Networks = Annotated[
     tuple[str, ...], must(lambda all_: all(map(_is_network, all_)), "has to hold addresses and CIDR networks")

@@ -15,6 +15,7 @@ from lookout.base.setting_types import (
     Duration,
     DurationOrZero,
     HostPort,
+    HostPortOrNone,
     Line,
     Name,
     NameOrNone,
@@ -253,7 +254,7 @@ class Page(Table, frozen=True):
 
 class Edge(Table, frozen=True):
     listen: HostPort = "0.0.0.0:80"
-    origin: HostPort = "127.0.0.1:8080"
+    origin: HostPortOrNone = ""
 
 
 def in_ms(seconds: float) -> int:
