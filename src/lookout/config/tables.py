@@ -27,9 +27,9 @@ from lookout.base.setting_types import (
     Text,
     Url,
     UrlOrNone,
-    is_http,
     must,
 )
+from lookout.base.url import find_url_mistake
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.protocols.client.access import AccessTable
@@ -157,7 +157,11 @@ class Chain(Table, frozen=True, kw_only=True):
         that is asked with two keys would have two votes."""
         first: dict[tuple[object, ...], int] = {}
         for number, url in enumerate(each.url for each in self.rpc):
-            before = first.setdefault(_as_sent(url), number) if url is not UNREAD and is_http(url) else number
+            before = (
+                first.setdefault(_as_sent(url), number)
+                if url is not UNREAD and find_url_mistake(url) is None
+                else number
+            )
             if before != number:
                 yield number, before
 
