@@ -1,70 +1,208 @@
-"""Every source and endpoint asked once, for a person who wants to see what they answer."""
+"""Every source and endpoint asked once, and the rows that a monitor which started now would publish first."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, assert_never
 
-import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from lookout.base.clock import Clock
-from lookout.base.instants import format_second
+from lookout.base.durations import format_duration
 from lookout.config.settings import Settings
-from lookout.core.model import Failed, Found, Members, MissingList, Nothing, Observation, Responding
+from lookout.config.tables import Chain
+from lookout.core.agreement import NEAR_MS, Agreement
+from lookout.core.heads import Pace, Reading
+from lookout.core.ledger import CheckState, Ledger
+from lookout.core.model import (
+    Blocks,
+    Check,
+    Failed,
+    Found,
+    Indexes,
+    Members,
+    MissingList,
+    Nothing,
+    Observation,
+    Peers,
+    Responding,
+    Row,
+)
 from lookout.core.plan import Limits
-from lookout.core.policy import Memory, judge
 from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import Endpoint, Source, observe
 
 
-class Probed(Struct, frozen=True):
-    """What one source said about one chain, in words that never hold an address."""
+class ProbedRow(Struct, frozen=True):
+    """A row as it would be published, with what it is made of; in words that never hold an address."""
 
-    source: str
-    chain_id: int | None
-    answer: str
-    failed: bool
+    row: Row
+    found: str = ""
+    later: str = ""
+    """What one probe cannot show, since it takes several, or time."""
+    took_ms: int | None = None
+
+    @property
+    def is_fine(self) -> bool:
+        return self.row.status in ("current", "unmonitored")
+
+
+class ProbedEndpoint(Struct, frozen=True):
+    name: str
+    found: str
+    is_fine: bool
     took_ms: int
 
 
-async def probe_once(settings: Settings, clock: Clock) -> list[Probed]:
-    """All of them at the same time, in the order of the configuration."""
-    built, limits = sources_of(settings), settings.plan().limits
-    async with open_session(settings.policy.probe_timeout_s) as session:
-        answers = await asyncio.gather(
-            *(_probe(source, session, clock, limits) for source in built.sources),
-            *(_read(endpoint, session, clock) for endpoint in built.endpoints),
-        )
-    return [each for answer in answers for each in answer]
+class ProbedChain(Struct, frozen=True):
+    name: str
+    found: str
+    has_head: bool
+    endpoints: tuple[ProbedEndpoint, ...]
 
 
-async def _probe(source: Source, session: Session, clock: Clock, limits: Limits) -> Iterable[Probed]:
-    began_ms = clock.elapsed_ms()
+class Probed(Struct, frozen=True):
+    """``rows`` are all of the report, in its order (R12)."""
+
+    chains: tuple[ProbedChain, ...]
+    rows: tuple[ProbedRow, ...]
+
+
+class _Run(NamedTuple):
+    """A monitor's first moments."""
+
+    ledger: Ledger
+    limits: Limits
+    session: Session
+    clock: Clock
+
+
+class _Answer(NamedTuple):
+    """What an endpoint said, or why it said nothing."""
+
+    found: Reading | str
+    took_ms: int
+
+
+async def probe_once(settings: Settings, clock: Clock) -> Probed:
+    """Ask all of them at the same time. As after a start, a position is compared once all endpoints were heard."""
+    built, plan = sources_of(settings), settings.plan()
+    ledger = Ledger(plan)
+    ledger.start(clock.now())
+    async with open_session(settings.policy.probe_timeout_s) as session, asyncio.TaskGroup() as group:
+        run = _Run(ledger, plan.limits, session, clock)
+        chains: dict[int | None, asyncio.Task[ProbedChain]] = {
+            chain.id: group.create_task(
+                _read_head(chain, [each for each in built.endpoints if each.chain_id == chain.id], run)
+            )
+            for chain in settings.chains
+        }
+        probes = [group.create_task(_probe(source, chains, run)) for source in built.sources]
+    found = {check: words for probe in probes for check, words in probe.result().items()}
+    judged = ledger.state().checks
+    return Probed(
+        tuple(task.result() for task in chains.values()),
+        tuple(
+            ProbedRow(judged[check].row, found[check][0], _describe_later(judged[check], plan.limits), found[check][1])
+            if check in found
+            else ProbedRow(ledger.newest_row(check))
+            for check in plan.checks()
+        ),
+    )
+
+
+async def _probe(
+    source: Source, chains: Mapping[int | None, asyncio.Task[ProbedChain]], run: _Run
+) -> dict[Check, tuple[str, int]]:
+    """Judge what the source says; in words what that was for each of its checks, and how long it took."""
+    began_ms = run.clock.elapsed_ms()
     try:
-        found = await observe(source, session, clock.now)
-    except OwnFault as fault:
-        took_ms = clock.elapsed_ms() - began_ms
-        return [Probed(check.service, check.chain_id, str(fault), True, took_ms) for check in source.checks]
-    took_ms = clock.elapsed_ms() - began_ms
-    probed = []
+        found = await observe(source, run.session, run.clock.now)
+    except OwnFault as fault:  # nothing was observed (M17)
+        return dict.fromkeys(source.checks, (str(fault), run.clock.elapsed_ms() - began_ms))
+    took_ms = run.clock.elapsed_ms() - began_ms
+    described = {}
     for check, what in found.items():
-        _, row = judge(Memory(), Observation(check, clock.now(), what), None, limits, blind=False)
-        probed.append(Probed(check.service, check.chain_id, _words(what), row.has_failed, took_ms))
-    return probed
+        if isinstance(what, Blocks) and check.chain_id in chains:
+            await chains[check.chain_id]
+        row = run.ledger.judge(Observation(check, run.clock.now(), what))
+        described[check] = _describe(what, row), took_ms
+    return described
 
 
-async def _read(endpoint: Endpoint, session: Session, clock: Clock) -> Iterable[Probed]:
-    began_ms = clock.elapsed_ms()
+async def _read_head(chain: Chain, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:
+    """Let the chain's endpoints agree on a head, and compare each with it."""
+    answers = await asyncio.gather(*(_read(endpoint, run) for endpoint in endpoints))
+    agreement = Agreement(len(endpoints), run.limits.head_max_age_ms)
+    taking_part = {
+        number: answer.found
+        for number, answer in enumerate(answers)
+        if isinstance(answer.found, Reading) and agreement.answered(number, answer.found)
+    }
+    agreement.end_wait()
+    now = run.clock.now()
+    head = agreement.agreed(now, run.ledger.heads(chain.id))
+    if head is not None:
+        run.ledger.read_head(chain.id, head)
+    pace = run.ledger.heads(chain.id).pace()
+    compared = []
+    for number, (endpoint, answer) in enumerate(zip(endpoints, answers, strict=True)):
+        if isinstance(answer.found, str):
+            verdict, is_fine = f"failed: {answer.found}", False
+        elif number not in taking_part:
+            verdict, is_fine = f"left out: block {answer.found.height} is of the future", False
+        else:
+            verdict, is_fine = _compare(answer.found, head, pace, run.limits)
+            verdict += f": {_describe_block(answer.found, now)}"
+        compared.append(ProbedEndpoint(endpoint.name, verdict, is_fine, answer.took_ms))
+    found = _describe_lack(taking_part.values()) if head is None else _describe_head(head, now)
+    return ProbedChain(chain.name, found, head is not None, tuple(compared))
+
+
+async def _read(endpoint: Endpoint, run: _Run) -> _Answer:
+    began_ms = run.clock.elapsed_ms()
+    found: Reading | str
     try:
-        head = await endpoint.read(session, clock.now)
-        answer, failed = f"block {head.height}, of {format_second(head.block_at)}", False
+        found = await endpoint.read(run.session, run.clock.now)
     except (ProbeFailed, OwnFault) as failure:
-        answer, failed = str(failure), True
-    return [Probed(endpoint.name, endpoint.chain_id, answer, failed, clock.elapsed_ms() - began_ms)]
+        found = str(failure)
+    return _Answer(found, run.clock.elapsed_ms() - began_ms)
 
 
-def _words(found: Found) -> str:
+def _compare(answer: Reading, head: Reading | None, pace: Pace, limits: Limits) -> tuple[str, bool]:
+    """Whether an endpoint is where the others are, and whether that is as it should be."""
+    if head is None:
+        return "not confirmed", False
+    apart = answer.height - head.height
+    where = f", {abs(apart)} {'above' if apart > 0 else 'behind'}" if apart else ""
+    if pace.takes_longer(abs(apart), NEAR_MS):
+        return f"disagrees{where}", False
+    if -apart > limits.allowance_blocks and pace.takes_longer(-apart, limits.allowance_ms):
+        return f"lags{where}", False
+    return f"agrees{where}", True
+
+
+def _describe_block(block: Reading, now: int) -> str:
+    return f"block {block.height}, {format_duration(max(0, now - block.block_at))} old"
+
+
+def _describe_head(head: Reading, now: int) -> str:
+    doubt = "" if head.is_fresh else "; the chain stands still, or its endpoints do"
+    return f"head: {_describe_block(head, now)}{doubt}"
+
+
+def _describe_lack(answers: Iterable[Reading]) -> str:
+    match len(list(answers)):
+        case 0:
+            return "no head: no endpoint gave an answer that counts"
+        case 1:
+            return "no head: one answer, and no other that confirms it"
+        case _:
+            return "no head: the answers do not agree"
+
+
+def _describe(found: Found, row: Row) -> str:
     match found:
         case Failed(error):
             return error
@@ -72,9 +210,37 @@ def _words(found: Found) -> str:
             return "has nothing for this chain"
         case MissingList():
             return "does not carry the required list"
-        case Responding():
-            return "responds"
+        case Responding():  # there is nothing more to it
+            return ""
+        case Members(_, 0):
+            return "nobody to watch was heard yet"
         case Members(responding, monitored):
-            return f"{responding} of {monitored} responding"
-        case _:
-            return ", ".join(f"{name} {value}" for name, value in msgspec.structs.asdict(found).items())
+            return f"{responding} of {monitored}"
+        case Peers(peers):
+            return f"{peers} peers"
+        case Blocks(position) | Indexes(position):
+            return _describe_position(position, row.metrics.head)
+        case _ as never:
+            assert_never(never)
+
+
+def _describe_position(position: int, head: int | UnsetType) -> str:
+    if head is UNSET:
+        return f"position {position}, and there is no head"
+    return f"position {position}, head {head}" + (f", {head - position} behind" if head > position else "")
+
+
+def _describe_later(judged: CheckState, limits: Limits) -> str:
+    memory, status = judged.memory, judged.row.status
+    if status == "unknown" and memory.failures:
+        return f"what is unreachable becomes unavailable after {limits.failures_for_unavailable} failures in a row"
+    if status == "current" and memory.trailing_since_at is not None:
+        return f"{judged.row.check.service} that trails for {_s(limits.ppoi_behind_ms)} becomes catching-up"
+    if status == "catching-up" and memory.far_behind:
+        far = f"{_s(limits.degraded_lag_ms)} or more behind"
+        return f"what is {far} becomes degraded after {limits.degraded_evaluations} such answers in a row"
+    return ""
+
+
+def _s(duration_ms: int) -> str:
+    return f"{duration_ms / 1000:g} s"
