@@ -41,7 +41,9 @@ async def a_bad_world(world: World) -> str:
     """A configuration of it whose first rows stay for long."""
     for target, fault, parameters in FAULTS:
         await world.order(target, fault, **parameters)
-    config = a_config(world.base, recheck_s=600, backoff_cap_s=600, row_lifetime_s=1500, heartbeat_s=1)
+    config = a_config(
+        world.base, probe_timeout_s=3, recheck_s=600, backoff_cap_s=600, row_lifetime_s=1500, heartbeat_s=1
+    )
     (world.folder / "lookout.toml").write_text(config)
     return config
 
