@@ -18,10 +18,11 @@ from lookout.protocols.broadcasters.source import PAGE_SIZE, StoreBroadcasters
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.request import Request
 from lookout.protocols.client.session import fetch, open_session
+from lookout.protocols.corpus import SHAPES, listed
 from lookout.protocols.source import OneRequest, Source, observe
 from tests.builders import NOON
 from tests.contract.protocols.announcers import a_message, a_page, broadcaster, envelope
-from tests.contract.protocols.costly import SHAPES, limit_of, listed
+from tests.contract.protocols.costly import limit_of
 from tests.contract.protocols.recorded import PARSERS
 from tests.contract.protocols.upstreams import Conversation, answering, pouring, saying, talking
 from tests.fuzz.fuzzer import Judge, Kind, Verdict

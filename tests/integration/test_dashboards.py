@@ -31,10 +31,12 @@ RUNBOOKS: Final = ROOT / "docs" / "upkeep.md"
 TIME_S: Final = 60
 COLUMNS: Final = 24
 STATUSES: Final = set(get_args(Status))  # none is told of a row that has another one
-OF_SCRAPES: Final = {"job", "instance"}  # labels that Prometheus adds
+OF_SCRAPES: Final = {"job", "instance", "deployment"}  # labels that Prometheus adds
 SELECTED: Final = re.compile(r"\b((?:lookout|process)_\w+)(?:\{([^}]*)\})?")
 LABEL: Final = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
-GROUPED: Final = re.compile(r"\b(?:by|on) \(([^)]*)\)")
+GROUPED: Final = re.compile(r"\b(?:by|on|without) \(([^)]*)\)")
+# What an aggregation keeps apart, or "" for nothing; `without` keeps all that it does not name.
+AGGREGATED: Final = re.compile(r"\b(?:sum|min|max|avg|count|group)\b(?! without)(?: by \(([^)]*)\))?")
 COUNTED: Final = re.compile(r"\b(?:rate|increase)\(((?:lookout|process)_\w+)")
 
 needs_promtool: Final = pytest.mark.skipif(
@@ -56,9 +58,11 @@ def panels() -> list[dict[str, Any]]:
 
 
 def asked() -> dict[str, str]:
-    """Every expression of the dashboard, with a time in the place of what Grafana puts in; by its panel and letter."""
+    """Every expression of the dashboard, with what Grafana puts in for its variables; by its panel and letter."""
     return {
-        f"{panel['title']} {target['refId']}": target["expr"].replace("$__rate_interval", "1m")
+        f"{panel['title']} {target['refId']}": target["expr"]
+        .replace("$__rate_interval", "1m")
+        .replace("$deployment", ".*")
         for panel in panels()
         for target in panel.get("targets", [])
     }
@@ -99,6 +103,19 @@ def test_every_alert_is_tried_both_ways_and_every_recorded_value_is_held_against
     assert recorded == {rule["record"] for rule in rules() if "record" in rule}
 
 
+def test_no_rule_mixes_two_deployments() -> None:
+    kept_apart = [AGGREGATED.findall(str(rule["expr"])) for rule in rules()]
+    assert sum(map(len, kept_apart)) >= 3
+    for labels in itertools.chain(*kept_apart):
+        assert {"job", "deployment"} <= {label.strip() for label in labels.split(",")}
+    assert not [rule for rule in rules() if re.search(r"\bon \((?!job, (instance|deployment)\b)", str(rule["expr"]))]
+
+
+@pytest.mark.parametrize("expression", ["sum(up)", "max by (service) (lookout_rows)", "min  (lookout_rows)"])
+def test_an_aggregation_that_mixes_deployments_is_noticed(expression: str) -> None:
+    assert any("deployment" not in labels for labels in AGGREGATED.findall(expression))
+
+
 def test_every_alert_says_how_bad_it_is_and_where_to_read_on() -> None:
     headings = {
         line.removeprefix("### ") for line in RUNBOOKS.read_text().splitlines() if line.startswith("### Lookout")
@@ -116,8 +133,9 @@ def test_the_dashboard_can_be_imported() -> None:
     dashboard = json.loads(DASHBOARD.read_text())
     assert (dashboard["uid"], dashboard["schemaVersion"]) == ("lookout", 38)
     assert "id" not in dashboard  # or another dashboard of that number would be overwritten
-    (source,) = dashboard["templating"]["list"]
+    source, deployment = dashboard["templating"]["list"]
     assert (source["name"], source["type"], source["query"]) == ("datasource", "datasource", "prometheus")
+    assert (deployment["name"], deployment["allValue"]) == ("deployment", ".*")  # also where there is no such label
     for panel in panels():
         if panel["type"] != "row":
             assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
@@ -125,6 +143,16 @@ def test_the_dashboard_can_be_imported() -> None:
             assert panel["description"]
             letters = [target["refId"] for target in panel["targets"]]
             assert len(set(letters)) == len(letters)
+
+
+def test_every_panel_is_about_the_chosen_deployment() -> None:
+    for name, expression in asked().items():
+        chosen = [
+            'deployment=~".*"' in selectors
+            for _, selectors in re.findall(r"\b(lookout_\w+|process_\w+|up)\b(\{[^}]*\})?", expression)
+        ]
+        assert chosen, name
+        assert all(chosen), name
 
 
 def test_no_two_panels_share_a_number_a_title_or_a_place() -> None:
@@ -151,6 +179,7 @@ async def test_every_metric_and_label_that_is_asked_for_is_there_with_its_type(t
     async with a_world(tmp_path) as world:
         service = a_service(tmp_path, world.base)
         with (tmp_path / "lookout.toml").open("a") as config:  # targets of alerts have metrics, too; nobody is there
+            config.write("min_known_buckets = 1\n")  # of [history], so that there is an uptime
             config.write(f'[alerts.targets]\nops = "json://{service.monitor_admin}"\n[[alerts.rules]]\n')
             config.write(f'[ping]\nurl = "http://{service.monitor_admin}/healthz"\nevery_s = 0.2\n')
         with a_command(tmp_path, "run", "-c", "lookout.toml"):

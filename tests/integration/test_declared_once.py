@@ -200,7 +200,7 @@ def test_metrics_and_alerts_name_it(past: Past) -> None:
     (rule,) = past.settings.alert_policy().rules.rules
     assert rule.checks == {CHECK}
     news = News("began", CHECK, "unavailable", "unreachable", "unavailable", past.now, past.now, 0, ("ops",))
-    assert "faucet" in str(write_message([news], {}))
+    assert "faucet" in str(write_message([news]))
 
 
 def test_page_feeds_terminal_and_both_readers_show_it(past: Past) -> None:

@@ -150,15 +150,15 @@ async def test_a_service_on_upstreams_that_repeat_what_they_hear_tells_no_secret
                     http, public, "/", LIVE, HISTORY, "/openapi.json", "/schemas/liveness.json", "/none"
                 )
                 for base in admin:
-                    by_admin = await served(http, base, "/metrics", "/healthz", "/readyz", "/readyz?maxAge=1", "/none")
+                    by_admin = await served(http, base, "/metrics", "/sources", "/healthz", "/readyz?maxAge=1", "/none")
                     assert upstream.removeprefix("http://") not in by_admin
                     shown += by_admin
             shown += shown_by_the_system(process.pid) + all_stored(tmp_path)
         shown += all_stored(tmp_path)
-    assert "endpoint failed" in said(tmp_path)  # the log of every detail was on
+    assert "an endpoint fails" in said(tmp_path)  # the log of every detail was on
     assert "Traceback" not in said(tmp_path)
     assert "lookout.app.server_main" in shown
-    assert "not understood" in (tmp_path / "seen.jsonl").read_text()
+    assert "not_understood" in (tmp_path / "seen.jsonl").read_text()
     check_silent(shown)
     for place in (*VARIABLES.values(), f"{CANARY}-written"):  # all but the unused one, and names in Basic
         if not place.startswith(tuple(f"{CANARY}-{each}" for each in ("unused", "user", "password", "proxy"))):

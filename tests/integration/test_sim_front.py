@@ -75,7 +75,7 @@ async def test_a_certificate_is_made_once_and_trusted_where_it_is_given(tmp_path
 @pytest.mark.clause("M3")
 async def test_an_untrusted_certificate_is_a_failed_probe(tmp_path: Path) -> None:
     async with simulation(front=Front(tls=load_or_make(tmp_path, "127.0.0.1"))) as client:
-        assert await client.probe("squid/1") == Failed("TLS failed")
+        assert await client.probe("squid/1") == Failed("tls: self-signed")
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def test_every_source_works_through_tls_and_compression_if_it_trusts_the_certifi
         assert trusting.returncode == 0, trusting.stdout
         mistrusting = lookout(tmp_path, "probe", "-c", "lookout.toml")
         assert mistrusting.returncode == 1
-        assert "TLS" in mistrusting.stdout
+        assert "tls: self-signed" in mistrusting.stdout
 
 
 def lose_certificate(folder: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from lookout.alerts.messages import NO_CAUSES
 from lookout.alerts.outbox import Attempt
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.pieces import Pieces
@@ -13,7 +14,7 @@ from lookout.config.settings import Settings
 from lookout.core.heads import Reading
 from lookout.core.history import HistoryView
 from lookout.core.ledger import State
-from lookout.core.model import Failed, Observation, Row
+from lookout.core.model import Check, Failed, Observation, Row
 from lookout.core.plan import Limits, Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
@@ -168,8 +169,8 @@ class SendsAgain(Alerts):
 class SendsAtOnce(Alerts):
     """A message is sent before the publication that made it is stored."""
 
-    def advance(self, at: int, rows: Iterable[Row]) -> None:
-        super().advance(at, rows)
+    def advance(self, at: int, rows: Iterable[Row], causes: Mapping[Check, str] = NO_CAUSES) -> None:
+        super().advance(at, rows, causes)
         self.mark_stored(self._clock.elapsed_ms())
 
 

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter
 
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, process_registry
-from lookout.core.model import Blocks, Failed, MissingList, Nothing
+from lookout.core.heads import ChainProgress, Reading
+from lookout.core.history import Uptime
+from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
 from lookout.monitor.metrics import Instruments
 from lookout.public.about import ChainDescription
-from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, a_row
+from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELVE_SECONDS, a_row
 from tests.unit.server.fakes import SetClock
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
@@ -79,14 +82,14 @@ def test_the_monitor_is_ready_once_it_stored_something_and_while_that_is_young_e
     instruments = Instruments(CollectorRegistry(), clock)
     nothing = Readiness(False, "nothing was stored yet", None)
     assert instruments.readiness(None) == nothing
-    instruments.published(NOON, ())
+    instruments.published(NOON, (), {})
     instruments.not_stored(3)
     assert instruments.readiness(None) == instruments.readiness(60) == nothing
-    instruments.published(NOON, ())
+    instruments.published(NOON, (), {})
     clock.elapsed += 2_000  # the write took so long, and the publication is older by as much
     instruments.stored(2_000)
     assert instruments.readiness(2) == Readiness(True, "a publication was stored", 2.0)
-    instruments.published(NOON, ())
+    instruments.published(NOON, (), {})
     instruments.not_stored(3)
     clock.elapsed += 500
     assert instruments.readiness(None) == Readiness(True, "a publication was stored", 2.5)
@@ -106,8 +109,8 @@ def test_what_is_not_known_yet_has_no_sample_and_every_status_has_one() -> None:
 def test_a_row_has_the_status_that_was_published_last_and_no_other() -> None:
     registry = CollectorRegistry()
     instruments = Instruments(registry, SetClock())
-    instruments.published(NOON, (a_row("current"), a_row("current", check=PPOI)))
-    instruments.published(NOON + 1_500, (a_row("degraded"), a_row("current", check=PPOI)))
+    instruments.published(NOON, (a_row("current"), a_row("current", check=PPOI)), {})
+    instruments.published(NOON + 1_500, (a_row("degraded"), a_row("current", check=PPOI)), {})
     assert {
         tuple(sample.labels.values()): sample.value
         for family in registry.collect()
@@ -123,10 +126,11 @@ def test_a_row_has_the_status_that_was_published_last_and_no_other() -> None:
 def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
     registry = CollectorRegistry()
     instruments = Instruments(registry, SetClock())
-    instruments.count_probe("indexer", 250, {INDEXER: Blocks(7)})
-    instruments.count_probe("indexer", 10_001, {INDEXER: Failed("timeout")})
-    instruments.count_probe("hosted-indexer", 1, {HOSTED_INDEXER: Nothing()})
-    instruments.count_probe("ppoi", 1, {PPOI: MissingList(), PPOI._replace(chain_id=56): MissingList()})
+    instruments.count_probe([INDEXER], 250, {INDEXER: Blocks(7)})
+    instruments.count_probe([INDEXER], 10_001, {INDEXER: Failed("timeout")})
+    instruments.count_probe([HOSTED_INDEXER], 1, {HOSTED_INDEXER: Nothing()})
+    on_both = {PPOI: MissingList(), PPOI._replace(chain_id=56): MissingList()}
+    instruments.count_probe(tuple(on_both), 1, on_both)
     instruments.count_head_read(1, "answered")
     instruments.measure_delay(-1)
     told = {
@@ -141,8 +145,8 @@ def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
         ("hosted-indexer", "nothing"): 1,
         ("ppoi", "missing-list"): 2,
     }
-    assert told["lookout_probe_duration_seconds_sum", "indexer"] == 10.251
-    assert told["lookout_probe_duration_seconds_count", "ppoi"] == 1
+    assert told["lookout_probe_duration_seconds_sum", "indexer", "1"] == 10.251
+    assert told["lookout_probe_duration_seconds_count", "ppoi", ""] == 1
     assert told["lookout_head_reads_total", "1", "answered"] == 1
     assert registry.get_sample_value("lookout_head_reads_total", {"chain": "1", "outcome": "failed"}) == 0
     assert registry.get_sample_value("lookout_scheduler_delay_seconds_sum") == 0
@@ -151,10 +155,18 @@ def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
 def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> None:
     registry = process_registry()
     instruments = Instruments(registry, SetClock())
-    instruments.count_probe("messaging", 1, {MESSAGING: Nothing()})
+    instruments.describe_watched((ChainDescription(1, "Ethereum"),), [], [])
+    instruments.count_probe([MESSAGING], 1, {MESSAGING: Nothing()})
+    instruments.count_probe_failure(MESSAGING, "timeout")
     instruments.count_head_read(1, "failed")
-    instruments.describe_watched((ChainDescription(1, "Ethereum"),), [])
-    instruments.published(NOON, (a_row("current"),))
+    instruments.count_endpoint_failure(1, "rpc 1 of Ethereum", "timeout")
+    compared = (
+        replace(a_row("current", check=check), metrics=Metrics(position=7, head=9)) for check in (PPOI, INDEXER)
+    )
+    published = (a_row("current", expires_at=NOON + 1), *compared)
+    instruments.published(NOON, published, {1: ChainProgress(Reading(NOON, 14, NOON), TWELVE_SECONDS)})
+    instruments.set_uptimes({MESSAGING: Uptime(1.0, None, None)})
+    instruments.set_config_loaded(NOON, last_reload_successful=True)
     instruments.stored(1)
     instruments.set_alert_gauges(0, {"ops": 0})
     instruments.count_ping("answered")

@@ -6,11 +6,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.alerts.messages import MOST_LISTED, write_message, write_sample
+from lookout.alerts.messages import MOST_LISTED, Names, write_message, write_sample
 from lookout.base.durations import format_duration
 from lookout.config.alerts import AlertRule
 from lookout.core.episodes import AlertState, News, NewsKind, Rule, Rules, advance, restart
 from lookout.core.model import Check, Reason, Status
+from lookout.core.services import SERVICES
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
 STEP = 30 * SECOND  # the heartbeat
@@ -168,7 +169,7 @@ def some_news(
 
 
 SEVEN = range(1, 8)
-CHAIN_NAMES = {1: "Ethereum", 137: "Polygon"}
+NAMES = Names({1: "Ethereum", 137: "Polygon"}, SERVICES.names)
 RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOUR, seen_ms=50 * MINUTE)
 
 
@@ -212,7 +213,7 @@ RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOU
     ],
 )
 def test_a_title_says_how_many_and_what(news: list[News], title: str) -> None:
-    assert write_message(news, CHAIN_NAMES).title == f"Lookout: {title}"
+    assert write_message(news, NAMES).title == f"Lookout: {title}"
 
 
 @pytest.mark.clause("C12")
@@ -223,7 +224,7 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
         some_news("began", Check("ppoi", 1)),
         RECOVERED,
     ]
-    assert write_message([*news, some_news("left", Check("ppoi", 137))], CHAIN_NAMES).body == (
+    assert write_message([*news, some_news("left", Check("ppoi", 137))], NAMES).body == (
         "Unavailable:\n"
         "- ppoi on Ethereum: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
         "- indexer on Ethereum: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
@@ -247,7 +248,7 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
 def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
     over = [some_news("ended", Check("indexer", n + 1), "current", "synced") for n in range(3)]
     began = [some_news("began", Check("ppoi", n + 1)) for n in range(count - 3)]
-    words = write_message([*began, *over], CHAIN_NAMES)
+    words = write_message([*began, *over], NAMES)
     assert words.title == f"Lookout: {count - 3} checks are unavailable, 3 recovered"
     assert words.body.count("\n- ") == MOST_LISTED
     assert ("Recovered:\n" in words.body) == (count - 3 < MOST_LISTED)
@@ -267,7 +268,7 @@ def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
     ],
 )
 def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is_over: bool) -> None:
-    assert write_message(news, CHAIN_NAMES).is_over == is_over
+    assert write_message(news, NAMES).is_over == is_over
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None
 def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:
     assert (
         "since 2026-11-05T12:00:00Z, 3 min\n"
-        in write_message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)], CHAIN_NAMES).body
+        in write_message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)], NAMES).body
     )
 
 

@@ -22,7 +22,7 @@ from tests.builders import BROADCASTERS, HOUR, INDEXER, LAUNCH, MESSAGING, MINUT
 from tests.unit.running_monitor import FAILED, Asked, FastClock, Read, Record, lived, reloading, setting
 
 POLYGON = Check("indexer", 137)
-REFUSED = ProbeFailed("connection refused")
+REFUSED = ProbeFailed("refused")
 TIMEOUT = ProbeFailed("timeout")
 TIMEOUT_S = LAUNCH.probe_timeout_ms / 1000
 LIE = 1_000_000
@@ -52,7 +52,7 @@ def judged(record: Record, check: Check) -> list[int]:
     [
         pytest.param(lambda: Read(1, 100), id="one that answers"),
         pytest.param(lambda: Read(1, REFUSED), id="one that fails: it is not asked less often"),
-        pytest.param(lambda: Read(1, WrongChainFailed()), id="one of another chain"),
+        pytest.param(lambda: Read(1, WrongChainFailed(5, 1)), id="one of another chain"),
         pytest.param(lambda: Read(1, TIMEOUT, takes_s=TIMEOUT_S), id="one that hangs"),
     ],
 )

@@ -22,7 +22,7 @@ from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
 
 NO_DESCRIPTOR = OwnFault("descriptors")
-REFUSED = Failed("connection refused")
+REFUSED = Failed("refused")
 PLAN = a_plan(MESSAGING)
 
 
@@ -101,7 +101,7 @@ async def test_a_monitor_that_cannot_ask_does_not_say_that_it_is_well() -> None:
     instruments = resources.instruments
 
     def store() -> None:
-        instruments.published(NOON, ())
+        instruments.published(NOON, (), {})
         instruments.stored(1)
 
     store()

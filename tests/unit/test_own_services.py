@@ -165,7 +165,7 @@ def test_a_line_with_an_answer_that_its_kind_does_not_give_is_malformed(
 def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
     registry = CollectorRegistry()
     description = settings.description()
-    Instruments(registry, SystemClock()).describe_watched(description.chains, settings.plan().own_services)
+    Instruments(registry, SystemClock()).describe_watched(description.chains, settings.plan().own_services, [])
     assert b'lookout_probes_total{outcome="failed",service="another"} 0.0' in generate_latest(registry)
     assert [(each.name, each.title) for each in description.services][-2:] == [
         ("second-indexer", "Second indexer"),
@@ -176,7 +176,7 @@ def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
         for check in (THIRD, Check("gone", 1), FIRST, Check("indexer", 1))
     ]
     policy = settings.alert_policy()
-    body = write_message(news, policy.chain_names, policy.service_names).body
+    body = write_message(news, policy.names).body
     assert [line.partition(":")[0] for line in body.splitlines() if line.startswith("- ")] == [
         "- indexer on Ethereum",
         "- second-indexer on Ethereum",

@@ -276,3 +276,27 @@ async def test_a_reload_reaches_the_alerts_and_the_ping() -> None:
         assert not is_there("lookout_alert_queue", target="desk")
         await until_async(lambda: is_there("lookout_pings_total", outcome="answered"), "it pings")
         assert registry.get_sample_value("lookout_pings_total", {"outcome": "failed"}) == 0
+
+
+def test_a_scrape_says_nothing_of_what_a_reload_removed() -> None:
+    registry = CollectorRegistry()
+    span = replace(LAUNCH_SPAN, min_known_buckets=1)
+    sources = [Asked(check, Blocks(95)) for check in (INDEXER, POLYGON)]
+    said: list[set[str]] = []
+
+    def scrape(_monitor: Monitor) -> None:
+        samples = (sample for family in registry.collect() for sample in family.samples)
+        said.append({sample.name for sample in samples if sample.labels.get("chain") == "137"})
+
+    fewer = reloading(a_plan(INDEXER, span=span), sources[:1], [Read()])
+    both = a_plan(INDEXER, POLYGON, chains=(1, 137), span=span)
+    lived(90, both, sources, [Read(), Read(137)], (80, scrape), (81, fewer), (84, scrape), registry=registry)
+    before, after = said
+    assert before >= {
+        *(
+            f"lookout_row_{name}"
+            for name in ("status", "position", "head", "lag_blocks", "lag_seconds", "uptime_ratio")
+        ),
+        *("lookout_head_agreed", "lookout_head_height", "lookout_probe_duration_seconds_count"),
+    }
+    assert {name for name in after if not name.endswith(("_total", "_created"))} == set()

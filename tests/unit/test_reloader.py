@@ -265,10 +265,14 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
     def count(outcome: str) -> float | None:
         return registry.get_sample_value("lookout_reloads_total", {"outcome": outcome})
 
+    def is_in_force() -> float | None:
+        return registry.get_sample_value("lookout_config_last_reload_successful")
+
     path = a_file(tmp_path, 60, '[store]\nurl = "sqlite:other.db"')
     reloader = Reloader(path, Settings(), SystemClock())
     with reloader.attached(monitor):
         assert (count("applied"), count("refused")) == (0, 0)
+        assert is_in_force() == 1
         began_at = registry.get_sample_value("lookout_config_loaded_timestamp_seconds")
         reloaded = await reloader.reload()
         assert reloaded == Reloaded(str(path), "applied", changed=("policy.recheck_s",), needs_restart=("store.url",))
@@ -276,6 +280,7 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
         path.write_text("[policy]\nrecheck = 3\njitter_s = -1\n")
         reloaded = await reloader.reload()
         assert (reloaded.outcome, len(reloaded.problems)) == ("refused", 2)
+        assert is_in_force() == 0
         a_file(tmp_path, 30, "[history]\nbucket_s = 60\n")
         reloaded = await reloader.reload()
         what = "the stored history has buckets of 300 s; set it back, or begin another store with 60"
@@ -286,6 +291,17 @@ async def test_a_good_file_is_applied_to_the_monitor_and_no_other(tmp_path: Path
         assert began_at is not None
         assert loaded_at is not None
         assert loaded_at >= began_at
+        a_file(tmp_path, 30)
+        assert (await reloader.reload()).outcome == "applied"
+        assert is_in_force() == 1
+
+
+async def test_a_standby_that_refused_a_file_says_so_when_it_takes_over(tmp_path: Path) -> None:
+    reloader = Reloader(a_file(tmp_path, -1), Settings(), SystemClock())
+    assert (await reloader.reload()).outcome == "refused"
+    registry = CollectorRegistry()
+    with reloader.attached(Applying(registry)):
+        assert registry.get_sample_value("lookout_config_last_reload_successful") == 0
 
 
 @pytest.mark.clause("M8")

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
 from lookout.core.episodes import News
@@ -11,7 +13,8 @@ from lookout.core.services import SERVICES
 from lookout_reader.statuses import TROUBLE_STATUSES
 from lookout_reader.words import NOTES, reason_text, status_text
 
-Names = Mapping[Check, str]
+RowNames = Mapping[Check, str]
+NO_CAUSES: Final[Mapping[Check, str]] = {}
 
 MOST_LISTED: Final = 20
 _OVER: Final = ("ended", "left")
@@ -26,6 +29,16 @@ _HEADINGS: Final[dict[str, tuple[str, str]]] = {
 }
 
 
+class Names(Struct, frozen=True):
+    """What messages call chains, by their ids, and services, in the report's order."""
+
+    chains: dict[int, str]
+    services: tuple[str, ...]
+
+
+NAMES_OF_THE_FIVE: Final = Names({}, SERVICES.names)
+
+
 class Message(NamedTuple):
     """What is sent: plain text. It is over if nothing in it is bad any more."""
 
@@ -35,15 +48,15 @@ class Message(NamedTuple):
 
 
 def write_message(
-    news: Iterable[News], chain_names: Mapping[int, str], service_names: Sequence[str] = SERVICES.names
+    news: Iterable[News], names: Names = NAMES_OF_THE_FIVE, causes: Mapping[Check, str] = NO_CAUSES
 ) -> Message:
-    """All news for one target in one message, with the chains' names, in the order of the services' names."""
-    ordered = sorted(_without_repeats(news), key=lambda each: (*_place(each.check, service_names), each.since_at))
+    """All news for one target in one message, with the causes of what is bad now."""
+    ordered = sorted(_without_repeats(news), key=lambda each: (*_place(each.check, names.services), each.since_at))
     by_heading = {heading: [each for each in ordered if _choose_heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
-    names = {each.check: _name(each.check, chain_names) for each in ordered}
-    body = "\n".join((*_list_checks(sections, names), "", *_explain(ordered)))
-    return Message(f"Lookout: {_write_title(sections, names)}", body, all(each.kind in _OVER for each in ordered))
+    rows = {each.check: _name(each.check, names.chains) for each in ordered}
+    body = "\n".join((*_list_checks(sections, rows, causes), "", *_explain(ordered)))
+    return Message(f"Lookout: {_write_title(sections, rows)}", body, all(each.kind in _OVER for each in ordered))
 
 
 def write_sample() -> Message:
@@ -96,7 +109,7 @@ def _choose_heading(news: News) -> str:
             return "no longer watched"
 
 
-def _write_title(sections: dict[str, list[News]], names: Names) -> str:
+def _write_title(sections: dict[str, list[News]], names: RowNames) -> str:
     checks = {heading: list(dict.fromkeys(each.check for each in news)) for heading, news in sections.items()}
     (heading, first), *others = checks.items()
     if not others and len(first) == 1:
@@ -112,22 +125,23 @@ def _verb(heading: str, count: int) -> str:
     return one if count == 1 else several
 
 
-def _list_checks(sections: dict[str, list[News]], names: Names) -> Iterator[str]:
+def _list_checks(sections: dict[str, list[News]], names: RowNames, causes: Mapping[Check, str]) -> Iterator[str]:
     room = MOST_LISTED
     for heading, news in sections.items():
         if room > 0:
             yield f"{heading[0].upper()}{heading[1:]}:"
-            yield from (f"- {names[each.check]}: {_write_line(each)}" for each in news[:room])
+            yield from (f"- {names[each.check]}: {_write_line(each, causes.get(each.check))}" for each in news[:room])
         room -= len(news)
     if room < 0:
         yield f"and {-room} more"
 
 
-def _write_line(news: News) -> str:
+def _write_line(news: News, cause: str | None) -> str:
+    why = news.reason if cause is None else f"{news.reason} ({cause})"
     since = f"since {format_second(news.since_at)}"
     match news.kind:
         case "began" | "goes-on":
-            return f"{news.reason}, {since}, {_format_lasted(news)}"
+            return f"{why}, {since}, {_format_lasted(news)}"
         case "ended":
             at = format_second(news.at)
             return f"{news.status} at {at}, was {news.was} {since}, {_format_lasted(news)}"

@@ -76,7 +76,8 @@ async def monitor_into(
     registry = process_registry()
     instruments = Instruments(registry, clock)
     record = Record(folder)
-    routes = AdminRoutes(registry, instruments.readiness, None if reloader is None else reloader.answer)
+    reload = None if reloader is None else reloader.answer
+    routes = AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries)
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
         with open_admin_port("monitor", settings.admin, folder, routes):

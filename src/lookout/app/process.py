@@ -1,12 +1,10 @@
 """What a command's process does at its beginning and its end."""
 
 import asyncio
-import ctypes
 import multiprocessing
 import os
 import resource
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -14,20 +12,12 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
-_PR_SET_DUMPABLE: Final = 4  # in Linux' sys/prctl.h
 WRONG_USE: Final = 2  # the exit code for what only another command line or configuration can put right
 _STANDARD_INPUT: Final = 0
 _LAST_WORDS_S: Final = 5.0
 _MANY_FILES: Final = 1_000_000
 
 T = TypeVar("T")
-
-
-def hide_memory() -> None:
-    """Keep other processes of the same user, such as a server's workers, from reading the memory and the environment of
-    this one, and the system from writing them to a file when it crashes. What this one starts is not hidden."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def block_sighup() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 from urllib.parse import unquote_to_bytes
 
 import structlog
@@ -25,7 +25,7 @@ from lookout.config.settings import ServerSettings, Settings
 from lookout.config.tables import Chain
 from lookout.core.model import Check
 from lookout.core.services import SERVICES
-from lookout.monitor.metrics import Instruments
+from lookout.monitor.metrics import Instruments, ReloadOutcome
 from lookout.protocols.registry import has_one_table
 
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
@@ -43,7 +43,7 @@ class Reloaded(Struct, frozen=True, rename="camel"):
     """What came of reading a configuration file again; it never has a value out of it, which may be a secret."""
 
     config: str
-    outcome: Literal["applied", "refused"]
+    outcome: ReloadOutcome
     problems: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -70,6 +70,7 @@ class Reloader:
         self.loaded_at = clock.now()
         self._path = path
         self._clock = clock
+        self._last_outcome: ReloadOutcome = "applied"  # the settings at the start were read without a problem
         self._served: Settings | None = None  # what the server was started with, if there is one
         self._requested = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
@@ -116,7 +117,8 @@ class Reloader:
     @contextmanager
     def attached(self, monitor: ReloadableMonitor) -> Iterator[None]:
         """Apply reloads to this monitor meanwhile; it has the settings in force."""
-        monitor.instruments.set_config_loaded(self.loaded_at)
+        is_in_force = self._last_outcome == "applied"
+        monitor.instruments.set_config_loaded(self.loaded_at, last_reload_successful=is_in_force)
         self._monitor = monitor
         try:
             yield
@@ -137,6 +139,7 @@ class Reloader:
                     log.error("not reloaded; everything is as it was", problem=problem)
             else:
                 reloaded = self._apply(new)
+            self._last_outcome = reloaded.outcome
             if self._monitor is not None:
                 self._monitor.instruments.count_reload(reloaded.outcome)
             return reloaded
@@ -176,7 +179,7 @@ class Reloader:
             self._monitor.apply_settings(in_force)
         self.settings, self.loaded_at = in_force, self._clock.now()
         if self._monitor is not None:
-            self._monitor.instruments.set_config_loaded(self.loaded_at)
+            self._monitor.instruments.set_config_loaded(self.loaded_at, last_reload_successful=True)
         if in_force.log != old.log:
             configure_log(in_force.log)
         reloaded = compare_settings(str(self._path), old, new, self._served)

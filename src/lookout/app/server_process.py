@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 
 import msgspec
 
+from lookout.base.environment import pick_ordinary
 from lookout.config.settings import ServerSettings
 from lookout.server.shared_memory import nameless_file
 from lookout.store.kinds import kind_of
@@ -32,11 +33,6 @@ try:
 except KeyboardInterrupt:
     raise SystemExit(130) from None
 """
-# Where programs, libraries and files are, the language, the time zone, and what Python and libraries are set up by.
-_KEPT: Final = re.compile(
-    r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|NO_COLOR|FORCE_COLOR"
-    r"|PYTHON[A-Z0-9]+|LD_[A-Z_]+|MALLOC_[A-Z_]+|SSL_CERT_(FILE|DIR)|FAKETIME\w*"
-)
 _WRITERS_PASSWORD: Final = "PGPASSWORD"  # noqa: S105  its name
 
 
@@ -48,7 +44,7 @@ def command_line(program: str, *arguments: str) -> tuple[str, ...]:
 def small_environment(settings: ServerSettings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What a server needs of an environment in which a monitor's secrets may be."""
     for_store = re.compile(kind_of(settings.store_url).variables)
-    kept = {name: value for name, value in environment.items() if _KEPT.fullmatch(name) or for_store.fullmatch(name)}
+    kept = pick_ordinary(environment) | {name: environment[name] for name in environment if for_store.fullmatch(name)}
     if not settings.reads_as_writer:  # its password, if it has one, is in its own address
         kept.pop(_WRITERS_PASSWORD, None)
     return kept

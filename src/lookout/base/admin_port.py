@@ -1,5 +1,5 @@
 """A small private HTTP server for those who run Lookout: ``/metrics``, ``/healthz`` and ``/readyz``; the monitor's has
-``/reload`` too.
+``/reload`` and ``/sources`` too.
 
 What is measured, what ready means and what a reload does come from outside: the monitor and the server each bring
 their own.
@@ -9,7 +9,7 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,8 +22,16 @@ from urllib.parse import parse_qs
 
 import msgspec
 import structlog
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Gauge,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
 
+from lookout import __version__
 from lookout.base.host_port import format_host_port, host_and_port
 from lookout.base.unix_socket import bind, is_unix, path_of
 
@@ -65,16 +73,20 @@ Reload = Callable[[str | None], AdminReply]
 
 
 class AdminRoutes(NamedTuple):
-    """What the routes of a process show and do. Without ``reload`` there is no such route."""
+    """What the routes of a process show and do. Without ``reload`` or ``sources`` there is no such route."""
 
     registry: CollectorRegistry
     readiness: AskReadiness
     reload: Reload | None = None
+    sources: Callable[[], Sequence[msgspec.Struct]] | None = None
 
 
 def process_registry() -> CollectorRegistry:
-    """A registry that already measures the process itself: memory, CPU, files, garbage collection."""
+    """A registry that already measures the process itself: memory, CPU, files, garbage collection; and its version."""
     registry = CollectorRegistry()
+    Gauge("lookout_build_info", "1, with the version of Lookout", ["version"], registry=registry).labels(
+        __version__
+    ).set(1)
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
@@ -89,8 +101,11 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
             return json_reply(HTTPStatus.OK, {"status": "ok"})
         case "/readyz":
             return _readyz(query, routes.readiness)
+        case "/sources" if routes.sources is not None:
+            return json_reply(HTTPStatus.OK, routes.sources())
         case _:
-            return error_reply(HTTPStatus.NOT_FOUND, "there are /metrics, /healthz and /readyz")
+            others = "/metrics, /healthz" if routes.sources is None else "/metrics, /sources, /healthz"
+            return error_reply(HTTPStatus.NOT_FOUND, f"there are {others} and /readyz")
 
 
 def _readyz(query: str, readiness: AskReadiness) -> AdminReply:

@@ -32,6 +32,10 @@ class Registry(Generic[Value]):
     def names(self) -> tuple[str, ...]:
         return tuple(self._by_name)
 
+    def add(self, value: Value) -> None:
+        """One more value, for as long as the process lasts: one that is declared elsewhere."""
+        self._by_name = {**self._by_name, value.name: value}
+
     @contextmanager
     def including(self, value: Value) -> Iterator[None]:
         """One more value for as long as the block lasts: how a test declares one of its own."""

@@ -92,6 +92,10 @@ def _not_chain_ids(by_chain: Mapping[str, object]) -> Iterator[Problem]:
             yield Problem("", f"{'an address' if '://' in key else repr(key)} is not a chain's id")
 
 
+def are_headers(headers: Mapping[str, str]) -> bool:
+    return all(map(_is_header, headers, headers.values()))
+
+
 def _is_header(name: str, text: str) -> bool:
     """Judged as it is sent: without the newline that a value from the environment often ends in."""
     return _HEADER_NAME.fullmatch(name) is not None and _HEADER_VALUE.fullmatch(text.strip()) is not None
@@ -119,13 +123,7 @@ Url = Annotated[str, Meta(min_length=1), _must_pass(find_url_mistake)]
 UrlOrNone = Annotated[str, _must_pass(lambda url: find_url_mistake(url) if url else None)]
 ProxyUrl = Annotated[str, _must_pass(lambda url: find_proxy_mistake(url) if url else None)]
 CaFile = Annotated[str, FileContent(extract_certificates)]
-Headers = Annotated[
-    dict[str, str],
-    must(
-        lambda headers: all(map(_is_header, headers, headers.values())),
-        "has a name or a value that HTTP does not allow",
-    ),
-]
+Headers = Annotated[dict[str, str], must(are_headers, "has a name or a value that HTTP does not allow")]
 HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
 HostPortOrNone = Annotated[
     str, must(lambda address: not address or is_host_port(address), 'has to be HOST:PORT or "" for none')

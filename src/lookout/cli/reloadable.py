@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from lookout.app.log import configure_log
-from lookout.app.process import block_sighup, hide_memory, run_until_stopped
+from lookout.app.process import block_sighup, run_until_stopped
 from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloader, log_warnings
 from lookout.app.sockets import ListenError
 from lookout.base.admin_port import AdminError
 from lookout.base.clock import SystemClock
+from lookout.base.memory import hide_memory
 from lookout.base.pieces import StateError
 from lookout.cli.arguments import fail, settings_of
 from lookout.config.file import read_sending_config

@@ -22,6 +22,7 @@ from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
 from lookout.config.lines import find_line, find_lines
 from lookout.config.settings import ServerSettings, Settings, type_of_file
+from lookout.protocols.registry import keys_of_plugins, load_plugins
 from lookout.store.kinds import find_kind
 
 CONFIG_VARIABLE: Final = "LOOKOUT_CONFIG"  # of the environment: names the file where nothing else does
@@ -101,6 +102,8 @@ def _read(
     reader: "_Reader",
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
 ) -> Settings:
+    reader.unusable_kinds = load_plugins(_kinds_in(tables))
+    reader.unshown_keys = keys_of_plugins()
     settings: Settings = reader.table(type_of_file(), tables, "")
     checks = (
         _check_record(settings, path),
@@ -174,6 +177,9 @@ class _Reader:
     ) -> None:
         self.unreadable: list[Problem] = []
         self.found: list[Problem] = []
+        self.unusable_kinds: Mapping[str, str] = {}
+        """Why, by the kind."""
+        self.unshown_keys: frozenset[str] = frozenset()
         self._environment = environment
         self._folder = folder
         self._is_used = is_used
@@ -230,9 +236,11 @@ class _Reader:
             filled = msgspec.convert(self._fill(value), kind)
             _check_choices(kind, filled)
         except msgspec.ValidationError:
-            may_be_secret = variables or _MAY_BE_SECRET.search(key)
+            is_unshown = key.rpartition(".")[2] in self.unshown_keys
+            may_be_secret = variables or is_unshown or _MAY_BE_SECRET.search(key)
             what = "its value" if may_be_secret else _format_value(value)
-            return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}")
+            why = f"; {self.unusable_kinds[value]}" if isinstance(value, str) and value in self.unusable_kinds else ""
+            return self._unread(key, f"{what} is not allowed; it has to be {_describe_allowed(kind)}{why}")
         self.found += (problem.below(key) for problem in _broken_rules(kind, filled))
         content = _note(kind, FileContent)
         return filled if content is None or not filled else self._content(content, filled, key)
@@ -287,6 +295,16 @@ def _check_depth(tables: dict[str, Any]) -> None:
         if not level:
             return
     raise RecursionError
+
+
+def _kinds_in(tables: Any) -> Iterator[str]:
+    """The protocols that a file names, in the order in which it does."""
+    if isinstance(tables, dict):
+        if isinstance(kind := tables.get("kind"), str):
+            yield kind
+        yield from (kind for each in tables.values() for kind in _kinds_in(each))
+    elif isinstance(tables, list):
+        yield from (kind for each in tables for kind in _kinds_in(each))
 
 
 def _variables(value: Any) -> Iterable[str]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import Meta, Struct, defstruct, field
 from msgspec.structs import fields
 
+from lookout.alerts.messages import Names
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Table
@@ -151,8 +152,10 @@ class Settings(Table, frozen=True):
             Rules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
             alerts.targets,
             in_ms(alerts.give_up_s),
-            {chain.id: chain.name for chain in self.chains},
-            tuple(service.name for service in self.all_services()),
+            Names(
+                {chain.id: chain.name for chain in self.chains},
+                tuple(service.name for service in self.all_services()),
+            ),
         )
 
     def warnings(self) -> Iterator[Problem]:

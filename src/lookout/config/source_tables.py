@@ -11,6 +11,7 @@ from lookout.base.setting_types import Natural, OneOf, Positive, Url
 from lookout.core.model import Blocks
 from lookout.core.services import Service
 from lookout.protocols.client.access import AccessTable
+from lookout.protocols.plugins.source import PluginProtocol, guard_checks
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import has_one_table, kinds_for, own_table_for
 from lookout.protocols.tables import KindTable
@@ -29,7 +30,11 @@ class AnyKindTable(AccessTable, frozen=True):
         return table(**missing | given)
 
     def checks(self) -> Iterable[Iterable[Problem]]:
-        yield from self.settle().checks()
+        settled = self.settle()
+        if self.kind is not UNREAD and isinstance(self.kinds[self.kind], PluginProtocol):
+            yield guard_checks(settled)
+        else:
+            yield from settled.checks()
         yield self._check_missing()
         yield from (self._check_kind_has(each.name, each.default) for each in reversed(fields(self)))
 

@@ -47,6 +47,13 @@ class Reference(Struct, frozen=True, gc=False):
     pace: Pace
 
 
+class ChainProgress(NamedTuple):
+    """How far a chain is, and how fast it moves; ``head`` is None while there is none to compare with."""
+
+    head: Reading | None
+    pace: Pace
+
+
 class Heads:
     """One chain's agreed heads of the last hour."""
 
@@ -88,6 +95,11 @@ class Heads:
             return None
         newest = self._readings[-1]
         return Reference(max(0, newest.height - confirmations), newest.at, self.pace())
+
+    def progress(self, oldest_at: int) -> ChainProgress:
+        """A head that was read before ``oldest_at`` is none any more (S13)."""
+        newest = self._readings[-1] if self._readings else None
+        return ChainProgress(newest if newest is not None and newest.at >= oldest_at else None, self.pace())
 
     def highest_before(self, at: int) -> int:
         """The highest head that was read at most an hour before this instant; 0 if there is none."""

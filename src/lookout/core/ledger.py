@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from lookout.base.instants import move_back
-from lookout.core.heads import Heads, Reading, Reference
+from lookout.core.heads import ChainProgress, Heads, Reading, Reference
 from lookout.core.history import History, HistoryState, HistoryView
 from lookout.core.model import Check, Observation, Report, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
@@ -114,6 +114,11 @@ class Ledger:
     def heads(self, chain_id: int) -> Heads:
         """A followed chain's heads of the last hour; only ``read_head`` changes them."""
         return self._heads[chain_id]
+
+    def progress(self, at: int) -> dict[int, ChainProgress]:
+        """Of every chain: the head that a position would be compared with at this instant, and the pace."""
+        oldest_at = at - self._plan.limits.head_max_age_ms
+        return {chain_id: heads.progress(oldest_at) for chain_id, heads in self._heads.items()}
 
     def read_head(self, chain_id: int, reading: Reading) -> None:
         """The endpoints of a chain agreed on a head."""

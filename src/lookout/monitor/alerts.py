@@ -12,13 +12,13 @@ from typing import Final, Literal, NoReturn
 
 import structlog
 
-from lookout.alerts.messages import Message, write_message, write_restored
+from lookout.alerts.messages import NO_CAUSES, Message, write_message, write_restored
 from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError
 from lookout.base.threads import Caller
 from lookout.core.episodes import advance, restart
-from lookout.core.model import Row
+from lookout.core.model import Check, Row
 from lookout.monitor.resources import Resources
 from lookout.state.alerts import StoredAlerts, decode_alerts, encode_alerts
 
@@ -68,12 +68,13 @@ class Alerts:
         """The monitor starts, or its clock was set."""
         self._state = restart(self._state)
 
-    def advance(self, at: int, rows: Iterable[Row]) -> None:
-        """A publication was made, and is about to be stored with ``pieces()``."""
+    def advance(self, at: int, rows: Iterable[Row], causes: Mapping[Check, str] = NO_CAUSES) -> None:
+        """A publication was made, and is about to be stored with ``pieces()``. ``causes`` says why checks are not
+        current, of those that were probed since the start."""
         self._state, news = advance(self._state, at, rows, self._policy.rules)
         for target in self._policy.targets:
             if mine := [each for each in news if target in each.targets]:
-                self._put(target, write_message(mine, self._policy.chain_names, self._policy.service_names))
+                self._put(target, write_message(mine, self._policy.names, causes))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
         self._report_removed(removed, "given-up", "it was not accepted in time")
         self._outbox.mark_storing()

@@ -4,6 +4,7 @@ import asyncio
 
 import structlog
 
+from lookout.core.causes import explain
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Observation, Row
@@ -24,6 +25,7 @@ class Journal:
         self.ledger = ledger
         self.timeline = timeline
         self.changed = asyncio.Event()  # there is something to publish
+        self.causes: dict[Check, str] = {}  # why a check is not current, of those that were probed
         self._alerts = alerts
         self._recorder = recorder
 
@@ -47,6 +49,7 @@ class Journal:
     def replan(self, plan: Plan, recorder: Recorder | None) -> None:
         """Continue under another plan, and record with this recorder, which may be the same."""
         self.ledger.replan(plan)
+        self.causes = {check: cause for check, cause in self.causes.items() if check in plan.monitored}
         self.changed.set()
         if recorder is not self._recorder:
             self._record(Stopped(self.now()))
@@ -60,8 +63,15 @@ class Journal:
         row = self.ledger.judge(seen)
         self.changed.set()
         self._record(seen)
-        if row.status != before.status:
-            log.info("status", check=row.check.name, status=row.status, reason=row.reason, was=before.status)
+        cause = explain(found, row)
+        if cause is None:
+            self.causes.pop(check, None)
+        else:
+            self.causes[check] = cause
+        has_changed = (row.status, row.reason) != (before.status, before.reason)
+        report = log.info if has_changed else log.debug
+        why = {} if cause is None else {"cause": cause}
+        report("status", check=check.name, status=row.status, reason=row.reason, **why, was=before.status)
         return row
 
     def read_head(self, chain_id: int, answer: Reading) -> None:

@@ -4,8 +4,7 @@ Labels are the contract's words, chain ids and their names: an address or a head
 """
 
 import asyncio
-from collections import Counter as Tally
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -14,8 +13,12 @@ from prometheus_client.registry import Collector
 
 from lookout.base.admin_port import Readiness
 from lookout.base.clock import Clock
-from lookout.core.model import Check, Found, Row, Status
+from lookout.core.heads import ChainProgress
+from lookout.core.history import Uptime
+from lookout.core.model import Answer, Check, Found, Row
 from lookout.core.services import SERVICES, Service
+from lookout.monitor.board import Board
+from lookout.monitor.publication_metrics import chain_label, collect_heads, collect_rows, collect_uptimes
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
@@ -28,6 +31,11 @@ ReloadOutcome = Literal["applied", "refused"]
 # What each is, and its labels.
 _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_probes_total": ("Probes of a check, by what they found", "service", "outcome"),
+    "lookout_probe_failures_total": ("Failed probes of a check, by their cause", "service", "chain", "cause"),
+    "lookout_endpoint_failures_total": (
+        "Readings of an RPC endpoint that failed, by their cause",
+        *("chain", "endpoint", "cause"),
+    ),
     "lookout_head_reads_total": ("Readings of RPC endpoints", "chain", "outcome"),
     "lookout_probe_bugs_total": ("Probes and readings that died of a bug",),
     "lookout_own_faults_total": (
@@ -48,7 +56,7 @@ _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_reloads_total": ("Times the configuration was read again", "outcome"),
 }
 _HISTOGRAMS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
-    "lookout_probe_duration_seconds": ("How long a source took to answer, or to fail", "service"),
+    "lookout_probe_duration_seconds": ("How long a source took to answer, or to fail", "service", "chain"),
     "lookout_scheduler_delay_seconds": ("How late a probe or a reading began that was due",),
     "lookout_store_write_duration_seconds": ("How long the store took for a publication, or to fail",),
 }
@@ -64,17 +72,23 @@ class _Publication(NamedTuple):
     at: int
     made_ms: int  # on the clock that never jumps
     rows: tuple[Row, ...]
+    chains: Mapping[int, ChainProgress]
 
 
 class Instruments(Collector):
     """The monitor's metrics in a registry. It is called on the event loop; scrapes come from other threads."""
 
     def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
+        self.board = Board()
         self._clock = clock
         self._published: _Publication | None = None
         self._stored: _Publication | None = None
+        self._uptimes: Mapping[Check, Uptime] = {}
+        self._answers: dict[str, type[Answer]] = {}  # of each service
+        self._timed: set[tuple[str, str]] = set()  # the labels under which probes were timed
         self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
         self._config_loaded_s: float | None = None
+        self._last_reload_successful: bool | None = None
         self._firing = 0
         self._waiting: Mapping[str, int] = {}
         self._chains: tuple[ChainDescription, ...] = ()
@@ -93,13 +107,22 @@ class Instruments(Collector):
             self._count("lookout_reloads_total", reload_outcome, by=0)
         registry.register(self)
 
-    def describe_watched(self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service]) -> None:
-        """What is watched from now on."""
+    def describe_watched(
+        self,
+        chains: tuple[ChainDescription, ...],
+        own_services: Iterable[Service],
+        sources: Iterable[Sequence[Check]],
+    ) -> None:
+        """What is watched from now on; of each source, what it answers for. A source that left is timed no more."""
         self._chains = chains
         self._declare(own_services)
+        for gone in self._timed - {_source_labels(checks) for checks in sources}:
+            self._histograms["lookout_probe_duration_seconds"].remove(*gone)
+            self._timed.remove(gone)
 
     def _declare(self, services: Iterable[Service]) -> None:
         for service in services:
+            self._answers[service.name] = service.answer
             for outcome in get_args(Outcome):
                 if outcome != "missing-list" or service.has_required_list:
                     self._count("lookout_probes_total", service.name, outcome, by=0)
@@ -108,10 +131,20 @@ class Instruments(Collector):
         """Whenever they are asked for."""
         self._tasks.set_function(lambda: len(asyncio.all_tasks(loop)))
 
-    def count_probe(self, service: str, took_ms: int, found: Mapping[Check, Found]) -> None:
-        self._histograms["lookout_probe_duration_seconds"].labels(service).observe(took_ms / 1000)
+    def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None:
+        """``checks`` is what the source answers for."""
+        labels = _source_labels(checks)
+        self._timed.add(labels)
+        self._histograms["lookout_probe_duration_seconds"].labels(*labels).observe(took_ms / 1000)
         for check, what in found.items():
             self._count("lookout_probes_total", check.service, outcome_of(what))
+
+    def count_probe_failure(self, check: Check, cause: str) -> None:
+        chain = "" if check.chain_id is None else str(check.chain_id)
+        self._count("lookout_probe_failures_total", check.service, chain, cause)
+
+    def count_endpoint_failure(self, chain_id: int, endpoint: str, cause: str) -> None:
+        self._count("lookout_endpoint_failures_total", str(chain_id), endpoint, cause)
 
     def count_head_read(self, chain_id: int, outcome: HeadOutcome) -> None:
         for each in get_args(HeadOutcome):  # both are there from the first on, so that a rate sees the first failure
@@ -132,9 +165,13 @@ class Instruments(Collector):
         last_ms = self._own_fault_ms
         return last_ms is not None and self._clock.elapsed_ms() - last_ms < within_s * 1000
 
-    def published(self, at: int, rows: tuple[Row, ...]) -> None:
+    def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None:
         self._count("lookout_publications_total")
-        self._published = _Publication(at, self._clock.elapsed_ms(), rows)
+        self._published = _Publication(at, self._clock.elapsed_ms(), rows, chains)
+
+    def set_uptimes(self, uptimes: Mapping[Check, Uptime]) -> None:
+        """What the history says that was made last."""
+        self._uptimes = uptimes
 
     def stored(self, took_ms: int) -> None:
         """The last publication is in the store."""
@@ -165,10 +202,12 @@ class Instruments(Collector):
 
     def count_reload(self, outcome: ReloadOutcome) -> None:
         self._count("lookout_reloads_total", outcome)
+        self._last_reload_successful = outcome == "applied"
 
-    def set_config_loaded(self, at: int) -> None:
-        """The settings in force were read then."""
+    def set_config_loaded(self, at: int, *, last_reload_successful: bool) -> None:
+        """The settings in force were read then. The file may have been refused since."""
         self._config_loaded_s = at / 1000
+        self._last_reload_successful = last_reload_successful
 
     def readiness(self, max_age_s: float | None) -> Readiness:
         """Whether this process stored a publication, and lately enough."""
@@ -182,26 +221,19 @@ class Instruments(Collector):
     def collect(self) -> Iterable[Metric]:
         """What is so now, made at each scrape and therefore never stale; what is not known yet has no sample."""
         published, stored = self._published, self._stored
-        rows = () if published is None else published.rows
-        tally = Tally(row.status for row in rows)
-        by_status = GaugeMetricFamily("lookout_rows", "Rows of the last publication, by status", labels=["status"])
-        for status in get_args(Status):
-            by_status.add_metric([status], tally[status])
-        each = GaugeMetricFamily(
-            "lookout_row_status", "1 for the status that each row has", labels=["service", "chain", "status"]
-        )
-        for row in rows:
-            service, chain_id = row.check
-            each.add_metric([service, "" if chain_id is None else str(chain_id), row.status], 1)
+        rows, chains = ((), {}) if published is None else (published.rows, published.chains)
+        yield from collect_rows(rows, chains, self._answers, self._clock.now())
+        yield from collect_heads(chains)
+        yield collect_uptimes(self._uptimes)
         waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
         for target, count in self._waiting.items():
             waiting.add_metric([target], count)
-        chains = GaugeMetricFamily(
+        chain_info = GaugeMetricFamily(
             "lookout_chain_info", "1 for each chain, with its name", labels=["chain", "name", "test_network"]
         )
         for chain in self._chains:
-            chains.add_metric([str(chain.id), chain.name, "true" if chain.test_network else "false"], 1)
-        yield from (by_status, each, waiting, chains)
+            chain_info.add_metric([str(chain.id), chain.name, "true" if chain.test_network else "false"], 1)
+        yield from (waiting, chain_info)
         gauges: dict[str, tuple[str, float | None]] = {
             "lookout_publication_timestamp_seconds": (
                 "When the last publication was made",
@@ -215,6 +247,10 @@ class Instruments(Collector):
             "lookout_config_loaded_timestamp_seconds": (
                 "When the configuration in force was read",
                 self._config_loaded_s,
+            ),
+            "lookout_config_last_reload_successful": (
+                "1 if the configuration that was read last is in force, 0 if it was refused",
+                self._last_reload_successful,
             ),
             "lookout_alerts_firing": ("Episodes that were reported and go on", self._firing),
         }
@@ -231,3 +267,8 @@ class Instruments(Collector):
     def _age_s(self) -> float | None:
         stored = self._stored
         return None if stored is None else (self._clock.elapsed_ms() - stored.made_ms) / 1000
+
+
+def _source_labels(checks: Sequence[Check]) -> tuple[str, str]:
+    """The service of a source, and its chain, if it answers for a single one."""
+    return checks[0].service, chain_label(checks[0]) if len(checks) == 1 else ""

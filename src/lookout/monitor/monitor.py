@@ -60,9 +60,9 @@ class Monitor:
         plan = settings.plan()
         self._settings = settings
         self._resources = resources
-        resources.instruments.describe_watched(settings.description().chains, plan.own_services)
         ledger = _resume_ledger(plan, stored, parts.ledger)
         self._built = resources.build_sources(settings, decode_sightings(stored))
+        self._describe_watched()
         self._alerts = parts.alerts(settings.alert_policy(), stored, resources)
         self._journal = parts.journal(ledger, parts.timeline(resources.clock), self._alerts, recorder)
         self._publisher = parts.publisher(settings, self._journal, self._alerts, self._encode_sightings, resources)
@@ -95,11 +95,17 @@ class Monitor:
         self._built = rebuild_sources(self._built, old, new, self._resources.build_sources)
         self._journal.replan(plan, recorder)
         self._publisher.apply_settings(new)
-        self._resources.instruments.describe_watched(new.description().chains, plan.own_services)
+        self._describe_watched()
         self._watcher.replan(self._built, plan.limits)
         self._pinger.apply_settings(new)
         if new.alert_policy() != old.alert_policy():
             self._alerts.apply_policy(new.alert_policy())
+
+    def _describe_watched(self) -> None:
+        own_services = self._settings.plan().own_services
+        self._resources.instruments.describe_watched(
+            self._settings.description().chains, own_services, [source.checks for source in self._built.sources]
+        )
 
     async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
         """Until the store is lost, which ends the others. It is no failure of the group: one that fails forgets whether

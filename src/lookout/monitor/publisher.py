@@ -91,12 +91,14 @@ class Publisher:
         self._journal.changed.clear()
         at = self._journal.now()
         ledger.publish(at)
-        self._resources.instruments.published(at, ledger.published_rows)
-        self._alerts.advance(at, ledger.published_rows)
+        self._resources.instruments.published(at, ledger.published_rows, ledger.progress(at))
+        self._alerts.advance(at, ledger.published_rows, self._journal.causes)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
         if with_history:
-            documents["history"] = history_document(ledger.view())
+            view = ledger.view()
+            documents["history"] = history_document(view)
+            self._resources.instruments.set_uptimes({row.check: row.uptime for row in view.rows})
             documents["about"] = Document(self._about, etag(self._about), at)
             self._history_due_ms = clock.elapsed_ms() + self._write_history_every_ms
         kept = Kept(ledger.state(), {**self._sources_pieces(), **self._alerts.pieces()})

@@ -10,6 +10,8 @@ import structlog
 
 from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
+from lookout.core.causes import code_of
+from lookout.core.heads import Reading
 from lookout.core.model import Blocks
 from lookout.core.plan import Limits
 from lookout.monitor.followed_chain import FollowedChain
@@ -39,6 +41,7 @@ class Watcher:
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of the source or endpoint
         self._chains: dict[int, FollowedChain] = {}
+        self._failing: set[str] = set()  # the endpoints' names
         self._exhausted = False  # the monitor lacks something of its own (M17)
 
     async def run(self) -> None:
@@ -76,6 +79,9 @@ class Watcher:
         self._cancel_tasks(*(each for each in asked if id(each) not in kept))
         self._end(*before.keys() - followed.keys())
         self._built, self._limits = built, limits
+        names = {each.name for each in built.sources} | {each.name for each in built.endpoints}
+        self._resources.instruments.board.keep(names)
+        self._failing &= names
         if self._group is not None:
             self._session = Session(self._session.http, limits.probe_timeout_ms / 1000)
             self._begin({each: endpoints for each, endpoints in followed.items() if each not in untouched})
@@ -125,12 +131,17 @@ class Watcher:
         source, clock = watched.source, self._resources.clock
         began_ms = clock.elapsed_ms()
         found = await observe(source, self._session, clock.now)
-        self._resources.instruments.count_probe(source.checks[0].service, clock.elapsed_ms() - began_ms, found)
+        took_ms = clock.elapsed_ms() - began_ms
+        self._resources.instruments.count_probe(source.checks, took_ms, found)
         for check, what in found.items():
             if isinstance(what, Blocks) and check.chain_id in self._chains:
                 # After a start a position waits for a head, but no longer than a probe lasts (M12).
                 await self._chains[check.chain_id].has_head.wait()
         rows = [self._journal.observe(check, what) for check, what in found.items()]
+        for row in rows:
+            if row.has_failed and (cause := self._journal.causes.get(row.check)):
+                self._resources.instruments.count_probe_failure(row.check, code_of(cause))
+        self._resources.instruments.board.note_source(source.name, clock.now(), took_ms, rows, self._journal.causes)
         watched.failures = watched.failures + 1 if all(row.has_failed for row in rows) else 0
         return wait_ms(watched.failures, self._resources.chance.random(), self._limits)
 
@@ -140,18 +151,37 @@ class Watcher:
 
     async def _read(self, endpoint: Endpoint, number: int) -> int:
         """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
-        chain = self._chains[endpoint.chain_id]
+        chain, clock = self._chains[endpoint.chain_id], self._resources.clock
+        began_ms = clock.elapsed_ms()
+        outcome: Reading | str  # the answer, or the cause of a failure
         try:
-            answer = await endpoint.read(self._session, self._resources.clock.now)
+            outcome = answer = await endpoint.read(self._session, clock.now)
         except ProbeFailed as failure:
-            log.debug("endpoint failed", endpoint=endpoint.name, reason=failure.reason)
+            outcome = failure.reason
             chain.failed(number, is_wrong_chain=isinstance(failure, WrongChainFailed))
             is_answer = False
         else:
             is_answer = chain.answered(number, answer)
+            outcome = answer if is_answer else "future_block"
         self._resources.instruments.count_head_read(endpoint.chain_id, "answered" if is_answer else "failed")
         chain.agree()
+        self._note_reading(endpoint, outcome, clock.elapsed_ms() - began_ms)
         return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
+
+    def _note_reading(self, endpoint: Endpoint, outcome: Reading | str, took_ms: int) -> None:
+        """For the operator. Logged where an endpoint begins to fail and where it answers again; in between at debug."""
+        name, chain_id, instruments = endpoint.name, endpoint.chain_id, self._resources.instruments
+        agreed = self._journal.ledger.heads(chain_id).newest_of_run
+        instruments.board.note_reading(name, chain_id, self._resources.clock.now(), took_ms, outcome, agreed)
+        was_failing = name in self._failing
+        if isinstance(outcome, str):
+            self._failing.add(name)
+            instruments.count_endpoint_failure(chain_id, name, code_of(outcome))
+            report = log.debug if was_failing else log.warning
+            report("an endpoint fails", endpoint=name, chain=chain_id, cause=outcome)
+        elif was_failing:
+            self._failing.discard(name)
+            log.info("the endpoint answers again", endpoint=name, chain=chain_id)
 
     async def _keep_asking(self, name: str, ask: Callable[[], Awaitable[int]]) -> NoReturn:
         """Ask again and again, after as long as ``ask`` returns. A bug in one source is logged with its traceback and

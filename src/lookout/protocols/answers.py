@@ -23,6 +23,7 @@ _WHOLE_ANSWER: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | i
 _ONE_LEVEL: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | bool | None)
 _NUMBER_START: Final = frozenset(b"-0123456789")
 _WHOLE_NUMBER: Final = re.compile(rb"-?[0-9]{1,20}", re.ASCII)
+_RATE_LIMITS: Final = (429, -32005)  # codes of JSON-RPC errors
 _DECIMAL: Final = re.compile(r"[0-9]{1,16}", re.ASCII)
 _HEX: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}", re.ASCII)
 
@@ -95,7 +96,7 @@ def result_of(body: bytes, request_id: int) -> Any:
     answer = table(decode(body), "no JSON-RPC answer")
     error = open_value(answer.get("error"))
     if error is not None:
-        raise ProbeFailed("JSON-RPC error" + _code(error))
+        raise _explain_jsonrpc(error)
     if "result" not in answer:
         raise not_understood("no JSON-RPC answer")
     answered_id = open_value(answer.get("id"))
@@ -112,20 +113,28 @@ def graphql_answer(body: bytes) -> dict[str, Any]:
     """The data of a GraphQL answer. One with errors counts as failed, even if some data came along."""
     answer = table(decode(body), "no GraphQL answer")
     if open_value(answer.get("errors")):
-        raise ProbeFailed("GraphQL errors")
+        raise ProbeFailed("graphql_errors")
     return table(answer.get("data"), "no GraphQL answer")
 
 
-def _code(error: Any) -> str:
+def _explain_jsonrpc(error: Any) -> ProbeFailed:
     """The code helps and can hold no secret; the message may repeat the request."""
     code = open_value(error.get("code")) if type(error) is dict else None
-    return f" {code}" if type(code) is int and abs(code) < 2**31 else ""
+    if type(code) is not int or abs(code) >= 2**31:
+        return ProbeFailed("jsonrpc_error")
+    return ProbeFailed("rate_limited" if code in _RATE_LIMITS else "jsonrpc_error", str(code))
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], value: bytes | Raw) -> Any:
     try:
         return decoder.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise ProbeFailed("not JSON") from None
+        raise ProbeFailed("not_json", _describe(value)) from None
     except RecursionError:
         raise not_understood("nested too deeply") from None
+
+
+def _describe(value: bytes | Raw) -> str:
+    """What it is instead of JSON, as far as that is easy to see; none of its text."""
+    begin = bytes(memoryview(value)[:64]).lstrip()
+    return "empty" if not begin else "HTML or XML" if begin.startswith(b"<") else ""

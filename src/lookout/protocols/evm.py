@@ -46,8 +46,9 @@ class ChainId:
         right_at, self._right_at = self._right_at, None
         async with at_most(session.timeout_s):
             if right_at is None or not 0 <= now() - right_at < _CHAIN_ID_HOLDS_MS:
-                if parse_chain_id(await session.fetch(self._request)) != self._expected:
-                    raise WrongChainFailed
+                found = parse_chain_id(await session.fetch(self._request))
+                if found != self._expected:
+                    raise WrongChainFailed(found, self._expected)
                 right_at = now()
             yield
         self._right_at = right_at

@@ -42,9 +42,9 @@ def check_value(document: Any, settings: ExpectationTable) -> Responding:
     value = open_value(value_at(document, settings.pointer))
     if settings.expect != "":
         if _text_of(value) != _text_of(settings.expect):
-            raise ProbeFailed("not the expected value")
+            raise ProbeFailed("not_expected")
     elif value is None:
-        raise not_understood("null at the pointer" if settings.pointer else "a null result")
+        raise ProbeFailed("pointer_missing", "null") if settings.pointer else not_understood("a null result")
     return Responding()
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from lookout.base.problem import Problem
 from lookout.core.model import Blocks
 from lookout.protocols.answers import count, decimal, decode, open_value, quantity
-from lookout.protocols.client.failure import not_understood
+from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import Request
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.tables import KindTable
@@ -52,7 +52,7 @@ def _member(value: Any, name: str) -> Any:
         return value[name]
     if type(value) is list and _INDEX.fullmatch(name) and int(name) < len(value):
         return value[int(name)]
-    raise not_understood("nothing at the pointer")
+    raise ProbeFailed("pointer_missing")
 
 
 def _block_number(value: Any) -> int:

@@ -1,5 +1,6 @@
 """Every protocol that sources can be configured with."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from lookout.base.registry import Registry
@@ -11,6 +12,8 @@ from lookout.protocols.http import HTTP
 from lookout.protocols.json_pointer import JSON
 from lookout.protocols.jsonrpc import JSONRPC
 from lookout.protocols.messaging import MESSAGING
+from lookout.protocols.plugins.entry_points import PluginError, load_protocol
+from lookout.protocols.plugins.source import PluginProtocol
 from lookout.protocols.ponder import PONDER
 from lookout.protocols.ppoi import PPOI
 from lookout.protocols.protocol import AnyProtocol, OwnTableProtocol, Protocol
@@ -22,6 +25,26 @@ from lookout.protocols.tables import KindTable, SourceTable
 PROTOCOLS: Final[Registry[AnyProtocol]] = Registry(
     *(PPOI, SQUID, SUBGRAPH, PONDER, ENVIO, JSON, EVM, MESSAGING, BROADCASTERS, HTTP, JSONRPC)
 )
+
+
+def load_plugins(kinds: Iterable[str]) -> dict[str, str]:
+    """Declare the protocols of other packages that these kinds name; why one cannot be used, for each that cannot."""
+    errors = {}
+    for kind in dict.fromkeys(kinds):
+        if kind not in PROTOCOLS:
+            try:
+                PROTOCOLS.add(load_protocol(kind, PROTOCOLS))
+            except PluginError as error:
+                errors[kind] = str(error)
+    return errors
+
+
+def keys_of_plugins() -> frozenset[str]:
+    """The keys that plug-ins add, any of which may be a secret."""
+    plugins = [each for each in PROTOCOLS if isinstance(each, PluginProtocol)]
+    return frozenset(key for each in plugins for key in each.settings.__struct_fields__) - {
+        *KindTable.__struct_fields__
+    }
 
 
 def configurable_services() -> list[Service]:

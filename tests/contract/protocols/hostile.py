@@ -15,21 +15,14 @@ from lookout.protocols.broadcasters.sightings import Sightings
 from lookout.protocols.broadcasters.source import Message, Page
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.corpus import AWKWARD, encode, replaced, without
 from lookout.protocols.evm import Block
 from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement
-from tests.contract.protocols.costly import replaced
 
 _LONGEST_REASON: Final = 80
 _LAST_YEAR_MS: Final = 253_370_764_800_000
-ABSURD: Final = (b"[" * 200_000, b'{"a":' * 200_000, b"9" * 100_000, b'"' + b"x" * 100_000, b"\xff\xfe", b"-")
-_AWKWARD: Final[st.SearchStrategy[Any]] = st.sampled_from(
-    [
-        *(None, True, False, 0, -1, 1.5, 2**53, 2**64, 10**30),
-        *("", "0x", "0x10", "12", "-1", "\x00"),
-        *([], {}, [[]], [{}], {"": 0}),
-    ]
-)
+_AWKWARD: Final[st.SearchStrategy[Any]] = st.sampled_from(AWKWARD)
 _ANY_JSON: Final = st.recursive(
     _AWKWARD | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
@@ -42,8 +35,8 @@ def one_value_changed(draw: st.DrawFn, answer: bytes) -> bytes:
     recording = json.loads(answer)
     path = draw(st.sampled_from(_paths(recording)))
     if path and draw(st.booleans()):
-        return _encode(_without(recording, path))
-    return _encode(replaced(recording, path, draw(_AWKWARD | _ANY_JSON)))
+        return encode(without(recording, path))
+    return encode(replaced(recording, path, draw(_AWKWARD | _ANY_JSON)))
 
 
 @st.composite
@@ -54,7 +47,7 @@ def some_bytes_changed(draw: st.DrawFn, answer: bytes) -> bytes:
 
 def hostile_answers(answer: bytes) -> st.SearchStrategy[bytes]:
     """Such as nobody should send, some of them made of one that was recorded."""
-    return st.binary(max_size=200) | _ANY_JSON.map(_encode) | one_value_changed(answer) | some_bytes_changed(answer)
+    return st.binary(max_size=200) | _ANY_JSON.map(encode) | one_value_changed(answer) | some_bytes_changed(answer)
 
 
 def check_ends_cleanly(parse: Callable[[bytes], object], body: bytes) -> None:
@@ -101,19 +94,6 @@ def _can_be_counted(messages: Sequence[Message]) -> bool:
     return is_legal(members) and members.responding <= members.monitored
 
 
-def _encode(value: Any) -> bytes:
-    return json.dumps(value).encode()
-
-
 def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path, *(found for key, each in inner for found in _paths(each, (*path, key)))]
-
-
-def _without(value: Any, path: tuple[Any, ...]) -> Any:
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    if len(path) == 1:
-        del copy[path[0]]
-    else:
-        copy[path[0]] = _without(value[path[0]], path[1:])
-    return copy

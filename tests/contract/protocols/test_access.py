@@ -102,8 +102,8 @@ def test_a_private_authority_is_trusted_where_it_is_named_and_nowhere_else(
         async with answering(well, tls=trusted.tls) as (url, asked), open_session(5) as session:
             for _ in range(2):  # one connection that is trusted is none for those who do not trust it
                 assert await ask(session, url, AccessTable(ca_file=trusted.ca_file)) == b"well"
-                assert await ask(session, url, AccessTable(ca_file=stranger.ca_file)) == "TLS failed"
-                assert await ask(session, url) == "TLS failed"
+                assert await ask(session, url, AccessTable(ca_file=stranger.ca_file)) == "tls: unknown authority"
+                assert await ask(session, url) == "tls: unknown authority"
             both = f"{stranger.ca_file}\n{trusted.ca_file}"
             assert await ask(session, url, AccessTable(ca_file=both)) == b"well"
             assert await ask(session, url, AccessTable(ca_file=trusted.own)) == b"well"
@@ -229,7 +229,7 @@ async def test_every_request_of_every_source_is_sent_as_its_table_says(
         open_session(5) as session,
     ):
         access = AccessTable(headers={"X-Key": "k"}, ca_file=ca_file, proxy=proxy.replace("//", "//user:word@"))
-        with pytest.raises(ProbeFailed, match=r"^HTTP 404$"):
+        with pytest.raises(ProbeFailed, match=r"^http_status: 404$"):
             await start(session, f"https://{NOWHERE}", access)
         assert [each.headers.get("x-key") for each in asked] == ["k"] * requests
         assert {each.request.target for each in passed} == {f"{NOWHERE}:443"}
@@ -240,20 +240,20 @@ async def test_every_request_of_every_source_is_sent_as_its_table_says(
 @pytest.mark.parametrize(
     ("conversation", "reason"),
     [
-        pytest.param(saying(b"HTTP/1.1 407 No\r\n\r\n"), "the proxy refused: HTTP 407", id="wants a password"),
-        pytest.param(saying(b"HTTP/1.1 502 No\r\n\r\n"), "the proxy refused: HTTP 502", id="does not get there"),
-        pytest.param(saying(b"HTTP/1.1 302 \r\nLocation: /\r\n\r\n"), "the proxy refused: HTTP 302", id="redirects"),
-        pytest.param(saying(b"HTTP/1.1 204 \r\n\r\n"), "the proxy refused: HTTP 204", id="agrees in another way"),
-        pytest.param(saying(b"HTTP/1.1 101 \r\n\r\n"), "the proxy refused: HTTP 101", id="changes the protocol"),
-        pytest.param(saying(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "bad HTTP", id="is no proxy"),
-        pytest.param(saying(), "connection closed without an answer", id="says nothing and closes"),
-        pytest.param(resetting(b"HTTP/1.1"), "connection reset", id="resets"),
-        pytest.param(saying(PASSED), "connection failed", id="agrees and closes"),
-        pytest.param(resetting(PASSED), "connection reset", id="agrees and resets"),
-        pytest.param(dripping(PASSED, b"HTTP/1.1 200 OK\r\n\r\n"), "TLS failed", id="agrees and answers itself"),
-        pytest.param(silence, "timeout", id="is silent"),
-        pytest.param(dripping(b"HTTP/1.1 200 OK\r\n", b"A: b\r\n"), "timeout", id="never ends its answer"),
-        pytest.param(dripping(PASSED, b""), "timeout", id="agrees and is silent"),
+        pytest.param(saying(b"HTTP/1.1 407 No\r\n\r\n"), "proxy: refused with 407", id="wants a password"),
+        pytest.param(saying(b"HTTP/1.1 502 No\r\n\r\n"), "proxy: refused with 502", id="does not get there"),
+        pytest.param(saying(b"HTTP/1.1 302 \r\nLocation: /\r\n\r\n"), "proxy: refused with 302", id="redirects"),
+        pytest.param(saying(b"HTTP/1.1 204 \r\n\r\n"), "proxy: refused with 204", id="agrees in another way"),
+        pytest.param(saying(b"HTTP/1.1 101 \r\n\r\n"), "proxy: refused with 101", id="changes the protocol"),
+        pytest.param(saying(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "bad_http", id="is no proxy"),
+        pytest.param(saying(), "closed", id="says nothing and closes"),
+        pytest.param(resetting(b"HTTP/1.1"), "reset", id="resets"),
+        pytest.param(saying(PASSED), "network", id="agrees and closes"),
+        pytest.param(resetting(PASSED), "reset", id="agrees and resets"),
+        pytest.param(dripping(PASSED, b"HTTP/1.1 200 OK\r\n\r\n"), "tls: not TLS", id="agrees and answers itself"),
+        pytest.param(silence, "timeout: connect", id="is silent"),
+        pytest.param(dripping(b"HTTP/1.1 200 OK\r\n", b"A: b\r\n"), "timeout: connect", id="never ends its answer"),
+        pytest.param(dripping(PASSED, b""), "timeout: connect", id="agrees and is silent"),
     ],
 )
 def test_a_tunnel_that_is_not_there_fails_the_probe_in_our_own_words(
@@ -269,9 +269,9 @@ def test_a_tunnel_that_is_not_there_fails_the_probe_in_our_own_words(
 @pytest.mark.parametrize(
     ("http_code", "reason"),
     [
-        pytest.param(407, "the proxy refused: HTTP 407", id="which only a proxy says"),
-        pytest.param(502, "HTTP 502", id="which anybody may have said"),
-        pytest.param(302, "HTTP 302 redirect", id="to somewhere else"),
+        pytest.param(407, "proxy: refused with 407", id="which only a proxy says"),
+        pytest.param(502, "http_status: 502", id="which anybody may have said"),
+        pytest.param(302, "redirect: 302 to the same host", id="to somewhere else"),
     ],
 )
 async def test_a_proxy_that_is_asked_for_a_plain_answer_may_refuse_it(http_code: int, reason: str) -> None:
@@ -283,8 +283,8 @@ async def test_a_proxy_that_is_asked_for_a_plain_answer_may_refuse_it(http_code:
 @pytest.mark.parametrize(
     ("proxy", "reason"),
     [
-        pytest.param("http://127.0.0.1:1", "the proxy failed: connection refused", id="down"),
-        pytest.param("http://nobody.invalid", "the proxy failed: name not resolved", id="unknown"),
+        pytest.param("http://127.0.0.1:1", "proxy: refused", id="down"),
+        pytest.param("http://nobody.invalid", "proxy: dns", id="unknown"),
     ],
 )
 async def test_a_proxy_that_cannot_be_reached_is_named_as_the_cause(proxy: str, reason: str, scheme: str) -> None:
@@ -296,21 +296,24 @@ async def test_a_proxy_that_cannot_be_reached_is_named_as_the_cause(proxy: str, 
 @pytest.mark.parametrize(
     ("flood", "reasons"),
     [
-        pytest.param(lambda: Flood(b"", CONTINUE), {"too many interim answers"}, id="being asked to go on"),
-        pytest.param(lambda: Flood(b"", HINTS), {"too many interim answers"}, id="hints"),
+        pytest.param(lambda: Flood(b"", CONTINUE), {"bad_http: too many interim answers"}, id="being asked to go on"),
+        pytest.param(lambda: Flood(b"", HINTS), {"bad_http: too many interim answers"}, id="hints"),
         pytest.param(
             lambda: Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            {f"no answer within {MOST_HEAD_BYTES} bytes"},
+            {f"bad_http: no answer within {MOST_HEAD_BYTES} bytes"},
             id="a head of long fields",
         ),
         pytest.param(
             lambda: Flood(b"", CONTINUE, reads_first=False),
-            {"bytes that were not asked for", "too many interim answers"},  # depending on which of the two is first
+            {
+                "bad_http: bytes that were not asked for",
+                "bad_http: too many interim answers",
+            },  # depending on which of the two is first
             id="before it was asked",
         ),
-        pytest.param(lambda: Flood(PASSED, b"x" * 8_000), {"TLS failed"}, id="in the place of TLS"),
-        pytest.param(lambda: Flood(PASSED, b"\x16\x03\x03\x40\x00" + b"x" * 16_384), {"TLS failed"}, id="records"),
-        pytest.param(lambda: Flood(b"HTTP/1.1 407 No\r\n\r\n", b"x"), {"the proxy refused: HTTP 407"}, id="a refusal"),
+        pytest.param(lambda: Flood(PASSED, b"x" * 8_000), {"tls: not TLS"}, id="in the place of TLS"),
+        pytest.param(lambda: Flood(PASSED, b"\x16\x03\x03\x40\x00" + b"x" * 16_384), {"tls: not TLS"}, id="records"),
+        pytest.param(lambda: Flood(b"HTTP/1.1 407 No\r\n\r\n", b"x"), {"proxy: refused with 407"}, id="a refusal"),
     ],
 )
 def test_a_flood_from_a_proxy_is_left_unread(flood: Callable[[], Flood], reasons: set[str], new_loop: NewLoop) -> None:
@@ -327,10 +330,10 @@ def test_a_flood_from_a_proxy_is_left_unread(flood: Callable[[], Flood], reasons
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
-        pytest.param(lambda: Flood(b"", CONTINUE), "too many interim answers", id="interim answers"),
+        pytest.param(lambda: Flood(b"", CONTINUE), "bad_http: too many interim answers", id="interim answers"),
         pytest.param(
             lambda: Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            f"no answer within {MOST_HEAD_BYTES} bytes",
+            f"bad_http: no answer within {MOST_HEAD_BYTES} bytes",
             id="a head of long fields",
         ),
         pytest.param(lambda: Flood(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", CONTINUE), b"{}", id="after it"),

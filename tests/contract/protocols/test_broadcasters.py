@@ -192,7 +192,7 @@ def test_each_chain_is_asked_for_on_its_own_and_one_that_fails_fails_alone() -> 
         return (429, b"slow down") if polygon else (200, a_page(a_message(1)))
 
     found, _, seen = probes(answer, NOON, chains=(1, 137))
-    assert found == [{ONE: Members(1, 1), POLYGON: Failed("HTTP 429")}]
+    assert found == [{ONE: Members(1, 1), POLYGON: Failed("rate_limited: 429")}]
     assert seen.asked_at == {1: NOON}
 
 
@@ -200,28 +200,28 @@ def test_each_chain_is_asked_for_on_its_own_and_one_that_fails_fails_alone() -> 
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        pytest.param((412, b"no suitable peer"), "HTTP 412", id="no store peer"),
-        pytest.param((200, a_page(status_code=503)), "store status 503", id="a status inside the 200"),
-        pytest.param((200, a_page(status_code=10**12)), "store status other than 200", id="an absurd status"),
-        pytest.param((200, b'{"messages":[]}'), "not understood: no statusCode", id="no status"),
+        pytest.param((412, b"no suitable peer"), "http_status: 412", id="no store peer"),
+        pytest.param((200, a_page(status_code=503)), "store_status: 503", id="a status inside the 200"),
+        pytest.param((200, a_page(status_code=10**12)), "store_status", id="an absurd status"),
+        pytest.param((200, b'{"messages":[]}'), "not_understood: no statusCode", id="no status"),
         pytest.param(
-            (200, b'{"statusCode":true,"messages":[]}'), "not understood: no statusCode", id="a status of true"
+            (200, b'{"statusCode":true,"messages":[]}'), "not_understood: no statusCode", id="a status of true"
         ),
-        pytest.param((200, b'{"statusCode":200}'), "not understood: no messages", id="no messages"),
+        pytest.param((200, b'{"statusCode":200}'), "not_understood: no messages", id="no messages"),
         pytest.param(
-            (200, b'{"statusCode":200,"messages":[7]}'), "not understood: a message", id="a number for a message"
+            (200, b'{"statusCode":200,"messages":[7]}'), "not_understood: a message", id="a number for a message"
         ),
         pytest.param(
             (200, b'{"statusCode":200,"messages":[],"paginationCursor":7}'),
-            "not understood: paginationCursor",
+            "not_understood: paginationCursor",
             id="a number for a cursor",
         ),
         pytest.param(
             (200, a_page(a_message(1), cursor="x" * 1_001)),
-            "not understood: paginationCursor",
+            "not_understood: paginationCursor",
             id="a cursor that nobody can keep",
         ),
-        pytest.param((200, b"<html>"), "not JSON", id="a page for people"),
+        pytest.param((200, b"<html>"), "not_json: HTML or XML", id="a page for people"),
     ],
 )
 def test_a_store_that_cannot_answer_fails(reply: Reply, reason: str) -> None:

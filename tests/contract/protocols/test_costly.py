@@ -7,7 +7,7 @@ import pytest
 
 from lookout.protocols.answers import MOST_VALUES
 from lookout.protocols.client.failure import ProbeFailed
-from tests.contract.protocols.costly import listed, replaced
+from lookout.protocols.corpus import listed, replaced
 from tests.contract.protocols.recorded import PARSERS, recorded
 
 # A table in each recorded answer that may have more in it than is asked for.
@@ -58,5 +58,5 @@ def test_an_answer_of_very_many_values_is_refused_before_any_is_opened(parser: s
     most = with_more(parser, b"[" + b",".join([b"1"] * (MOST_VALUES // 2)) + b"]")
     parse(most)
     for shape in ("numbers of one digit", "empty lists", "largest floats"):
-        with pytest.raises(ProbeFailed, match="not understood: too many values"):
+        with pytest.raises(ProbeFailed, match="not_understood: too many values"):
             parse(with_more(parser, listed(shape, 600_000)))

@@ -67,7 +67,7 @@ async def test_an_answer_that_memory_has_no_room_for_is_no_failure() -> None:
     ("host", "scheme", "how"),
     [
         pytest.param("127.0.0.1", "http", "answered", id="it is asked"),
-        pytest.param("nobody.invalid", "http", "failed: name not resolved", id="a name that is not there"),
+        pytest.param("nobody.invalid", "http", "failed: dns", id="a name that is not there"),
     ],
 )
 async def test_with_enough_of_everything_a_failure_is_the_upstreams(host: str, scheme: str, how: str) -> None:
@@ -117,7 +117,7 @@ def test_with_nothing_left_it_is_our_own_fault(error: Exception, lacking: str) -
         pytest.param(socket.gaierror(socket.EAI_AGAIN, ""), id="a name server that stays silent"),
         pytest.param(ssl.SSLError("no issuer"), id="a certificate that nobody vouches for"),
         pytest.param(OSError("several"), id="several addresses"),
-        pytest.param(zlib.error("Error -3 while decompressing data"), id="bad gzip"),
+        pytest.param(zlib.error("Error -3 while decompressing data"), id="bad_encoding"),
         pytest.param(RuntimeError("a bug"), id="a bug"),
     ],
 )

@@ -68,16 +68,16 @@ async def asked_amid(flood: Flood) -> bytes | str:
 @pytest.mark.parametrize(
     ("flood", "found"),
     [
-        pytest.param(Flood(b"", CONTINUE), "too many interim answers", id="being asked to go on"),
-        pytest.param(Flood(b"", HINTS), "too many interim answers", id="hints"),
+        pytest.param(Flood(b"", CONTINUE), "bad_http: too many interim answers", id="being asked to go on"),
+        pytest.param(Flood(b"", HINTS), "bad_http: too many interim answers", id="hints"),
         pytest.param(
             Flood(b"HTTP/1.1 102 Processing\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            f"no answer within {MOST_HEAD_BYTES} bytes",
+            f"bad_http: no answer within {MOST_HEAD_BYTES} bytes",
             id="an interim answer with a head of long fields",
         ),
         pytest.param(
             Flood(b"HTTP/1.1 200 OK\r\n", b"A: %b\r\n" % (b"b" * 8_000)),
-            f"no answer within {MOST_HEAD_BYTES} bytes",
+            f"bad_http: no answer within {MOST_HEAD_BYTES} bytes",
             id="a head of long fields",
         ),
         pytest.param(Flood(OK, CONTINUE), b"{}", id="interim answers after the answer"),
@@ -93,7 +93,7 @@ async def test_a_flood_around_the_answer_is_left_unread(flood: Flood, found: byt
 async def test_a_flood_before_the_request_is_left_unread() -> None:
     flood = Flood(b"", CONTINUE, reads_first=False)
     # Depending on which of the two is first.
-    assert await asked_amid(flood) in ("bytes that were not asked for", "too many interim answers")
+    assert await asked_amid(flood) in ("bad_http: bytes that were not asked for", "bad_http: too many interim answers")
     assert flood.taken < MOST_TAKEN
 
 
@@ -135,7 +135,7 @@ async def test_floods_from_four_upstreams_fail_no_honest_one() -> None:
         urls = [await opened.enter_async_context(talking(Flood(b"", drop))) for drop in (CONTINUE, HINTS) * 2]
         honest, _ = await opened.enter_async_context(answering(lambda _: (200, b"{}"), after_s=0.2))
         assert await asyncio.gather(*(asked(session, url) for url in (*urls, honest))) == [
-            *["too many interim answers"] * 4,
+            *["bad_http: too many interim answers"] * 4,
             b"{}",
         ]
 

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.corpus import ABSURD
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
 from tests.builders import NOON
 from tests.contract.protocols.announcers import VECTORS, read_announcement
-from tests.contract.protocols.hostile import ABSURD, check_ends_cleanly, hostile_answers
+from tests.contract.protocols.hostile import check_ends_cleanly, hostile_answers
 from tests.contract.protocols.recorded import KIND_TABLES, PARSERS, recorded
 
 every_parser = pytest.mark.parametrize("parser", PARSERS)
@@ -33,7 +34,7 @@ def test_a_hostile_answer_ends_cleanly(parser: str, choice: st.DataObject) -> No
 
 @every_parser
 @pytest.mark.clause("R10")
-@pytest.mark.parametrize("body", ABSURD)
+@pytest.mark.parametrize("body", ABSURD.values(), ids=ABSURD.keys())
 def test_absurd_answers_end_cleanly(parser: str, body: bytes) -> None:
     with pytest.raises(ProbeFailed):
         PARSERS[parser][0](body)

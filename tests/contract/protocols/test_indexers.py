@@ -40,75 +40,75 @@ def test_a_recorded_answer_gives_a_position(parser: str, recording: str, expecte
 @pytest.mark.parametrize(
     ("parser", "body", "reason"),
     [
-        pytest.param("squid", recorded("squid-never-ran.json"), "GraphQL errors", id="a processor that never ran"),
+        pytest.param("squid", recorded("squid-never-ran.json"), "graphql_errors", id="a processor that never ran"),
         pytest.param(
             "squid",
             b'{"errors":[{"message":"x"}],"data":{"squidStatus":{"height":5}}}',
-            "GraphQL errors",
+            "graphql_errors",
             id="errors beside a height",
         ),
-        pytest.param("squid", b'{"data":{"squidStatus":null}}', "not understood: no squidStatus", id="a null status"),
-        pytest.param("squid", b'{"data":null}', "not understood: no GraphQL answer", id="null data"),
-        pytest.param("squid", b"[]", "not understood: no GraphQL answer", id="a list"),
-        pytest.param("squid", b"<html>", "not JSON", id="a block page"),
-        pytest.param("squid", b'{"data":{"squidStatus":{"height":NaN}}}', "not JSON", id="NaN"),
+        pytest.param("squid", b'{"data":{"squidStatus":null}}', "not_understood: no squidStatus", id="a null status"),
+        pytest.param("squid", b'{"data":null}', "not_understood: no GraphQL answer", id="null data"),
+        pytest.param("squid", b"[]", "not_understood: no GraphQL answer", id="a list"),
+        pytest.param("squid", b"<html>", "not_json: HTML or XML", id="a block page"),
+        pytest.param("squid", b'{"data":{"squidStatus":{"height":NaN}}}', "not_json", id="NaN"),
         pytest.param(
             "squid",
             b'{"data":{"squidStatus":{"height":1e400}}}',
-            "not understood: the height",
+            "not_understood: the height",
             id="a number beyond numbers",
         ),
-        pytest.param("subgraph", b'{"data":{"_meta":null}}', "not understood: no _meta", id="a null _meta"),
-        pytest.param("subgraph", b'{"errors":[{"message":"bad indexers"}]}', "GraphQL errors", id="gateway errors"),
+        pytest.param("subgraph", b'{"data":{"_meta":null}}', "not_understood: no _meta", id="a null _meta"),
+        pytest.param("subgraph", b'{"errors":[{"message":"bad indexers"}]}', "graphql_errors", id="gateway errors"),
         pytest.param(
             "index node",
             b'{"data":{"indexingStatuses":[]}}',
-            "not understood: the index node does not have the deployment",
+            "not_understood: the index node does not have the deployment",
             id="an unknown deployment",
         ),
         pytest.param(
             "index node",
             b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":null}]}]}}',
-            "not understood: no latest block of one chain",
+            "not_understood: no latest block of one chain",
             id="a deployment that has no block yet",
         ),
         pytest.param(
             "index node",
             b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":19}}]}]}}',
-            "not understood: the block number",
+            "not_understood: the block number",
             id="a number that is no string",
         ),
         pytest.param(
             "index node",
             b'{"data":{"indexingStatuses":[{"chains":[{"latestBlock":{"number":"9007199254740992"}}]}]}}',
-            "not understood: the block number",
+            "not_understood: the block number",
             id="a string beyond the largest count",
         ),
-        pytest.param("ponder", b'{"error":"x"}', "not understood: no status of chains", id="an error for a status"),
-        pytest.param("ponder", b'{"mainnet":{"id":1}}', "not understood: no block", id="a chain without a block"),
+        pytest.param("ponder", b'{"error":"x"}', "not_understood: no status of chains", id="an error for a status"),
+        pytest.param("ponder", b'{"mainnet":{"id":1}}', "not_understood: no block", id="a chain without a block"),
         pytest.param(
             "ponder",
             b'{"mainnet":{"block":{"number":1}}}',
-            "not understood: a chain's id",
+            "not_understood: a chain's id",
             id="a chain that does not say which",
         ),
-        pytest.param("envio", b'{"data":{"_meta":null}}', "not understood: no _meta", id="an envio without _meta"),
+        pytest.param("envio", b'{"data":{"_meta":null}}', "not_understood: no _meta", id="an envio without _meta"),
         pytest.param(
             "envio",
             b'{"errors":[{"message":"field \'_meta\' not found in type: \'query_root\'"}]}',
-            "GraphQL errors",
+            "graphql_errors",
             id="an envio that is too old",
         ),
         pytest.param(
             "envio",
             b'{"data":{"_meta":[{"progressBlock":5,"startBlock":0}]}}',
-            "not understood: a chain's id",
+            "not_understood: a chain's id",
             id="an envio that does not say which chain",
         ),
         pytest.param(
             "envio",
             b'{"data":{"_meta":[{"chainId":1,"progressBlock":5,"startBlock":null}]}}',
-            "not understood: the start block",
+            "not_understood: the start block",
             id="an envio that does not say where it starts",
         ),
     ],
@@ -133,7 +133,7 @@ def test_an_answer_that_is_not_understood_fails(parser: str, body: bytes, reason
 )
 def test_a_height_that_is_no_count_fails(parser: str, body: bytes, number: bytes) -> None:
     parse, _ = PARSERS[parser]
-    with pytest.raises(ProbeFailed, match=r"not understood: the (height|block number|progress block)"):
+    with pytest.raises(ProbeFailed, match=r"not_understood: the (height|block number|progress block)"):
         parse(body % number)
 
 

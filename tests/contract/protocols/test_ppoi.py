@@ -87,7 +87,7 @@ def test_a_status_is_told_as_the_rules_need_it(body: bytes, expected: Found) -> 
 def test_an_index_that_is_no_count_fails_its_chain_alone(index: bytes) -> None:
     body = recorded("ppoi-node-status.json").replace(b'"validatedTxidIndex":1230', b'"validatedTxidIndex":' + index)
     found = parse_node_status(body, NETWORKS, REQUIRED_LIST)
-    assert found[1] == Failed("not understood: validatedTxidIndex")
+    assert found[1] == Failed("not_understood: validatedTxidIndex")
     assert found[137] == MissingList()
 
 
@@ -101,19 +101,19 @@ def test_a_network_of_another_shape_fails(network: Any) -> None:
     [
         pytest.param(
             b'{"jsonrpc":"2.0","error":{"code":-32603,"message":"secret"},"id":1}',
-            "JSON-RPC error -32603",
+            "jsonrpc_error: -32603",
             id="an error inside a 200",
         ),
-        pytest.param(b'{"status":"ok"}', "not understood: no JSON-RPC answer", id="the greeting, which proves nothing"),
-        pytest.param(b'{"result":{},"id":1}', "not understood: no forNetwork", id="an empty status"),
+        pytest.param(b'{"status":"ok"}', "not_understood: no JSON-RPC answer", id="the greeting, which proves nothing"),
+        pytest.param(b'{"result":{},"id":1}', "not_understood: no forNetwork", id="an empty status"),
         pytest.param(
             b'{"result":{"forNetwork":{}},"id":7}',
-            "not understood: an answer to another request",
+            "not_understood: an answer to another request",
             id="an answer to another request",
         ),
-        pytest.param(b"<!DOCTYPE html><html></html>", "not JSON", id="a page for people"),
-        pytest.param(b"", "not JSON", id="nothing"),
-        pytest.param(b"[" * 20_000, "not understood: nested too deeply", id="deep nesting"),
+        pytest.param(b"<!DOCTYPE html><html></html>", "not_json: HTML or XML", id="a page for people"),
+        pytest.param(b"", "not_json: empty", id="nothing"),
+        pytest.param(b"[" * 20_000, "not_understood: nested too deeply", id="deep nesting"),
     ],
 )
 def test_what_is_no_status_fails_for_all_chains(body: bytes, reason: str) -> None:

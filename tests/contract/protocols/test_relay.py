@@ -70,7 +70,7 @@ def test_silence_is_no_evidence_either_if_the_probe_that_subscribed_found_nothin
     replies = iter((relay, relay, lambda _: (500, b""), relay, relay))
     instants = (NOON, NOON + 30 * SECOND, NOON + 60 * SECOND)
     found, _, _ = probes(lambda asked: next(replies)(asked), *instants, via="relay", members=listed)
-    assert found == [{ONE: Failed("HTTP 500")}, {ONE: Nothing()}, {ONE: Members(0, 1)}]
+    assert found == [{ONE: Failed("http_status: 500")}, {ONE: Nothing()}, {ONE: Members(0, 1)}]
 
 
 class ReadOnce:
@@ -97,7 +97,9 @@ def test_what_a_cancelled_probe_read_from_a_relay_is_noted_by_the_next() -> None
     assert asyncio.run(source.probe(session, lambda: NOON)) == {ONE: Members(1, 1)}
 
 
-@pytest.mark.parametrize(("reply", "reason"), [((500, b""), "HTTP 500"), ((200, b"{}"), "not understood: no messages")])
+@pytest.mark.parametrize(
+    ("reply", "reason"), [((500, b""), "http_status: 500"), ((200, b"{}"), "not_understood: no messages")]
+)
 def test_a_relay_that_cannot_answer_fails_for_all_chains(reply: Reply, reason: str) -> None:
     found, _, _ = probes(lambda _: reply, NOON, via="relay", chains=(1, 137))
     assert found == [dict.fromkeys((ONE, POLYGON), Failed(reason))]

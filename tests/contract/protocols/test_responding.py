@@ -18,8 +18,8 @@ from tests.builders import NOON
 from tests.contract.protocols.recorded import parser_of, recorded
 from tests.contract.protocols.upstreams import Answer, answering, saying, talking
 
-MISMATCH = "not the expected value"
-NO_VALUE = "not understood: nothing at the pointer"
+MISMATCH = "not_expected"
+NO_VALUE = "pointer_missing"
 
 
 def http_table(url: str = "http://127.0.0.1", **keys: Any) -> HttpTable:
@@ -51,8 +51,8 @@ async def probe(table: KindTable) -> Found:
         pytest.param(b"OK", {}, Responding(), id="a text, where nothing is expected of it"),
         pytest.param(b"", {}, Responding(), id="no body, where nothing is expected of it"),
         pytest.param(b"\xff{", {}, Responding(), id="bytes that are no JSON, where nothing is expected of them"),
-        pytest.param(b"OK", {"pointer": "/status"}, "not JSON", id="a text with a pointer into it"),
-        pytest.param(b"OK", {"expect": "OK"}, "not JSON", id="a text that is no JSON is not compared"),
+        pytest.param(b"OK", {"pointer": "/status"}, "not_json", id="a text with a pointer into it"),
+        pytest.param(b"OK", {"expect": "OK"}, "not_json", id="a text that is no JSON is not compared"),
         pytest.param(b'"OK"', {"expect": "OK"}, Responding(), id="without a pointer the document is compared"),
         pytest.param(b"7", {"expect": 7}, Responding(), id="a document that is a number"),
         pytest.param(recorded("http-relayer.json"), {"pointer": "/status"}, Responding(), id="something is there"),
@@ -60,9 +60,7 @@ async def probe(table: KindTable) -> Found:
         pytest.param(b'{"status":false}', {"pointer": "/status"}, Responding(), id="false is something"),
         pytest.param(b'{"status":{}}', {"pointer": "/status"}, Responding(), id="an empty table is something"),
         pytest.param(b'{"status":1e999}', {"pointer": "/status"}, Responding(), id="so is a number that cannot be"),
-        pytest.param(
-            b'{"status":null}', {"pointer": "/status"}, "not understood: null at the pointer", id="null is nothing"
-        ),
+        pytest.param(b'{"status":null}', {"pointer": "/status"}, "pointer_missing: null", id="null is nothing"),
         pytest.param(b"{}", {"pointer": "/status"}, NO_VALUE, id="an absent key"),
         pytest.param(b"[]", {"pointer": "/0"}, NO_VALUE, id="an empty list"),
     ],
@@ -134,25 +132,25 @@ def test_a_value_is_compared_by_its_text(value: bytes, expect: str | int | bool,
         pytest.param(recorded("jsonrpc-client-version.json"), {"expect": "Geth"}, MISMATCH, id="another version"),
         pytest.param(recorded("jsonrpc-client-version.json"), {"pointer": "/0"}, NO_VALUE, id="a pointer into a text"),
         pytest.param(b'{"jsonrpc":"2.0","id":1,"result":false}', {}, Responding(), id="false is a result"),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":null}', {}, "not understood: a null result", id="null is none"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1,"result":null}', {}, "not_understood: a null result", id="null is none"),
         pytest.param(
             b'{"jsonrpc":"2.0","id":1,"result":null}', {"expect": "null"}, Responding(), id="unless it is expected"
         ),
-        pytest.param(b'{"jsonrpc":"2.0","id":1}', {}, "not understood: no JSON-RPC answer", id="no result at all"),
-        pytest.param(recorded("jsonrpc-not-supported.json"), {}, "JSON-RPC error -32004", id="an error inside 200"),
+        pytest.param(b'{"jsonrpc":"2.0","id":1}', {}, "not_understood: no JSON-RPC answer", id="no result at all"),
+        pytest.param(recorded("jsonrpc-not-supported.json"), {}, "jsonrpc_error: -32004", id="an error inside 200"),
         pytest.param(
             b'{"jsonrpc":"2.0","id":1,"error":{"code":-32005},"result":"0x1"}',
             {"expect": "0x1"},
-            "JSON-RPC error -32005",
+            "rate_limited: -32005",
             id="an error beside the expected result",
         ),
         pytest.param(
             b'{"jsonrpc":"2.0","id":2,"result":"0x1"}',
             {},
-            "not understood: an answer to another request",
+            "not_understood: an answer to another request",
             id="an answer to another request",
         ),
-        pytest.param(b"<html>", {}, "not JSON", id="a web page"),
+        pytest.param(b"<html>", {}, "not_json: HTML or XML", id="a web page"),
     ],
 )
 def test_what_a_json_rpc_answer_has_to_hold(body: bytes, keys: dict[str, Any], expected: object) -> None:
@@ -180,11 +178,15 @@ async def test_the_method_is_called_with_its_params(keys: dict[str, Any], params
     ("answer", "keys", "expected"),
     [
         pytest.param(lambda _: (200, b"OK"), {}, Responding(), id="200"),
-        pytest.param(lambda _: (204, b""), {}, Failed("HTTP 204"), id="204 where 200 is expected"),
+        pytest.param(lambda _: (204, b""), {}, Failed("http_status: 204"), id="204 where 200 is expected"),
         pytest.param(lambda _: (204, b""), {"expect_code": 204}, Responding(), id="204 where it is expected"),
         pytest.param(lambda _: (401, b"no"), {"expect_code": 401}, Responding(), id="401 where it is expected"),
-        pytest.param(lambda _: (200, b"OK"), {"expect_code": 401}, Failed("HTTP 200"), id="200 where 401 is expected"),
-        pytest.param(lambda _: (302, b""), {}, Failed("HTTP 302 redirect"), id="a redirect is not followed"),
+        pytest.param(
+            lambda _: (200, b"OK"), {"expect_code": 401}, Failed("http_status: 200"), id="200 where 401 is expected"
+        ),
+        pytest.param(
+            lambda _: (302, b""), {}, Failed("redirect: 302 to the same host"), id="a redirect is not followed"
+        ),
         pytest.param(lambda _: (302, b""), {"expect_code": 302}, Responding(), id="a redirect that is expected"),
         pytest.param(
             lambda _: (503, b'{"status":"ok"}'),
@@ -193,7 +195,7 @@ async def test_the_method_is_called_with_its_params(keys: dict[str, Any], params
             id="the expected code with another status",
         ),
         pytest.param(
-            lambda _: (200, b"x" * 1_048_577), {}, Failed("body over 1048576 bytes"), id="a body that is too long"
+            lambda _: (200, b"x" * 1_048_577), {}, Failed("too_large: over 1048576 bytes"), id="a body that is too long"
         ),
     ],
 )
@@ -206,9 +208,9 @@ async def test_the_expected_code_is_an_answer(answer: Answer, keys: dict[str, An
 
 async def test_a_body_of_which_nothing_is_expected_is_still_read_to_its_end() -> None:
     async with talking(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nOK")) as url:
-        assert await probe(http_table(url)) == Failed("body broken off")
+        assert await probe(http_table(url)) == Failed("broken_off")
 
 
 async def test_an_error_of_json_rpc_with_another_http_code_is_a_failed_probe() -> None:
     async with answering(lambda _: (400, b'{"jsonrpc":"2.0","id":1,"result":"0x1"}')) as (url, _):
-        assert await probe(jsonrpc_table(url)) == Failed("HTTP 400")
+        assert await probe(jsonrpc_table(url)) == Failed("http_status: 400")

@@ -174,7 +174,7 @@ def test_a_failure_at_an_older_page_is_not_the_probes_and_loses_nothing() -> Non
         store.answers_left, before = answers, seen
         found, _, seen = probes(store, NOON + number * SECOND, seen=seen, limit=LIMIT)
         if expected is None:  # the newest page itself
-            assert found == [{ONE: Failed("HTTP 429")}]
+            assert found == [{ONE: Failed("rate_limited: 429")}]
             assert (seen.asked_at, seen.unread) == (before.asked_at, before.unread)
             assert set(seen.sightings) == set(before.sightings)
         else:

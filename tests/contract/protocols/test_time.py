@@ -71,7 +71,7 @@ async def test_requests_that_are_each_in_time_are_not_together(
         source = source_at(url)
         with in_time():
             found = await observe(source, session, lambda: NOON)
-        assert found == dict.fromkeys(source.checks, Failed("timeout"))
+        assert found == dict.fromkeys(source.checks, Failed("timeout: first byte"))
 
 
 @pytest.mark.clause("M3")
@@ -91,7 +91,7 @@ async def test_a_newest_page_that_takes_too_long_is_a_failed_probe() -> None:
         source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
         with in_time():
             found = await observe(source, session, lambda: NOON)
-        assert found == {Check("broadcasters", 1): Failed("timeout")}
+        assert found == {Check("broadcasters", 1): Failed("timeout: first byte")}
         assert source.seen == NOTHING_SEEN
 
 

@@ -71,10 +71,10 @@ async def test_a_node_without_that_path_is_asked_for_the_known_ones(http_code: i
 
 async def test_a_node_without_its_admin_interface_fails() -> None:
     found, _ = await observed(lambda _: (404, b"Not Found"))
-    assert found == Failed("HTTP 404")
+    assert found == Failed("http_status: 404")
 
 
 async def test_a_node_in_trouble_is_not_asked_twice() -> None:
     found, targets = await observed(lambda _: (503, b"The node is not ready"))
-    assert found == Failed("HTTP 503")
+    assert found == Failed("http_status: 503")
     assert len(targets) == 1

@@ -2,14 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
-from lookout.core.heads import Reading
+from lookout.core.heads import ChainProgress, Reading
+from lookout.core.history import Uptime
 from lookout.core.ledger import Ledger, State
 from lookout.core.model import Check, Found, Observation, Row
 from lookout.core.plan import Plan
+from lookout.core.services import Service
+from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
+from lookout.public.about import ChainDescription
 from lookout.store.protocol import LostStoreError
 from tests.simulation.worlds.scene import Agreed, Judged, Life, Publication, Published, Scene, Seen, Started, Stored
 
@@ -61,10 +65,22 @@ class ObservedInstruments(Instruments):
     def __init__(self, scene: Scene, life: Life) -> None:  # the registry of the real ones is not made
         self._scene = scene
         self._life = life
+        self.board = Board()
 
     def count_tasks_of(self, loop: asyncio.AbstractEventLoop) -> None: ...
 
-    def count_probe(self, service: str, took_ms: int, found: Mapping[Check, Found]) -> None: ...
+    def describe_watched(
+        self,
+        chains: tuple[ChainDescription, ...],
+        own_services: Iterable[Service],
+        sources: Iterable[Sequence[Check]],
+    ) -> None: ...
+
+    def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None: ...
+
+    def count_probe_failure(self, check: Check, cause: str) -> None: ...
+
+    def count_endpoint_failure(self, chain_id: int, endpoint: str, cause: str) -> None: ...
 
     def count_head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None: ...
 
@@ -79,7 +95,9 @@ class ObservedInstruments(Instruments):
     def count_crash(self) -> None:
         self._scene.bugs_counted += 1
 
-    def published(self, at: int, rows: tuple[Row, ...]) -> None: ...
+    def published(self, at: int, rows: tuple[Row, ...], chains: Mapping[int, ChainProgress]) -> None: ...
+
+    def set_uptimes(self, uptimes: Mapping[Check, Uptime]) -> None: ...
 
     def stored(self, took_ms: int) -> None:  # noqa: ARG002
         self._scene.emit(Stored(self._life, ok=True))

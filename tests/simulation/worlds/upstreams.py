@@ -82,7 +82,7 @@ class SimEndpoint:
         if isinstance(answer, str) or answer.chain_id != self.chain_id:
             is_wrong_chain = not isinstance(answer, str)
             scene.emit(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, None, is_wrong_chain))
-            raise WrongChainFailed if is_wrong_chain else ProbeFailed("no head")
+            raise WrongChainFailed(5, self.chain_id) if is_wrong_chain else ProbeFailed("timeout")
         reading = Reading(now(), answer.height, answer.block_at)
         scene.emit(HeadAnswered(self._life, self.chain_id, self._number, asked_ms, reading))
         return reading

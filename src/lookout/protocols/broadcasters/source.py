@@ -261,7 +261,7 @@ def parse_page(body: bytes) -> Page:
     if type(code) is not int:
         raise not_understood("no statusCode")
     if code != 200:
-        raise ProbeFailed(f"store status {code}" if 0 <= code <= 999 else "store status other than 200")
+        raise ProbeFailed("store_status", str(code) if 0 <= code <= 999 else "")
     cursor = open_value(answer.get("paginationCursor"))
     if cursor is not None and (type(cursor) is not str or len(cursor) > _LONGEST_CURSOR):
         raise not_understood("paginationCursor")

@@ -78,7 +78,7 @@ class Connection(ResponseHandler, asyncio.BufferedProtocol):
     def _refuse(self, reason: str) -> None:
         """Close the connection. A complete answer stays one; a request that waits for one fails for this reason."""
         if not self._is_complete():
-            self.set_exception(ProbeFailed(reason))
+            self.set_exception(ProbeFailed("bad_http", reason))
         if self._is_asked and self.transport is not None:  # before that, the request is still to find out why
             self.transport.abort()
 

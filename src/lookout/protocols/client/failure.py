@@ -13,23 +13,55 @@ _NOTHING_LEFT: Final[dict[Lacking, str]] = {
 }
 
 
+# Why a probe failed: the code, which is stable, and what it means (M16). A detail may stand after it.
+CAUSES: Final = {
+    "bad_address": "The address cannot be asked.",
+    "bad_encoding": "The answer is compressed in a way that cannot be undone.",
+    "bad_http": "The answer is not HTTP as it should be.",
+    "broken_off": "The connection ended within the answer.",
+    "closed": "The connection was closed without an answer.",
+    "dns": "The name could not be resolved.",
+    "future_block": "Its newest block is from the future.",
+    "graphql_errors": "The answer has GraphQL errors in it.",
+    "http_status": "It answered with this HTTP code.",
+    "jsonrpc_error": "It answered with this JSON-RPC error.",
+    "network": "The network did not let the connection through.",
+    "not_expected": "The value is not the configured one.",
+    "not_json": "The answer is not JSON.",
+    "not_understood": "The answer is not as the protocol has it.",
+    "plug_in": "The plug-in of this kind did something wrong.",
+    "pointer_missing": "There is nothing at the configured pointer.",
+    "proxy": "The proxy did not let the request through.",
+    "rate_limited": "It refused, since it was asked too often.",
+    "redirect": "It sent us elsewhere; redirects are not followed.",
+    "refused": "Nothing listens at the address.",
+    "reset": "The connection was reset.",
+    "store_status": "The store of the waku node answered with this status.",
+    "timeout": "It took too long: to connect, to begin to answer, or to end.",
+    "tls": "No secure connection was made.",
+    "too_large": "The answer is larger than it may be.",
+    "wrong_chain": "It is a node of another chain.",
+}
+
+
 class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, not a mistake in the program
     """An upstream could not be reached or understood.
 
-    ``reason`` is short and stable, for people and for logs. It never has any part of an address, a header or an
-    answer in it: those may hold secrets, or text that somebody else chose.
+    ``cause`` is one of CAUSES, and ``detail`` says more in our own words and in numbers. It never has any part of an
+    address, a header or a text of an answer in it: those may hold secrets, in any spelling.
     """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(self, cause: str, detail: str = "") -> None:
+        self.cause = cause
+        self.reason = f"{cause}: {detail}" if detail else cause
+        super().__init__(self.reason)
 
 
 class HttpCodeFailed(ProbeFailed):
     """An upstream answered with another HTTP code than the expected one."""
 
-    def __init__(self, http_code: int) -> None:
-        super().__init__(f"HTTP {http_code}" + (" redirect" if 300 <= http_code < 400 else ""))
+    def __init__(self, http_code: int, cause: str = "http_status", detail: str = "") -> None:
+        super().__init__(cause, f"{http_code}{detail}")
         self.http_code = http_code
 
 
@@ -37,21 +69,21 @@ class ProxyRefusedFailed(ProbeFailed):
     """The proxy on the way to an upstream did not let the request pass: of the upstream nothing is known."""
 
     def __init__(self, http_code: int) -> None:
-        super().__init__(f"the proxy refused: HTTP {http_code}")
+        super().__init__("proxy", f"refused with {http_code}")
 
 
 class TooLongFailed(ProbeFailed):
     """An upstream's answer was longer than it may be."""
 
     def __init__(self, limit_bytes: int) -> None:
-        super().__init__(f"body over {limit_bytes} bytes")
+        super().__init__("too_large", f"over {limit_bytes} bytes")
 
 
 class WrongChainFailed(ProbeFailed):
     """An endpoint is of another chain than it was configured for."""
 
-    def __init__(self) -> None:
-        super().__init__("wrong chain id")
+    def __init__(self, found: int, expected: int | None) -> None:
+        super().__init__("wrong_chain", f"{found} instead of {expected}")
 
 
 class OwnFault(Exception):  # noqa: N818 - as above
@@ -63,4 +95,4 @@ class OwnFault(Exception):  # noqa: N818 - as above
 
 
 def not_understood(what: str) -> ProbeFailed:
-    return ProbeFailed(f"not understood: {what}")
+    return ProbeFailed("not_understood", what)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -11,6 +12,8 @@ from lookout.protocols.client.access import DIRECT, AccessTable
 from lookout.protocols.client.failure import ProbeFailed
 
 MIB: Final = 1_048_576
+# What is waited for, of the request that is under way in this task: where a timeout happened.
+STAGE: Final[ContextVar[str]] = ContextVar("stage", default="")
 
 
 # A dataclass and not a Struct: its repr, and what debuggers and tracebacks make of it, leaves the secrets out.
@@ -34,7 +37,7 @@ async def at_most(timeout_s: float) -> AsyncIterator[None]:
         async with asyncio.timeout(timeout_s):
             yield
     except TimeoutError:
-        raise ProbeFailed("timeout") from None
+        raise ProbeFailed("timeout", STAGE.get()) from None
 
 
 def below(url: str, path: str, query: str = "") -> str:

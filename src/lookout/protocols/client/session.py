@@ -1,7 +1,6 @@
 """The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason that reveals nothing
 secret."""
 
-import errno
 import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator
@@ -17,17 +16,11 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from lookout.base.certificates import trust_only
-from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.connector import Connector
+from lookout.protocols.client.diagnosis import explain_error, explain_refusal
 from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import (
-    HttpCodeFailed,
-    ProbeFailed,
-    ProxyRefusedFailed,
-    TooLongFailed,
-    not_understood,
-)
-from lookout.protocols.client.request import Request, at_most
+from lookout.protocols.client.failure import ProbeFailed, ProxyRefusedFailed, TooLongFailed
+from lookout.protocols.client.request import STAGE, Request, at_most
 from lookout.protocols.client.resolver import ThreadPerLookup
 from lookout.protocols.client.turns import Turns
 
@@ -57,9 +50,13 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
     Their number is not limited: a source has one request under way, and waiting for a free connection would let hanging
     sources delay others (M6).
     """
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_end.append(_begin_to_wait)
+    trace.on_connection_reuseconn.append(_begin_to_wait)
     connector = Connector(limit=0, limit_per_host=0, keepalive_timeout=_KEEPALIVE_S, resolver=ThreadPerLookup())
     async with aiohttp.ClientSession(
         connector=connector,
+        trace_configs=[trace],
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),  # at_most alone decides
         auto_decompress=False,
@@ -69,10 +66,16 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
         yield Session(http, timeout_s)
 
 
+async def _begin_to_wait(*_: object) -> None:
+    """There is a connection: from now on an answer is waited for."""
+    STAGE.set("first byte")
+
+
 async def fetch(session: Session, request: Request) -> bytes:
     """The body of an answer, decompressed; ProbeFailed for anything else that an upstream or the network can do,
     OwnFault if it is this machine that lacks something."""
     access = request.access
+    STAGE.set("connect")
     async with at_most(session.timeout_s):
         try:
             headers, to_proxy = _headers(request), CIMultiDict[str]()
@@ -93,11 +96,12 @@ async def fetch(session: Session, request: Request) -> bytes:
             ) as response:
                 if proxy is not None and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
                     raise ProxyRefusedFailed(response.status)
+                STAGE.set("body")
                 if response.status != request.expect_code:
-                    raise HttpCodeFailed(response.status)
+                    raise explain_refusal(response, request)
                 return await _read_body(response, request.limit_bytes)
         except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
-            raise own_fault(error) or _failure(error, access) from None
+            raise own_fault(error) or explain_error(error, access) from None
 
 
 def _headers(request: Request) -> CIMultiDict[str]:
@@ -113,7 +117,7 @@ def _url(text: str, headers: CIMultiDict[str], header: str) -> URL:
     try:
         url = URL(text)
     except ValueError:
-        raise ProbeFailed("the address is not valid") from None
+        raise ProbeFailed("bad_address") from None
     if url.raw_user is None and url.raw_password is None:
         return url
     headers.setdefault(header, _basic(url))
@@ -131,7 +135,7 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
     """Up to ``limit_bytes``, both as sent and decompressed; one byte more is a failure at once."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "", "gzip", "x-gzip"):
-        raise not_understood("the content encoding")
+        raise ProbeFailed("bad_encoding")
     unzip = zlib.decompressobj(16 + zlib.MAX_WBITS) if "gzip" in encoding else None
     body = bytearray()
     received = 0
@@ -147,7 +151,7 @@ async def _read_body(response: aiohttp.ClientResponse, limit_bytes: int) -> byte
         if max(received, len(body)) > limit_bytes:
             raise TooLongFailed(limit_bytes)
     if unzip is not None and not unzip.eof:
-        raise ProbeFailed("body broken off")
+        raise ProbeFailed("broken_off")
     return bytes(body)
 
 
@@ -161,50 +165,3 @@ async def _unzip(unzip: "zlib._Decompress", chunk: bytes) -> AsyncIterator[bytes
             return
         chunk = unzip.unconsumed_tail
         await turns.end_if_over()
-
-
-def _failure(error: Exception, access: AccessTable) -> ProbeFailed:
-    match error:
-        case aiohttp.ClientHttpProxyError():
-            return ProxyRefusedFailed(error.status)
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError() if access.proxy:
-            return ProbeFailed(
-                f"the proxy failed: {_reason(error)}"
-            )  # the name is the proxy's, which asks for the other
-        case _:
-            return ProbeFailed(_reason(error))
-
-
-def _reason(error: Exception) -> str:
-    """Our own words: an error's text would name the host."""
-    match error:
-        case aiohttp.ClientConnectorDNSError():
-            return "name not resolved"
-        case aiohttp.ClientSSLError():
-            return "TLS failed"
-        case aiohttp.InvalidURL():
-            return "the address is not valid"
-        case aiohttp.ServerDisconnectedError():
-            return "connection closed without an answer"
-        case aiohttp.ClientPayloadError():
-            return "body broken off"
-        case zlib.error():
-            return "bad gzip"
-        case OSError():
-            return _connection_reason(error.errno)
-        case _:
-            return "bad HTTP"
-
-
-def _connection_reason(code: int | None) -> str:
-    match code:
-        case errno.ECONNREFUSED:
-            return "connection refused"
-        case errno.ECONNRESET | errno.EPIPE:
-            return "connection reset"
-        case errno.ETIMEDOUT:
-            return "timeout"
-        case None:
-            return "connection failed"
-        case _:
-            return f"connection failed, {errno.errorcode.get(code, 'for an unknown reason')}"

@@ -1,0 +1,48 @@
+"""Why a row is not current, for the operator: a stable code, and perhaps a detail after a colon (M16)."""
+
+from typing import Final
+
+from lookout.core.model import Blocks, Failed, Found, Members, MissingList, Nothing, Peers, Row
+
+# The codes of what a probe found that is no failure of the request; those of requests are the client's.
+OWN_CAUSES: Final = {
+    "behind": "It trails what it should have reached, by so much.",
+    "missing_list": "The node does not carry the required list.",
+    "no_head": "The chain's endpoints agreed on no head, so there is nothing to compare with.",
+    "no_peers": "The node is connected to nobody.",
+    "none_responding": "None of the monitored broadcasters announces fees.",
+    "nothing": "It answered, and has nothing for this chain.",
+    "some_silent": "Some of the monitored broadcasters do not announce fees.",
+}
+
+
+def explain(found: Found, row: Row) -> str | None:
+    """Why what was found gave a row that is not current; None for one that is."""
+    if row.status == "current":
+        return None
+    match found:
+        case Failed(error):
+            return error
+        case Nothing():
+            return "nothing"
+        case MissingList():
+            return "missing_list"
+        case Peers():
+            return "no_peers"
+        case Members(0, 0):
+            return "nothing"
+        case Members(responding, monitored):
+            return f"{'some_silent' if responding else 'none_responding'}: {responding} of {monitored}"
+        case Blocks() if row.reason == "incompatible-reference":
+            return "no_head"
+        case _:
+            return _explain_lag(row)
+
+
+def code_of(cause: str) -> str:
+    return cause.partition(":")[0]
+
+
+def _explain_lag(row: Row) -> str:
+    head, position = row.metrics.head, row.metrics.position
+    return f"behind: {head - position}" if isinstance(head, int) and isinstance(position, int) else "behind"

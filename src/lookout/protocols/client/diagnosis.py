@@ -1,0 +1,101 @@
+"""Why a request failed, in our own words: the text of an error or of an answer may hold a secret (M16)."""
+
+import errno
+import re
+import ssl
+import zlib
+from http import HTTPStatus
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, ProxyRefusedFailed
+from lookout.protocols.client.request import Request
+
+# OpenSSL's codes of what is wrong with a certificate.
+_CERTIFICATES: Final = {
+    9: "not yet valid",
+    10: "expired",
+    18: "self-signed",
+    19: "self-signed",
+    20: "unknown authority",
+    62: "wrong name",
+    64: "wrong name",
+}
+_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
+_HOST: Final = re.compile(r"[0-9A-Za-z.-]{1,100}")
+_LONGEST_COMMON: Final = 6  # of a host's name and what was sent; more could be a part of a secret
+
+
+def explain_refusal(response: aiohttp.ClientResponse, request: Request) -> HttpCodeFailed:
+    """Another HTTP code than the expected one."""
+    http_code = response.status
+    if http_code == HTTPStatus.TOO_MANY_REQUESTS:
+        return HttpCodeFailed(http_code, "rate_limited")
+    if 300 <= http_code < 400:
+        return HttpCodeFailed(http_code, "redirect", describe_target(response.headers.get("Location", ""), request))
+    return HttpCodeFailed(http_code)
+
+
+def describe_target(location: str, request: Request) -> str:
+    """Where a redirect leads: the scheme and the host alone, and nothing that was sent to the upstream."""
+    try:
+        asked = URL(request.url)
+        target = asked.join(URL(location))
+    except ValueError:
+        return ""
+    if target.raw_host == asked.raw_host:
+        return " to the same host" if target.scheme == asked.scheme else f" to {target.scheme}"
+    host = target.raw_host or ""
+    sent = " ".join((request.url.replace(asked.raw_host or "", ""), *request.access.headers.values())).lower()
+    longest = _LONGEST_COMMON + 1
+    repeats = any(host[begin : begin + longest].lower() in sent for begin in range(max(1, len(host) - longest + 1)))
+    return f" to {target.scheme}://{host}" if _HOST.fullmatch(host) and not repeats else " to another host"
+
+
+def explain_error(error: Exception, access: AccessTable) -> ProbeFailed:
+    match error:
+        case aiohttp.ClientHttpProxyError():
+            return ProxyRefusedFailed(error.status)
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError() if access.proxy:
+            return ProbeFailed("proxy", _explain(error).reason)  # the name is the proxy's, which asks for the other
+        case _:
+            return _explain(error)
+
+
+def _explain(error: Exception) -> ProbeFailed:
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return ProbeFailed("dns")
+        case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as refused):
+            return ProbeFailed("tls", _CERTIFICATES.get(refused.verify_code, "certificate not accepted"))
+        case aiohttp.ClientConnectorSSLError(os_error=ssl.SSLError(reason=reason)) if reason in _NOT_TLS:
+            return ProbeFailed("tls", "not TLS")
+        case aiohttp.ClientSSLError():
+            return ProbeFailed("tls", "handshake failed")
+        case aiohttp.InvalidURL():
+            return ProbeFailed("bad_address")
+        case aiohttp.ServerDisconnectedError():
+            return ProbeFailed("closed")
+        case aiohttp.ClientPayloadError():
+            return ProbeFailed("broken_off")
+        case zlib.error():
+            return ProbeFailed("bad_encoding")
+        case OSError():
+            return _explain_connection(error.errno)
+        case _:
+            return ProbeFailed("bad_http")
+
+
+def _explain_connection(code: int | None) -> ProbeFailed:
+    match code:
+        case errno.ECONNREFUSED:
+            return ProbeFailed("refused")
+        case errno.ECONNRESET | errno.EPIPE:
+            return ProbeFailed("reset")
+        case errno.ETIMEDOUT:
+            return ProbeFailed("timeout", "connect")
+        case _:
+            return ProbeFailed("network", "" if code is None else errno.errorcode.get(code, ""))

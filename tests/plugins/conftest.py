@@ -1,0 +1,3 @@
+"""The example's own tests run where it is installed."""
+
+collect_ignore = ["example"]

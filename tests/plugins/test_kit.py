@@ -1,0 +1,98 @@
+"""What the conformance kit finds wrong with a protocol, and in which words."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from lookout.protocols.api import Blocks
+from lookout.protocols.conformance import assert_conforms
+from tests.plugins.packages import GOOD, install, with_parse, with_request
+
+SETTINGS: Final = {"url": "https://tidal.example", "chain": 1}
+ANSWER: Final = b'{"block":17}'
+LEAKS: Final = ("kept = globals().setdefault('kept', [])", "kept.append(bytearray(1 << 22))", "return Blocks(17)")
+
+
+def complaint_about(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: object) -> str:
+    """The module has a name of its own, since this process imports it, too."""
+    place = install(folder, code, distribution=folder.name.replace("_", "-"))
+    monkeypatch.syspath_prepend(folder)
+    try:
+        assert_conforms(place, {**SETTINGS, **settings}, good={ANSWER: Blocks(17)})
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert complaint_about(GOOD, tmp_path, monkeypatch) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        pytest.param("PROTOCOL = 3", "- it has a int and no Protocol at", id="no protocol"),
+        pytest.param(with_request("return Request('GET', settings.url)"), "leaves out the headers", id="no headers"),
+        pytest.param(with_request("return Request('GET', 'ftp://x')"), "asks for no http:// or https://", id="FTP"),
+        pytest.param(with_parse("return Blocks(3)"), "it found Blocks(position=3) and not", id="wrong"),
+        pytest.param(
+            with_parse("import json", "return Blocks(json.loads(body)['block'])"),
+            "given nothing: the plug-in raised JSONDecodeError",
+            id="any error",
+        ),
+        pytest.param(
+            with_parse("if body == b'null': raise SystemExit", "return Blocks(17)"),
+            "given None alone: the plug-in raised SystemExit",
+            id="it ends the program",
+        ),
+        pytest.param(
+            with_parse("import os", "if body == b'-1': os._exit(0)", "return Blocks(17)"),
+            "given -1 alone: the plug-in ended its process",
+            id="it ends the process",
+        ),
+        pytest.param(
+            with_parse("while body == b'true': pass", "return Blocks(17)"),
+            "given True alone: the plug-in took longer than 2 s",
+            id="it hangs",
+        ),
+        pytest.param(with_parse(*LEAKS), "the plug-in raised MemoryError", id="it leaks"),
+        pytest.param(
+            with_parse("return Blocks(17 if len(body) == 12 else -1)"),
+            "the plug-in gave something else than it declares",
+            id="out of range",
+        ),
+        pytest.param(
+            with_parse(
+                "from lookout.protocols.api import ProbeFailed",
+                "if body == b'{\"block\":17}': return Blocks(17)",
+                "raise ProbeFailed(settings.url[:80])",
+            ),
+            "its reason repeats a part of the address",
+            id="an address",
+        ),
+        pytest.param(
+            with_parse(
+                "from lookout.protocols.api import ProbeFailed",
+                "if body == b'{\"block\":17}': return Blocks(17)",
+                "raise ProbeFailed(ascii(body)[:80])",
+            ),
+            "given a text that is not to be repeated: its reason repeats",
+            id="an answer",
+        ),
+        pytest.param(
+            with_parse(
+                "kept = globals().setdefault('kept', [])", "kept.append(0)", "return Blocks(16 + min(len(kept), 2))"
+            ),
+            "it found Blocks(position=18) and not Blocks(position=17)",
+            id="not the same each time",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(code: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert said in complaint_about(code, tmp_path, monkeypatch)
+
+
+def test_settings_that_it_refuses_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = complaint_about(GOOD, tmp_path, monkeypatch, chain=-1)
+    assert "its settings refuse those that were given: Expected `int` >= 1" in said

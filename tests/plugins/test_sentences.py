@@ -1,0 +1,147 @@
+"""What ``lookout check-config`` says of a plug-in that cannot be used: one sentence, and never a traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import lookout
+from tests.plugins.packages import GOOD, install, path_with
+
+CONFIG = """
+[[chains]]
+id = 1
+rpc = ["http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"]
+
+[[indexer]]
+chain = 1
+kind = "tidal"
+url = "http://127.0.0.1:4"
+confirmations = 0
+"""
+REFUSED = '"tidal" is not allowed; it has to be one of squid, subgraph, ponder, envio, json, evm; '
+SHOWN = 'when it is imported; python -c "import lookout_tidal" shows where'
+PROVIDER = f"{REFUSED}lookout-tidal 1.0, which provides it, "
+
+
+def check_config(folder: Path, config: str = CONFIG) -> tuple[int, str, str]:
+    path = folder / "lookout.toml"
+    path.write_text(config)
+    outcome = lookout(folder, "check-config", "-c", path, environment=path_with(folder))
+    return outcome.returncode, outcome.stdout, outcome.stderr.replace(f"lookout: {path}: indexer[0].kind: ", "")
+
+
+def test_one_that_is_as_it_should_be_is_used(tmp_path: Path) -> None:
+    install(tmp_path)
+    assert check_config(tmp_path) == (0, "ok\n", "")
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        pytest.param("import no_such", f"raises ModuleNotFoundError {SHOWN}", id="raises"),
+        pytest.param("raise SystemExit(3)", f"raises SystemExit {SHOWN}", id="ends the program"),
+        pytest.param("import os; os._exit(0)", "ended its process", id="ends the interpreter at once"),
+        pytest.param("import ctypes; ctypes.string_at(0)", "ended its process", id="crashes the interpreter"),
+        pytest.param(
+            "leak = []\nwhile True: leak.append(bytearray(1 << 24))", f"raises MemoryError {SHOWN}", id="eats memory"
+        ),
+        pytest.param("import time; time.sleep(3600)", "is not imported within 8 s", id="hangs"),
+        pytest.param("PROTOCOL = 3", "has a int and no Protocol at lookout_tidal:PROTOCOL", id="has something else"),
+        pytest.param(
+            GOOD.replace('"tidal"', '"other"'),
+            "has a Protocol of another name at lookout_tidal:PROTOCOL",
+            id="has another name",
+        ),
+        pytest.param(
+            GOOD.replace("Blocks, KindTable, m", "dict, KindTable, m"),
+            "does not say which answer it gives",
+            id="has no answer",
+        ),
+        pytest.param(
+            GOOD.replace("Blocks, KindTable, m", "Blocks, dict, m"),
+            "has settings that are no KindTable",
+            id="has no settings",
+        ),
+        pytest.param(
+            GOOD.replace("parse)", "parse, lambda one, _: one)"),
+            "has a source of its own, which only a built-in protocol can have",
+            id="runs in the monitor",
+        ),
+        pytest.param(
+            GOOD.replace("PROTOCOL", "class Own(KindTable, frozen=True):\n    pointer: int = 3\nPROTOCOL").replace(
+                ", KindTable, m", ", Own, m"
+            ),
+            "has a key pointer of another type or default than that of kind json",
+            id="has a key that another kind has",
+        ),
+    ],
+)
+def test_one_that_cannot_be_used_is_one_sentence(code: str, sentence: str, tmp_path: Path) -> None:
+    install(tmp_path, code)
+    assert check_config(tmp_path) == (2, "", f"{PROVIDER}{sentence}\n")
+
+
+OWN_KEYS = GOOD.replace(
+    "PROTOCOL",
+    """
+from lookout.protocols.api import Natural
+
+class Own(KindTable, frozen=True, kw_only=True):
+    token: Natural
+
+    def checks(self):
+        raise LookupError(self.token)
+
+PROTOCOL""",
+).replace(", KindTable, m", ", Own, m")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            'token = "hunter2"',
+            "token: its value is not allowed; it has to be a whole number from 0 to 9007199254740991",
+        ),
+        ("token = 3", "the plug-in's own checks raise LookupError"),
+    ],
+)
+def test_a_key_of_its_own_is_checked_and_never_shown(line: str, said: str, tmp_path: Path) -> None:
+    install(tmp_path, OWN_KEYS)
+    code, _, complaint = check_config(tmp_path, f"{CONFIG}{line}\n")
+    assert code == 2
+    assert said in complaint
+    assert "hunter2" not in complaint
+
+
+def test_one_that_is_not_installed_is_said_beside_those_that_are(tmp_path: Path) -> None:
+    assert check_config(tmp_path) == (2, "", f"{REFUSED}no installed package provides it\n")
+    install(tmp_path, kind="another")
+    assert check_config(tmp_path) == (2, "", f"{REFUSED}no installed package provides it, but another\n")
+
+
+def test_a_damaged_package_is_said(tmp_path: Path) -> None:
+    install(tmp_path)
+    (tmp_path / "lookout_tidal-1.0.dist-info" / "entry_points.txt").write_text("[lookout.protocols]\nnonsense\n")
+    sentence = "what the installed packages provide cannot be read (TypeError): one is damaged"
+    assert check_config(tmp_path) == (2, "", f"{REFUSED}{sentence}\n")
+    (tmp_path / "lookout_tidal-1.0.dist-info" / "entry_points.txt").write_text("[lookout.protocols]\ntidal = no\n")
+    (tmp_path / "lookout_tidal-1.0.dist-info" / "METADATA").unlink()
+    assert "an unnamed package, which provides it, raises ModuleNotFoundError" in check_config(tmp_path)[2]
+
+
+def test_one_that_two_packages_provide_is_not_guessed(tmp_path: Path) -> None:
+    install(tmp_path)
+    install(tmp_path, distribution="other-tidal")
+    sentence = "lookout-tidal 1.0 and other-tidal 1.0 provide it: uninstall all but one"
+    assert check_config(tmp_path) == (2, "", f"{REFUSED}{sentence}\n")
+
+
+@pytest.mark.parametrize("kind", ["squid", "ponder"])
+def test_one_that_is_not_named_is_not_imported(kind: str, tmp_path: Path) -> None:
+    """Nor is one that has the name of a built-in kind."""
+    for provided in ("tidal", kind):
+        code = f"from pathlib import Path; Path({str(tmp_path / 'imported')!r}).touch(); raise SystemExit"
+        install(tmp_path, code, kind=provided, distribution=f"of-{provided}")
+    assert check_config(tmp_path, CONFIG.replace("tidal", kind)) == (0, "ok\n", "")
+    assert not (tmp_path / "imported").exists()

@@ -1,0 +1,142 @@
+"""Why a row is not current: the same cause in the log, the metrics, alerts and on the board of sources (M16)."""
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lookout.alerts.messages import Names, write_message
+from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
+from lookout.core.causes import OWN_CAUSES, code_of, explain
+from lookout.core.episodes import News
+from lookout.core.heads import Reading
+from lookout.core.model import (
+    Blocks,
+    Check,
+    Failed,
+    Found,
+    Indexes,
+    Members,
+    Metrics,
+    MissingList,
+    Nothing,
+    Peers,
+    Responding,
+    Row,
+)
+from lookout.core.services import SERVICES
+from lookout.monitor.board import Board
+from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.diagnosis import describe_target
+from lookout.protocols.client.failure import CAUSES
+from lookout.protocols.client.request import Request
+from tests.builders import INDEXER, NOON, SECOND
+
+PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+UNREACHABLE: Final = Row(INDEXER, "unknown", "unreachable", NOON)
+
+
+def a_row(status: str, reason: str, **metrics: int) -> Row:
+    return Row(INDEXER, status, reason, NOON, metrics=Metrics(**metrics))  # type: ignore[arg-type]
+
+
+@pytest.mark.clause("M16")
+@pytest.mark.parametrize(
+    ("found", "row", "cause"),
+    [
+        pytest.param(Failed("http_status: 503"), UNREACHABLE, "http_status: 503", id="a failure has its own"),
+        pytest.param(Peers(0), UNREACHABLE, "no_peers", id="a node without peers"),
+        pytest.param(Members(0, 5), UNREACHABLE, "none_responding: 0 of 5", id="broadcasters that are all silent"),
+        pytest.param(
+            Members(3, 5), a_row("degraded", "partial-coverage"), "some_silent: 3 of 5", id="some of them are silent"
+        ),
+        pytest.param(Members(0, 0), a_row("unknown", "no-observation"), "nothing", id="nobody to monitor"),
+        pytest.param(Nothing(), a_row("unknown", "no-observation"), "nothing", id="nothing for this chain"),
+        pytest.param(MissingList(), a_row("unknown", "incompatible-reference"), "missing_list", id="a missing list"),
+        pytest.param(
+            Blocks(7), a_row("unknown", "incompatible-reference", position=7), "no_head", id="nothing to compare with"
+        ),
+        pytest.param(
+            Blocks(7), a_row("catching-up", "behind", position=7, head=407), "behind: 400", id="a position that trails"
+        ),
+        pytest.param(Indexes(7, 9), a_row("degraded", "behind", position=7, head=9), "behind: 2", id="an index"),
+        pytest.param(Responding(), a_row("current", "responding"), None, id="what is current needs no cause"),
+    ],
+)
+def test_whatever_is_not_current_has_a_cause(found: Found, row: Row, cause: str | None) -> None:
+    assert explain(found, row) == cause
+    assert cause is None or code_of(cause) in CAUSES | OWN_CAUSES
+
+
+def test_the_page_has_every_cause_with_its_meaning_and_no_other() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("## Causes\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| .*\|$", section, flags=re.MULTILINE)
+    assert dict(rows) == CAUSES | OWN_CAUSES
+    assert len(rows) == len(CAUSES) + len(OWN_CAUSES)
+
+
+@pytest.mark.clause("M16")
+def test_an_alert_says_why() -> None:
+    news = [
+        News("began", check, "unavailable", "unreachable", "unavailable", NOON, NOON, 0, ("ops",))
+        for check in (INDEXER, Check("indexer", 137))
+    ]
+    body = write_message(news, Names({1: "Ethereum"}, SERVICES.names), {INDEXER: "tls: expired"}).body
+    assert "- indexer on Ethereum: unreachable (tls: expired), since" in body
+    assert "- indexer on chain 137: unreachable, since" in body
+
+
+@pytest.mark.clause("M16")
+def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
+    board = Board()
+    board.note_source("indexer 1", NOON, 12, [UNREACHABLE], {INDEXER: "refused"})
+    board.note_source("ppoi", NOON, 12, [UNREACHABLE, a_row("current", "synced")], {INDEXER: "nothing"})
+    agreed = Reading(NOON, 100, NOON)
+    board.note_reading("own node of Ethereum", 1, NOON, 30, Reading(NOON, 90, NOON - 12 * SECOND), agreed)
+    board.note_reading("rpc 2 of Ethereum", 1, NOON, 10_000, "timeout: connect", agreed)
+    board.note_reading("rpc 2 of Ethereum", 1, NOON + SECOND, 10_000, "wrong_chain: 5 instead of 1", agreed)
+    routes = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None), None, board.list_entries)
+    reply = answer_request("/sources", "", routes)
+    assert (reply.http_code, reply.content_type) == (200, "application/json")
+    of_indexer, of_ppoi, own, second = json.loads(reply.body)
+    assert of_indexer == {
+        "name": "indexer 1",
+        "kind": "source",
+        "at": "2026-11-05T12:00:00.000Z",
+        "tookMs": 12,
+        "outcome": "failed",
+        "cause": "refused",
+        "rows": [
+            {"service": "indexer", "chainId": 1, "status": "unknown", "reason": "unreachable", "cause": "refused"}
+        ],
+    }
+    assert (of_ppoi["outcome"], "cause" in of_ppoi) == ("answered", False)
+    assert (own["outcome"], own["height"], own["lagBlocks"]) == ("answered", 90, 10)
+    assert (second["at"], second["cause"]) == ("2026-11-05T12:00:01.000Z", "wrong_chain: 5 instead of 1")
+    board.keep(["ppoi"])
+    assert [entry.name for entry in board.list_entries()] == ["ppoi"]
+    without = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None))
+    assert answer_request("/sources", "", without).http_code == 404
+
+
+@pytest.mark.clause("M16")
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        pytest.param("https://login.example/?to=x", " to https://login.example", id="another host is named"),
+        pytest.param("/v2", " to the same host", id="another path"),
+        pytest.param("https://node.example/v1", " to https", id="the same host over TLS"),
+        pytest.param("http://k3y-0f-0urs.evil.example", " to another host", id="a host that repeats the path"),
+        pytest.param("http://T0KEN99.evil.example", " to another host", id="a header in another case"),
+        pytest.param("http://[::1]/", " to another host", id="an address that no name is"),
+        pytest.param("http://a b/", " to another host", id="a host with a space"),
+        pytest.param("http://[", "", id="no address at all"),
+        pytest.param("", " to the same host", id="without a target"),
+    ],
+)
+def test_a_redirect_names_a_host_and_nothing_that_was_sent(location: str, words: str) -> None:
+    access = AccessTable(headers={"Authorization": "Bearer t0ken99"})
+    assert describe_target(location, Request("GET", "http://node.example/k3y-0f-0urs", access)) == words
