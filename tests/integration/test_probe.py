@@ -99,8 +99,8 @@ def test_it_says_what_was_found_and_what_more_probes_would_show(tmp_path: Path) 
         assert near.later == ""
         assert re.fullmatch(r"position \d+, head \d+, 3 behind", trailing.found)
         assert trailing.later == "ppoi that trails for 45 s becomes catching-up"
-        assert (unlisted.found, unlisted.later, unlisted.is_fine) == ("does not carry the required list", "", False)
-        assert re.fullmatch(r"position \d+, and there is no head", headless.found)
+        assert (unlisted.found, unlisted.later, unlisted.is_fine) == ("missing_list", "", False)
+        assert re.fullmatch(r"no_head, position \d+", headless.found)
         assert row_of(probed, "hosted-indexer", 11155111).took_ms is None
         assert all(each.took_ms is not None for each in probed.rows if each.row.status != "unmonitored")
 
@@ -117,13 +117,13 @@ def test_it_compares_each_endpoint_with_the_head_that_they_agree_on(tmp_path: Pa
         found = {endpoint.name: endpoint.found for chain in probed.chains for endpoint in chain.endpoints}
         assert not heads["c1"].has_head
         assert heads["c1"].found == "no head: one answer, and no other that confirms it"
-        assert found["rpc 1 of c1"].startswith("failed: timeout")
-        assert found["rpc 2 of c1"].startswith("failed: wrong")
+        assert found["rpc 1 of c1"].startswith("failed: timeout: ")
+        assert found["rpc 2 of c1"] == "failed: wrong_chain: 61 instead of 1"
         assert found["rpc 3 of c1"].startswith("not confirmed: block ")
         assert re.match(r"disagrees, 9\d{6} above: block ", found["rpc 1 of c42161"])
         assert re.match(r"agrees: block ", found["rpc 2 of c42161"])
         assert re.match(r"lags, (19|20)\d{2} behind: block \d+, 8 min", found["rpc 3 of c42161"])
-        assert re.fullmatch(r"left out: block \d+ is of the future", found["rpc 1 of c137"])
+        assert found["rpc 1 of c137"] == "failed: future_block"
         assert re.match(r"disagrees, (39|40)\d{2} behind: block \d+, (29|30) min", found["rpc 1 of c56"])
         assert heads["c11155111"].found.endswith("; the chain stands still, or its endpoints do")
         assert {chain.name for chain in probed.chains if chain.has_head} == {"c42161", "c137", "c56", "c11155111"}
@@ -143,11 +143,14 @@ def test_the_exit_code_is_0_only_if_every_row_would_be_current_or_unmonitored(tm
             await world.order("ppoi/1", "missing-list")
             ill = await in_a_process(tmp_path)
             assert (ill.returncode, ill.stderr) == (1, "")
-            assert ill.stdout.endswith("\n\n1 of 21 rows would be neither current nor unmonitored\n")
+            wrong, *meanings = ill.stdout.rpartition("\n\n")[2].splitlines()
+            assert wrong == "1 of 21 rows would be neither current nor unmonitored"
+            assert meanings == [
+                "http_status: It answered with this HTTP code.",
+                "missing_list: The node does not carry the required list.",
+            ]
             line = next(line for line in ill.stdout.splitlines() if re.match(r"ppoi +c1 ", line))
-            assert re.fullmatch(
-                r"ppoi +c1 +unknown +incompatible-reference: does not carry the required list +\d+ ms", line
-            )
+            assert re.fullmatch(r"ppoi +c1 +unknown +incompatible-reference: missing_list +\d+ ms", line)
 
     run(probe_twice())
 

@@ -1,6 +1,7 @@
 """``lookout probe``."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,10 +15,13 @@ from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
+from lookout.core.causes import OWN_CAUSES, code_of
 from lookout.core.model import Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedRow, probe_once
+from lookout.protocols.client.failure import CAUSES
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
+_MEANINGS: Final = CAUSES | OWN_CAUSES
 _NO_LIMIT: Final = 10_000  # columns where nobody looks: a row stays one line, for grep
 
 
@@ -53,8 +57,16 @@ def _show(probed: Probed, settings: Settings) -> None:
         if wrong
         else "every row would be current or unmonitored"
     )
-    for later in dict.fromkeys(each.later for each in probed.rows if each.later):
-        console.print(later)
+    for explanation in dict.fromkeys(_explanations(probed)):
+        console.print(explanation)
+
+
+def _explanations(probed: Probed) -> Iterator[str]:
+    """What the causes mean that were shown, and what more probes could show."""
+    endpoints = (each for chain in probed.chains for each in chain.endpoints)
+    codes = sorted({code_of(each.cause) for each in (*endpoints, *probed.rows) if each.cause})
+    yield from (f"{code}: {_MEANINGS[code]}" for code in codes if code in _MEANINGS)
+    yield from (each.later for each in probed.rows if each.later)
 
 
 def _heads(chains: tuple[ProbedChain, ...]) -> Table:

@@ -1,8 +1,8 @@
 """Every source and endpoint asked once, and the rows that a monitor which started now would publish first."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, assert_never
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -11,22 +11,10 @@ from lookout.base.durations import format_duration
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain
 from lookout.core.agreement import NEAR_MS, Agreement
+from lookout.core.causes import explain
 from lookout.core.heads import Pace, Reading
 from lookout.core.ledger import CheckState, Ledger
-from lookout.core.model import (
-    Blocks,
-    Check,
-    Failed,
-    Found,
-    Indexes,
-    Members,
-    MissingList,
-    Nothing,
-    Observation,
-    Peers,
-    Responding,
-    Row,
-)
+from lookout.core.model import Blocks, Found, Indexes, Members, Observation, Peers, Row
 from lookout.core.plan import Limits
 from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
@@ -39,6 +27,8 @@ class ProbedRow(Struct, frozen=True):
 
     row: Row
     found: str = ""
+    cause: str | None = None
+    """Why it is not current."""
     later: str = ""
     """What one probe cannot show, since it takes several, or time."""
     took_ms: int | None = None
@@ -51,6 +41,8 @@ class ProbedRow(Struct, frozen=True):
 class ProbedEndpoint(Struct, frozen=True):
     name: str
     found: str
+    cause: str | None
+    """Why it has no part in the head, if it failed."""
     is_fine: bool
     took_ms: int
 
@@ -99,65 +91,55 @@ async def probe_once(settings: Settings, clock: Clock) -> Probed:
             for chain in settings.chains
         }
         probes = [group.create_task(_probe(source, chains, run)) for source in built.sources]
-    found = {check: words for probe in probes for check, words in probe.result().items()}
-    judged = ledger.state().checks
+    probed = {each.row.check: each for probe in probes for each in probe.result()}
     return Probed(
         tuple(task.result() for task in chains.values()),
-        tuple(
-            ProbedRow(judged[check].row, found[check][0], _describe_later(judged[check], plan.limits), found[check][1])
-            if check in found
-            else ProbedRow(ledger.newest_row(check))
-            for check in plan.checks()
-        ),
+        tuple(probed.get(check) or ProbedRow(ledger.newest_row(check)) for check in plan.checks()),
     )
 
 
-async def _probe(
-    source: Source, chains: Mapping[int | None, asyncio.Task[ProbedChain]], run: _Run
-) -> dict[Check, tuple[str, int]]:
-    """Judge what the source says; in words what that was for each of its checks, and how long it took."""
+async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[ProbedChain]], run: _Run) -> list[ProbedRow]:
+    """Let the ledger judge what a source says."""
     began_ms = run.clock.elapsed_ms()
     try:
         found = await observe(source, run.session, run.clock.now)
     except OwnFault as fault:  # nothing was observed (M17)
-        return dict.fromkeys(source.checks, (str(fault), run.clock.elapsed_ms() - began_ms))
+        took_ms = run.clock.elapsed_ms() - began_ms
+        return [ProbedRow(run.ledger.newest_row(check), str(fault), took_ms=took_ms) for check in source.checks]
     took_ms = run.clock.elapsed_ms() - began_ms
-    described = {}
+    probed = []
     for check, what in found.items():
         if isinstance(what, Blocks) and check.chain_id in chains:
             await chains[check.chain_id]
         row = run.ledger.judge(Observation(check, run.clock.now(), what))
-        described[check] = _describe(what, row), took_ms
-    return described
+        later = _describe_later(run.ledger.state().checks[check], run.limits)
+        probed.append(ProbedRow(row, _describe(what, row), explain(what, row), later, took_ms))
+    return probed
 
 
 async def _read_head(chain: Chain, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:
     """Let the chain's endpoints agree on a head, and compare each with it."""
     answers = await asyncio.gather(*(_read(endpoint, run) for endpoint in endpoints))
     agreement = Agreement(len(endpoints), run.limits.head_max_age_ms)
-    taking_part = {
-        number: answer.found
-        for number, answer in enumerate(answers)
-        if isinstance(answer.found, Reading) and agreement.answered(number, answer.found)
-    }
+    heard = [
+        found if isinstance(found, str) or agreement.answered(number, found) else "future_block"
+        for number, (found, _) in enumerate(answers)
+    ]
     agreement.end_wait()
-    now = run.clock.now()
-    head = agreement.agreed(now, run.ledger.heads(chain.id))
+    now, heads = run.clock.now(), run.ledger.heads(chain.id)
+    head = agreement.agreed(now, heads)
     if head is not None:
         run.ledger.read_head(chain.id, head)
-    pace = run.ledger.heads(chain.id).pace()
     compared = []
-    for number, (endpoint, answer) in enumerate(zip(endpoints, answers, strict=True)):
-        if isinstance(answer.found, str):
-            verdict, is_fine = f"failed: {answer.found}", False
-        elif number not in taking_part:
-            verdict, is_fine = f"left out: block {answer.found.height} is of the future", False
+    for endpoint, (_, took_ms), found in zip(endpoints, answers, heard, strict=True):
+        if isinstance(found, str):
+            compared.append(ProbedEndpoint(endpoint.name, f"failed: {found}", found, is_fine=False, took_ms=took_ms))
         else:
-            verdict, is_fine = _compare(answer.found, head, pace, run.limits)
-            verdict += f": {_describe_block(answer.found, now)}"
-        compared.append(ProbedEndpoint(endpoint.name, verdict, is_fine, answer.took_ms))
-    found = _describe_lack(taking_part.values()) if head is None else _describe_head(head, now)
-    return ProbedChain(chain.name, found, head is not None, tuple(compared))
+            verdict, is_fine = _compare(found, head, heads.pace(), run.limits)
+            words = f"{verdict}: {_describe_block(found, now)}"
+            compared.append(ProbedEndpoint(endpoint.name, words, None, is_fine, took_ms))
+    words = _describe_head(head, now) if head else _describe_lack(sum(each.cause is None for each in compared))
+    return ProbedChain(chain.name, words, head is not None, tuple(compared))
 
 
 async def _read(endpoint: Endpoint, run: _Run) -> _Answer:
@@ -192,8 +174,8 @@ def _describe_head(head: Reading, now: int) -> str:
     return f"head: {_describe_block(head, now)}{doubt}"
 
 
-def _describe_lack(answers: Iterable[Reading]) -> str:
-    match len(list(answers)):
+def _describe_lack(answers: int) -> str:
+    match answers:
         case 0:
             return "no head: no endpoint gave an answer that counts"
         case 1:
@@ -203,30 +185,21 @@ def _describe_lack(answers: Iterable[Reading]) -> str:
 
 
 def _describe(found: Found, row: Row) -> str:
+    """What the row's reason does not say yet."""
     match found:
-        case Failed(error):
-            return error
-        case Nothing():
-            return "has nothing for this chain"
-        case MissingList():
-            return "does not carry the required list"
-        case Responding():  # there is nothing more to it
-            return ""
-        case Members(_, 0):
-            return "nobody to watch was heard yet"
-        case Members(responding, monitored):
-            return f"{responding} of {monitored}"
-        case Peers(peers):
-            return f"{peers} peers"
         case Blocks(position) | Indexes(position):
             return _describe_position(position, row.metrics.head)
-        case _ as never:
-            assert_never(never)
+        case Members(responding, monitored) if row.status == "current":
+            return f"{responding} of {monitored}"
+        case Peers(peers) if row.status == "current":
+            return f"{peers} peers"
+        case _:
+            return explain(found, row) or ""
 
 
 def _describe_position(position: int, head: int | UnsetType) -> str:
     if head is UNSET:
-        return f"position {position}, and there is no head"
+        return f"no_head, position {position}"
     return f"position {position}, head {head}" + (f", {head - position} behind" if head > position else "")
 
 
