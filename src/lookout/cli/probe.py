@@ -63,8 +63,9 @@ def _show(probed: Probed, settings: Settings) -> None:
 
 def _explanations(probed: Probed) -> Iterator[str]:
     """What the causes mean that were shown, and what more probes could show."""
-    endpoints = (each for chain in probed.chains for each in chain.endpoints)
-    codes = sorted({code_of(each.cause) for each in (*endpoints, *probed.rows) if each.cause})
+    of_endpoints = (each.cause for chain in probed.chains for each in chain.endpoints)
+    of_rows = (each.cause for each in probed.rows)
+    codes = sorted({code_of(cause) for cause in (*of_endpoints, *of_rows) if cause})
     yield from (f"{code}: {_MEANINGS[code]}" for code in codes if code in _MEANINGS)
     yield from (each.later for each in probed.rows if each.later)
 
