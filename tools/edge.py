@@ -17,10 +17,10 @@ from lookout.cli.arguments import settings_of
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import Edge
-from lookout.edge.varnish import configuration, parameters
+from lookout.edge.varnish import OriginError, configuration, origin_of, parameters
 
 # Where `make run` can be tried without being root.
-_TRIAL: Final = Settings(edge=Edge(listen="127.0.0.1:8081", origin="127.0.0.1:8080"))
+_TRIAL: Final = Settings(edge=Edge(listen="127.0.0.1:8081"))
 
 
 def _address(_context: click.Context, option: click.Parameter, address: str | None) -> str | None:
@@ -43,13 +43,18 @@ def main(config: Path | None, listen: str | None, origin: str | None, memory: st
         raise click.ClickException("there is no varnishd; on Debian: apt-get install varnish varnish-modules")
     settings = _TRIAL if config is None else settings_of(config, read_config)
     edge = replace(settings.edge, listen=listen or settings.edge.listen, origin=origin or settings.edge.origin)
+    settings = replace(settings, edge=edge)
+    try:
+        server = origin_of(settings)
+    except OriginError as error:
+        raise click.ClickException(str(error)) from None
     with tempfile.TemporaryDirectory(prefix="lookout-edge-") as folder:
         Path(folder).chmod(0o755)  # varnishd gives up root's rights, and reads it then
         vcl = Path(folder, "edge.vcl")
-        vcl.write_text(configuration(replace(settings, edge=edge)))
+        vcl.write_text(configuration(settings))
         options = {"-n": f"{folder}/varnish", "-a": edge.listen, "-f": str(vcl), "-s": f"malloc,{memory}"}
         command = [varnishd, "-F", *(text for option in options.items() for text in option), *parameters()]
-        click.echo(f"http://{edge.listen} in front of http://{edge.origin}; Ctrl-C ends it", err=True)
+        click.echo(f"http://{edge.listen} in front of http://{server}; Ctrl-C ends it", err=True)
         sys.exit(_run(command))
 
 

@@ -171,14 +171,13 @@ def test_the_protocol_survives_hostile_answers(body: bytes) -> None:
 
 
 def test_it_is_probed_in_the_simulated_world(past: Past, tmp_path: Path) -> None:
-    async def converse() -> dict[str, tuple[int | None, str, bool]]:
+    async def converse() -> dict[Check, tuple[str, str]]:
         async with serving("127.0.0.1", 0, past.world, wall_clock) as (host, port):
             probed = await probe_once(configured(tmp_path, f"http://{host}:{port}"), SystemClock())
-        return {each.source: (each.chain_id, each.answer, each.failed) for each in probed}
+        return {each.row.check: (each.row.status, each.row.reason) for each in probed.rows}
 
-    answers = asyncio.run(converse())
-    assert answers["faucet"] == (1, "responds", False)
-    assert len(answers) == 4
+    rows = asyncio.run(converse())
+    assert rows[Check("faucet", 1)] == ("current", "responding")
 
 
 def test_both_documents_have_it_and_a_replay_gives_the_same(past: Past) -> None:

@@ -217,9 +217,20 @@ def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned(
     assert all(any(link.is_relative_to(source) for source in sources) for link in links)
 
 
+def test_the_container_gets_what_it_copies_and_nothing_that_lies_beside() -> None:
+    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    allowed = [line.removeprefix("!") for line in lines if line.startswith("!")]
+    text = (ROOT / "deploy" / "Containerfile").read_text()
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE)
+    sources = [Path(source) for words in copied for source in words.split()]
+    assert lines[: len(allowed) + 1] == ["*", *(f"!{each}" for each in allowed)]  # what is refused, is refused last
+    assert [source for source in sources if not any(source.match(each) for each in allowed)] == []
+    assert [each for each in allowed if not any(source.match(each) for source in sources)] == []
+
+
 def test_the_container_runs_a_command_and_asks_a_port_that_there_are() -> None:
     text = (ROOT / "deploy" / "Containerfile").read_text()
-    (command,) = re.findall(r'^CMD \["(\S+)", "-c"', text, re.MULTILINE)
+    (command,) = re.findall(r'^CMD \["(\S+)"\]$', text, re.MULTILINE)
     assert complaint(command, "--help") == ""
     (admin,) = re.findall(r"ADMIN=(\S+)", text)
     assert f'# monitor = "{admin}"' in (ROOT / "lookout.example.toml").read_text()

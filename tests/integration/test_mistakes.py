@@ -72,6 +72,71 @@ def test_probing_nothing_is_refused(tmp_path: Path) -> None:
     )
 
 
+OF_A_CONFIGURATION: Final = [
+    pytest.param((*words.split(), *more), id=words)
+    for words, *more in [
+        ["run"],
+        ["monitor"],
+        ["serve"],
+        ["reload"],
+        ["probe"],
+        ["check-config"],
+        ["replay", "log.jsonl", "--live", "live.json"],
+        ["edge-config"],
+        ["alerts test"],
+        ["backup", "out.db"],
+        ["restore", "in.db"],
+    ]
+]
+
+
+@pytest.mark.parametrize("command", OF_A_CONFIGURATION)
+def test_without_a_configuration_a_command_says_where_it_looked_and_how_to_begin(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = "-c is not given, LOOKOUT_CONFIG names none, and there is no lookout.toml in this folder"
+    nothing = f"lookout: there is no configuration: {looked}; begin with lookout init, which writes one\n"
+    monkeypatch.delenv("LOOKOUT_CONFIG", raising=False)
+    assert invoke(tmp_path, *command) == (2, "", nothing)
+    monkeypatch.setenv("LOOKOUT_CONFIG", "")
+    assert invoke(tmp_path, *command) == (2, "", nothing)
+    monkeypatch.setenv("LOOKOUT_CONFIG", "nowhere.toml")
+    assert invoke(tmp_path, *command) == (
+        2,
+        "",
+        "lookout: nowhere.toml: there is no such file, which LOOKOUT_CONFIG names; correct that, or give -c FILE\n",
+    )
+
+
+def test_the_file_that_is_given_wins_over_the_variable_and_that_over_the_one_in_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("given", "named", "lookout"):
+        (tmp_path / f"{name}.toml").write_text(f"{name} = 1\n")
+    monkeypatch.setenv("LOOKOUT_CONFIG", "named.toml")
+    assert "given.toml: given: unknown key" in invoke(tmp_path, "check-config", "-c", "given.toml")[2]
+    assert "named.toml: named: unknown key" in invoke(tmp_path, "check-config")[2]
+    monkeypatch.setenv("LOOKOUT_CONFIG", "")
+    assert "lookout.toml: lookout: unknown key" in invoke(tmp_path, "check-config")[2]
+
+
+def test_a_file_that_is_given_and_not_there_is_not_replaced_by_another(tmp_path: Path) -> None:
+    (tmp_path / "lookout.toml").touch()
+    said = "lookout: nowhere.toml: cannot be read: No such file or directory\n"
+    assert invoke(tmp_path, "check-config", "-c", "nowhere.toml") == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    "words", ["probe -", "backup ", "alerts test --"], ids=["options", "a file", "options of a command in a group"]
+)
+def test_completion_needs_no_configuration(words: str, tmp_path: Path) -> None:
+    completing = {"_LOOKOUT_COMPLETE": "bash_complete", "COMP_WORDS": f"lookout {words}"}
+    environment = completing | {"COMP_CWORD": str(len(words.split(" "))), "LOOKOUT_CONFIG": "nowhere.toml"}
+    completed = lookout(tmp_path, environment=environment)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout
+
+
 def test_sim_claims_nothing_before_it_listens(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

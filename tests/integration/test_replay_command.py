@@ -171,7 +171,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(options: list[str], 
         (["log.jsonl", "-c", "x.toml", "--live", "l"], "x.toml: cannot be read: No such file or directory"),
         (["log.jsonl", "-c", str(VECTORS / "edges.toml"), "--live", "l"], "log.jsonl: No such file or directory"),
         (["log.jsonl", "-c", "x.toml", "--live", "l", "--until", "noon"], "'noon' is not an instant like"),
-        (["log.jsonl", "--live", "l"], "Missing option '-c' / '--config'"),
+        (["log.jsonl", "--live", "l"], "there is no configuration: -c is not given"),
     ],
 )
 def test_a_mistyped_call_is_answered_in_a_sentence(arguments: list[str], told: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shlex
 import ssl
 import stat
@@ -140,8 +141,8 @@ def probe(folder: Path, *urls: str, **environment: str) -> str:
 
 
 def answered(table: str) -> list[str]:
-    """The column of answers, from the first endpoint to the last."""
-    return [line.split("│")[4].strip() for line in table.splitlines() if "rpc" in line]
+    """Why each endpoint failed, from the first to the last."""
+    return re.findall(r"^  rpc \d+ of x +failed: (.+?) +\d+ ms$", table, re.MULTILINE)
 
 
 def http(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:

@@ -65,11 +65,11 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python.parent
 
 
-def run(*command: str | Path, cwd: Path = ROOT) -> str:
+def run(*command: str | Path, cwd: Path = ROOT, exit_code: int = 0) -> str:
     # Without the path by which the tests find the sources.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=240)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == exit_code, done.stdout + done.stderr
     return done.stdout
 
 
@@ -117,4 +117,5 @@ async def test_its_configuration_is_checked_and_it_is_probed(programs: Path, tmp
     async with a_world(tmp_path) as world, answering(lambda _: (200, STATUS)) as (url, _):
         config.write_text(CONFIG.format(port=1, base=world.base, url=url))
         assert await asyncio.to_thread(run, programs / "lookout", "check-config", "-c", config) == "ok\n"
-        assert "position 17" in await asyncio.to_thread(run, programs / "lookout", "probe", "-c", config)
+        probed = await asyncio.to_thread(run, programs / "lookout", "probe", "-c", config, exit_code=1)
+        assert "behind: position 17, head " in probed

@@ -127,7 +127,7 @@ def test_alerts_without_apprise_say_where_it_says_how(tmp_path: Path, monkeypatc
     ]
 
 
-REFUSAL = "lookout: lookout.toml: alerts.targets.ops: Apprise does not understand this address\n"
+REFUSAL = "lookout: lookout.toml: alerts.targets.ops: Apprise does not understand this address (line 4)\n"
 
 
 @pytest.mark.parametrize("command", [["check-config"], ["alerts", "test"], ["reload"]], ids=" ".join)

@@ -11,7 +11,7 @@ from lookout.cli import main
 from lookout.config.file import ConfigError, read_config
 from lookout.config.settings import Settings
 from lookout.config.tables import Edge, Server
-from lookout.edge.varnish import configuration, parameters
+from lookout.edge.varnish import configuration, origin_of, parameters
 from tests.integration.edged import VARNISHD, needs_varnish
 
 
@@ -27,6 +27,35 @@ def test_the_origin_and_the_paths_are_those_of_the_settings() -> None:
 def test_an_origin_in_brackets_is_an_address_without_them() -> None:
     vcl = configuration(Settings(edge=Edge(origin="[2001:db8::5]:80")))
     assert '.host = "2001:db8::5";' in vcl
+
+
+@pytest.mark.parametrize(
+    ("listen", "origin", "asked"),
+    [
+        pytest.param("127.0.0.1:8080", "", "127.0.0.1:8080", id="where the server listens"),
+        pytest.param("lookout.internal:81", "", "lookout.internal:81", id="a name"),
+        pytest.param("0.0.0.0:81", "", "127.0.0.1:81", id="all IPv4 addresses are asked at the loopback"),
+        pytest.param("[::]:81", "", "[::1]:81", id="all addresses are asked at the loopback"),
+        pytest.param("[0:0::0]:81", "", "[::1]:81", id="however they are written"),
+        pytest.param("[2001:db8::5]:81", "", "[2001:db8::5]:81", id="an IPv6 address"),
+        pytest.param("127.0.0.1:81", "10.0.0.5:82", "10.0.0.5:82", id="an origin that is set wins"),
+        pytest.param("127.0.0.1:0", "10.0.0.5:82", "10.0.0.5:82", id="an origin that is set needs no other port"),
+    ],
+)
+def test_the_edge_asks_the_server_of_its_settings_unless_another_is_named(listen: str, origin: str, asked: str) -> None:
+    assert origin_of(Settings(server=Server(listen=listen), edge=Edge(origin=origin))) == asked
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [('[server]\nlisten = "0.0.0.0:0"\n', "server.listen"), ('[edge]\norigin = "10.0.0.5:00"\n', "edge.origin")],
+)
+def test_the_command_refuses_an_origin_whose_port_nobody_knows(tmp_path: Path, config: str, key: str) -> None:
+    file = tmp_path / "lookout.toml"
+    file.write_text(config)
+    answer = CliRunner().invoke(main, ["edge-config", "-c", str(file)])
+    text = "nobody can be asked at port 0; set edge.origin to the HOST:PORT of the server"
+    assert (answer.exit_code, answer.output) == (2, f"lookout: {file}: {key}: {text}\n")
 
 
 @pytest.mark.clause("E1")

@@ -22,7 +22,7 @@ from lookout.app.worker import build_front, build_worker
 from lookout.base.admin_port import AdminRoutes, process_registry
 from lookout.base.clock import SystemClock
 from lookout.base.host_port import format_host_port
-from lookout.config.file import ConfigError, read_server_config
+from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError, read_server_config
 from lookout.config.settings import ServerSettings
 from lookout.server.asgi import AsgiApplication
 from lookout.server.counts import Counts
@@ -97,11 +97,11 @@ def _handle_signals(stopping: Container[signal.Signals], end: Callable[..., None
 def asgi() -> AsgiApplication:
     """The application for another ASGI server, in one process; LOOKOUT_CONFIG names the configuration file. SystemExit,
     after what is wrong with it was said, if it cannot be used."""
-    path = Path(os.environ.get("LOOKOUT_CONFIG", "lookout.toml"))
+    path = Path(os.environ.get(CONFIG_VARIABLE) or DEFAULT_CONFIG)
     try:
         settings = read_server_config(path)
     except ConfigError as error:
-        sys.stderr.writelines(f"lookout: {problem}\n" for problem in error.problems)
+        sys.stderr.writelines(f"lookout: {problem}\n" for problem in error.located)
         raise SystemExit(WRONG_USE) from None
     configure_log(settings.log)
     front = build_front(settings, path.absolute().parent, _limiter(settings, 1), Counts(1).attach())

@@ -4,14 +4,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import ip_network
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
-from yarl import URL
 
 from lookout.base.certificates import extract_certificates
 from lookout.base.problem import Problem
 from lookout.base.unix_socket import is_unix, path_of
+from lookout.base.url import find_proxy_mistake, find_url_mistake
 
 _YEAR_S: Final = 31_536_000
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -61,22 +60,12 @@ def must(holds: Callable[[Any], bool], text: str) -> Rule:
     return Rule(lambda value: () if holds(value) else (Problem("", text),))
 
 
-def is_http(url: str) -> bool:
-    try:
-        URL(url)  # as it will be sent
-        parts = urlsplit(url)
-        return (
-            parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", url)
-        )
-    except ValueError:
-        return False
+def _must_pass(find_mistake: Callable[[str], str | None]) -> Rule:
+    def problems(value: str) -> Iterator[Problem]:
+        if (mistake := find_mistake(value)) is not None:
+            yield Problem("", mistake)
 
-
-def _is_proxy(url: str) -> bool:
-    if not is_http(url):
-        return False
-    parts = urlsplit(url)
-    return parts.scheme == "http" and parts.path in ("", "/") and not parts.query and not parts.fragment
+    return Rule(problems)
 
 
 def is_host_port(address: str) -> bool:
@@ -121,8 +110,6 @@ def _is_network(text: str) -> bool:
     return "%" not in text
 
 
-_HTTP: Final = "has to be an http:// or https:// address with a host"
-
 Duration = Annotated[float, Meta(ge=0.001, le=_YEAR_S)]
 DurationOrZero = Annotated[float, Meta(ge=0, le=_YEAR_S)]
 Positive = Annotated[int, Meta(ge=1, le=2**53 - 1)]
@@ -132,14 +119,15 @@ _printable: Final = must(str.isprintable, "has to be one line that can be printe
 Line = Annotated[str, _printable]
 Name = Annotated[str, Meta(min_length=1), _printable, must(lambda text: text.strip(), "has to be more than spaces")]
 NameOrNone = Annotated[str, _printable, must(lambda text: not text or text.strip(), "has to be more than spaces")]
-Url = Annotated[str, Meta(min_length=1), must(is_http, _HTTP)]
-UrlOrNone = Annotated[str, must(lambda url: not url or is_http(url), _HTTP)]
-ProxyUrl = Annotated[
-    str, must(lambda url: not url or _is_proxy(url), "has to be an http:// address of a host, without a path")
-]
+Url = Annotated[str, Meta(min_length=1), _must_pass(find_url_mistake)]
+UrlOrNone = Annotated[str, _must_pass(lambda url: find_url_mistake(url) if url else None)]
+ProxyUrl = Annotated[str, _must_pass(lambda url: find_proxy_mistake(url) if url else None)]
 CaFile = Annotated[str, FileContent(extract_certificates)]
 Headers = Annotated[dict[str, str], must(are_headers, "has a name or a value that HTTP does not allow")]
 HostPort = Annotated[str, must(is_host_port, "has to be HOST:PORT")]
+HostPortOrNone = Annotated[
+    str, must(lambda address: not address or is_host_port(address), 'has to be HOST:PORT or "" for none')
+]
 AdminAddress = Annotated[str, Rule(_admin_address)]
 Networks = Annotated[
     tuple[str, ...], must(lambda all_: all(map(_is_network, all_)), "has to hold addresses and CIDR networks")

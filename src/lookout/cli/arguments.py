@@ -1,15 +1,17 @@
 """What the commands share: the configuration they are given, and how they say that something is wrong."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from lookout.app.process import WRONG_USE
 from lookout.base.setting_types import is_host_port
-from lookout.config.file import ConfigError
+from lookout.config.file import CONFIG_VARIABLE, DEFAULT_CONFIG, ConfigError
 from lookout.config.settings import SEGMENT, ServerSettings, Settings
 
 NOT_FINE: Final = 1
@@ -17,8 +19,33 @@ NOT_FINE: Final = 1
 C = TypeVar("C", bound=Callable[..., object] | click.Command)
 S = TypeVar("S", Settings, ServerSettings)
 
+
+def _find_config(context: click.Context, option: click.Parameter, config: Path) -> Path:
+    """The configuration file; the end of the command if it was not given, and is not where it is looked for."""
+    source = context.get_parameter_source(option.name or "")
+    if source is not ParameterSource.COMMANDLINE and _is_missing(config) and not context.resilient_parsing:
+        if source is ParameterSource.ENVIRONMENT:
+            fail(f"{config}: there is no such file, which {CONFIG_VARIABLE} names; correct that, or give -c FILE")
+        looked = f"-c is not given, {CONFIG_VARIABLE} names none, and there is no {config} in this folder"
+        fail(f"there is no configuration: {looked}; begin with lookout init, which writes one")
+    return config
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether nothing is there, as far as can be seen: whoever reads it says what else is wrong."""
+    with suppress(OSError):
+        return not path.exists()
+    return False
+
+
 config_option = click.option(
-    "-c", "--config", type=click.Path(path_type=Path), required=True, help="The configuration file."
+    "-c",
+    "--config",
+    type=click.Path(path_type=Path),
+    envvar=CONFIG_VARIABLE,
+    default=DEFAULT_CONFIG,
+    callback=_find_config,
+    help=f"The configuration file; if left out, the one that ${CONFIG_VARIABLE} names, or else ./{DEFAULT_CONFIG}.",
 )
 
 
@@ -27,7 +54,7 @@ def settings_of(config: Path, read: Callable[[Path], S]) -> S:
     try:
         return read(config)
     except ConfigError as error:
-        fail(*error.problems)
+        fail(*error.located)
 
 
 def _check_protocol(_context: click.Context, _option: click.Parameter, protocol: str) -> str:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from lookout.cli.arguments import config_option, settings_of
+from lookout.cli.arguments import config_option, fail, settings_of
 from lookout.config.file import read_config
-from lookout.edge.varnish import configuration, parameters
+from lookout.edge.varnish import OriginError, configuration, parameters
 
 
 @click.command("edge-config")
@@ -15,4 +15,7 @@ from lookout.edge.varnish import configuration, parameters
 def edge_config(config: Path, wants_parameters: bool) -> None:
     """Print the configuration of Varnish for these settings."""
     settings = settings_of(config, read_config)
-    click.echo(" ".join(parameters()) + "\n" if wants_parameters else configuration(settings), nl=False)
+    try:
+        click.echo(" ".join(parameters()) + "\n" if wants_parameters else configuration(settings), nl=False)
+    except OriginError as error:
+        fail(f"{config}: {error}")

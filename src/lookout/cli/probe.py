@@ -1,36 +1,104 @@
 """``lookout probe``."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from lookout.app.process import run
 from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_config
-from lookout.monitor.probe import Probed, probe_once
+from lookout.config.settings import Settings
+from lookout.core.causes import OWN_CAUSES, code_of
+from lookout.core.model import Status
+from lookout.monitor.probe import Probed, ProbedChain, ProbedRow, probe_once
+from lookout.protocols.client.failure import CAUSES
+
+_STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
+_MEANINGS: Final = CAUSES | OWN_CAUSES
+_NO_LIMIT: Final = 10_000  # columns where nobody looks: a row stays one line, for grep
 
 
-@click.command(short_help="Probe every source once and show what they answer.")
+@click.command(short_help="Ask every source once and show the rows that it would get.")
 @config_option
 def probe(config: Path) -> None:
-    """Probe every source and endpoint once and show what they answer; exit code 1 if any failed."""
+    """Ask every source and endpoint once, compare as the monitor does at its start, and show each row as it would be
+    published, and each endpoint beside the head.
+
+    Exit code 0 if every row would be current or unmonitored, otherwise 1. What takes several probes, such as
+    "unavailable", is said in words.
+    """
     settings = settings_of(config, read_config)
-    probed = run(probe_once(settings, SystemClock()))
-    if not probed:
+    with Console(stderr=True).status(f"asking, for up to {settings.policy.probe_timeout_s:g} s"):
+        probed = run(probe_once(settings, SystemClock()))
+    if not probed.chains and all(each.row.status == "unmonitored" for each in probed.rows):
         fail(f"{config}: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service")
-    Console().print(_table(probed))
-    if any(each.failed for each in probed):
+    _show(probed, settings)
+    if not all(each.is_fine for each in probed.rows):
         raise SystemExit(NOT_FINE)
 
 
-def _table(probed: list[Probed]) -> Table:
-    table = Table("source", "chain", "", "answer", "took")
-    for each in probed:
-        chain = "" if each.chain_id is None else str(each.chain_id)
-        mark = "[red]failed[/]" if each.failed else "[green]ok[/]"
-        table.add_row(escape(each.source), chain, mark, escape(each.answer), f"{each.took_ms} ms")
+def _show(probed: Probed, settings: Settings) -> None:
+    console = Console(width=None if sys.stdout.isatty() else _NO_LIMIT, highlight=False)
+    if probed.chains:
+        console.print(_heads(probed.chains))
+        console.print()
+    console.print(_rows(probed.rows, {chain.id: chain.name for chain in settings.chains}))
+    console.print()
+    wrong = sum(not each.is_fine for each in probed.rows)
+    console.print(
+        f"{wrong} of {len(probed.rows)} rows would be neither current nor unmonitored"
+        if wrong
+        else "every row would be current or unmonitored"
+    )
+    for explanation in dict.fromkeys(_explanations(probed)):
+        console.print(explanation)
+
+
+def _explanations(probed: Probed) -> Iterator[str]:
+    """What the causes mean that were shown, and what more probes could show."""
+    of_endpoints = (each.cause for chain in probed.chains for each in chain.endpoints)
+    of_rows = (each.cause for each in probed.rows)
+    codes = sorted({code_of(cause) for cause in (*of_endpoints, *of_rows) if cause})
+    yield from (f"{code}: {_MEANINGS[code]}" for code in codes if code in _MEANINGS)
+    yield from (each.later for each in probed.rows if each.later)
+
+
+def _heads(chains: tuple[ProbedChain, ...]) -> Table:
+    table = _table("endpoint", "head")
+    for chain in chains:
+        table.add_row(Text(chain.name), Text(chain.found, "" if chain.has_head else "red"))
+        for each in chain.endpoints:
+            table.add_row(
+                Text(f"  {each.name}"), Text(each.found, "green" if each.is_fine else "red"), _ms(each.took_ms)
+            )
     return table
+
+
+def _rows(rows: tuple[ProbedRow, ...], chain_names: dict[int, str]) -> Table:
+    table = _table("service", "chain", "status", "why")
+    for each in rows:
+        row = each.row
+        chain = "" if row.check.chain_id is None else chain_names[row.check.chain_id]
+        why = ": ".join(filter(None, (row.reason, each.found)))
+        status = Text(row.status, _STYLES.get(row.status, "yellow"))
+        table.add_row(Text(row.check.service), Text(chain), status, Text(why), _ms(each.took_ms))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    table.add_column("took", justify="right", no_wrap=True)
+    return table
+
+
+def _ms(took_ms: int | None) -> str:
+    return "" if took_ms is None else f"{took_ms} ms"

@@ -51,7 +51,7 @@ def _settings_of(config: Path) -> Settings:
     except ConfigError as error:
         unset = any("the environment variable" in problem for problem in error.problems)
         hint = ("this command needs the environment of the monitor; or send the monitor SIGHUP",) if unset else ()
-        fail(*error.problems, *hint)
+        fail(*error.located, *hint)
 
 
 def _request_reload(address: str, config: Path) -> Reloaded:

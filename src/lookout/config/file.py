@@ -20,10 +20,13 @@ from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_ch
 from lookout.base.setting_types import FileContent, OneOf, Rule, Table
 from lookout.base.text import shorten
 from lookout.config.alerts import is_target_name
+from lookout.config.lines import find_line, find_lines
 from lookout.config.settings import ServerSettings, Settings, type_of_file
 from lookout.protocols.registry import keys_of_plugins, load_plugins
 from lookout.store.kinds import find_kind
 
+CONFIG_VARIABLE: Final = "LOOKOUT_CONFIG"  # of the environment: names the file where nothing else does
+DEFAULT_CONFIG: Final = "lookout.toml"
 _LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a system take 0.2 MiB
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
@@ -39,53 +42,64 @@ Note = TypeVar("Note")
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used; ``problems`` has a sentence for each thing that is wrong."""
+    """A configuration that cannot be used. ``problems`` has a sentence for each thing that is wrong, ``located`` the
+    same with their lines, as far as these are known."""
 
-    def __init__(self, path: Path, problems: Iterable[str | Problem]) -> None:
-        self.problems = [f"{path}: {problem}" for problem in problems]
+    def __init__(self, path: Path, problems: Iterable[str | Problem], lines: Mapping[str, int] = {}) -> None:
+        self.problems: list[str] = []
+        self.located: list[str] = []
+        for problem in problems:
+            line = find_line(problem.key, lines) if isinstance(problem, Problem) else None
+            self.problems.append(f"{path}: {problem}")
+            self.located.append(self.problems[-1] + (f" (line {line})" if line else ""))
         super().__init__("\n".join(self.problems))
 
 
 def read_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file; ConfigError says all that is wrong with it."""
-    return _read(path, _load(path), _Reader(environment, path.parent))
+    return _read(path, *_load(path), _Reader(environment, path.parent))
 
 
 def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a file for somebody who sends alerts: the targets' addresses are checked as well. That loads
     Apprise, which takes a second or two."""
-    return _read(path, _load(path), _Reader(environment, path.parent), _check_targets)
+    return _read(path, *_load(path), _Reader(environment, path.parent), _check_targets)
 
 
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
     """The settings of a server. The whole file is checked, but for the variables and the files of what a server does
     not use: they need not be there, and are not looked up."""
-    tables = _load(path)
+    text, tables = _load(path)
     has_own_url = _names_read_url(tables)
 
     def is_used(key: str) -> bool:
         return _USED_BY_SERVERS.fullmatch(key) is not None or (key == "store.url" and not has_own_url)
 
-    return _read(path, tables, _Reader(environment, path.parent, is_used)).for_server()
+    return _read(path, text, tables, _Reader(environment, path.parent, is_used)).for_server()
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _load(path: Path) -> tuple[str, dict[str, Any]]:
+    """A file as it is written, and as TOML."""
+    text = ""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text)
         _check_depth(tables)
     except OSError as error:
         raise ConfigError(path, [f"cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
         raise ConfigError(path, [f"not valid UTF-8: {error.reason} at byte {error.start}"]) from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(path, [f"not TOML: {error}"]) from None
+        end = f"at line {len(text.splitlines())}, the end of the file"
+        raise ConfigError(path, [f"not TOML: {error}".replace("at end of document", end)]) from None
     except (ValueError, RecursionError):
         raise ConfigError(path, ["not TOML that can be read: a number too long, or nested too deeply"]) from None
-    return tables
+    return text, tables
 
 
 def _read(
     path: Path,
+    text: str,
     tables: dict[str, Any],
     reader: "_Reader",
     check_more: Callable[[Settings], Iterable[Problem]] = lambda _: (),
@@ -99,7 +113,7 @@ def _read(
     )
     problems = [*reader.unreadable, *reader.found, *run_checks(checks)]
     if problems:
-        raise ConfigError(path, problems)
+        raise ConfigError(path, problems, find_lines(text))
     return settings
 
 

@@ -15,6 +15,7 @@ from lookout.base.setting_types import (
     Duration,
     DurationOrZero,
     HostPort,
+    HostPortOrNone,
     Line,
     Name,
     NameOrNone,
@@ -26,9 +27,9 @@ from lookout.base.setting_types import (
     Text,
     Url,
     UrlOrNone,
-    is_http,
     must,
 )
+from lookout.base.url import find_url_mistake
 from lookout.core.heads import Pace
 from lookout.core.plan import Limits, Span
 from lookout.protocols.client.access import AccessTable
@@ -156,7 +157,11 @@ class Chain(Table, frozen=True, kw_only=True):
         that is asked with two keys would have two votes."""
         first: dict[tuple[object, ...], int] = {}
         for number, url in enumerate(each.url for each in self.rpc):
-            before = first.setdefault(_as_sent(url), number) if url is not UNREAD and is_http(url) else number
+            before = (
+                first.setdefault(_as_sent(url), number)
+                if url is not UNREAD and find_url_mistake(url) is None
+                else number
+            )
             if before != number:
                 yield number, before
 
@@ -258,7 +263,7 @@ class Page(Table, frozen=True):
 
 class Edge(Table, frozen=True):
     listen: HostPort = "0.0.0.0:80"
-    origin: HostPort = "127.0.0.1:8080"
+    origin: HostPortOrNone = ""
 
 
 def in_ms(seconds: float) -> int:

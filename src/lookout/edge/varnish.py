@@ -1,11 +1,11 @@
 """The settings as a configuration of Varnish."""
 
 from importlib.resources import files
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from string import Template
 from typing import Final
 
-from lookout.base.host_port import host_and_port
+from lookout.base.host_port import format_host_port, host_and_port
 from lookout.config.settings import Settings
 from lookout.documents.cors import CORS, PREFLIGHT_HEADERS, Headers
 from lookout.documents.routes import paths
@@ -40,6 +40,29 @@ def parameters(**others: str) -> list[str]:
     return [word for name, value in (_PARAMETERS | others).items() for word in ("-p", f"{name}={value}")]
 
 
+class OriginError(Exception):
+    """There is no server that the edge could ask; the text says which key to change."""
+
+
+def origin_of(settings: Settings) -> str:
+    """The server that the edge asks: ``edge.origin``, or else the server of these settings, on this machine."""
+    origin = settings.edge.origin or _reachable(settings.server.listen)
+    if host_and_port(origin)[1] == 0:
+        key = "edge.origin" if settings.edge.origin else "server.listen"
+        raise OriginError(f"{key}: nobody can be asked at port 0; set edge.origin to the HOST:PORT of the server")
+    return origin
+
+
+def _reachable(listen: str) -> str:
+    """Where a server that listens there can be asked: one that listens on all addresses, on the loopback address."""
+    host, port = host_and_port(listen)
+    try:
+        address = ip_address(host)
+    except ValueError:  # a name
+        return listen
+    return format_host_port("127.0.0.1" if address.version == 4 else "::1", port) if address.is_unspecified else listen
+
+
 class _Piece(Template):
     """VCL has a use for the dollar sign, but none for this."""
 
@@ -49,9 +72,10 @@ class _Piece(Template):
 def configuration(settings: Settings, minute_s: int = _MINUTE_S) -> str:
     """VCL for Varnish 7 with varnish-modules. A minute has another length where somebody cannot wait for one."""
     server = settings.server
-    host, port = host_and_port(settings.edge.origin)
+    origin = origin_of(settings)
+    host, port = host_and_port(origin)
     live, history = paths(settings.protocol)
-    pieces = [_piece("origin", host=host, port=str(port), authority=settings.edge.origin)]
+    pieces = [_piece("origin", host=host, port=str(port), authority=origin)]
     if server.trusted_proxies:
         pieces.append(_piece("proxies", networks=_networks(server.trusted_proxies)))
     pieces.append(_piece("routes", live=live, history=history, longest=str(max(len(history), _LONGEST_OWN))))

@@ -1,80 +1,219 @@
-"""Every source and endpoint asked once, for a person who wants to see what they answer."""
+"""Every source and endpoint asked once, and the rows that a monitor which started now would publish first."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from lookout.base.clock import Clock
-from lookout.base.instants import format_second
+from lookout.base.durations import format_duration
 from lookout.config.settings import Settings
-from lookout.core.model import Failed, Found, Members, MissingList, Nothing, Observation, Responding
+from lookout.config.tables import Chain
+from lookout.core.agreement import NEAR_MS, Agreement
+from lookout.core.causes import explain
+from lookout.core.heads import Pace, Reading
+from lookout.core.ledger import CheckState, Ledger
+from lookout.core.model import Blocks, Found, Indexes, Members, Observation, Peers, Row
 from lookout.core.plan import Limits
-from lookout.core.policy import Memory, judge
 from lookout.monitor.sources import sources_of
 from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.session import Session, open_session
 from lookout.protocols.source import Endpoint, Source, observe
 
 
-class Probed(Struct, frozen=True):
-    """What one source said about one chain, in words that never hold an address."""
+class ProbedRow(Struct, frozen=True):
+    """A row as it would be published, with what it is made of; in words that never hold an address."""
 
-    source: str
-    chain_id: int | None
-    answer: str
-    failed: bool
+    row: Row
+    found: str = ""
+    cause: str | None = None
+    """Why it is not current."""
+    later: str = ""
+    """What one probe cannot show, since it takes several, or time."""
+    took_ms: int | None = None
+
+    @property
+    def is_fine(self) -> bool:
+        return self.row.status in ("current", "unmonitored")
+
+
+class ProbedEndpoint(Struct, frozen=True):
+    name: str
+    found: str
+    cause: str | None
+    """Why it has no part in the head, if it failed."""
+    is_fine: bool
     took_ms: int
 
 
-async def probe_once(settings: Settings, clock: Clock) -> list[Probed]:
-    """All of them at the same time, in the order of the configuration."""
-    built, limits = sources_of(settings), settings.plan().limits
-    async with open_session(settings.policy.probe_timeout_s) as session:
-        answers = await asyncio.gather(
-            *(_probe(source, session, clock, limits) for source in built.sources),
-            *(_read(endpoint, session, clock) for endpoint in built.endpoints),
-        )
-    return [each for answer in answers for each in answer]
+class ProbedChain(Struct, frozen=True):
+    name: str
+    found: str
+    has_head: bool
+    endpoints: tuple[ProbedEndpoint, ...]
 
 
-async def _probe(source: Source, session: Session, clock: Clock, limits: Limits) -> Iterable[Probed]:
-    began_ms = clock.elapsed_ms()
+class Probed(Struct, frozen=True):
+    """``rows`` are all of the report, in its order (R12)."""
+
+    chains: tuple[ProbedChain, ...]
+    rows: tuple[ProbedRow, ...]
+
+
+class _Run(NamedTuple):
+    """A monitor's first moments."""
+
+    ledger: Ledger
+    limits: Limits
+    session: Session
+    clock: Clock
+
+
+class _Answer(NamedTuple):
+    """What an endpoint said, or why it said nothing."""
+
+    found: Reading | str
+    took_ms: int
+
+
+async def probe_once(settings: Settings, clock: Clock) -> Probed:
+    """Ask all of them at the same time. As after a start, a position is compared once all endpoints were heard."""
+    built, plan = sources_of(settings), settings.plan()
+    ledger = Ledger(plan)
+    ledger.start(clock.now())
+    async with open_session(settings.policy.probe_timeout_s) as session, asyncio.TaskGroup() as group:
+        run = _Run(ledger, plan.limits, session, clock)
+        chains: dict[int | None, asyncio.Task[ProbedChain]] = {
+            chain.id: group.create_task(
+                _read_head(chain, [each for each in built.endpoints if each.chain_id == chain.id], run)
+            )
+            for chain in settings.chains
+        }
+        probes = [group.create_task(_probe(source, chains, run)) for source in built.sources]
+    probed = {each.row.check: each for probe in probes for each in probe.result()}
+    return Probed(
+        tuple(task.result() for task in chains.values()),
+        tuple(probed.get(check) or ProbedRow(ledger.newest_row(check)) for check in plan.checks()),
+    )
+
+
+async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[ProbedChain]], run: _Run) -> list[ProbedRow]:
+    """Let the ledger judge what a source says."""
+    began_ms = run.clock.elapsed_ms()
     try:
-        found = await observe(source, session, clock.now)
-    except OwnFault as fault:
-        took_ms = clock.elapsed_ms() - began_ms
-        return [Probed(check.service, check.chain_id, str(fault), True, took_ms) for check in source.checks]
-    took_ms = clock.elapsed_ms() - began_ms
+        found = await observe(source, run.session, run.clock.now)
+    except OwnFault as fault:  # nothing was observed (M17)
+        took_ms = run.clock.elapsed_ms() - began_ms
+        return [ProbedRow(run.ledger.newest_row(check), str(fault), took_ms=took_ms) for check in source.checks]
+    took_ms = run.clock.elapsed_ms() - began_ms
     probed = []
     for check, what in found.items():
-        _, row = judge(Memory(), Observation(check, clock.now(), what), None, limits, blind=False)
-        probed.append(Probed(check.service, check.chain_id, _words(what), row.has_failed, took_ms))
+        if isinstance(what, Blocks) and check.chain_id in chains:
+            await chains[check.chain_id]
+        row = run.ledger.judge(Observation(check, run.clock.now(), what))
+        later = _describe_later(run.ledger.state().checks[check], run.limits)
+        probed.append(ProbedRow(row, _describe(what, row), explain(what, row), later, took_ms))
     return probed
 
 
-async def _read(endpoint: Endpoint, session: Session, clock: Clock) -> Iterable[Probed]:
-    began_ms = clock.elapsed_ms()
+async def _read_head(chain: Chain, endpoints: Sequence[Endpoint], run: _Run) -> ProbedChain:
+    """Let the chain's endpoints agree on a head, and compare each with it."""
+    answers = await asyncio.gather(*(_read(endpoint, run) for endpoint in endpoints))
+    agreement = Agreement(len(endpoints), run.limits.head_max_age_ms)
+    heard = [
+        found if isinstance(found, str) or agreement.answered(number, found) else "future_block"
+        for number, (found, _) in enumerate(answers)
+    ]
+    agreement.end_wait()
+    now, heads = run.clock.now(), run.ledger.heads(chain.id)
+    head = agreement.agreed(now, heads)
+    if head is not None:
+        run.ledger.read_head(chain.id, head)
+    compared = []
+    for endpoint, (_, took_ms), found in zip(endpoints, answers, heard, strict=True):
+        if isinstance(found, str):
+            compared.append(ProbedEndpoint(endpoint.name, f"failed: {found}", found, is_fine=False, took_ms=took_ms))
+        else:
+            verdict, is_fine = _compare(found, head, heads.pace(), run.limits)
+            words = f"{verdict}: {_describe_block(found, now)}"
+            compared.append(ProbedEndpoint(endpoint.name, words, None, is_fine, took_ms))
+    words = _describe_head(head, now) if head else _describe_lack(sum(each.cause is None for each in compared))
+    return ProbedChain(chain.name, words, head is not None, tuple(compared))
+
+
+async def _read(endpoint: Endpoint, run: _Run) -> _Answer:
+    began_ms = run.clock.elapsed_ms()
+    found: Reading | str
     try:
-        head = await endpoint.read(session, clock.now)
-        answer, failed = f"block {head.height}, of {format_second(head.block_at)}", False
+        found = await endpoint.read(run.session, run.clock.now)
     except (ProbeFailed, OwnFault) as failure:
-        answer, failed = str(failure), True
-    return [Probed(endpoint.name, endpoint.chain_id, answer, failed, clock.elapsed_ms() - began_ms)]
+        found = str(failure)
+    return _Answer(found, run.clock.elapsed_ms() - began_ms)
 
 
-def _words(found: Found) -> str:
-    match found:
-        case Failed(error):
-            return error
-        case Nothing():
-            return "has nothing for this chain"
-        case MissingList():
-            return "does not carry the required list"
-        case Responding():
-            return "responds"
-        case Members(responding, monitored):
-            return f"{responding} of {monitored} responding"
+def _compare(answer: Reading, head: Reading | None, pace: Pace, limits: Limits) -> tuple[str, bool]:
+    """Whether an endpoint is where the others are, and whether that is as it should be."""
+    if head is None:
+        return "not confirmed", False
+    apart = answer.height - head.height
+    where = f", {abs(apart)} {'above' if apart > 0 else 'behind'}" if apart else ""
+    if pace.takes_longer(abs(apart), NEAR_MS):
+        return f"disagrees{where}", False
+    if -apart > limits.allowance_blocks and pace.takes_longer(-apart, limits.allowance_ms):
+        return f"lags{where}", False
+    return f"agrees{where}", True
+
+
+def _describe_block(block: Reading, now: int) -> str:
+    return f"block {block.height}, {format_duration(max(0, now - block.block_at))} old"
+
+
+def _describe_head(head: Reading, now: int) -> str:
+    doubt = "" if head.is_fresh else "; the chain stands still, or its endpoints do"
+    return f"head: {_describe_block(head, now)}{doubt}"
+
+
+def _describe_lack(answers: int) -> str:
+    match answers:
+        case 0:
+            return "no head: no endpoint gave an answer that counts"
+        case 1:
+            return "no head: one answer, and no other that confirms it"
         case _:
-            return ", ".join(f"{name} {value}" for name, value in msgspec.structs.asdict(found).items())
+            return "no head: the answers do not agree"
+
+
+def _describe(found: Found, row: Row) -> str:
+    """What the row's reason does not say yet."""
+    match found:
+        case Blocks(position) | Indexes(position):
+            return _describe_position(position, row.metrics.head)
+        case Members(responding, monitored) if row.status == "current":
+            return f"{responding} of {monitored}"
+        case Peers(peers) if row.status == "current":
+            return f"{peers} peers"
+        case _:
+            return explain(found, row) or ""
+
+
+def _describe_position(position: int, head: int | UnsetType) -> str:
+    if head is UNSET:
+        return f"no_head, position {position}"
+    return f"position {position}, head {head}" + (f", {head - position} behind" if head > position else "")
+
+
+def _describe_later(judged: CheckState, limits: Limits) -> str:
+    memory, status = judged.memory, judged.row.status
+    if status == "unknown" and memory.failures:
+        return f"what is unreachable becomes unavailable after {limits.failures_for_unavailable} failures in a row"
+    if status == "current" and memory.trailing_since_at is not None:
+        return f"{judged.row.check.service} that trails for {_s(limits.ppoi_behind_ms)} becomes catching-up"
+    if status == "catching-up" and memory.far_behind:
+        far = f"{_s(limits.degraded_lag_ms)} or more behind"
+        return f"what is {far} becomes degraded after {limits.degraded_evaluations} such answers in a row"
+    return ""
+
+
+def _s(duration_ms: int) -> str:
+    return f"{duration_ms / 1000:g} s"

@@ -1,5 +1,6 @@
 """``lookout check-config`` on a folder of bad files, each beside the exact words about it, and one of good files."""
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,10 @@ def check_config(path: Path) -> tuple[int, str, str]:
     return outcome.exit_code, outcome.stdout, outcome.stderr
 
 
+def without_lines(complaint: str) -> str:
+    return re.sub(r" \(line \d+\)$", "", complaint, flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize("path", [BAD[0], GOOD[0]], ids=words)
 def test_a_process_of_its_own_says_the_same(path: Path) -> None:
     outcome = lookout(path.parent, "check-config", "-c", path, environment=ENVIRONMENT)
@@ -37,7 +42,17 @@ def test_everything_wrong_with_a_bad_file_is_reported_in_these_words(path: Path)
     messages = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
     reported = "".join(f"lookout: {path}: {message}\n" for message in messages)
     assert messages
-    assert check_config(path) == (2, "", reported)
+    code, shown, complaint = check_config(path)
+    assert (code, shown, without_lines(complaint)) == (2, "", reported)
+
+
+@pytest.mark.parametrize("path", BAD, ids=words)
+def test_the_line_that_is_named_is_of_the_key_or_of_its_table(path: Path) -> None:
+    lines = path.read_bytes().decode(errors="replace").splitlines()
+    for message in check_config(path)[2].splitlines():
+        if (named := re.fullmatch(r"lookout: [^:]+: ([^: ]+): .+ \(line (\d+)\)", message)) is not None:
+            written = re.findall(r"[\w-]+", lines[int(named[2]) - 1].partition("=")[0])
+            assert set(written) <= set(re.findall(r"[\w-]+", named[1]))
 
 
 @pytest.mark.parametrize("path", GOOD, ids=words)

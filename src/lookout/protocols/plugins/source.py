@@ -17,8 +17,9 @@ import msgspec
 from lookout.base.deadline import ends_within
 from lookout.base.environment import pick_ordinary
 from lookout.base.problem import Problem, run_checks
-from lookout.base.setting_types import are_headers, is_http
+from lookout.base.setting_types import are_headers
 from lookout.base.text import shorten
+from lookout.base.url import find_url_mistake
 from lookout.core.model import Answer, Check, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.access import AccessTable
@@ -177,7 +178,7 @@ def read_request(reply: Reply, settings: KindTable) -> Request:
     if reply.word != "request":
         raise _broken(reply)
     plain = _decode(reply, PlainRequest)
-    if not is_http(plain.url):
+    if find_url_mistake(plain.url) is not None:
         raise PluginFailed("asks for no http:// or https:// address")
     if not are_headers(plain.headers):
         raise PluginFailed("sends headers that HTTP does not allow")

@@ -1,0 +1,192 @@
+"""``lookout probe`` on a simulated world in which things fail: what it predicts, says, and ends with."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from lookout.base.clock import SystemClock
+from lookout.config.file import read_config
+from lookout.monitor.probe import Probed, ProbedRow, probe_once
+from tests.commands import LOOKOUT, lookout
+from tests.integration.fast import World, a_config, a_world, run, watched
+
+FAULTS: Final[tuple[tuple[str, str, dict[str, int]], ...]] = (
+    ("rpc/1/a", "hang", {}),
+    ("rpc/1/b", "wrong-chain", {}),
+    ("rpc/42161/a", "lie", {"by": 9_000_000}),
+    ("rpc/42161/c", "lag", {"by": 2_000}),
+    ("rpc/137/a", "future", {}),
+    ("rpc/56/a", "lag", {"by": 4_000}),
+    ("rpc/11155111/a", "past", {}),
+    ("rpc/11155111/b", "past", {}),
+    ("rpc/11155111/c", "past", {}),
+    ("squid/56", "lag", {"by": 40_000}),
+    ("squid/42161", "lag", {"by": 1_000}),
+    ("hosted/137", "status", {"code": 503}),
+    ("ppoi/1", "missing-list", {}),
+    ("ppoi/56", "lag", {"by": 3}),
+)
+
+
+async def a_bad_world(world: World) -> str:
+    """A configuration of it whose first rows stay for long."""
+    for target, fault, parameters in FAULTS:
+        await world.order(target, fault, **parameters)
+    config = a_config(
+        world.base, probe_timeout_s=3, recheck_s=600, backoff_cap_s=600, row_lifetime_s=1500, heartbeat_s=1
+    )
+    (world.folder / "lookout.toml").write_text(config)
+    return config
+
+
+async def probe_of(world: World) -> Probed:
+    return await probe_once(read_config(world.folder / "lookout.toml"), SystemClock())
+
+
+def row_of(probed: Probed, service: str, chain_id: int | None) -> ProbedRow:
+    return next(each for each in probed.rows if each.row.check == (service, chain_id))
+
+
+@pytest.mark.clause("M12")
+def test_it_predicts_the_rows_that_a_monitor_publishes_first(tmp_path: Path) -> None:
+    async def compare() -> None:
+        async with a_world(tmp_path) as world:
+            config = await a_bad_world(world)
+            probed = await probe_of(world)
+            async with watched(world, config):
+                await world.until(
+                    lambda: all(
+                        row["observedAt"] is not None or row["status"] == "unmonitored"
+                        for row in world.document()["checks"]
+                    ),
+                    "every row was observed",
+                )
+                published = world.statuses()
+        predicted = {each.row.check: f"{each.row.status}/{each.row.reason}" for each in probed.rows}
+        assert list(predicted.items()) == list(published.items())
+        assert {each.partition("/")[0] for each in published.values()} == {
+            "current",
+            "catching-up",
+            "unknown",
+            "unmonitored",
+        }
+
+    run(compare())
+
+
+def test_it_says_what_was_found_and_what_more_probes_would_show(tmp_path: Path) -> None:
+    async def look() -> None:
+        async with a_world(tmp_path) as world:
+            await a_bad_world(world)
+            probed = await probe_of(world)
+        failed, far = row_of(probed, "hosted-indexer", 137), row_of(probed, "indexer", 56)
+        near, trailing = row_of(probed, "indexer", 42161), row_of(probed, "ppoi", 56)
+        unlisted, headless = row_of(probed, "ppoi", 1), row_of(probed, "indexer", 1)
+        assert "503" in failed.found
+        assert failed.later == "what is unreachable becomes unavailable after 3 failures in a row"
+        assert re.fullmatch(r"position \d+, head \d+, 4\d{4} behind", far.found)
+        assert far.later == "what is 1800 s or more behind becomes degraded after 2 such answers in a row"
+        assert re.fullmatch(r"position \d+, head \d+, 1\d{3} behind", near.found)
+        assert near.later == ""
+        assert re.fullmatch(r"position \d+, head \d+, 3 behind", trailing.found)
+        assert trailing.later == "ppoi that trails for 45 s becomes catching-up"
+        assert (unlisted.found, unlisted.later, unlisted.is_fine) == ("missing_list", "", False)
+        assert re.fullmatch(r"no_head, position \d+", headless.found)
+        assert row_of(probed, "hosted-indexer", 11155111).took_ms is None
+        assert all(each.took_ms is not None for each in probed.rows if each.row.status != "unmonitored")
+
+    run(look())
+
+
+@pytest.mark.clause("M8")
+def test_it_compares_each_endpoint_with_the_head_that_they_agree_on(tmp_path: Path) -> None:
+    async def look() -> None:
+        async with a_world(tmp_path) as world:
+            await a_bad_world(world)
+            probed = await probe_of(world)
+        heads = {chain.name: chain for chain in probed.chains}
+        found = {endpoint.name: endpoint.found for chain in probed.chains for endpoint in chain.endpoints}
+        assert not heads["c1"].has_head
+        assert heads["c1"].found == "no head: one answer, and no other that confirms it"
+        assert found["rpc 1 of c1"].startswith("failed: timeout: ")
+        assert found["rpc 2 of c1"] == "failed: wrong_chain: 61 instead of 1"
+        assert found["rpc 3 of c1"].startswith("not confirmed: block ")
+        assert re.match(r"disagrees, 9\d{6} above: block ", found["rpc 1 of c42161"])
+        assert re.match(r"agrees: block ", found["rpc 2 of c42161"])
+        assert re.match(r"lags, (19|20)\d{2} behind: block \d+, 8 min", found["rpc 3 of c42161"])
+        assert found["rpc 1 of c137"] == "failed: future_block"
+        assert re.match(r"disagrees, (39|40)\d{2} behind: block \d+, (29|30) min", found["rpc 1 of c56"])
+        assert heads["c11155111"].found.endswith("; the chain stands still, or its endpoints do")
+        assert {chain.name for chain in probed.chains if chain.has_head} == {"c42161", "c137", "c56", "c11155111"}
+
+    run(look())
+
+
+def test_the_exit_code_is_0_only_if_every_row_would_be_current_or_unmonitored(tmp_path: Path) -> None:
+    async def probe_twice() -> None:
+        async with a_world(tmp_path) as world:
+            (tmp_path / "lookout.toml").write_text(a_config(world.base, probe_timeout_s=10))
+            well = await in_a_process(tmp_path)
+            assert (well.returncode, well.stderr) == (0, "")
+            assert well.stdout.endswith("\n\nevery row would be current or unmonitored\n")
+            await world.order("rpc/1/a", "status", code=500)
+            assert (await in_a_process(tmp_path)).returncode == 0  # two agree
+            await world.order("ppoi/1", "missing-list")
+            ill = await in_a_process(tmp_path)
+            assert (ill.returncode, ill.stderr) == (1, "")
+            wrong, *meanings = ill.stdout.rpartition("\n\n")[2].splitlines()
+            assert wrong == "1 of 21 rows would be neither current nor unmonitored"
+            assert meanings == [
+                "http_status: It answered with this HTTP code.",
+                "missing_list: The node does not carry the required list.",
+            ]
+            line = next(line for line in ill.stdout.splitlines() if re.match(r"ppoi +c1 ", line))
+            assert re.fullmatch(r"ppoi +c1 +unknown +incompatible-reference: missing_list +\d+ ms", line)
+
+    run(probe_twice())
+
+
+async def in_a_process(folder: Path) -> subprocess.CompletedProcess[str]:
+    return await asyncio.to_thread(lookout, folder, "probe")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_it_fits_a_terminal(columns: int, tmp_path: Path) -> None:
+    async def show() -> None:
+        async with a_world(tmp_path) as world:
+            await a_bad_world(world)
+            shown = await asyncio.to_thread(on_a_terminal, tmp_path, columns)
+        assert max(map(len, shown.splitlines())) <= columns
+        words = " ".join(shown.split())
+        assert "6 of 21 rows would be neither current nor unmonitored" in words
+
+    run(show())
+
+
+def on_a_terminal(folder: Path, columns: int) -> str:
+    """What the command shows on a terminal that is so wide; only its standard output is one."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "xterm"}
+    with subprocess.Popen(
+        [LOOKOUT, "probe"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(ours, 65_536)
+            except OSError:  # nobody has it open any more
+                break
+        assert process.wait(60) == 1
+    os.close(ours)
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())

@@ -1,0 +1,116 @@
+"""What is wrong with an address, in words that hold no part of it."""
+
+from typing import Final
+
+import pytest
+
+from lookout.base.url import find_proxy_mistake, find_url_mistake
+
+SCHEME: Final = "has to begin with http:// or https://"
+SPACE: Final = "has a space, a tab or a line break in it"
+AROUND: Final = "has a space, a tab or a line break at its beginning or end"
+HASH: Final = "has a # in its user or password, which ends them; write %23 instead"
+SLASH: Final = "has a / in its user or password, which ends them; write %2F instead"
+QUESTION: Final = "has a ? in its user or password, which ends them; write %3F instead"
+PORT: Final = "has a port that is not a number from 1 to 65535"
+IPV6: Final = "has an IPv6 address without brackets; write it as in http://[::1]:8545"
+NO_HOST: Final = "names no host"
+NOT_A_HOST: Final = "names a host that cannot be one"
+BRACKETS: Final = "has something else than an IPv6 address in brackets"
+
+
+def web_socket(scheme: str, other: str) -> str:
+    asked = "only http:// and https:// are asked"
+    return f"begins with {scheme}://, and {asked}; most nodes answer at the same address with {other}:// too"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h",
+        "https://rpc.example/v2/key",
+        "HTTPS://rpc.example:443/",
+        "http://127.0.0.1:8545",
+        "http://[::1]:8545/a",
+        "http://[fe80::1%25eth0]:80",
+        "http://user:pass%23word@h:1/",
+        "http://user:p:w@h",
+        "http://h/a@b#c@d",
+        "http://h?a=b@c",
+        "http://h#a",
+        "http://h:/",
+        "http://h./a",
+        "http://bücher.example",
+    ],
+)
+def test_nothing_is_wrong_with_an_address_that_can_be_asked(url: str) -> None:
+    assert find_url_mistake(url) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "mistake"),
+    [
+        pytest.param("https://h/a b", SPACE, id="a space"),
+        pytest.param(" https://h", AROUND, id="a space before it"),
+        pytest.param("https://h/key\n", AROUND, id="the line break of the file that a key came from"),
+        pytest.param("https://h/\u00a0a", SPACE, id="a space that does not break, as web pages have them"),
+        pytest.param("http://user:pa#ss@h/", HASH, id="a # in a password"),
+        pytest.param("http://us#er:pass@h/", HASH, id="a # in a user is not taken for the end of the host"),
+        pytest.param("http://user:12#34@h/", HASH, id="a # in a password that looks like a port"),
+        pytest.param("http://user:pa/ss@h/", SLASH, id="a / in a password"),
+        pytest.param("http://user:pa?ss@h/", QUESTION, id="a ? in a password"),
+        pytest.param("wss://h/v2/key", web_socket("wss", "https"), id="wss"),
+        pytest.param("WS://h", web_socket("ws", "http"), id="ws"),
+        pytest.param("127.0.0.1:8545", SCHEME, id="an address without a scheme"),
+        pytest.param("localhost:8545", SCHEME, id="a name without a scheme"),
+        pytest.param("rpc.example/?to=https://h", SCHEME, id="a scheme elsewhere"),
+        pytest.param("//h", SCHEME, id="only the slashes of a scheme"),
+        pytest.param("http:/h", SCHEME, id="one slash"),
+        pytest.param("https//h", SCHEME, id="no colon"),
+        pytest.param("keyhttps://h", SCHEME, id="something before the scheme, which is not shown"),
+        pytest.param("ftp://h", SCHEME, id="another scheme"),
+        pytest.param("FILL IN", SCHEME, id="what init leaves to be filled in"),
+        pytest.param("", SCHEME, id="nothing"),
+        pytest.param("http://h:0", PORT, id="port 0"),
+        pytest.param("http://h:65536/", PORT, id="a port beyond the last"),
+        pytest.param("http://h:8a", PORT, id="a port with a letter"),
+        pytest.param("http://h:80:80", PORT, id="two ports"),
+        pytest.param("http://h:" + "9" * 5_000, PORT, id="a port too long to be read"),
+        pytest.param("http://[::1]:99999", PORT, id="a bad port after brackets"),
+        pytest.param("http://u:p@h:99999/", PORT, id="a bad port after a password"),
+        pytest.param("http://::1:8545", IPV6, id="IPv6 and a port"),
+        pytest.param("http://2001:db8::1", IPV6, id="IPv6 alone"),
+        pytest.param("http://u:p@2001:db8::1:99999/a", IPV6, id="IPv6 and a bad port"),
+        pytest.param("http://[::1", BRACKETS, id="half of the brackets"),
+        pytest.param("http://[::1]x", BRACKETS, id="something after the brackets"),
+        pytest.param("http://[127.0.0.1]:80", BRACKETS, id="IPv4 in brackets"),
+        pytest.param("http:///health", NO_HOST, id="no host"),
+        pytest.param("http://:8545", NO_HOST, id="a port alone"),
+        pytest.param("http://user:pass@/", NO_HOST, id="a user alone"),
+        pytest.param("http://", NO_HOST, id="a scheme alone"),
+        pytest.param("http://a\u200bb", NOT_A_HOST, id="a character that nobody sees"),
+        pytest.param("http://a\u2100b:80", NOT_A_HOST, id="a character that stands for a slash"),
+        pytest.param("http://a\\b", NOT_A_HOST, id="a backslash"),
+    ],
+)
+def test_a_mistake_in_an_address_is_named(url: str, mistake: str) -> None:
+    assert find_url_mistake(url) == mistake
+
+
+@pytest.mark.parametrize(
+    ("url", "mistake"),
+    [
+        pytest.param("http://proxy.example:3128", None, id="a host and a port"),
+        pytest.param("http://user:pass@proxy.example/", None, id="a slash at the end"),
+        pytest.param("http://user:pa#ss@proxy.example", HASH, id="a # in a password"),
+        pytest.param("http://proxy.example:x", PORT, id="a bad port"),
+        pytest.param("http://proxy.example/a", "has to end after its host and port: a proxy has no path", id="a path"),
+        pytest.param("http://proxy.example?a", "has to end after its host and port: a proxy has no path", id="a query"),
+        *(
+            pytest.param(url, "has to begin with http://: no other kind of proxy is asked", id=url)
+            for url in ("https://proxy.example", "socks5://proxy.example", "proxy.example:3128", "ws://proxy.example")
+        ),
+    ],
+)
+def test_a_proxy_is_http_and_has_no_path(url: str, mistake: str | None) -> None:
+    assert find_proxy_mistake(url) == mistake
