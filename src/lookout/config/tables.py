@@ -167,7 +167,8 @@ class Chain(Table, frozen=True, kw_only=True):
 
     def outvotes(self, url: str) -> bool:
         """Whether a node at this address cannot decide alone what its chain's head is."""
-        is_one = is_http(url) and any(_as_sent(each.url) == _as_sent(url) for each in self.rpc if is_http(each.url))
+        right = [each.url for each in self.rpc if find_url_mistake(each.url) is None]
+        is_one = find_url_mistake(url) is None and _as_sent(url) in map(_as_sent, right)
         return not is_one or len(self.rpc) >= _TO_OUTVOTE_ONE
 
     def warnings(self) -> Iterator[Problem]:
