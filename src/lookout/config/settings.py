@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
@@ -215,12 +215,17 @@ class Settings(Table, frozen=True):
     def _check_compared_with_others(self) -> Iterator[Problem]:
         """A node that is one of two endpoints is always as far as what they agree on (M8)."""
         chains = {chain.id: chain for chain in self.chains}
-        for service, table in self.tables():
-            if isinstance(table, KindTable) and table.kind == EVM.name and table.chain in chains:
-                chain = chains[table.chain]
-                if not chain.outvotes(table.url):
-                    what = "is an rpc endpoint of the chain as well, which has fewer than three: it would be compared"
-                    yield Problem(service.name, f"the url on chain {chain.id} {what} with itself")
+        yield from run_checks(_check_outvoted(key, table, chains) for key, table in self._nodes())
+
+    def _nodes(self) -> Iterator[tuple[str, KindTable]]:
+        """Every table of an RPC node that is a service, by its key."""
+        written = {service.name: self.sources.get(service.name, ()) for service in SERVICES}
+        own = (each for each in enumerate(self.services) if each[1] is not UNREAD)
+        written |= {f"services[{number}].checks": service.rows for number, service in own}
+        for key, tables in written.items():
+            for number, table in enumerate(() if tables is UNREAD else tables):
+                if isinstance(table, KindTable) and table.kind is not UNREAD and table.kind == EVM.name:
+                    yield f"{key}[{number}]", table
 
     def _check_run_by_others(self) -> Iterator[Problem]:
         yield from self._check_named_services("page.run_by_others", self.page.run_by_others)
@@ -304,6 +309,13 @@ def _same_endpoints(key: str, chain: Chain) -> Iterator[Problem]:
     for second, first in chain.same_endpoints():
         what = f"is the same endpoint as {key}[{first}]; name another one, or leave it out"
         yield Problem(f"{key}[{second}]", what)
+
+
+def _check_outvoted(key: str, table: KindTable, chains: Mapping[int, Chain]) -> Iterator[Problem]:
+    chain = None if table.chain is None else chains.get(table.chain)
+    if chain is not None and not chain.outvotes(table.url):
+        what = "is an rpc endpoint of the chain as well, which has fewer than three"
+        yield Problem(f"{key}.url", f"{what}: it would be compared with itself")
 
 
 def _repeated(values: Iterable[Value]) -> list[Value]:

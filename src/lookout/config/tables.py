@@ -157,18 +157,14 @@ class Chain(Table, frozen=True, kw_only=True):
         that is asked with two keys would have two votes."""
         first: dict[tuple[object, ...], int] = {}
         for number, url in enumerate(each.url for each in self.rpc):
-            before = (
-                first.setdefault(_as_sent(url), number)
-                if url is not UNREAD and find_url_mistake(url) is None
-                else number
-            )
+            before = first.setdefault(_as_sent(url), number) if _is_right(url) else number
             if before != number:
                 yield number, before
 
     def outvotes(self, url: str) -> bool:
         """Whether a node at this address cannot decide alone what its chain's head is."""
-        right = [each.url for each in self.rpc if find_url_mistake(each.url) is None]
-        is_one = find_url_mistake(url) is None and _as_sent(url) in map(_as_sent, right)
+        right = [each.url for each in self.rpc if _is_right(each.url)]
+        is_one = _is_right(url) and _as_sent(url) in map(_as_sent, right)
         return not is_one or len(self.rpc) >= _TO_OUTVOTE_ONE
 
     def warnings(self) -> Iterator[Problem]:
@@ -269,6 +265,10 @@ class Edge(Table, frozen=True):
 
 def in_ms(seconds: float) -> int:
     return round(seconds * 1000)
+
+
+def _is_right(url: str) -> bool:
+    return url is not UNREAD and find_url_mistake(url) is None
 
 
 def _as_sent(url: str) -> tuple[object, ...]:
