@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
 from lookout.public.about import ServiceDescription
-from tests.builders import SECOND
+from tests.builders import NOON, SECOND
 from tests.commands import said
 from tests.descriptions import a_description
 from tests.integration.edged import Edge, an_edge, needs_varnish
@@ -164,7 +164,8 @@ def test_through_the_edge_no_badge_is_served_past_its_truth(tmp_path: Path) -> N
 @pytest.mark.clause("C11")
 def test_a_server_shows_chains_and_services_as_the_monitor_stored_them(tmp_path: Path) -> None:
     with a_raw_server(tmp_path, more=f"{CHAINS}[page]\n{PAGE}", top='protocol = "ours"\n') as server:
-        store(tmp_path, live=current_for(280 * SECOND))
+        history = a_history({("indexer", 1): "c"}, SystemClock().now() // BUCKET * BUCKET)
+        store(tmp_path, live=current_for(280 * SECOND), history=history)
         until(lambda: message(server) == "current", "the report was loaded")
         described = a_description({1: "Renamed", 56: "BNB"}, test_networks=(56,), title="Their wallet")
         described = replace(
@@ -184,4 +185,8 @@ def test_a_server_shows_chains_and_services_as_the_monitor_stored_them(tmp_path:
         assert run_by_others == {"indexer", "bundler"}, "as the server's file says of those that it knows"
         store(tmp_path, about=b"no description")
         until(lambda: "the stored description of the deployment cannot be read" in said(tmp_path), "it was looked at")
-        assert about(server)["chains"][0]["name"] == "Renamed"
+        until(lambda: about(server)["chains"][0]["name"] != "Renamed", "the server's own file is used again")
+        store(tmp_path, about=described.encode())
+        until(lambda: about(server)["chains"][0]["name"] == "Renamed", "the description was loaded")
+        store(tmp_path, at=NOON + 1, history=history)
+        until(lambda: about(server)["chains"][0]["name"] != "Renamed", "a monitor that stores none took over")
