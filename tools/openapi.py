@@ -21,6 +21,8 @@ from lookout.server.replies import (
     NO_LIVE,
     NOT_ALLOWED,
     NOT_FOUND,
+    OWN_CACHING,
+    PAGE_CACHING,
     Form,
     Reply,
     Resource,
@@ -149,7 +151,9 @@ def describe_api(protocol: str) -> Json:
                 for name in build_schemas()
             },
             "/openapi.json": _own_path("openapi", "this description"),
-            about.PATH: _own_path("about", "what the operator says of the deployment", _ref("schemas", "Description")),
+            about.PATH: _own_path(
+                "about", "what the operator says of the deployment", _ref("schemas", "Description"), PAGE_CACHING
+            ),
             **_feed_paths(),
         },
         "components": {
@@ -182,9 +186,9 @@ def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
     return path
 
 
-def _own_path(name: str, noun: str, schema: Json | None = None) -> Json:
+def _own_path(name: str, noun: str, schema: Json | None = None, caching: str = OWN_CACHING) -> Json:
     body = {"schema": schema or {"type": "object"}}
-    return _convenience(_path(_Route(name, noun), convenience_resource(JSON, b"{}"), body))
+    return _convenience(_path(_Route(name, noun), convenience_resource(JSON, b"{}", caching=caching), body))
 
 
 def _convenience(path: Json) -> Json:

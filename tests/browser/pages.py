@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -14,11 +13,13 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from lookout.base.instants import format_instant, format_second, parse_instant
 from lookout.base.pieces import Pieces
-from lookout.documents.document import Document, etag
+from lookout.documents.document import Document, DocumentName, etag
+from lookout.public.about import PATH
 from lookout.store.sqlite.writer import open_writer
 from tests.builders import DAY, MINUTE, SECOND
 from tests.integration.served import LIVE, Server
 from tests.stores import once_free
+from tests.wait import until
 
 CHROMIUM: Final = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 MISSING: Final = f"{CHROMIUM} is not there (Debian: apt-get install chromium; or say where in CHROMIUM)"
@@ -119,13 +120,13 @@ def a_history(
     return json.dumps(report).encode()
 
 
-def store(folder: Path, live: bytes, history: bytes) -> None:
+def store(folder: Path, live: bytes, history: bytes, about: bytes | None = None) -> None:
+    """As a monitor does; without a description, as one of an older version."""
+    at = now_ms()
+    documents: dict[DocumentName, bytes | None] = {"live": live, "history": history, "about": about}
+    written = {name: Document(body, etag(body), at) for name, body in documents.items() if body is not None}
     with closing(once_free(lambda: open_writer(folder / "lookout.db"))) as writer:
-        writer.write({"live": _document(live), "history": _document(history)}, Pieces({}))
-
-
-def _document(body: bytes) -> Document:
-    return Document(body, etag(body), now_ms())
+        writer.write(written, Pieces({}))
 
 
 class Site(NamedTuple):
@@ -134,13 +135,11 @@ class Site(NamedTuple):
     server: Server
     folder: Path
 
-    def has(self, live: bytes, history: bytes) -> None:
+    def has(self, live: bytes, history: bytes, about: bytes | None = None) -> None:
         """Store these documents, and wait until they are served."""
-        store(self.folder, live, history)
-        give_up = time.monotonic() + 10
-        while self.server.ask("GET", LIVE).body != live:
-            assert time.monotonic() < give_up, "the new report was not served"
-            time.sleep(0.05)
+        store(self.folder, live, history, about)
+        until(lambda: self.server.ask("GET", LIVE).body == live, "the new report is served")
+        until(lambda: about in (None, self.server.ask("GET", PATH).body), "the new description is served")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Route, expect
@@ -23,6 +24,8 @@ from tests.browser.pages import (
     store,
 )
 from tests.builders import HOUR, MINUTE, SECOND
+from tests.descriptions import LAUNCH as CHAINS
+from tests.descriptions import a_description
 from tests.integration.served import a_server
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
@@ -99,6 +102,61 @@ def test_where_its_script_runs_the_page_is_not_loaded_anew(site: Site, open_page
     page.clock.run_for(65 * SECOND)
     page.wait_for_timeout(300)
     assert page.evaluate("window.same")
+
+
+@pytest.mark.clause("C11")
+def test_a_chain_that_the_monitor_renames_has_its_new_name_in_an_open_page(site: Site, open_page: Open) -> None:
+    live, history = a_live_report(all_current()), a_history(all_current())
+    site.has(live, history, a_description().encode())
+    page = open_page(clock_ahead_ms=0)
+    expect(card(page, "indexer", 1)).to_contain_text("Ethereum")
+    site.has(live, history, a_description(CHAINS | {1: "Renamed"}).encode())
+    with page.expect_navigation():
+        page.clock.run_for(61 * SECOND)
+    expect(card(page, "indexer", 1)).to_contain_text("Renamed")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param({"status": 503, "body": '{"title": "another"}'}, id="a failure"),
+        pytest.param({"body": "<p>Log in first</p>"}, id="the page of a hotel"),
+        pytest.param(None, id="no answer"),
+    ],
+)
+def test_without_a_description_that_can_be_read_an_open_page_stays(
+    site: Site, open_page: Open, answer: dict[str, Any] | None
+) -> None:
+    asked: list[str] = []
+
+    def reply(route: Route) -> None:
+        asked.append(route.request.url)
+        if answer is None:
+            route.abort()
+        else:
+            route.fulfill(**answer)
+
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    page = open_page(clock_ahead_ms=0, routes={"/about.json": reply})
+    expect(card(page, "indexer", 1)).to_be_visible()
+    page.evaluate("window.same = true")
+    page.clock.run_for(185 * SECOND)
+    page.wait_for_timeout(300)
+    assert (len(asked), page.evaluate("window.same")) == (3, True)
+
+
+def test_a_description_that_is_always_another_one_loads_the_page_once_a_minute(site: Site, open_page: Open) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    another: dict[str, Callable[[Route], None]] = {"/about.json": lambda route: route.fulfill(body='{"title": "x"}')}
+    page = open_page(clock_ahead_ms=0, routes=another)
+    for _ in range(2):
+        expect(card(page, "indexer", 1)).to_be_visible()
+        page.evaluate("window.same = true")
+        page.clock.run_for(58 * SECOND)
+        page.wait_for_timeout(300)
+        assert page.evaluate("window.same")
+        with page.expect_navigation():
+            page.clock.run_for(3 * SECOND)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

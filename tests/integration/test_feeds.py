@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from lookout.base.clock import SystemClock
 from lookout.base.instants import parse_instant
 from lookout.public.about import ServiceDescription
-from tests.builders import SECOND
+from tests.builders import NOON, SECOND
 from tests.commands import said
 from tests.descriptions import a_description
 from tests.integration.edged import Edge, an_edge, needs_varnish
@@ -41,6 +41,13 @@ name = "<Ether> & \\"eum\\""
 block_time_s = 12
 rpc = ["http://127.0.0.1:1"]
 """
+PAGE: Final = """
+title = "Our wallet"
+operator = "us"
+contact = "a@b.example"
+show_unmonitored = false
+run_by_others = ["indexer"]
+"""
 
 
 def current_for(lifetime: int) -> bytes:
@@ -53,6 +60,10 @@ def current_for(lifetime: int) -> bytes:
 def message(asked: Edge | RawServer, stem: str = "/badge") -> str:
     answer = asked.ask("GET", f"{stem}.json")
     return str(json.loads(answer.body)["message"]) if answer.http_code == 200 else f"{answer.http_code}"
+
+
+def about(server: RawServer) -> Any:
+    return json.loads(server.ask("GET", "/about.json").body)
 
 
 def max_age_s(answer: Answer) -> int:
@@ -152,19 +163,30 @@ def test_through_the_edge_no_badge_is_served_past_its_truth(tmp_path: Path) -> N
 
 @pytest.mark.clause("C11")
 def test_a_server_shows_chains_and_services_as_the_monitor_stored_them(tmp_path: Path) -> None:
-    with a_raw_server(tmp_path, more=CHAINS) as server:
-        store(tmp_path, live=current_for(280 * SECOND))
+    with a_raw_server(tmp_path, more=f"{CHAINS}[page]\n{PAGE}", top='protocol = "ours"\n') as server:
+        history = a_history({("indexer", 1): "c"}, SystemClock().now() // BUCKET * BUCKET)
+        store(tmp_path, live=current_for(280 * SECOND), history=history)
         until(lambda: message(server) == "current", "the report was loaded")
         described = a_description({1: "Renamed", 56: "BNB"}, test_networks=(56,), title="Their wallet")
-        described = replace(described, services=(*described.services, ServiceDescription("bundler", "Bundlers")))
+        described = replace(
+            described, services=(*described.services, ServiceDescription("bundler", "Bundlers", run_by_others=True))
+        )
         store(tmp_path, about=described.encode())
-        until(lambda: server.ask("GET", "/about.json").body == described.encode(), "the description was loaded")
+        until(lambda: about(server)["chains"][0]["name"] == "Renamed", "the description was loaded")
         until(lambda: message(server, "/badge/bundler") == "unknown", "the new service has its badge")
         names = [each["name"] for each in json.loads(server.ask("GET", "/summary.json").body)["components"]]
         assert "indexer on Renamed" in names
         page = server.ask("GET", "/").body
-        assert b"Their wallet" in page
         assert b"BNB (test network)" in page
+        assert b"Status of what Our wallet depends on" in page
+        ours = {key: about(server)[key] for key in ("protocol", "title", "operator", "contact", "showUnmonitored")}
+        assert list(ours.values()) == ["ours", "Our wallet", "us", "a@b.example", False]
+        run_by_others = {each["name"] for each in about(server)["services"] if each["runByOthers"]}
+        assert run_by_others == {"indexer", "bundler"}, "as the server's file says of those that it knows"
         store(tmp_path, about=b"no description")
         until(lambda: "the stored description of the deployment cannot be read" in said(tmp_path), "it was looked at")
-        assert server.ask("GET", "/about.json").body == described.encode()
+        until(lambda: about(server)["chains"][0]["name"] != "Renamed", "the server's own file is used again")
+        store(tmp_path, about=described.encode())
+        until(lambda: about(server)["chains"][0]["name"] == "Renamed", "the description was loaded")
+        store(tmp_path, at=NOON + 1, history=history)
+        until(lambda: about(server)["chains"][0]["name"] != "Renamed", "a monitor that stores none took over")

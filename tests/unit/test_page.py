@@ -1,6 +1,7 @@
 """The page as it is sent, before any script has run."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -71,6 +72,13 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
 )
 def test_a_chain_is_called(chain_id: int, name: str) -> None:
     assert f"<td>{name}</td>" in rendered(a_row("current", Check("indexer", chain_id)))
+
+
+def test_the_protocol_of_the_monitors_file_is_nobodys_title() -> None:
+    ours = msgspec.structs.replace(DESCRIPTION, protocol="ours", title="ours")
+    text = html.render(None, LIVE, HISTORY, ours.follow_monitor(a_description())).decode()
+    assert "Status of what the wallet depends on" in text
+    assert '"title":"ours"' in unescape(text)
 
 
 def test_the_scripts_have_the_description_whatever_is_in_it() -> None:

@@ -212,16 +212,23 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
             Reloaded(
                 "f",
                 "applied",
-                changed=("log.level", "page.title"),
+                changed=("log.level",),
                 needs_restart=(
                     *("protocol", "server.workers", "admin.monitor", "admin.server", "store.url"),
-                    "log.level of the server",
+                    *("log.level of the server", "page.title"),
                 ),
             ),
             id="what needs a restart where there is a server",
         ),
         pytest.param(
-            replace(SETTINGS, protocol="other", server=Server(workers=2), admin=Admin("", ""), log=Log("debug")),
+            replace(
+                SETTINGS,
+                protocol="other",
+                server=Server(workers=2),
+                admin=Admin("", ""),
+                page=Page("Status"),
+                log=Log("debug"),
+            ),
             False,
             Reloaded("f", "applied", changed=("log.level",), needs_restart=("admin.monitor",)),
             id="what needs a restart where there is none",
@@ -230,6 +237,11 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
 )
 def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_server: bool, expected: Reloaded) -> None:
     assert compare_settings("f", SETTINGS, new, SETTINGS if with_server else None) == expected
+
+
+def test_a_page_that_the_server_does_not_have_yet_needs_a_restart_at_every_reload() -> None:
+    changed = replace(SETTINGS, page=Page(run_by_others=("indexer",)))
+    assert compare_settings("f", changed, changed, SETTINGS).needs_restart == ("page.run_by_others",)
 
 
 def a_file(folder: Path, recheck_s: int, more: str = "") -> Path:

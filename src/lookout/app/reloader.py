@@ -31,10 +31,11 @@ from lookout.protocols.registry import has_one_table
 READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
 ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
 _WATCHED: Final = ("chains", "sources", "services")
-# Any other table, also one that is yet to come, needs a restart.
+# Any other table, also one that is yet to come, needs a restart. The page's is the server's; of it the monitor stores
+# which services others run, for servers that do not know a service.
 _APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "page", "alerts", "ping"))
-_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge"))
-_UNUSED: Final = frozenset(("edge",))
+_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge", "page"))
+_UNUSED: Final = frozenset(("edge", "page"))
 
 log = structlog.get_logger("reload")
 
@@ -225,6 +226,7 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
         needs_restart=(
             *(key for key in keys if key.partition(".")[0] not in _APPLIED),
             *(f"{key} of the server" for key in _changed_keys(beside.log, new.log, "log.")),
+            *_changed_keys(beside.page, new.page, "page."),
         ),
     )
 

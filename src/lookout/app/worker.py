@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import structlog
-from msgspec.structs import replace
 
 from lookout.app.log import configure_log
 from lookout.app.process import end_with_parent
@@ -71,7 +70,7 @@ def build_front(settings: ServerSettings, folder: Path, limiter: Limiter | None,
         clock,
         round(settings.server.history_unreadable_s * 1000),
         _build_site(settings.protocol, settings.description, assets),
-        partial(_build_described_site, settings.protocol, assets),
+        partial(_build_described_site, settings.protocol, settings.description, assets),
     )
     return Front(poller, Callers(settings.server.trusted_proxies), limiter, counts, clock)
 
@@ -87,11 +86,10 @@ def _build_site(protocol: str, description: Description, assets: dict[str, Resou
     )
 
 
-def _build_described_site(protocol: str, assets: dict[str, Resource], about: bytes) -> Site | None:
-    """The paths stay those that this server was started with."""
+def _build_described_site(protocol: str, description: Description, assets: dict[str, Resource], about: bytes) -> Site:
     try:
-        description = msgspec.json.decode(about, type=Description)
+        stored = msgspec.json.decode(about, type=Description)
     except msgspec.MsgspecError:
         log.warning("the stored description of the deployment cannot be read; that of this server's file is served")
-        return None
-    return _build_site(protocol, replace(description, protocol=protocol), assets)
+        return _build_site(protocol, description, assets)
+    return _build_site(protocol, description.follow_monitor(stored), assets)

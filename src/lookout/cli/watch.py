@@ -15,7 +15,7 @@ from lookout.base.base_url import BaseUrlError, parse_base_url
 from lookout.cli.arguments import NOT_FINE, fail, protocol_option
 from lookout.public.about import PATH
 from lookout.public.terminal import Shown, View, draw_screen
-from lookout_reader import About, NoAnswer, Update, instant_now, parse_about, poll
+from lookout_reader import About, History, NoAnswer, Update, instant_now, parse_about, poll
 from lookout_reader.about import NO_ABOUT
 from lookout_reader.urllib_fetch import fetch_with_urllib, in_a_thread
 
@@ -43,33 +43,36 @@ def watch(url: str, protocol: str, once: bool) -> None:
     console = Console(width=None if is_terminal else _NO_LIMIT)
     updates = poll(address, protocol, user_agent=_USER_AGENT)
     if is_terminal and not once:
-        _show_live(_add_about(updates, address), console)
+        _show_live(add_about(updates, address), console)
         return
-    shown = next(_add_about(filter(_is_whole, updates), address))
+    shown = next(add_about(filter(_is_whole, updates), address))
     console.print(_draw(shown, console))
     raise SystemExit(0 if shown.update.report is not None else NOT_FINE)
 
 
-def _add_about(updates: Iterable[Update], address: str) -> Iterator[Shown]:
-    """With how the deployment describes itself, which is asked for beside the documents, once it has any; one that does
-    not is shown all the same."""
+def add_about(updates: Iterable[Update], address: str) -> Iterator[Shown]:
+    """With how the deployment describes itself, which is asked for beside the documents, once it has any, and again
+    with each history, since a monitor stores the two together. One that does not is shown all the same."""
     about: About | None = None
     asked: Future[About | None] | None = None
+    history: History | None = None
     for update in updates:
-        if about is None and update.report is not None:
-            asked = asked or in_a_thread(_read_about, address)
+        is_later = history is not None and update.history is not history
+        history = update.history
+        if update.report is not None and (about is None or asked is not None or is_later):
+            asked = asked or in_a_thread(_read_about, address, about or NO_ABOUT)
             if wait([asked], _ABOUT_WITHIN_S).done:
-                about, asked = asked.result(), None
+                about, asked = asked.result() or about, None
         yield Shown(address, about or NO_ABOUT, update)
 
 
-def _read_about(address: str) -> About | None:
-    """None if it is to be asked again, with the next update."""
+def _read_about(address: str, last: About) -> About | None:
+    """The last one if the deployment has none that can be read; None if that is not known."""
     answer = fetch_with_urllib(f"{address}{PATH}", {"User-Agent": _USER_AGENT})
     if isinstance(answer, NoAnswer) or answer.http_code not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
         return None
-    about = parse_about(answer.body) if answer.http_code == HTTPStatus.OK else NO_ABOUT
-    return about if isinstance(about, About) else NO_ABOUT
+    about = parse_about(answer.body) if answer.http_code == HTTPStatus.OK else last
+    return about if isinstance(about, About) else last
 
 
 def _show_live(updates: Iterator[Shown], console: Console) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from lookout_reader.about import NO_ABOUT, About, parse_about
 from lookout_reader.document import Unreadable
@@ -37,6 +38,16 @@ class Description(Struct, frozen=True, rename="camel"):
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
+
+    def follow_monitor(self, stored: "Description") -> "Description":
+        """With the chains and services of the monitor's description. What the page says stays as it is here, and so
+        does who runs a service that is known here."""
+        run_by_others = {service.name: service.run_by_others for service in self.services}
+        services = (
+            replace(service, run_by_others=run_by_others.get(service.name, service.run_by_others))
+            for service in stored.services
+        )
+        return replace(self, chains=stored.chains, services=tuple(services))
 
     def read(self) -> About:
         """As every reader reads it."""

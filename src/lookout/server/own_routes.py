@@ -30,8 +30,8 @@ def build_description_routes(protocol: str, description: Description) -> dict[st
     bodies = {f"/schemas/{name}.json": msgspec.json.encode(schema) for name, schema in build_schemas().items()}
     template = files(__package__).joinpath("openapi.json").read_bytes()
     bodies["/openapi.json"] = template.replace(b"{protocol}", protocol.encode())
-    bodies[about.PATH] = description.encode()
-    return {path: convenience_resource(JSON, body) for path, body in bodies.items()}
+    described = convenience_resource(JSON, description.encode(), caching=PAGE_CACHING)  # a reload may change it
+    return {path: convenience_resource(JSON, body) for path, body in bodies.items()} | {about.PATH: described}
 
 
 def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from lookout.base.clock import Clock
-from lookout.documents.document import PlainName
+from lookout.documents.document import Document, PlainName
 from lookout.server.forms import Forms, get_body, is_whole, read_forms
 from lookout.server.mirror import (
     Event,
@@ -82,12 +82,12 @@ class Poller:
         clock: Clock,
         history_unreadable_ms: int,
         site: Site,
-        redescribe: Callable[[bytes], Site | None] = lambda _: None,
+        redescribe: Callable[[bytes], Site] | None = None,
     ) -> None:
-        """``redescribe`` gives the site of a stored description of the deployment, or None if it cannot be read."""
-        self.site = site
-        self._redescribe = redescribe
-        self._about: bytes | None = None  # as read from the store
+        """``redescribe`` gives the site of a stored description of the deployment."""
+        self.site = self._own_site = site
+        self._redescribe = redescribe or (lambda _: site)
+        self._about: bytes | None = None  # as read from the store; None if the own site is served
         self.state = Mirror()
         self.resources: Mapping[str, Resource] = {}
         self._reader = reader
@@ -140,27 +140,32 @@ class Poller:
     def _read_both(self) -> None:
         before = self.state.live
         live = self._apply(self._read("live")).live  # at once: a history that hangs keeps no report back
-        self._apply(self._read("history"))
+        history = self._read("history")
+        self._apply(history)
         # After the API: nothing that happens to the rest keeps a document back.
-        is_redescribed = self._read_about()
+        stored = history.forms if isinstance(history, Read) else None
+        is_redescribed = stored is not None and self._read_about(stored.plain)
         if is_redescribed or get_body(live) != get_body(before):
             pages = self.site.make_pages(live)
             with self._lock:
                 self._pages = pages
                 self.resources = self._build_table()
 
-    def _read_about(self) -> bool:
-        """Whether the store has another description of the deployment. One that cannot be read changes nothing."""
+    def _read_about(self, history: Document) -> bool:
+        """Whether the store describes the deployment otherwise than before. A description that is older than the
+        history is that of a former monitor: the last one stores none. What cannot be read changes nothing."""
         try:
             stored = self._reader.read("about")
         except StoreError:
             return False
-        if stored is None or not is_whole(stored) or stored.body == self._about:
+        if stored is not None and not is_whole(stored):
             return False
-        self._about = stored.body
-        site = self._redescribe(stored.body)
-        self.site = self.site if site is None else site
-        return site is not None
+        about = None if stored is None or _is_older(stored.generated_at, history.generated_at) else stored.body
+        if about == self._about:
+            return False
+        self._about = about
+        self.site = self._own_site if about is None else self._redescribe(about)
+        return True
 
     def _apply(self, event: Event) -> Mirror:
         with self._lock:
@@ -199,6 +204,10 @@ class Poller:
         )
         endpoints = dict(zip(self.site.paths, replies, strict=True))
         return Table({**self.site.others, **self._pages, **timed.ready, **endpoints}, timed.later)
+
+
+def _is_older(at: object, than: object) -> bool:
+    return isinstance(at, int) and isinstance(than, int) and at < than  # no ETag covers a document's instant
 
 
 def _log_changes(before: Mirror, after: Mirror, at_ms: int) -> None:

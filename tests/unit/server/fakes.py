@@ -5,6 +5,7 @@ from typing import Any
 from lookout.documents.document import Document, DocumentName, PlainName, etag, with_compressed
 from lookout.documents.routes import paths
 from lookout.server.poller import Poller, Site
+from lookout.server.replies import convenience_resource
 from lookout.store.protocol import StoreError
 from tests.builders import NOON
 
@@ -61,4 +62,10 @@ class FakeReader:
 
 
 def a_poller(store: FakeReader, clock: SetClock, unreadable_ms: int = 300_000, **site: Any) -> Poller:
-    return Poller(store, clock, unreadable_ms, Site(paths("protocol"), **site))
+    """One whose route /about has the description that is in the store; that of its own file has none."""
+
+    def redescribe(about: bytes) -> Site:
+        others = {**site.get("others", {}), "/about": convenience_resource("text/plain", about)}
+        return Site(paths("protocol"), **{**site, "others": others})
+
+    return Poller(store, clock, unreadable_ms, Site(paths("protocol"), **site), redescribe)

@@ -129,6 +129,58 @@ def test_a_store_that_does_not_change_is_read_every_fifteen_seconds_and_by_no_re
     assert followed.store.reads == 3 * 4  # both documents and the description
 
 
+def described(followed: Followed) -> bytes | None:
+    followed.look()
+    reply = respond(followed.poller.resources, "GET", "/about", None)
+    return reply.body if reply.http_code == 200 else None
+
+
+@pytest.mark.clause("C11")
+def test_a_description_is_used_until_a_monitor_that_stores_none_writes_a_later_history() -> None:
+    followed = with_both()
+    store = followed.store
+    assert described(followed) is None
+    store.put("about", b"about 1")
+    assert described(followed) == b"about 1"
+    store.publish("history", b"history 2", NOON + 1)
+    assert described(followed) is None
+    store.put("about", b"about 1", NOON + 2)
+    assert described(followed) == b"about 1", "a publication came between the two reads"
+    store.publish("history", b"history 3", NOON - 1)
+    store.put("about", b"about 3", NOON - 1)
+    assert described(followed) == b"about 3", "the clock was set back"
+    del store.documents["about"]
+    store.publish("history", b"history 4", NOON)
+    assert described(followed) is None, "the store is another one"
+
+
+@pytest.mark.clause("C11")
+@pytest.mark.parametrize("trouble", ["about", "history"])
+def test_what_cannot_be_read_changes_no_description(trouble: str) -> None:
+    followed = with_both()
+    followed.store.put("about", b"about 1")
+    assert described(followed) == b"about 1"
+    followed.store.unreadable = {trouble}
+    followed.store.put("about", b"about 2", NOON - 1)
+    assert described(followed) == b"about 1"
+    followed.store.unreadable = set()
+    followed.look_for(15 * SECOND)
+    assert described(followed) is None
+    followed.store.documents["about"] = Document(b"about 3", etag(b"about 2"), NOON)
+    followed.look_for(15 * SECOND)
+    assert described(followed) is None, "damaged"
+
+
+@pytest.mark.clause("C11")
+def test_an_empty_store_keeps_the_last_description_as_it_keeps_the_last_report() -> None:
+    followed = with_both()
+    followed.store.put("about", b"about 1")
+    assert described(followed) == b"about 1"
+    followed.store.documents = {}
+    followed.look_for(15 * SECOND)
+    assert (followed.live, described(followed)) == ((200, b"live 1"), b"about 1")
+
+
 def test_replies_that_were_taken_stay_as_they_are() -> None:
     followed = with_both()
     taken = followed.poller.resources

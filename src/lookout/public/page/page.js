@@ -1,13 +1,14 @@
 /** The status page: asks by the reader's rules, and shows what the answers are worth by the page's own clock. */
 
-import { NOTES, effectiveStatus, poll, rowsByCheck } from "./lookout-reader.js";
+import { NOTES, effectiveStatus, parseAbout, poll, rowsByCheck } from "./lookout-reader.js";
 import { h, setText } from "./dom.js";
 import { isClockWrong, makeCards, makeHead } from "./now.js";
 import { makeIncidents, makePast } from "./past.js";
-import { ABOUT, SHOW_UNMONITORED, chainName, serviceName } from "./words.js";
+import { ABOUT, ABOUT_TEXT, SHOW_UNMONITORED, chainName, serviceName } from "./words.js";
 
 const LIVE_S = 15;
 const HISTORY_S = 60;
+const ABOUT_MS = 60_000;
 const SHOWN_AT_FIRST = 20; // of each service
 const SHOWN_MORE = 100;
 const NO_ROWS = new Map();
@@ -34,6 +35,7 @@ const content = [
 ];
 
 setInterval(refresh, 1000);
+setInterval(checkDescription, ABOUT_MS);
 // A page that was hidden or put away comes back with what it showed then.
 document.addEventListener("visibilitychange", refresh);
 window.addEventListener("pageshow", refresh);
@@ -51,6 +53,18 @@ function refresh() {
   } catch (error) {
     document.getElementById("page").replaceChildren(h("h1", {}, "This page has failed, and shows nothing rather than something old"));
     throw error;
+  }
+}
+
+/** Loads the page again if it was made with another description of the deployment than there is now. */
+async function checkDescription() {
+  if (document.visibilityState === "hidden") return;
+  try {
+    const answer = await fetch("/about.json", { cache: "no-cache" });
+    const text = await answer.text();
+    if (answer.ok && text !== ABOUT_TEXT && parseAbout(text).readable) location.reload();
+  } catch {
+    // Without an answer the page stays: it might not come back.
   }
 }
 

@@ -2,10 +2,11 @@
 
 import { EFFECTIVE_STATUSES, KNOWN_STATUSES, parseAbout } from "./lookout-reader.js";
 
-const written = document.querySelector("meta[name=lookout-about]").content;
+/** The description of the deployment that the page was made with. */
+export const ABOUT_TEXT = document.querySelector("meta[name=lookout-about]").content;
 /** What the operator says of the deployment; a server makes nothing that cannot be read. */
-export const ABOUT = parseAbout(written);
-const { protocol, showUnmonitored } = JSON.parse(written);
+export const ABOUT = parseAbout(ABOUT_TEXT);
+const { protocol, showUnmonitored } = JSON.parse(ABOUT_TEXT);
 export const SHOW_UNMONITORED = showUnmonitored;
 /** Empty if the operator gave none: then the title is that of the protocol. */
 export const PAGE_TITLE = ABOUT.title === protocol ? "" : ABOUT.title;
