@@ -204,6 +204,7 @@ export interface RollUpOptions {
   readonly receivedAgoMs?: number | null;
   /** The client's own list; the launch mainnets by default. */
   readonly chains?: readonly number[];
+  /** Exactly these; by default the contract's five and whatever else the report has. */
   readonly services?: readonly string[];
   /** Whether Sepolia counts if it is among the chains. */
   readonly includeTestNetwork?: boolean;
