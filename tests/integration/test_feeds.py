@@ -165,6 +165,19 @@ def test_a_server_shows_chains_and_services_as_the_monitor_stored_them(tmp_path:
         page = server.ask("GET", "/").body
         assert b"Their wallet" in page
         assert b"BNB (test network)" in page
-        store(tmp_path, about=b"no description")
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        pytest.param(b"no description", id="no JSON"),
+        pytest.param(b'{"protocol":"\xff"}', id="no UTF-8"),
+        pytest.param(b'{"new":' + b"[" * 100_000 + b"]" * 100_000 + b"}", id="nested too deeply"),
+    ],
+)
+def test_a_stored_description_that_cannot_be_read_changes_nothing(tmp_path: Path, about: bytes) -> None:
+    with a_raw_server(tmp_path) as server:
+        before = server.ask("GET", "/about.json").body
+        store(tmp_path, about=about)
         until(lambda: "the stored description of the deployment cannot be read" in said(tmp_path), "it was looked at")
-        assert server.ask("GET", "/about.json").body == described.encode()
+        assert server.ask("GET", "/about.json").body == before

@@ -9,7 +9,7 @@ import pytest
 
 from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
-from lookout.public.about import Description
+from lookout.public.about import Description, ServiceDescription
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
 from lookout.server.own_routes import build_status_page
@@ -114,6 +114,9 @@ def test_hostile_names_stay_text() -> None:
     assert Elements(text).names().count("script") == 2, "the page's own"
     assert "img" not in Elements(text).names()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    services = (ServiceDescription("<script>", "a service", run_by_others=True),)
+    noted = html.render(None, LIVE, HISTORY, msgspec.structs.replace(DESCRIPTION, services=services)).decode()
+    assert Elements(noted).names().count("script") == 2
     paths = html.render(None, '/api/v1/"><script>/liveness', HISTORY, DESCRIPTION).decode()
     assert Elements(paths).names().count("script") == 2
 
@@ -128,6 +131,8 @@ def test_hostile_names_stay_text() -> None:
         b"{}",
         b'{"schemaVersion":1}',
         b"[1]",
+        b'{"schemaVersion":1,"generatedAt":"\xff"}',
+        b'{"new":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         live_document(Report(NOON, (a_row("current"),))).body.replace(b'"schemaVersion":1', b'"schemaVersion":2'),
     ],
 )

@@ -91,7 +91,7 @@ def _build_described_site(protocol: str, assets: dict[str, Resource], about: byt
     """The paths stay those that this server was started with."""
     try:
         description = msgspec.json.decode(about, type=Description)
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):
         log.warning("the stored description of the deployment cannot be read; that of this server's file is served")
         return None
     return _build_site(protocol, replace(description, protocol=protocol), assets)
