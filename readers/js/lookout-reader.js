@@ -26,7 +26,7 @@ const STATUSES = [
   { word: "catching-up", character: "k", text: "It answers, but is behind. Expect old data; this is not an outage." },
   { word: "stale", character: null, text: "There is no recent reading: what was seen is too old to tell." },
   { word: "unknown", character: "?", text: "There is too little to judge by: it may or may not work." },
-  { word: "current", character: "c", text: "It answers and is up to date." },
+  { word: "current", character: "c", text: "It answers, and what was checked is as it should be." },
   { word: "unmonitored", character: ".", text: "Nobody watches this here. That is not a failure." },
 ];
 const KNOWN_CHARACTERS = "udkc";

@@ -55,7 +55,8 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     assert "<b>catching-up</b>: answered, but was behind" in text
     assert "position 7,000, head 7,005" in text
     assert "<td>Ethereum</td>" in text
-    assert "<td>all chains</td>" in text
+    assert "<b>current</b>: answered, and what was checked was as it should be" in text
+    assert "<td>shared</td>" in text
     assert "<td>2026-11-05 11:59:59</td><td>2026-11-05 12:02:29</td>" in text
 
 

@@ -139,7 +139,7 @@ def _row(row: LiveRow, chain: str) -> str:
 
 def _chain(chain_id: int | None, about: About) -> str:
     if chain_id is None:
-        return "all chains"
+        return "shared"
     name = about.chain_name(chain_id)
     return f"{name} (test network)" if chain_id in about.test_networks else name
 
