@@ -177,7 +177,9 @@ CHECKS = st.tuples(OWN_NAMES, st.none() | st.integers(1, 30))
 def test_two_rows_never_have_one_id(checks: list[tuple[str, int | None]]) -> None:
     rows = [a_row(*check, "degraded", NOON) for check in checks]
     bucket = {"from": format_second(NOON), "to": format_second(NOON), "bucketSeconds": 300, "retentionDays": 14}
-    troubles = [{"service": service, "chainId": chain, "buckets": "d", "uptime": {}} for service, chain in checks]
+    troubles: list[Json] = [
+        {"service": service, "chainId": chain, "buckets": "d", "uptime": {}} for service, chain in checks
+    ]
     history = json.dumps({"schemaVersion": 1, "generatedAt": format_instant(NOON), **bucket, "rows": troubles})
     names = Names("protocol", Settings().description().read())
     made = make_feed_files(names, Deployment(Settings(), rows).live, history.encode(), NOON, 0)
