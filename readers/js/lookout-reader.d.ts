@@ -14,7 +14,7 @@ export type BucketStatus = Exclude<EffectiveStatus, "stale">;
 export type Window = "24h" | "7d" | "14d";
 
 export declare const SCHEMA_VERSION: 1;
-/** The services of today; more may appear. */
+/** The contract's services, which every report has; an operator's own may be there too. */
 export declare const SERVICES: readonly string[];
 /** The service that is one check for all chains. */
 export declare const SHARED_SERVICE: "messaging";
@@ -204,6 +204,7 @@ export interface RollUpOptions {
   readonly receivedAgoMs?: number | null;
   /** The client's own list; the launch mainnets by default. */
   readonly chains?: readonly number[];
+  /** Exactly these; by default the contract's five and whatever else the report has. */
   readonly services?: readonly string[];
   /** Whether Sepolia counts if it is among the chains. */
   readonly includeTestNetwork?: boolean;

@@ -8,7 +8,7 @@
 
 export const SCHEMA_VERSION = 1;
 
-/** The services of today; messaging is one check for all chains. */
+/** The contract's services, which every report has; messaging is one check for all chains. */
 export const SERVICES = Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
 export const SHARED_SERVICE = "messaging";
 
@@ -26,7 +26,7 @@ const STATUSES = [
   { word: "catching-up", character: "k", text: "It answers, but is behind. Expect old data; this is not an outage." },
   { word: "stale", character: null, text: "There is no recent reading: what was seen is too old to tell." },
   { word: "unknown", character: "?", text: "There is too little to judge by: it may or may not work." },
-  { word: "current", character: "c", text: "It answers and is up to date." },
+  { word: "current", character: "c", text: "It answers, and what was checked is as it should be." },
   { word: "unmonitored", character: ".", text: "Nobody watches this here. That is not a failure." },
 ];
 const KNOWN_CHARACTERS = "udkc";
@@ -366,28 +366,44 @@ function charactersOf(row) {
 // ---- Roll-up
 
 /**
- * One status for each service and for all, over the chains of the client's allowlist (C11). A row that is missing or
- * unreadable counts as unknown, and with anything but current rows nothing is healthy. Unmonitored rows are neither
- * failure nor health. A service that has a row of no chain is expected on no chain, but what it has on these chains
- * counts. Sepolia is left out, even if listed, unless `includeTestNetwork`. `receivedAgoMs` is as in effectiveStatus.
+ * One status for each service and for all, over the chains of the client's allowlist (C11). These are the `services` that
+ * you name; or the contract's five and whatever else the report has, of no chain or on these chains. A row that is
+ * missing or unreadable counts as unknown, and with anything but current rows nothing is healthy. Unmonitored rows are
+ * neither failure nor health. A service that has a row of no chain is expected on no chain, but what it has on these
+ * chains counts. Sepolia is left out, even if listed, unless `includeTestNetwork`. `receivedAgoMs` is as in
+ * effectiveStatus.
  */
-export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services = SERVICES, includeTestNetwork = false }) {
+export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services, includeTestNetwork = false }) {
   const rows = report?.readable ? rowsByCheck(report) : new Map();
   const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
-  const summaries = [...new Set(services)].map((service) => {
-    const isShared = service === SHARED_SERVICE || rows.has(checkKey({ service, chainId: null }));
-    const onChains = isShared ? allowed.filter((chainId) => rows.has(checkKey({ service, chainId }))) : allowed;
-    const scope = isShared ? [null, ...onChains] : onChains;
-    const checks = scope.map((chainId) =>
+  const isEvery = services === undefined;
+  const expected = isEvery ? SERVICES : [...services];
+  const found = isEvery ? [...rows.values()].filter(({ chainId }) => chainId === null || allowed.includes(chainId)) : [];
+  const summaries = [...new Set([...expected, ...found.map(({ service }) => service)])].map((service) => {
+    const checks = scopeOf(service, allowed, rows, expected.includes(service)).map((chainId) =>
       summarizeCheck({ service, chainId }, rows.get(checkKey({ service, chainId })) ?? null, now, receivedAgoMs),
     );
     const status = worstOf(checks.map((check) => check.effective));
     return { service, status, healthy: status === "current", checks };
   });
-  const status = worstOf(summaries.map((summary) => summary.status));
+  const statuses = summaries.map((summary) => summary.status);
+  if (isEvery && report?.readable && report.rows.some(isAnyones)) statuses.push("unknown");
+  const status = worstOf(statuses);
   const counts = Object.fromEntries(EFFECTIVE_STATUSES.map((name) => [name, 0]));
   for (const { checks } of summaries) for (const { effective } of checks) counts[effective]++;
   return { status, healthy: status === "current", chains: allowed, services: summaries, counts };
+}
+
+/** Where the service counts: on every chain if it is expected there, otherwise where it has rows. */
+function scopeOf(service, allowed, rows, isExpected) {
+  const hasRow = (chainId) => rows.has(checkKey({ service, chainId }));
+  if (isExpected && service !== SHARED_SERVICE && !hasRow(null)) return allowed;
+  return [null, ...allowed].filter((chainId) => hasRow(chainId) || (service === SHARED_SERVICE && chainId === null));
+}
+
+/** Nobody knows which check it is of. One of the contract's five would be missing, and count as that. */
+function isAnyones(row) {
+  return !isIdentified(row) && !SERVICES.includes(row.service);
 }
 
 function summarizeCheck({ service, chainId }, row, now, receivedAgoMs) {

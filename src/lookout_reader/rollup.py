@@ -1,7 +1,7 @@
 """One status for many rows, over the chains of the client's own allowlist (C11)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -10,7 +10,7 @@ from lookout_reader.report import LiveReport, Row
 from lookout_reader.status import effective_status
 from lookout_reader.statuses import EFFECTIVE_STATUSES, EffectiveStatus
 
-#: The services of today; messaging is one check for all chains.
+#: The contract's services, which every report has; messaging is one check for all chains.
 SERVICES: Final = ("messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer")
 MAINNETS: Final = (1, 42161, 137, 56)
 TEST_NETWORK: Final = 11155111
@@ -63,23 +63,24 @@ def roll_up(
     received_ago_ms: float | None = 0,
     *,
     chains: Iterable[int] = MAINNETS,
-    services: Iterable[str] = SERVICES,
+    services: Iterable[str] | None = None,
     include_test_network: bool = False,
 ) -> RollUp:
     """One status for each service and for all.
 
-    A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is healthy.
-    Unmonitored rows are neither failure nor health. A service that has a row of no chain is expected on no chain, but
-    what it has on these chains counts. Sepolia is left out, even if listed, unless you include it on purpose.
-    ``received_ago_ms`` is as in ``effective_status``.
+    These are the ``services`` that you name; or the contract's five and whatever else the report has, of no chain or on
+    these chains. A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is
+    healthy. Unmonitored rows are neither failure nor health. A service that has a row of no chain is expected on no
+    chain, but what it has on these chains counts. Sepolia is left out, even if listed, unless you include it on
+    purpose. ``received_ago_ms`` is as in ``effective_status``.
     """
     rows = rows_by_check(report) if isinstance(report, LiveReport) else {}
     allowed = tuple(chain_id for chain_id in dict.fromkeys(chains) if include_test_network or chain_id != TEST_NETWORK)
+    expected = SERVICES if services is None else tuple(services)
+    found = (service for service, chain_id in rows if services is None and chain_id in (None, *allowed))
     summaries = []
-    for service in dict.fromkeys(services):
-        is_shared = service == SHARED_SERVICE or (service, None) in rows
-        on_chains = (chain_id for chain_id in allowed if not is_shared or (service, chain_id) in rows)
-        scope: tuple[int | None, ...] = (None, *on_chains) if is_shared else allowed
+    for service in dict.fromkeys((*expected, *found)):
+        scope = _scope(service, allowed, rows, is_expected=service in expected)
         checks = tuple(
             summarize_check((service, chain_id), rows.get((service, chain_id)), now, received_ago_ms)
             for chain_id in scope
@@ -87,7 +88,25 @@ def roll_up(
         summaries.append(ServiceSummary(service, worst_of(check.effective for check in checks), checks))
     times = Counter(check.effective for summary in summaries for check in summary.checks)
     counts = {status: times[status] for status in EFFECTIVE_STATUSES}
-    return RollUp(worst_of(summary.status for summary in summaries), allowed, tuple(summaries), counts)
+    statuses = [summary.status for summary in summaries]
+    if services is None and isinstance(report, LiveReport) and any(map(_is_anyones, report.rows)):
+        statuses.append("unknown")
+    return RollUp(worst_of(statuses), allowed, tuple(summaries), counts)
+
+
+def _scope(
+    service: str, allowed: tuple[int, ...], rows: Collection[Check], *, is_expected: bool
+) -> tuple[int | None, ...]:
+    """Where the service counts: on every chain if it is expected there, otherwise where it has rows."""
+    if is_expected and service != SHARED_SERVICE and (service, None) not in rows:
+        return allowed
+    here: tuple[int | None, ...] = (None, *allowed)
+    return tuple(each for each in here if (service, each) in rows or (service, each) == (SHARED_SERVICE, None))
+
+
+def _is_anyones(row: Row | UnreadableRow) -> bool:
+    """Nobody knows which check it is of. One of the contract's five would be missing, and count as that."""
+    return row.check is None and row.service not in SERVICES
 
 
 def summarize_check(

@@ -81,8 +81,8 @@ STATUSES: Final = (
         "c",
         10,
         "well",
-        "It answers and is up to date.",
-        "answered and was up to date",
+        "It answers, and what was checked is as it should be.",
+        "answered, and what was checked was as it should be",
         Look(
             Palette("0b7a5e", "3d9c7f", None),
             Palette("3cc79b", "2d8a6d", None),

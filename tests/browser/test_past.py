@@ -54,7 +54,7 @@ def test_by_keyboard_alone_a_bucket_is_reached_read_and_zoomed_to(site: Site, op
     for _ in range(3):
         page.keyboard.press("Tab")
     assert focused(page, "role") == "slider"
-    assert focused(page, "aria-label") == "History of Messaging, All chains"
+    assert focused(page, "aria-label") == "History of Messaging, Shared"
     assert focused(page, "aria-valuetext") == f"{words(to_at)}: provisional, still filling; so far current"
     page.keyboard.press("ArrowLeft")
     assert focused(page, "aria-valuetext") == f"{words(to_at - BUCKET)}: degraded"

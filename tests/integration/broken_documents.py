@@ -40,6 +40,16 @@ def own_service(name: str, place: int) -> Edit:
     return edit
 
 
+def add_own_row(live: Json, history: Json, service: str, chain_id: int | None) -> None:
+    live["checks"].append(dict(row(live, "messaging", None), service=service, chainId=chain_id))
+    history["rows"].append(dict(row(history, "messaging", None), service=service, chainId=chain_id))
+
+
+def own_service_of_both(live: Json, history: Json) -> None:
+    for chain_id in (None, 5):
+        add_own_row(live, history, "oracle", chain_id)
+
+
 def uptime(service: str, window: str, change: Callable[[float], object]) -> Edit:
     def edit(_live: Json, history: Json) -> None:
         told = row(history, service, None if service == "messaging" else 1)["uptime"]
@@ -149,6 +159,7 @@ BROKEN_DOCUMENTS: Final[dict[str, tuple[Edit, str]]] = {
     "no row in either": (no_rows, "R1"),
     "row with a field more": (sets("indexer", 1, colour="blue"), "R2"),
     "own service of a name that is none": (own_service("Oracle 1", -1), "R14"),
+    "own service of no chain and of one": (own_service_of_both, "R14"),
     "own service before the five": (own_service("oracle", 0), "R12"),
     "observedAt 400 s after the report": (observed_ahead, "R5"),
     "current 151 blocks behind on Ethereum": (lag(1, 151), "S3"),

@@ -190,3 +190,19 @@ def test_a_server_shows_chains_and_services_as_the_monitor_stored_them(tmp_path:
         until(lambda: about(server)["chains"][0]["name"] == "Renamed", "the description was loaded")
         store(tmp_path, at=NOON + 1, history=history)
         until(lambda: about(server)["chains"][0]["name"] != "Renamed", "a monitor that stores none took over")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param(b"no description", id="no JSON"),
+        pytest.param(b'{"protocol":"\xff"}', id="no UTF-8"),
+        pytest.param(b'{"new":' + b"[" * 100_000 + b"]" * 100_000 + b"}", id="nested too deeply"),
+    ],
+)
+def test_a_stored_description_that_cannot_be_read_changes_nothing(tmp_path: Path, stored: bytes) -> None:
+    with a_raw_server(tmp_path) as server:
+        before = server.ask("GET", "/about.json").body
+        store(tmp_path, about=stored)
+        until(lambda: "the stored description of the deployment cannot be read" in said(tmp_path), "it was looked at")
+        assert server.ask("GET", "/about.json").body == before

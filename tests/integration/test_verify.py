@@ -14,7 +14,7 @@ from lookout.server.responder import respond
 from lookout.verify.documents import unpack_gzip
 from lookout.verify.verdict import find_doubts, verify_visit
 from lookout.verify.visit import MOST_PER_PATH, VisitOptions
-from tests.integration.broken_documents import BROKEN_DOCUMENTS, later, row, top
+from tests.integration.broken_documents import BROKEN_DOCUMENTS, add_own_row, later, row, top
 from tests.integration.broken_replies import BROKEN_GZIP, BROKEN_REPLIES, behind, dated, plain
 from tests.integration.planted import Asked, Break, Edit, Json, Sent, a_deployment, documents, ledger, resources
 from tests.integration.served import HISTORY, LIVE, a_server, publish
@@ -73,9 +73,8 @@ def new_things(live: Json, history: Json) -> None:
     live["motd"] = history["motd"] = "hello"
     row(live, "indexer", 1).update(status="paused", reason="on-holiday")
     row(live, "indexer", 137)["metrics"]["speed"] = 1.5
-    for chain_id in (None, 5):
-        live["checks"].append(dict(row(live, "messaging", None), service="oracle", chainId=chain_id))
-        history["rows"].append(dict(row(history, "messaging", None), service="oracle", chainId=chain_id))
+    add_own_row(live, history, "oracle", None)
+    add_own_row(live, history, "relay", 5)
     row(history, "messaging", None)["uptime"]["90d"] = 0.5
     same = row(history, "hosted-indexer", 1)
     same["buckets"] = f"x{same['buckets'][1:]}"

@@ -6,11 +6,11 @@ from io import StringIO
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from lookout.base.instants import format_instant
+from lookout.base.instants import format_instant, format_second
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.config.own_services import OwnService
 from lookout.config.settings import Settings
@@ -60,14 +60,16 @@ class Deployment(NamedTuple):
         return [*rows, *("unknown" for _ in expected - there)]
 
     def badge_of(self, service: str) -> str:
-        """The worst of a service's rows that count, and of those that are missing."""
+        """The worst of a service's rows that count, and of those that are missing; if none does, of all it has."""
         tests = self.test_networks()
-        rows = [row for row in self.report().rows if row.service == service and row.chain_id not in tests]
+        every = [row for row in self.report().rows if row.service == service]
+        rows = [row for row in every if row.chain_id not in tests]
         chains = {row["chainId"] for row in self.rows} | {chain.id for chain in self.settings.chains}
         known = {chain_id for chain_id in chains if chain_id is not None} - tests
         expected = {check.chain_id for check in all_checks(known) if check.service == service}
-        statuses = [effective_status(row, NOON) for row in rows]
-        statuses += ["unknown"] * bool(expected - {row.chain_id for row in rows} or not rows)
+        is_counted = bool(rows or expected)
+        statuses = [effective_status(row, NOON) for row in (rows if is_counted else every)]
+        statuses += ["unknown"] * bool(expected - {row.chain_id for row in rows} or not every)
         worst = min(statuses, key=EFFECTIVE_STATUSES.index)
         return "unknown" if worst == "stale" else worst.replace("-", " ")
 
@@ -163,6 +165,27 @@ def first_line(deployment: Deployment) -> str:
     console.print(draw_screen(shown, NOON, View(200, None, is_ascii=False)))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue().splitlines()[1][2:].rstrip(".")
+
+
+OWN_NAMES = st.from_regex(r"[a-z]{1,2}(-[0-9]{1,2}|-[a-z]|[0-9]|-){0,3}", fullmatch=True)
+CHECKS = st.tuples(OWN_NAMES, st.none() | st.integers(1, 30))
+
+
+@pytest.mark.clause("R14")
+@example([("indexer", 1), ("indexer-1", None)])
+@given(st.lists(CHECKS, unique=True))
+def test_two_rows_never_have_one_id(checks: list[tuple[str, int | None]]) -> None:
+    rows = [a_row(*check, "degraded", NOON) for check in checks]
+    bucket = {"from": format_second(NOON), "to": format_second(NOON), "bucketSeconds": 300, "retentionDays": 14}
+    troubles: list[Json] = [
+        {"service": service, "chainId": chain, "buckets": "d", "uptime": {}} for service, chain in checks
+    ]
+    history = json.dumps({"schemaVersion": 1, "generatedAt": format_instant(NOON), **bucket, "rows": troubles})
+    names = Names("protocol", Settings().description().read())
+    made = make_feed_files(names, Deployment(Settings(), rows).live, history.encode(), NOON, 0)
+    summary = document(made, "/summary.json")
+    for key in ("components", "incidents"):
+        assert len({each["id"] for each in summary[key]}) == len(summary[key]) == len(checks)
 
 
 def file(made: FeedFiles, path: str) -> bytes:

@@ -236,7 +236,7 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
         "No longer watched:\n"
         "- ppoi on Polygon: was unavailable since 2026-11-05T12:00:00Z; whether it recovered is not known\n"
         "\n"
-        "current: It answers and is up to date.\n"
+        "current: It answers, and what was checked is as it should be.\n"
         "unavailable: It did not answer usefully several times in a row.\n"
         "responding: Everything that was asked has answered.\n"
         "unreachable: It could not be reached, or its answer could not be understood.\n"

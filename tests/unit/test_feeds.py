@@ -47,6 +47,8 @@ def test_rows_are_read_as_every_reader_reads_them(checks: list[object]) -> None:
         pytest.param(a_report().replace(b'"schemaVersion": 1', b'"schemaVersion": 2'), id="another version"),
         pytest.param(a_report().replace(b'"checks": []', b'"checks": {}'), id="checks that are no list"),
         pytest.param(a_report().replace(b"2026-", b"20261-"), id="no instant"),
+        pytest.param(a_report().replace(b"2026-", b"\xff"), id="no UTF-8"),
+        pytest.param(b'{"new":' + b"[" * 100_000 + b"]" * 100_000 + b"}", id="nested too deeply"),
     ],
 )
 def test_a_report_that_cannot_be_read_is_none(live: bytes) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
-from lookout.public.about import Description
+from lookout.public.about import Description, ServiceDescription
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
 from lookout.server.own_routes import build_status_page
@@ -56,7 +56,8 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     assert "<b>catching-up</b>: answered, but was behind" in text
     assert "position 7,000, head 7,005" in text
     assert "<td>Ethereum</td>" in text
-    assert "<td>all chains</td>" in text
+    assert "<b>current</b>: answered, and what was checked was as it should be" in text
+    assert "<td>shared</td>" in text
     assert "<td>2026-11-05 11:59:59</td><td>2026-11-05 12:02:29</td>" in text
 
 
@@ -122,6 +123,9 @@ def test_hostile_names_stay_text() -> None:
     assert Elements(text).names().count("script") == 2, "the page's own"
     assert "img" not in Elements(text).names()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    services = (ServiceDescription("<script>", "a service", run_by_others=True),)
+    noted = html.render(None, LIVE, HISTORY, msgspec.structs.replace(DESCRIPTION, services=services)).decode()
+    assert Elements(noted).names().count("script") == 2
     paths = html.render(None, '/api/v1/"><script>/liveness', HISTORY, DESCRIPTION).decode()
     assert Elements(paths).names().count("script") == 2
 
@@ -136,6 +140,8 @@ def test_hostile_names_stay_text() -> None:
         b"{}",
         b'{"schemaVersion":1}',
         b"[1]",
+        b'{"schemaVersion":1,"generatedAt":"\xff"}',
+        b'{"new":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         live_document(Report(NOON, (a_row("current"),))).body.replace(b'"schemaVersion":1', b'"schemaVersion":2'),
     ],
 )

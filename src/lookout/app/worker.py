@@ -89,7 +89,7 @@ def _build_site(protocol: str, description: Description, assets: dict[str, Resou
 def _build_described_site(protocol: str, description: Description, assets: dict[str, Resource], about: bytes) -> Site:
     try:
         stored = msgspec.json.decode(about, type=Description)
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):  # ValueError: not of the type, not JSON, or not UTF-8
         log.warning("the stored description of the deployment cannot be read; that of this server's file is served")
         return _build_site(protocol, description, assets)
     return _build_site(protocol, description.follow_monitor(stored), assets)

@@ -7,7 +7,7 @@ from msgspec import Meta, defstruct, field
 from msgspec.structs import replace
 
 from lookout.base.problem import UNREAD, Problem, run_checks
-from lookout.base.setting_types import Line, Table, must
+from lookout.base.setting_types import NameOrNone, Table, must
 from lookout.config.source_tables import type_of_own_checks
 from lookout.core.model import Answer, Blocks
 from lookout.core.services import OWN_NAME, SERVICES, Service, make_title
@@ -17,8 +17,8 @@ from lookout.protocols.tables import KindTable
 OwnName = Annotated[
     str,
     Meta(
-        pattern=rf"\A{OWN_NAME.pattern}\Z",
-        description="small letters, digits and -, beginning with a letter",
+        pattern=rf"\A(?=.{{1,60}}\Z){OWN_NAME.pattern}\Z",
+        description="up to 60 small letters, digits and -, beginning with a letter",
     ),
     must(lambda name: name not in SERVICES, "is a service of the contract, which has a table of its own"),
 ]
@@ -28,7 +28,7 @@ class OwnService(Table, frozen=True, kw_only=True):
     """What is named ``checks`` in the file is ``rows`` here."""
 
     name: OwnName
-    title: Line = ""
+    title: NameOrNone = ""
     rows: tuple[KindTable, ...] = field(name="checks")
 
     @property

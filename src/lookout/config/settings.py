@@ -167,6 +167,8 @@ class Settings(Table, frozen=True):
             yield from (each.below(f"chains[{number}]") for each in chain.warnings())
         for name in _repeated(chain.name for chain in self.chains):
             yield Problem("chains", f"several are named {name}, so people cannot tell them apart")
+        for title in _repeated(service.title for service in self.all_services()):
+            yield Problem("services", f"several have the title {title}, so people cannot tell them apart")
         yield from (each.below("store") for each in self.store.warnings())
 
     def checks(self) -> Iterable[Iterable[Problem]]:

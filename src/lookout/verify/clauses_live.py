@@ -1,11 +1,11 @@
 """Clauses R: the live report and its rows, as a pure function of its body."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
+from lookout.verify.clauses_own import verify_own_services
 from lookout.verify.clauses_status import ACTIONABLE, EVALUATED, FAILED, REASONS, STATUSES, verify_status
 from lookout.verify.documents import Json, describe_row, is_integer, list_identities, read_document, read_instant
 from lookout.verify.findings import Finding, failed, inconclusive, passed, quote
@@ -29,7 +29,6 @@ _METRICS: Final = {
 }
 _ALL_METRICS: Final = frozenset(key for keys in _METRICS.values() for key in keys)
 _COMPARED: Final = ("ppoi", "indexer", "hosted-indexer")
-_OWN_SERVICE: Final = re.compile(r"[a-z][a-z0-9-]*", re.ASCII)
 
 
 def verify_live(body: bytes) -> Iterator[Finding]:
@@ -56,6 +55,7 @@ def verify_live(body: bytes) -> Iterator[Finding]:
     for row in rows:
         yield from _verify_row(row)
         yield from verify_status(row)
+    yield from verify_own_services(rows)
     yield from _verify_lifetimes(rows)
     if generated_at is not None:
         yield from _verify_ages(rows, generated_at)
@@ -114,12 +114,6 @@ def _verify_fields(row: Json, name: str) -> Iterator[Finding]:
             yield failed("R2", f"{name}: {field} is {quote(row[field])}, and not a string")
         elif row[field] not in known:
             yield inconclusive("R2", f"{name}: {field} {quote(row[field])} is not known here; new ones may appear")
-    service = row["service"]
-    if isinstance(service, str) and service not in SERVICES:
-        if _OWN_SERVICE.fullmatch(service):
-            yield passed("R14", "a service of the operator's own has a name as it should be")
-        else:
-            yield failed("R14", f"{name}: a service of the operator's own cannot have that name")
     yield passed("R2", "every row has exactly its eight fields")
 
 

@@ -7,6 +7,7 @@ from lookout.public.feeds.badges import draw_badge, encode_shield
 from lookout.public.feeds.picture import EffectiveRow, Names, Picture, take_picture
 from lookout.public.feeds.summary import encode_status, encode_summary
 from lookout.public.feeds.words import NOT_OFFICIAL, instant_text
+from lookout_reader.rollup import worst_of
 from lookout_reader.statuses import EffectiveStatus
 from lookout_reader.words import status_text
 
@@ -58,9 +59,9 @@ def make_feed_files(
     files = _documents(picture, names)
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
     files |= _badges(BADGE, "services", "unknown" if picture is None else picture.headline.status, seen, max_age_s)
-    of_services = {} if picture is None else picture.headline.services
     for service in (each.name for each in names.about.services):
-        files |= _badges(f"{BADGE}/{service}", service, of_services.get(service, "unknown"), seen, max_age_s)
+        status = "unknown" if picture is None else _status_of(service, picture)
+        files |= _badges(f"{BADGE}/{service}", service, status, seen, max_age_s)
     return FeedFiles(files, {} if picture is None else _rows(picture), names, max_age_s, holds_ms)
 
 
@@ -83,6 +84,12 @@ def _documents(picture: Picture | None, names: Names) -> dict[str, File | None]:
         SUMMARY: File(JSON, encode_summary(picture, names)),
         STATUS: File(JSON, encode_status(picture, names)),
     }
+
+
+def _status_of(service: str, picture: Picture) -> EffectiveStatus:
+    """The worst of what counts of a service; of one that is on test networks alone, the worst of that."""
+    counted = picture.headline.services.get(service)
+    return counted or worst_of(row.status for row in picture.rows if row.check[0] == service)
 
 
 def _rows(picture: Picture) -> dict[str, EffectiveRow]:

@@ -137,7 +137,7 @@ def _report(live: bytes) -> LiveReport | Unreadable:
     """As ``parse_report`` reads it, which would read every row again: from one report to the next few change."""
     try:
         envelope = msgspec.json.decode(live, type=_Envelope)
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):
         return parse_report(live)
     rows = [_row(bytes(raw)) for raw in envelope.checks]
     readable = tuple(row for row in rows if isinstance(row, Row))

@@ -1,5 +1,6 @@
 """The picture in the shape that readers of Atlassian Statuspage expect (its API v2)."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
@@ -22,6 +23,7 @@ INDICATORS: Final[dict[EffectiveStatus, Indicator]] = {status.word: status.statu
 _IMPACTS: Final[dict[EffectiveStatus, Impact]] = {
     status.word: status.statuspage.indicator for status in STATUSES if status.statuspage.indicator != "none"
 }
+_LIKE_A_CHAINS: Final = re.compile("-[0-9]+$")
 
 Instant = Annotated[str, Meta(description="UTC, to the millisecond")]
 Never = Annotated[list[str], Meta(max_length=0)]
@@ -158,4 +160,7 @@ def _incident(trouble: Trouble, names: Names, component: Component) -> Incident:
 
 def _id(check: Check) -> str:
     service, chain_id = check
-    return replace_unprintable(service if chain_id is None else f"{service}-{chain_id}")
+    if chain_id is not None:
+        return replace_unprintable(f"{service}-{chain_id}")
+    # "indexer-1" may be a service, too: no name has a point in it.
+    return replace_unprintable(f"{service}.shared" if _LIKE_A_CHAINS.search(service) else service)

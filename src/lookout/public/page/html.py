@@ -73,7 +73,7 @@ def _symbol(status: StatusEntry) -> str:
 def _ready_made(live: bytes | None, description: Description) -> str:
     try:
         report = None if live is None else msgspec.json.decode(live, type=LiveReport)
-    except msgspec.MsgspecError:  # of a newer monitor, perhaps: the script may still be able to read it
+    except (ValueError, RecursionError):  # of a newer monitor, perhaps: the script may still be able to read it
         report = None
     if report is not None and report.schema_version != SCHEMA_VERSION:  # C6
         report = None
@@ -99,7 +99,7 @@ def _operator(description: Description) -> str:
 
 def _note(note: Note, others: Iterable[str]) -> str:
     services = others if note.id == OTHERS else note.services or ()
-    of = "" if note.services is None else f"<b>{', '.join(services)}</b>: "
+    of = "" if note.services is None else f"<b>{escape(', '.join(services))}</b>: "
     return f"<li>{of}{escape(note.text, quote=False)}</li>"
 
 
@@ -139,7 +139,7 @@ def _row(row: LiveRow, chain: str) -> str:
 
 def _chain(chain_id: int | None, about: About) -> str:
     if chain_id is None:
-        return "all chains"
+        return "shared"
     name = about.chain_name(chain_id)
     return f"{name} (test network)" if chain_id in about.test_networks else name
 

@@ -20,7 +20,7 @@ const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 export function chainName(chainId) {
-  if (chainId === null) return "All chains";
+  if (chainId === null) return "Shared";
   return CHAINS.get(chainId)?.name ?? `Chain ${chainId}`;
 }
 
