@@ -203,6 +203,6 @@ def test_a_server_shows_chains_and_services_as_the_monitor_stored_them(tmp_path:
 def test_a_stored_description_that_cannot_be_read_changes_nothing(tmp_path: Path, stored: bytes) -> None:
     with a_raw_server(tmp_path) as server:
         before = server.ask("GET", "/about.json").body
-        store(tmp_path, about=stored)
+        store(tmp_path, history=a_history({("indexer", 1): "c"}), about=stored)
         until(lambda: "the stored description of the deployment cannot be read" in said(tmp_path), "it was looked at")
         assert server.ask("GET", "/about.json").body == before

@@ -87,7 +87,7 @@ async def test_what_is_posted_is_answered_as_the_real_ones_do(path: str, asked: 
 async def test_what_is_no_json_is_answered_as_the_real_ones_do() -> None:
     async with simulation() as client:
         assert (await client.post_bytes("/rpc/1/a", b"{")).document["error"]["code"] == -32700
-        assert (await client.post_bytes("/squid/1/graphql", b"not_json")).http_code == 400
+        assert (await client.post_bytes("/squid/1/graphql", b"not JSON")).http_code == 400
         malformed = await client.post_bytes("/ppoi", b"{")
         assert (malformed.http_code, malformed.content_type) == (400, "text/html")
 

@@ -136,8 +136,8 @@ def test_what_is_right_is_not_complained_of(answers: list[Taken]) -> None:
 
 # What one place answers, or two do, and what is found of it.
 WRONG: dict[str, tuple[list[Taken], str]] = {
-    "an error": ([taken(LIVE, answer({}, 500))], "http_status: 500"),
-    "an ordinary reader that is refused": ([taken(LIVE, answer({}, 429))], "rate_limited: 429"),
+    "an error": ([taken(LIVE, answer({}, 500))], "HTTP 500"),
+    "an ordinary reader that is refused": ([taken(LIVE, answer({}, 429))], "HTTP 429"),
     "a report that is gone": ([taken(LIVE, GOOD[LIVE]), taken(LIVE, NO_LIVE)], "503 after a document was served"),
     "another 503": ([taken(LIVE, answer({"error": "no"}, 503))], "503 with other words"),
     "304 to one who has another report": (

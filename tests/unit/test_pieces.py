@@ -188,7 +188,7 @@ def test_no_pieces_are_no_state() -> None:
     [
         ("progress", b"{}"),
         ("progress", b"\xff"),
-        ("check/indexer/1", b"not_json"),
+        ("check/indexer/1", b"not JSON"),
         ("tally/indexer/1", b'{"check":["oracle",1]}'),
         ("heads/one", b"[]"),
         ("heads/1", b"[[1,2]]"),
