@@ -80,7 +80,8 @@ def test_a_good_log_says_nothing_and_writes_both_documents(tmp_path: Path) -> No
         ),
         pytest.param(
             START + PEERS.replace("messaging", "Oracle"),
-            'line 2: service is "Oracle"; it has to be messaging, ppoi, broadcasters, indexer, hosted-indexer or a name of [a-z][a-z0-9-]*',
+            'line 2: service is "Oracle"; it has to be messaging, ppoi, broadcasters, indexer, hosted-indexer'
+            " or a name of [a-z][a-z0-9-]*",
             id="a name that no service has",
         ),
         pytest.param(
