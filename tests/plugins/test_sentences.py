@@ -1,5 +1,6 @@
 """What ``lookout check-config`` says of a plug-in that cannot be used: one sentence, and never a traceback."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def check_config(folder: Path, config: str = CONFIG) -> tuple[int, str, str]:
     path = folder / "lookout.toml"
     path.write_text(config)
     outcome = lookout(folder, "check-config", "-c", path, environment=path_with(folder))
-    return outcome.returncode, outcome.stdout, outcome.stderr.replace(f"lookout: {path}: indexer[0].kind: ", "")
+    said = outcome.stderr.replace(f"lookout: {path}: indexer[0].kind: ", "")
+    return outcome.returncode, outcome.stdout, re.sub(r" \(line \d+\)$", "", said, flags=re.MULTILINE)
 
 
 def test_one_that_is_as_it_should_be_is_used(tmp_path: Path) -> None:
@@ -94,6 +96,37 @@ class Own(KindTable, frozen=True, kw_only=True):
 
 PROTOCOL""",
 ).replace(", KindTable, m", ", Own, m")
+
+
+TEXTS = OWN_KEYS.replace("token: Natural", "token: str")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        pytest.param(
+            'return [[Problem("token", f"{self.token} is bad")]]',
+            "token: for a reason that repeats a setting",
+            id="a problem that shows it",
+        ),
+        pytest.param('return [["token is bad"]]', "own checks give something else than problems", id="no problem"),
+        pytest.param("raise SystemExit(self.token)", "own checks raise SystemExit", id="it exits"),
+    ],
+)
+def test_whatever_its_checks_do_is_a_sentence_without_its_keys(body: str, said: str, tmp_path: Path) -> None:
+    module = TEXTS.replace("raise LookupError(self.token)", body)
+    install(tmp_path, f"from lookout.base.problem import Problem\n{module}")
+    code, _, complaint = check_config(tmp_path, f'{CONFIG}token = "hunter2-and-more"\n')
+    assert (code, said in complaint, "Traceback" in complaint) == (2, True, False), complaint
+    assert "hunter2" not in complaint
+
+
+def test_settings_that_cannot_be_made_are_a_sentence(tmp_path: Path) -> None:
+    made = "    def __post_init__(self):\n        raise RuntimeError(self.token)\n\n    def checks"
+    install(tmp_path, TEXTS.replace("    def checks", made))
+    code, _, complaint = check_config(tmp_path, f'{CONFIG}token = "hunter2-and-more"\n')
+    assert code == 2
+    assert complaint.strip().endswith("the plug-in's settings cannot be made of these keys")
 
 
 @pytest.mark.parametrize(

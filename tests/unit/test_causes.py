@@ -134,9 +134,12 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
         pytest.param("http://[::1]/", " to another host", id="an address that no name is"),
         pytest.param("http://a b/", " to another host", id="a host with a space"),
         pytest.param("http://[", "", id="no address at all"),
-        pytest.param("", " to the same host", id="without a target"),
+        pytest.param("k3y-0f-0urs://node.example/", " to another host", id="a scheme that repeats the path"),
+        pytest.param("https://t0ken99x.example", " to another host", id="a header as a domain"),
+        pytest.param("https://h1dden99.node.example", " to another host", id="what was in the body"),
     ],
 )
 def test_a_redirect_names_a_host_and_nothing_that_was_sent(location: str, words: str) -> None:
     access = AccessTable(headers={"Authorization": "Bearer t0ken99"})
-    assert describe_target(location, Request("GET", "http://node.example/k3y-0f-0urs", access)) == words
+    request = Request("POST", "http://node.example/k3y-0f-0urs", access, b'["h1dden99"]')
+    assert describe_target(location, request) == words

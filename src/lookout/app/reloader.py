@@ -138,6 +138,10 @@ class Reloader:
                 reloaded = Reloaded(str(self._path), "refused", tuple(error.problems))
                 for problem in reloaded.problems:
                     log.error("not reloaded; everything is as it was", problem=problem)
+            except Exception as error:
+                log.exception("a reload died of a bug")
+                what = f"{self._path}: cannot be used because of a bug ({type(error).__name__}); the log has more"
+                reloaded = Reloaded(str(self._path), "refused", (what,))
             else:
                 reloaded = self._apply(new)
             self._last_outcome = reloaded.outcome

@@ -21,7 +21,7 @@ def extract_certificates(pem: bytes) -> str:
     return certificates
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def trust_only(certificates: str) -> ssl.SSLContext:
     """The same one for the same certificates: connections are shared by it, and making it takes milliseconds."""
     context = ssl.create_default_context(cadata=certificates)

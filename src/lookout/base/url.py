@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from yarl import URL
 
 _SCHEME: Final = re.compile(r"\s*([a-z]+)://", re.IGNORECASE)
-_PORT: Final = re.compile("0*[0-9]{1,5}")
+_PORT: Final = re.compile("0{0,9}[0-9]{1,5}")
 _ASKED: Final = ("http", "https")
 _WEB_SOCKETS: Final = {"ws": "http", "wss": "https"}
 _ESCAPES: Final = {"#": "%23", "/": "%2F", "?": "%3F"}

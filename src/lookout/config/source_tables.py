@@ -27,12 +27,16 @@ class AnyKindTable(AccessTable, frozen=True):
         table = KindTable if self.kind is UNREAD else self.kinds[self.kind].settings
         missing = {each.name: UNREAD for each in fields(table) if each.required} | {"chain": None}
         given = {name: value for name, value in asdict(self).items() if value is not None and _has(table, name)}
-        return table(**missing | given)
+        try:
+            return table(**missing | given)
+        except (Exception, SystemExit):  # noqa: BLE001  of a plug-in's own; its checks report it
+            return KindTable(**{name: value for name, value in (missing | given).items() if _has(KindTable, name)})
 
     def checks(self) -> Iterable[Iterable[Problem]]:
         settled = self.settle()
-        if self.kind is not UNREAD and isinstance(self.kinds[self.kind], PluginProtocol):
-            yield guard_checks(settled)
+        protocol = None if self.kind is UNREAD else self.kinds[self.kind]
+        if isinstance(protocol, PluginProtocol):
+            yield guard_checks(settled, protocol.settings)
         else:
             yield from settled.checks()
         yield self._check_missing()

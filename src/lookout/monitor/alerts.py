@@ -71,10 +71,18 @@ class Alerts:
     def advance(self, at: int, rows: Iterable[Row], causes: Mapping[Check, str] = NO_CAUSES) -> None:
         """A publication was made, and is about to be stored with ``pieces()``. ``causes`` says why checks are not
         current, of those that were probed since the start."""
+        rows = tuple(rows)
         self._state, news = advance(self._state, at, rows, self._policy.rules)
+        reasons = {row.check: row.reason for row in rows}
+        # A cause is of the newest row: news of an expired row, or of an earlier reason, has none.
+        fitting = {
+            each.check: causes[each.check]
+            for each in news
+            if each.check in causes and reasons.get(each.check) == each.reason
+        }
         for target in self._policy.targets:
             if mine := [each for each in news if target in each.targets]:
-                self._put(target, write_message(mine, self._policy.names, causes))
+                self._put(target, write_message(mine, self._policy.names, fitting))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
         self._report_removed(removed, "given-up", "it was not accepted in time")
         self._outbox.mark_storing()

@@ -39,7 +39,7 @@ class Board:
     """Written on the event loop; read by threads, which take the entries as they are then."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, str], Entry] = {}
+        self._entries: dict[tuple[str, int | UnsetType], Entry] = {}
 
     def list_entries(self) -> list[Entry]:
         return list(self._entries.copy().values())
@@ -51,7 +51,8 @@ class Board:
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
         failed = all(row.reason == "unreachable" for row in outcomes)
-        cause = outcomes[0].cause if failed else UNSET
+        causes_of_all = {row.cause for row in outcomes}
+        cause = causes_of_all.pop() if failed and len(causes_of_all) == 1 else UNSET
         outcome: Literal["answered", "failed"] = "failed" if failed else "answered"
         self._put(Entry(name, "source", format_instant(at), took_ms, outcome, cause, outcomes))
 
@@ -76,4 +77,4 @@ class Board:
         self._put(entry)
 
     def _put(self, entry: Entry) -> None:
-        self._entries[entry.kind, entry.name] = entry
+        self._entries[f"{entry.kind} {entry.name}", entry.chain_id] = entry  # two chains may have one name

@@ -4,7 +4,7 @@ import asyncio
 
 import structlog
 
-from lookout.core.causes import explain
+from lookout.core.causes import code_of, explain
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Observation, Row
@@ -63,12 +63,11 @@ class Journal:
         row = self.ledger.judge(seen)
         self.changed.set()
         self._record(seen)
-        cause = explain(found, row)
-        if cause is None:
-            self.causes.pop(check, None)
-        else:
+        cause, cause_before = explain(found, row), self.causes.pop(check, None)
+        if cause is not None:
             self.causes[check] = cause
-        has_changed = (row.status, row.reason) != (before.status, before.reason)
+        is_new_cause = cause is not None and code_of(cause) != code_of(cause_before or "")
+        has_changed = is_new_cause or (row.status, row.reason) != (before.status, before.reason)
         report = log.info if has_changed else log.debug
         why = {} if cause is None else {"cause": cause}
         report("status", check=check.name, status=row.status, reason=row.reason, **why, was=before.status)

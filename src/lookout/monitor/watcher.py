@@ -41,7 +41,7 @@ class Watcher:
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[int, asyncio.Task[NoReturn]] = {}  # by the identity of the source or endpoint
         self._chains: dict[int, FollowedChain] = {}
-        self._failing: set[str] = set()  # the endpoints' names
+        self._failing: set[tuple[int, str]] = set()  # endpoints, by chain and name
         self._exhausted = False  # the monitor lacks something of its own (M17)
 
     async def run(self) -> None:
@@ -81,7 +81,7 @@ class Watcher:
         self._built, self._limits = built, limits
         names = {each.name for each in built.sources} | {each.name for each in built.endpoints}
         self._resources.instruments.board.keep(names)
-        self._failing &= names
+        self._failing &= {(each.chain_id, each.name) for each in built.endpoints}
         if self._group is not None:
             self._session = Session(self._session.http, limits.probe_timeout_ms / 1000)
             self._begin({each: endpoints for each, endpoints in followed.items() if each not in untouched})
@@ -173,14 +173,14 @@ class Watcher:
         name, chain_id, instruments = endpoint.name, endpoint.chain_id, self._resources.instruments
         agreed = self._journal.ledger.heads(chain_id).newest_of_run
         instruments.board.note_reading(name, chain_id, self._resources.clock.now(), took_ms, outcome, agreed)
-        was_failing = name in self._failing
+        was_failing = (chain_id, name) in self._failing
         if isinstance(outcome, str):
-            self._failing.add(name)
+            self._failing.add((chain_id, name))
             instruments.count_endpoint_failure(chain_id, name, code_of(outcome))
             report = log.debug if was_failing else log.warning
             report("an endpoint fails", endpoint=name, chain=chain_id, cause=outcome)
         elif was_failing:
-            self._failing.discard(name)
+            self._failing.discard((chain_id, name))
             log.info("the endpoint answers again", endpoint=name, chain=chain_id)
 
     async def _keep_asking(self, name: str, ask: Callable[[], Awaitable[int]]) -> NoReturn:

@@ -6,21 +6,22 @@ import ssl
 import zlib
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import unquote
 
 import aiohttp
 from yarl import URL
 
-from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import HttpCodeFailed, ProbeFailed, ProxyRefusedFailed
-from lookout.protocols.client.request import Request
+from lookout.protocols.client.request import STAGE, Request
 
 # OpenSSL's codes of what is wrong with a certificate.
 _CERTIFICATES: Final = {
     9: "not yet valid",
     10: "expired",
     18: "self-signed",
-    19: "self-signed",
+    19: "unknown authority",
     20: "unknown authority",
+    21: "unknown authority",
     62: "wrong name",
     64: "wrong name",
 }
@@ -34,8 +35,9 @@ def explain_refusal(response: aiohttp.ClientResponse, request: Request) -> HttpC
     http_code = response.status
     if http_code == HTTPStatus.TOO_MANY_REQUESTS:
         return HttpCodeFailed(http_code, "rate_limited")
-    if 300 <= http_code < 400:
-        return HttpCodeFailed(http_code, "redirect", describe_target(response.headers.get("Location", ""), request))
+    location = response.headers.get("Location")
+    if 300 <= http_code < 400 and location is not None:
+        return HttpCodeFailed(http_code, "redirect", describe_target(location, request))
     return HttpCodeFailed(http_code)
 
 
@@ -46,26 +48,31 @@ def describe_target(location: str, request: Request) -> str:
         target = asked.join(URL(location))
     except ValueError:
         return ""
+    if target.scheme not in ("http", "https"):
+        return " to another host"
     if target.raw_host == asked.raw_host:
         return " to the same host" if target.scheme == asked.scheme else f" to {target.scheme}"
     host = target.raw_host or ""
-    sent = " ".join((request.url.replace(asked.raw_host or "", ""), *request.access.headers.values())).lower()
+    domain = ".".join((asked.raw_host or "").split(".")[-2:])  # what comes before it may be a key
+    url, body = request.url.replace(domain, " "), (request.body or b"").decode(errors="replace")
+    sent = " ".join((url, unquote(url), body, *request.access.headers.values())).lower()
     longest = _LONGEST_COMMON + 1
     repeats = any(host[begin : begin + longest].lower() in sent for begin in range(max(1, len(host) - longest + 1)))
     return f" to {target.scheme}://{host}" if _HOST.fullmatch(host) and not repeats else " to another host"
 
 
-def explain_error(error: Exception, access: AccessTable) -> ProbeFailed:
+def explain_error(error: Exception, request: Request) -> ProbeFailed:
     match error:
         case aiohttp.ClientHttpProxyError():
             return ProxyRefusedFailed(error.status)
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientConnectorDNSError() if access.proxy:
-            return ProbeFailed("proxy", _explain(error).reason)  # the name is the proxy's, which asks for the other
         case _:
-            return _explain(error)
+            failure = _explain(error, is_tls=request.url.startswith("https:"))
+            # Before there is a connection through the proxy; but for TLS, which is with the upstream.
+            is_of_proxy = request.access.proxy and STAGE.get() == "connect" and failure.cause != "tls"
+            return ProbeFailed("proxy", failure.reason) if is_of_proxy else failure
 
 
-def _explain(error: Exception) -> ProbeFailed:
+def _explain(error: Exception, *, is_tls: bool) -> ProbeFailed:
     match error:
         case aiohttp.ClientConnectorDNSError():
             return ProbeFailed("dns")
@@ -73,6 +80,8 @@ def _explain(error: Exception) -> ProbeFailed:
             return ProbeFailed("tls", _CERTIFICATES.get(refused.verify_code, "certificate not accepted"))
         case aiohttp.ClientConnectorSSLError(os_error=ssl.SSLError(reason=reason)) if reason in _NOT_TLS:
             return ProbeFailed("tls", "not TLS")
+        case aiohttp.ClientConnectorError(os_error=ConnectionResetError() | ConnectionAbortedError()):
+            return ProbeFailed("tls", "handshake failed") if is_tls else ProbeFailed("reset")
         case aiohttp.ClientSSLError():
             return ProbeFailed("tls", "handshake failed")
         case aiohttp.InvalidURL():
@@ -96,6 +105,6 @@ def _explain_connection(code: int | None) -> ProbeFailed:
         case errno.ECONNRESET | errno.EPIPE:
             return ProbeFailed("reset")
         case errno.ETIMEDOUT:
-            return ProbeFailed("timeout", "connect")
+            return ProbeFailed("timeout", STAGE.get())
         case _:
             return ProbeFailed("network", "" if code is None else errno.errorcode.get(code, ""))

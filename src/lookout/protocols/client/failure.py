@@ -21,7 +21,7 @@ CAUSES: Final = {
     "broken_off": "The connection ended within the answer.",
     "closed": "The connection was closed without an answer.",
     "dns": "The name could not be resolved.",
-    "future_block": "Its newest block is from the future.",
+    "future_block": "Its newest block is from the future, or this machine's clock is slow.",
     "graphql_errors": "The answer has GraphQL errors in it.",
     "http_status": "It answered with this HTTP code.",
     "jsonrpc_error": "It answered with this JSON-RPC error.",
@@ -47,8 +47,9 @@ CAUSES: Final = {
 class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, not a mistake in the program
     """An upstream could not be reached or understood.
 
-    ``cause`` is one of CAUSES, and ``detail`` says more in our own words and in numbers. It never has any part of an
-    address, a header or a text of an answer in it: those may hold secrets, in any spelling.
+    ``cause`` is one of CAUSES, and ``detail`` says more in our own words and in numbers. It has no part of an address,
+    a header or an answer's text in it, which may hold secrets, but for the host of a redirect, which is compared with
+    what was sent.
     """
 
     def __init__(self, cause: str, detail: str = "") -> None:

@@ -51,6 +51,7 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
     sources delay others (M6).
     """
     trace = aiohttp.TraceConfig()
+    trace.on_connection_create_start.append(_begin_to_connect)
     trace.on_connection_create_end.append(_begin_to_wait)
     trace.on_connection_reuseconn.append(_begin_to_wait)
     connector = Connector(limit=0, limit_per_host=0, keepalive_timeout=_KEEPALIVE_S, resolver=ThreadPerLookup())
@@ -64,6 +65,11 @@ async def open_session(timeout_s: float) -> AsyncIterator[Session]:
         headers={"User-Agent": "lookout", "Accept": "application/json"},
     ) as http:
         yield Session(http, timeout_s)
+
+
+async def _begin_to_connect(*_: object) -> None:
+    """Also a second time, if the server closed a kept connection meanwhile."""
+    STAGE.set("connect")
 
 
 async def _begin_to_wait(*_: object) -> None:
@@ -94,14 +100,15 @@ async def fetch(session: Session, request: Request) -> bytes:
                 proxy=proxy,
                 proxy_headers=to_proxy,  # in any case: connections are shared only by those who send it the same
             ) as response:
-                if proxy is not None and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+                by_proxy = proxy is not None and url.scheme == "http"  # in a tunnel only the upstream answers
+                if by_proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
                     raise ProxyRefusedFailed(response.status)
                 STAGE.set("body")
                 if response.status != request.expect_code:
                     raise explain_refusal(response, request)
                 return await _read_body(response, request.limit_bytes)
         except (aiohttp.ClientError, HttpProcessingError, OSError, zlib.error, MemoryError) as error:
-            raise own_fault(error) or explain_error(error, access) from None
+            raise own_fault(error) or explain_error(error, request) from None
 
 
 def _headers(request: Request) -> CIMultiDict[str]:

@@ -74,11 +74,21 @@ class PluginProtocol(Protocol[KindTable]):
         return (PluginSource(self, Check(service, settings.chain), settings),)
 
 
-def guard_checks(settings: KindTable) -> Iterator[Problem]:
-    """What a plug-in's settings find wrong with themselves; a mistake in their checks is one more problem."""
+def guard_checks(settings: KindTable, declared: type[KindTable]) -> Iterator[Problem]:
+    """What a plug-in's settings find wrong with themselves; a mistake in their checks is one more problem, and so are
+    settings that cannot be made of what is written."""
+    if not isinstance(settings, declared):
+        yield Problem("kind", "the plug-in's settings cannot be made of these keys")
+        return
     try:
-        yield from run_checks(settings.checks())
-    except Exception as error:  # noqa: BLE001  they may raise anything
+        given: Any  # whatever a plug-in calls a problem
+        for given in run_checks(settings.checks()):
+            match given:
+                case Problem(str(key), str(text)):
+                    yield Problem(key, tidy_reason(text, settings))
+                case _:
+                    yield Problem("kind", "the plug-in's own checks give something else than problems")
+    except (Exception, SystemExit) as error:  # noqa: BLE001  they may raise anything
         yield Problem("kind", f"the plug-in's own checks raise {type(error).__name__}")
 
 
@@ -98,7 +108,7 @@ class PluginSource:
                 check_usable(await _reply_of(process))
                 given = msgspec.structs.replace(self._settings, ca_file="", proxy="")  # it has no use for them
                 request = read_request(await _ask(process, msgspec.msgpack.encode(given)), self._settings)
-            async with _in_time(ends_at_s, ProbeFailed("timeout")):
+            async with _in_time(ends_at_s, ProbeFailed("timeout", "connect or answer")):
                 body = await session.fetch(request)
             async with _in_time(ends_at_s, PluginFailed("did not answer in time")):
                 reply = await _ask(process, body)
@@ -156,7 +166,7 @@ async def _reply_of(process: Process) -> Reply:
         if length > LARGEST_REPLY:
             raise PluginFailed("replied at too great a length")
         return decode_reply(await process.stdout.readexactly(length))
-    except asyncio.IncompleteReadError:
+    except (asyncio.IncompleteReadError, OSError):
         raise PluginFailed(ENDED) from None
 
 
