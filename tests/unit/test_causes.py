@@ -116,7 +116,7 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     assert (of_ppoi["outcome"], "cause" in of_ppoi) == ("answered", False)
     assert (own["outcome"], own["height"], own["lagBlocks"]) == ("answered", 90, 10)
     assert (second["at"], second["cause"]) == ("2026-11-05T12:00:01.000Z", "wrong_chain: 5 instead of 1")
-    board.keep(["ppoi"])
+    board.keep_only(["ppoi"])
     assert [entry.name for entry in board.list_entries()] == ["ppoi"]
     without = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None))
     assert answer_request("/sources", "", without).http_code == 404

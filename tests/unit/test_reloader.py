@@ -336,6 +336,23 @@ async def test_a_file_that_the_monitor_cannot_prepare_for_is_refused(tmp_path: P
     assert (reloaded, monitor.applied, reloader.settings) == (refused, [], Settings())
 
 
+class Buggy(Applying):
+    async def prepare(self, _new: Settings, /) -> None:
+        raise LookupError("hunter2")
+
+
+async def test_a_reload_that_dies_of_a_bug_is_refused_and_counts_as_such(tmp_path: Path) -> None:
+    registry = CollectorRegistry()
+    path = a_file(tmp_path, 60)
+    reloader = Reloader(path, Settings(), SystemClock())
+    with reloader.attached(Buggy(registry)):
+        reloaded = await reloader.reload()
+    assert (reloaded.outcome, reloader.settings) == ("refused", Settings())
+    assert "LookupError" in reloaded.problems[0]
+    assert "hunter2" not in reloaded.problems[0]
+    assert registry.get_sample_value("lookout_config_last_reload_successful") == 0
+
+
 @pytest.mark.parametrize("meant", ["%00", "%ff%fe", "", "/no/such/file"])
 def test_another_file_than_the_monitors_is_refused_before_anything_is_read(meant: str, tmp_path: Path) -> None:
     path = a_file(tmp_path, 60)

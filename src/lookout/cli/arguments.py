@@ -32,7 +32,7 @@ def _find_config(context: click.Context, option: click.Parameter, config: Path) 
 
 
 def _is_missing(path: Path) -> bool:
-    """Whether nothing is there, as far as can be seen: whoever reads it says what else is wrong."""
+    """Whether nothing is there, as far as can be seen; reading it says what else is wrong."""
     with suppress(OSError):
         return not path.exists()
     return False

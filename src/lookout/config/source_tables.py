@@ -29,18 +29,23 @@ class AnyKindTable(AccessTable, frozen=True):
         given = {name: value for name, value in asdict(self).items() if value is not None and _has(table, name)}
         try:
             return table(**missing | given)
-        except (Exception, SystemExit):  # noqa: BLE001  of a plug-in's own; its checks report it
+        except (Exception, SystemExit):
+            if not self._is_plugin():
+                raise
+            # A plug-in's settings may raise anything; its checks report that.
             return KindTable(**{name: value for name, value in (missing | given).items() if _has(KindTable, name)})
 
     def checks(self) -> Iterable[Iterable[Problem]]:
         settled = self.settle()
-        protocol = None if self.kind is UNREAD else self.kinds[self.kind]
-        if isinstance(protocol, PluginProtocol):
-            yield guard_checks(settled, protocol.settings)
+        if self._is_plugin():
+            yield guard_checks(settled, self.kinds[self.kind].settings)
         else:
             yield from settled.checks()
         yield self._check_missing()
         yield from (self._check_kind_has(each.name, each.default) for each in reversed(fields(self)))
+
+    def _is_plugin(self) -> bool:
+        return self.kind is not UNREAD and isinstance(self.kinds[self.kind], PluginProtocol)
 
     def _check_missing(self) -> Iterator[Problem]:
         required = {each.name for each in fields(self.kinds[self.kind].settings) if each.required}

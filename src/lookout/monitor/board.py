@@ -44,7 +44,7 @@ class Board:
     def list_entries(self) -> list[Entry]:
         return list(self._entries.copy().values())
 
-    def keep(self, names: Collection[str]) -> None:
+    def keep_only(self, names: Collection[str]) -> None:
         """Forget the others: they were removed from the configuration."""
         self._entries = {key: entry for key, entry in self._entries.items() if entry.name in names}
 

@@ -140,8 +140,7 @@ class Instruments(Collector):
             self._count("lookout_probes_total", check.service, outcome_of(what))
 
     def count_probe_failure(self, check: Check, cause: str) -> None:
-        chain = "" if check.chain_id is None else str(check.chain_id)
-        self._count("lookout_probe_failures_total", check.service, chain, cause)
+        self._count("lookout_probe_failures_total", check.service, chain_label(check), cause)
 
     def count_endpoint_failure(self, chain_id: int, endpoint: str, cause: str) -> None:
         self._count("lookout_endpoint_failures_total", str(chain_id), endpoint, cause)

@@ -80,7 +80,7 @@ class Watcher:
         self._end(*before.keys() - followed.keys())
         self._built, self._limits = built, limits
         names = {each.name for each in built.sources} | {each.name for each in built.endpoints}
-        self._resources.instruments.board.keep(names)
+        self._resources.instruments.board.keep_only(names)
         self._failing &= {(each.chain_id, each.name) for each in built.endpoints}
         if self._group is not None:
             self._session = Session(self._session.http, limits.probe_timeout_ms / 1000)
