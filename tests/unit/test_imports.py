@@ -19,3 +19,15 @@ def test_a_part_does_not_read_what_it_never_uses(module: str, unneeded: str) -> 
     program = f"import sys, {module}; print({unneeded!r} in sys.modules)"
     read = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert read.stdout == "False\n"
+
+
+def test_the_list_of_all_commands_needs_none_of_them() -> None:
+    program = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); import lookout.__main__"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "  check-config  List everything" in shown.stdout
+    loaded = {name for name in shown.stderr.split() if name.startswith("lookout")}
+    assert loaded == {"lookout", "lookout.cli"}

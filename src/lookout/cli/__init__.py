@@ -3,32 +3,40 @@
 import os
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
 import lookout
 
-# By the module that has them, which is read when one of its commands is asked for: a server need not know how to probe.
+
+class _Command(NamedTuple):
+    """The module of ``lookout.cli`` that has it, and what it does. The module is imported when the command is used:
+    neither does the list of all commands need any, nor a server those that probe."""
+
+    module: str
+    purpose: str
+
+
 _COMMANDS: Final = {
-    "init": "init",
-    "demo": "demo",
-    "run": "run",
-    "monitor": "monitor",
-    "serve": "serve",
-    "reload": "reload",
-    "probe": "probe",
-    "check-config": "check_config",
-    "replay": "replay",
-    "sim": "sim",
-    "edge-config": "edge",
-    "watch": "watch",
-    "verify": "verify",
-    "alerts": "alerts",
-    "backup": "backup",
-    "restore": "backup",
-    "completion": "completion",
+    "init": _Command("init", "Write a configuration to start from."),
+    "demo": _Command("demo", "Show the whole service on a simulated world."),
+    "run": _Command("run", "Monitor and serve together, until stopped."),
+    "monitor": _Command("monitor", "Probe every source and store what was seen, until stopped."),
+    "serve": _Command("serve", "Answer with what the monitor stored, until stopped."),
+    "reload": _Command("reload", "Make the running monitor read its configuration again."),
+    "probe": _Command("probe", "Ask every source once and show the rows that it would get."),
+    "check-config": _Command("check_config", 'List everything wrong with a configuration, or print "ok".'),
+    "replay": _Command("replay", "Run a recorded observation log through the policy."),
+    "sim": _Command("sim", "Run the upstreams of a simulated world, faults on demand."),
+    "edge-config": _Command("edge", "Print the configuration of Varnish for these settings."),
+    "watch": _Command("watch", "Show a deployment's rows in the terminal, live."),
+    "verify": _Command("verify", "Compare a deployment with the contract, clause by clause."),
+    "alerts": _Command("alerts", "Try the alert messages."),
+    "backup": _Command("backup", "Copy the store into a file, while it is in use."),
+    "restore": _Command("backup", "Replace the store with a backup."),
+    "completion": _Command("completion", "Print the completion script of a shell."),
 }
 
 _INTERRUPTED: Final = 130  # what shells say of a command that SIGINT ended
@@ -41,8 +49,13 @@ class _Commands(click.Group):
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command = getattr(import_module(f"lookout.cli.{_COMMANDS[name]}"), name.replace("-", "_"))
+        command = getattr(import_module(f"lookout.cli.{_COMMANDS[name].module}"), name.replace("-", "_"))
         return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of all commands, as the library writes it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.purpose) for name, command in _COMMANDS.items()])
 
     def invoke(self, context: click.Context) -> Any:
         """Ctrl-C ends a command without a word; the library would say that it was aborted."""

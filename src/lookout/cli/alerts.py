@@ -13,7 +13,7 @@ from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_sending_config
 
 
-@click.group(short_help="Try the alert messages.")
+@click.group()
 def alerts() -> None:
     """Try the alert messages."""
 

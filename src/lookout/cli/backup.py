@@ -14,7 +14,7 @@ from lookout.config.file import read_config
 from lookout.store.protocol import StoreError
 
 
-@click.command(short_help="Copy the store into a file, while it is in use.")
+@click.command()
 @config_option
 @click.argument("out", type=click.Path(path_type=Path))
 def backup(config: Path, out: Path) -> None:
@@ -32,7 +32,7 @@ def backup(config: Path, out: Path) -> None:
     click.echo(f"{out}: {_describe(contents)}; {size:,} bytes")
 
 
-@click.command(short_help="Replace the store with a backup.")
+@click.command()
 @config_option
 @click.option("--force", is_flag=True, help="Replace what is stored.")
 @click.argument("backup", metavar="IN", type=click.Path(path_type=Path))

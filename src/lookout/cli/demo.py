@@ -25,7 +25,7 @@ from lookout.store.protocol import StoreError
 _PAST: Final = "simulating the last 14 days"
 
 
-@click.command(short_help="Show the whole service on a simulated world.")
+@click.command()
 @listen_option("127.0.0.1:8080", "Where to serve.")
 @click.option("--seed", default=7, show_default=True, help="Which things fail: always the same for the same number.")
 def demo(listen: str, seed: int) -> None:

@@ -9,7 +9,7 @@ import click
 from lookout.cli.arguments import fail
 
 
-@click.command(short_help="Write a configuration to start from.")
+@click.command()
 @click.argument("path", type=click.Path(allow_dash=True, path_type=Path), default="lookout.toml")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def init(path: Path, force: bool) -> None:

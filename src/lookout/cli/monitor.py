@@ -9,7 +9,7 @@ from lookout.cli.arguments import config_option
 from lookout.cli.reloadable import run_reloadable
 
 
-@click.command(short_help="Probe every source and store what was seen, until stopped.")
+@click.command()
 @config_option
 def monitor(config: Path) -> None:
     """Probe every source about every 30 seconds and store what was seen, until stopped."""

@@ -25,7 +25,7 @@ _MEANINGS: Final = CAUSES | OWN_CAUSES
 _NO_LIMIT: Final = 10_000  # columns where nobody looks: a row stays one line, for grep
 
 
-@click.command(short_help="Ask every source once and show the rows that it would get.")
+@click.command()
 @config_option
 def probe(config: Path) -> None:
     """Ask every source and endpoint once, compare as the monitor does at its start, and show each row as it would be

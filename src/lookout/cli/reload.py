@@ -29,7 +29,7 @@ class _Error(Struct, frozen=True):
     error: str
 
 
-@click.command(short_help="Make the running monitor read its configuration again.")
+@click.command()
 @config_option
 def reload(config: Path) -> None:
     """Make the running monitor read its configuration again, without a gap, and show what changed.

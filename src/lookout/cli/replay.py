@@ -32,7 +32,7 @@ class _Instant(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
-@click.command(short_help="Run a recorded observation log through the policy.")
+@click.command()
 @click.argument("log", type=click.Path(allow_dash=True, path_type=Path))
 @config_option
 @click.option("--until", type=_Instant(), help="Stop at this instant (UTC); default: the end of the log.")

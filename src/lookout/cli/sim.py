@@ -13,7 +13,7 @@ from lookout.demo.sim.front import Front
 from lookout.demo.sim.server import serve_forever
 
 
-@click.command(short_help="Run the upstreams of a simulated world, faults on demand.")
+@click.command()
 @listen_option("127.0.0.1:9900", "Where to listen.")
 @click.option("--seed", type=int, help="Let things fail from time to time, always the same for the same number.")
 @click.option(

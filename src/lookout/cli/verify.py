@@ -15,7 +15,7 @@ from lookout.verify.verdict import find_doubts, verify_visit
 from lookout.verify.visit import VisitOptions, visit
 
 
-@click.command(short_help="Compare a deployment with the contract, clause by clause.")
+@click.command()
 @click.argument("url")
 @protocol_option
 @click.option("--json", "wants_json", is_flag=True, help="Print the findings as JSON.")

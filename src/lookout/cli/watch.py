@@ -25,7 +25,7 @@ _ABOUT_WITHIN_S = 2.0  # for so long an update waits to be shown
 _NO_LIMIT = 10_000  # columns: a file or a pipe has any number
 
 
-@click.command(short_help="Show a deployment's rows in the terminal, live.")
+@click.command()
 @click.argument("url")
 @protocol_option
 @click.option("--once", is_flag=True, help="Show it once and end; exit code 1 if there is no report to show.")
