@@ -1,10 +1,12 @@
 """When a message is due: episodes, the time that was seen, reminders, gathering; and what rules count."""
 
+from typing import get_args
+
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.config.alerts import AlertRule
+from lookout.config.alerts import BAD_REASONS, AlertRule
 from lookout.core.episodes import AlertState, NewsKind, Rule, Rules, advance, restart
 from lookout.core.model import Reason, Row, Status
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
@@ -143,6 +145,10 @@ def test_a_rule_without_a_name_is_the_same_however_long_it_waits() -> None:
 
 def test_a_rule_without_a_name_has_the_key_that_earlier_versions_stored() -> None:
     assert [AlertRule().key(), AlertRule(unknown=False).key()] == ["//unavailable/False"] * 2
+
+
+def test_a_rule_can_name_every_reason_of_what_is_not_well() -> None:
+    assert set(get_args(Reason)) - set(BAD_REASONS) == {"synced", "responding", "not-configured"}
 
 
 def begun_by(rule: AlertRule, status: Status, reason: Reason, minutes: int) -> list[int]:

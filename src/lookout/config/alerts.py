@@ -16,7 +16,7 @@ from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 # Every reason of a row that can be bad, and the statuses that it comes with (R, S).
-_STATUSES_OF: Final[dict[Reason, tuple[Status, ...]]] = {
+BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
     "behind": ("catching-up", "degraded"),
     "partial-coverage": ("degraded",),
     "unreachable": ("unavailable", "unknown"),
@@ -36,7 +36,7 @@ class AlertRule(Table, frozen=True):
     chains: tuple[Positive, ...] = ()
     from_: TroubleStatus = field(default="unavailable", name="from")
     unknown: bool = _IF_UNJUDGED
-    reasons: tuple[Annotated[Reason, OneOf(lambda: _STATUSES_OF)], ...] = ()
+    reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
     for_s: DurationOrZero = 300
     remind_s: DurationOrZero = 3600
     targets: tuple[Text, ...] = ()
@@ -87,9 +87,9 @@ class AlertRule(Table, frozen=True):
         """A reason that never comes with what the rule counts is a mistake."""
         counted = (*self._trouble(), *(() if self.unknown is False else ("unknown",)))
         for reason in dict.fromkeys(self.reasons):
-            if not set(_STATUSES_OF[reason]).intersection(counted):
-                comes_with = " and ".join(_STATUSES_OF[reason])
-                yield Problem("reasons", f"{reason} comes with {comes_with}, and this rule counts {', '.join(counted)}")
+            if not set(BAD_REASONS[reason]).intersection(counted):
+                what = f"{reason} comes with {' and '.join(BAD_REASONS[reason])}, and this rule counts"
+                yield Problem("reasons", f"{what} {', '.join(counted)}; change from or unknown, or take it out")
 
     def check_matches(
         self, monitored: Iterable[Check], chain_ids: Collection[int], shared: Collection[str]
