@@ -55,8 +55,8 @@ class Receiver:
 
 
 @contextmanager
-def a_mailbox() -> Iterator[Receiver]:
-    """An SMTP server meanwhile; its address is as Apprise has it."""
+def a_mailbox(**options: Any) -> Iterator[Receiver]:
+    """An SMTP server meanwhile, with these options of aiosmtpd; its address is as Apprise has it."""
     port = a_free_port()
     box = Receiver(f"mailto://127.0.0.1:{port}?from=lookout@example.org&to=ops@example.org&mode=insecure")
 
@@ -69,7 +69,7 @@ def a_mailbox() -> Iterator[Receiver]:
             box.accepted.append(Message(mail["Subject"], text.get_content().replace("\r\n", "\n").strip()))
             return "250 OK"
 
-    server = Controller(Keeping(), hostname="127.0.0.1", port=port)
+    server = Controller(Keeping(), hostname="127.0.0.1", port=port, **options)
     server.start()
     try:
         yield box
