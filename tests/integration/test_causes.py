@@ -194,8 +194,8 @@ async def test_log_metric_alert_board_record_and_probe_say_the_same_cause(tmp_pa
         probed = await asyncio.to_thread(lookout, *arguments, environment={"COLUMNS": "240"})
     right = {name: cause for name, (_, _, _, cause) in WAYS.items()}
     assert causes_in_alerts(hook) == right
-    words = "".join(message.body for message in hook.accepted)
-    assert all(f"unreachable ({cause})" in words for cause in right.values())
+    sent = "".join(message.body for message in hook.accepted)
+    assert all(f"unreachable ({cause})" in sent for cause in right.values())
     assert causes_on_board(board) == right
     assert causes_in_log(tmp_path) == right
     assert causes_in_record(tmp_path) == right

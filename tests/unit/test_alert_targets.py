@@ -18,6 +18,7 @@ from apprise.plugins import jira, opsgenie, pagerduty
 from click.testing import CliRunner
 
 from lookout.alerts.deployment import Deployment
+from lookout.alerts.event import Event, Item
 from lookout.alerts.messages import Message, write_sample
 from lookout.alerts.sender import count_recipients, open_sender
 from lookout.cli import main
@@ -171,7 +172,11 @@ def test_only_such_commands_load_apprise(command: str, exit_code: int, output: s
 
 PAGE = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
 VARIABLES = {
+    "HOOK_TOKEN": "x",
     "MAIL_PASSWORD": "x",
+    "SLACK_WEBHOOK": "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
+    "TELEGRAM_BOT_TOKEN": "123456789:AAplanted-token_0123456789012345678",
+    "TELEGRAM_CHAT_ID": "-1001234567890",
     "SLACK_TOKENS": "T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
     "PAGERDUTY_KEY": "x",
     "HEALTHCHECKS_UUID": "x",
@@ -187,3 +192,15 @@ def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: 
     path.write_text(f"{sources.partition('[alerts]')[0]}\n{example}", encoding="utf-8")
     read = read_sending_config(path, VARIABLES)
     assert read.alerts.rules or read.ping.url
+
+
+def test_the_page_has_every_key_that_a_webhook_gets_and_a_right_example() -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    event = msgspec.json.decode(example, type=Event)
+    assert json.loads(msgspec.json.encode(event)) == json.loads(example)
+    documented = PAGE.partition("## What a webhook gets")[2].partition("\n## ")[0].partition("| key of an item |")
+    for table, described in ((documented[0], Event), (documented[2], Item)):
+        keys = [
+            key for first in re.findall(r"^\| (`.+?) \| ", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", first)
+        ]
+        assert keys == [each.encode_name for each in msgspec.structs.fields(described)]
