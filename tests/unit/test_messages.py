@@ -203,6 +203,21 @@ def test_a_lost_head_is_one_message_with_its_cause_once_and_not_an_outage() -> N
     )
 
 
+def test_what_has_one_cause_is_listed_together_and_the_rest_apart() -> None:
+    causes = {Check("ppoi", 1): "refused", Check("ppoi", 137): "timeout: body", Check("indexer", 1): "refused"}
+    causes |= {Check("indexer", 137): "dns"}
+    news = [some_news("began", check) for check in causes]
+    body = write_message(news, NAMES, {check: Facts(cause, NOON) for check, cause in causes.items()}).body
+    assert body.partition("\n\n")[0].replace("\n  last good answer: 2026-11-05T12:00:00Z", "") == (
+        "Unavailable, all unreachable (refused):\n"
+        "- ppoi on Ethereum: since 2026-11-05T12:00:00Z, 5 min\n"
+        "- indexer on Ethereum: since 2026-11-05T12:00:00Z, 5 min\n"
+        "Unavailable:\n"
+        "- ppoi on Polygon: unreachable (timeout: body), since 2026-11-05T12:00:00Z, 5 min\n"
+        "- indexer on Polygon: unreachable (dns), since 2026-11-05T12:00:00Z, 5 min"
+    )
+
+
 @pytest.mark.parametrize(
     ("news", "line"),
     [
@@ -223,7 +238,7 @@ def test_a_lost_head_is_one_message_with_its_cause_once_and_not_an_outage() -> N
         ),
         pytest.param(
             some_news("ended", was="unknown", status="current", reason="synced"),
-            "current at 2026-11-05T12:05:00Z, was unknown since 2026-11-05T12:00:00Z, 5 min\n\n",
+            "current at 2026-11-05T12:05:00Z, could not be judged since 2026-11-05T12:00:00Z, 5 min\n\n",
             id="what can be judged again and is well has no cause",
         ),
     ],

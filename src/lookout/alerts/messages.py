@@ -1,5 +1,6 @@
 """News as a message: a short title, the checks in the report's order, and what the words in it mean."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -172,18 +173,27 @@ def _verb(heading: str, count: int) -> str:
 
 def _list_checks(sections: dict[str, list[News]], names: RowNames, facts: Mapping[Check, Facts]) -> Iterator[str]:
     room = MOST_LISTED
-    for heading, news in sections.items():
-        if room > 0:
-            whys = {_write_why(each, facts) for each in news}
-            is_shared = len(whys) == 1 < len(news) and news[0].kind not in _OVER  # then it is said once
-            yield f"{heading[0].upper()}{heading[1:]}{f', all {whys.pop()}' if is_shared else ''}:"
-            for each in news[:room]:
-                why = "" if is_shared else f"{_write_why(each, facts)}, "
-                yield f"- {names[each.check]}: {_write_line(each, why)}"
-                yield from _write_last_answer(each, facts)
-        room -= len(news)
+    for heading, section in sections.items():
+        for shared, news in _group_by_why(section, facts).items():
+            if room > 0:
+                yield f"{heading[0].upper()}{heading[1:]}{f', all {shared}' if shared else ''}:"
+                for each in news[:room]:
+                    why = "" if shared else f"{_write_why(each, facts)}, "
+                    yield f"- {names[each.check]}: {_write_line(each, why)}"
+                    yield from _write_last_answer(each, facts)
+            room -= len(news)
     if room < 0:
         yield f"and {-room} more"
+
+
+def _group_by_why(news: Sequence[News], facts: Mapping[Check, Facts]) -> dict[str, list[News]]:
+    """Those that are bad for the same reason and cause, by these: it is said once. The others are under ""."""
+    count = Counter(_write_why(each, facts) for each in news if each.kind not in _OVER)
+    groups: dict[str, list[News]] = {}
+    for each in news:
+        why = _write_why(each, facts)
+        groups.setdefault(why if count[why] > 1 else "", []).append(each)
+    return groups
 
 
 def _write_why(news: News, facts: Mapping[Check, Facts]) -> str:
@@ -193,14 +203,15 @@ def _write_why(news: News, facts: Mapping[Check, Facts]) -> str:
 
 def _write_line(news: News, why: str) -> str:
     since = f"since {format_second(news.since_at)}"
+    was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
     match news.kind:
         case "began" | "goes-on":
             return f"{why}{since}, {_format_lasted(news)}"
         case "ended":
             now = f"{news.status}, {why}" if _is_bad(news) else f"{news.status} "
-            return f"{now}at {format_second(news.at)}, was {news.was} {since}, {_format_lasted(news)}"
+            return f"{now}at {format_second(news.at)}, {was} {since}, {_format_lasted(news)}"
         case "left":
-            return f"was {news.was} {since}; whether it recovered is not known"
+            return f"{was} {since}; whether it recovered is not known"
 
 
 def _write_last_answer(news: News, facts: Mapping[Check, Facts]) -> Iterator[str]:
