@@ -142,7 +142,7 @@ def _files_of_store(url: str, folder: Path) -> dict[str, str]:
 def _check_targets(settings: Settings) -> Iterator[Problem]:
     """What only Apprise can say of the targets' addresses."""
     if settings.alerts.targets and not is_installed():
-        yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; this adds it: {INSTALL}")
+        yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")
         return
     for name, address in settings.alerts.targets.items():
         if not is_target_name(name):
