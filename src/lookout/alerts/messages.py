@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from msgspec import to_builtins
@@ -63,7 +64,7 @@ def write_message(
     body = (
         *_list_checks(sections, rows, facts),
         "",
-        *_explain(ordered, facts, deployment.cause_texts),
+        *_explain(list(chain.from_iterable(sections.values())), facts, deployment.cause_texts),
         *(() if is_over else (_WHERE_TO_LOOK,)),
         *_sign(deployment),
     )
