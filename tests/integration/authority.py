@@ -22,10 +22,10 @@ class Authority:
         unlimited = x509.BasicConstraints(ca=True, path_length=None)
         self.path.write_bytes(_encode(self._sign(self._name, self._key, unlimited, days=1)))
 
-    def vouch(self, address: str, days: int) -> Path:
-        """A certificate with its key, for as many days to come."""
+    def vouch(self, address: str, *names: str, days: int) -> Path:
+        """A certificate for an address, and perhaps for names, with its key, for as many days to come."""
         key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
+        name = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address)), *map(x509.DNSName, names)])
         path = self._folder / f"{address}-{days}-{self._number}.pem"
         private = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

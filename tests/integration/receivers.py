@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, Envelope, Session
@@ -21,6 +21,7 @@ Mood = Literal["accept", "500", "hang"]
 class Message(NamedTuple):
     title: str
     body: str
+    event: dict[str, Any] | None = None  # of a webhook: the same as data
 
 
 class Receiver:
@@ -36,6 +37,10 @@ class Receiver:
     def titles(self) -> list[str]:
         return [message.title for message in self.accepted]
 
+    def items(self) -> list[dict[str, Any]]:
+        """What every webhook's data lists."""
+        return [item for message in self.accepted if message.event for item in message.event["items"]]
+
     def listed(self) -> Counter[tuple[str, str]]:
         """How many times each check was listed under each heading, in all messages."""
         found: Counter[tuple[str, str]] = Counter()
@@ -43,15 +48,15 @@ class Receiver:
             heading = ""
             for line in message.body.splitlines():
                 if line.endswith(":") and not line.startswith("- "):
-                    heading = line.removesuffix(":")
+                    heading = line.removesuffix(":").partition(", all ")[0]
                 elif line.startswith("- "):
                     found[heading, line[2:].partition(":")[0]] += 1
         return found
 
 
 @contextmanager
-def a_mailbox() -> Iterator[Receiver]:
-    """An SMTP server meanwhile; its address is as Apprise has it."""
+def a_mailbox(**options: Any) -> Iterator[Receiver]:
+    """An SMTP server meanwhile, with these options of aiosmtpd; its address is as Apprise has it."""
     port = a_free_port()
     box = Receiver(f"mailto://127.0.0.1:{port}?from=lookout@example.org&to=ops@example.org&mode=insecure")
 
@@ -64,7 +69,7 @@ def a_mailbox() -> Iterator[Receiver]:
             box.accepted.append(Message(mail["Subject"], text.get_content().replace("\r\n", "\n").strip()))
             return "250 OK"
 
-    server = Controller(Keeping(), hostname="127.0.0.1", port=port)
+    server = Controller(Keeping(), hostname="127.0.0.1", port=port, **options)
     server.start()
     try:
         yield box
@@ -80,7 +85,7 @@ def a_hook(secret: str = "") -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self.answer(Message(sent["title"], sent["message"]))
+            self.answer(Message(sent["title"], sent["message"], sent["lookout"]))
 
         def do_GET(self) -> None:
             self.answer(None)

@@ -90,6 +90,42 @@ async def test_of_a_bad_night_each_target_gets_every_message_once(tmp_path: Path
     assert "Traceback" not in said(tmp_path)
 
 
+@pytest.mark.clause("M16", "S13")
+async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_not_that_its_indexers_are_down(
+    tmp_path: Path,
+) -> None:
+    rules = (
+        'unknown = true\nreasons = ["incompatible-reference"]\nfor_s = 1\n[[alerts.rules]]\nunknown = false\nfor_s = 1'
+    )
+    with a_hook() as hook:
+        async with a_world(tmp_path) as world:
+            config = a_night(
+                world.base, {"hook": hook.address}, rules, 'group_s = 3\nlink = "https://status.example.org"'
+            )
+            (tmp_path / "lookout.toml").write_text(config.replace("[policy]", "[policy]\nhead_max_age_s = 4"))
+            with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
+                await world.until_healthy()
+                await world.order("rpc/137", "status", code=503)
+                await until_async(lambda: bool(hook.accepted), "it began")
+                await world.order("rpc/137", None)
+                await until_async(lambda: len(hook.accepted) == 2, "it is over")
+    began, over = hook.accepted
+    assert began.title == "Lookout: 2 checks on c137 cannot be judged"
+    assert "Cannot be judged, all incompatible-reference (no_head):\n" in began.body
+    assert "\nno_head: The chain's endpoints agreed on no head" in began.body
+    assert "unavailable" not in began.body
+    assert "\nThe status page: https://status.example.org\n" in began.body
+    assert over.title == "Lookout: 2 checks on c137 can be judged again"
+    assert [(item["kind"], item["service"], item["chain"], item["status"]) for item in hook.items()] == [
+        ("began", "indexer", "c137", "unknown"),
+        ("began", "hosted-indexer", "c137", "unknown"),
+        ("ended", "indexer", "c137", "current"),
+        ("ended", "hosted-indexer", "c137", "current"),
+    ]
+    assert all(item["cause"] == {"code": "no_head", "detail": None} for item in hook.items()[:2])
+    assert all({"position", "head"} == item["lastMetrics"].keys() for item in hook.items())
+
+
 @pytest.mark.long
 async def test_targets_that_do_not_accept_trouble_nobody_else(tmp_path: Path) -> None:
     admin = f"127.0.0.1:{a_free_port()}"

@@ -194,6 +194,8 @@ async def test_log_metric_alert_board_record_and_probe_say_the_same_cause(tmp_pa
         probed = await asyncio.to_thread(lookout, *arguments, environment={"COLUMNS": "240"})
     right = {name: cause for name, (_, _, _, cause) in WAYS.items()}
     assert causes_in_alerts(hook) == right
+    sent = "".join(message.body for message in hook.accepted)
+    assert all(f"unreachable ({cause})" in sent for cause in right.values())
     assert causes_on_board(board) == right
     assert causes_in_log(tmp_path) == right
     assert causes_in_record(tmp_path) == right
@@ -207,9 +209,8 @@ async def test_log_metric_alert_board_record_and_probe_say_the_same_cause(tmp_pa
 
 
 def causes_in_alerts(hook: Receiver) -> dict[str, str]:
-    lines = (line for message in hook.accepted for line in message.body.splitlines())
-    found = (re.match(r"- ([a-z0-9-]+)(?: on [^:]+)?: unreachable \((.+)\), since", line) for line in lines)
-    return {each[1]: each[2] for each in found if each}
+    causes = {item["service"]: item["cause"] for item in hook.items()}
+    return {service: ": ".join(filter(None, (each["code"], each["detail"]))) for service, each in causes.items()}
 
 
 def causes_on_board(board: Any) -> dict[str, str]:

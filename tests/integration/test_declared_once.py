@@ -197,7 +197,7 @@ def test_metrics_and_alerts_name_it(past: Past) -> None:
     registry = CollectorRegistry()
     Instruments(registry, SystemClock())
     assert b'lookout_probes_total{outcome="answered",service="faucet"}' in generate_latest(registry)
-    (rule,) = past.settings.alert_policy().rules.rules
+    rule = past.settings.alert_policy().rules.rules[0]
     assert rule.checks == {CHECK}
     news = News("began", CHECK, "unavailable", "unreachable", "unavailable", past.now, past.now, 0, ("ops",))
     assert "faucet" in str(write_message([news]))

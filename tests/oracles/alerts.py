@@ -18,6 +18,7 @@ class News(NamedTuple):
     since_at: int
     lasted_ms: int
     status: str
+    was: str
     rule: str
     targets: tuple[str, ...]
 
@@ -49,39 +50,44 @@ def due_with(before: Due, before_at: int | None, at: int, rows: Iterable[Row], r
     """After another publication; ``before_at`` is None if nobody saw the time pass since the last."""
     seen_ms = 0 if before_at is None else sorted((0, at - before_at, rules.hold_ms))[1]
     clock_ms = before.clock_ms + seen_ms
-    statuses: dict[Check, str] = {
-        row.check: "unknown" if row.expires_at is not None and row.expires_at <= at else row.status for row in rows
+    found: dict[Check, tuple[str, str]] = {
+        row.check: ("unknown", "no-observation")
+        if row.expires_at is not None and row.expires_at <= at
+        else (row.status, row.reason)
+        for row in rows
     }
-    if not before.episodes and not before.waiting and all(status in _GOOD for status in statuses.values()):
+    if not before.episodes and not before.waiting and all(status in _GOOD for status, _ in found.values()):
         return Due(clock_ms)
     episodes: dict[tuple[str, Check], Episode] = {}
     news = list(before.waiting)
     for rule in rules.rules:
-        for check, status in statuses.items():
+        for check, (status, reason) in found.items():
             if check not in rule.checks:
                 continue
             old = before.episodes.get((rule.key, check))
             if old is not None and old.is_seen:
                 old = old._replace(lasted_ms=old.lasted_ms + seen_ms)
-            now, kind = _follow(old, status, rule, at)
+            now, kind = _follow(old, status, reason, rule, at)
             if now is not None:
                 episodes[rule.key, check] = now
             told = now or old
             if kind and told is not None and told.told_to:
-                news.append(News(kind, check, told.since_at, told.lasted_ms, status, rule.key, told.told_to))
+                news.append(
+                    News(kind, check, told.since_at, told.lasted_ms, status, told.status, rule.key, told.told_to)
+                )
     watched = {(rule.key, check) for rule in rules.rules for check in rule.checks}
     for (key, check), left in before.episodes.items():
         if left.told_to and (key, check) not in watched:
-            news.append(News("left", check, left.since_at, left.lasted_ms, left.status, key, left.told_to))
+            news.append(News("left", check, left.since_at, left.lasted_ms, left.status, left.status, key, left.told_to))
     since_ms = before.waiting_since_ms if before.waiting else clock_ms
     if not news or clock_ms - since_ms < rules.group_ms:
         return Due(clock_ms, episodes, tuple(news), since_ms)
     return Due(clock_ms, episodes, news=tuple(news))
 
 
-def _follow(episode: Episode | None, status: str, rule: Rule, at: int) -> tuple[Episode | None, str]:
+def _follow(episode: Episode | None, status: str, reason: str, rule: Rule, at: int) -> tuple[Episode | None, str]:
     """What a status makes of an episode, or of none, and what kind of news that is."""
-    if status in rule.statuses:
+    if status in rule.statuses and (rule.reasons is None or reason in rule.reasons):
         now = (episode or Episode(at, status, due_ms=rule.for_ms))._replace(status=status, is_seen=True)
         if now.lasted_ms < now.due_ms or (now.told_to and rule.remind_ms == 0):
             return now, ""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lookout.core.episodes import AlertState, Rule, Rules, advance, restart
-from lookout.core.model import Check, Row, Status
+from lookout.core.model import Check, Reason, Row, Status
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND
 from tests.oracles.alerts import NOTHING_DUE, due_with
 
@@ -21,7 +21,7 @@ HOLD: Final = MINUTE
 class Publication(NamedTuple):
     at: int
     follows_a_start: bool
-    statuses: tuple[Status, ...]  # of the checks, in order
+    statuses: tuple[tuple[Status, Reason], ...]  # of the checks, in order
     expired: bool
 
 
@@ -36,7 +36,7 @@ class Reported(NamedTuple):
     seen_ms: int
 
 
-def publications(drawn: Sequence[tuple[int, bool, tuple[Status, ...], bool]]) -> list[Publication]:
+def publications(drawn: Sequence[tuple[int, bool, tuple[tuple[Status, Reason], ...], bool]]) -> list[Publication]:
     at, course = NOON, []
     for gap, follows_a_start, these, expired in drawn:
         at += gap
@@ -54,7 +54,9 @@ statuses: st.SearchStrategy[Status] = st.sampled_from(
     # Mostly bad: otherwise hardly anything lasts.
     ("unavailable",) * 6 + ("degraded",) * 2 + ("current", "catching-up", "unknown", "unmonitored")
 )
-courses = st.lists(st.tuples(gaps, rarely, st.tuples(statuses, statuses), rarely), max_size=60).map(publications)
+reasons: st.SearchStrategy[Reason] = st.sampled_from(("responding", "responding", "unreachable"))
+judged = st.tuples(statuses, reasons)
+courses = st.lists(st.tuples(gaps, rarely, st.tuples(judged, judged), rarely), max_size=60).map(publications)
 bad: st.SearchStrategy[frozenset[Status]] = st.sampled_from(
     (
         frozenset[Status](("unavailable",)),
@@ -71,6 +73,7 @@ some_rules = st.lists(
         for_ms=st.sampled_from([0, 30 * SECOND, MINUTE, 3 * MINUTE]),
         remind_ms=st.sampled_from([0, SECOND, MINUTE, HOUR]),
         targets=st.just(()),
+        reasons=st.sampled_from([None, None, frozenset(("responding", "no-observation")), frozenset(("unreachable",))]),
     ),
     max_size=3,
 ).map(with_names)
@@ -82,8 +85,8 @@ all_rules = st.builds(
 def rows(publication: Publication) -> list[Row]:
     expires_at = publication.at if publication.expired else publication.at + 1
     return [
-        Row(check, status, "responding", expires_at=None if status in ("unknown", "unmonitored") else expires_at)
-        for check, status in zip(CHECKS, publication.statuses, strict=True)
+        Row(check, status, reason, expires_at=None if status in ("unknown", "unmonitored") else expires_at)
+        for check, (status, reason) in zip(CHECKS, publication.statuses, strict=True)
     ]
 
 

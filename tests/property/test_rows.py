@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lookout.config.alerts import BAD_REASONS
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks, Observation
 from lookout.documents.reports import live_document
@@ -55,6 +56,8 @@ def test_every_row_is_what_the_oracle_says(events: list[Event]) -> None:
                 probe = probe._replace(compared=(compared,), head=max(0, heads[-1].height))
             ((pasts[event.check], expected[event.check]),) = follow([pasts[event.check]], probe, plan.limits)
         assert {row.check: shown(row) for row in replay.ledger.published_rows} == expected
+        bad = [row for row in replay.ledger.published_rows if row.status not in ("current", "unmonitored")]
+        assert all(row.status in BAD_REASONS[row.reason] for row in bad)  # which rules of alerts can name
 
 
 @given(logs(steps=LONG_STEPS, set_back=SET_BACK))

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from lookout.alerts.messages import NO_CAUSES
 from lookout.alerts.outbox import Attempt
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.pieces import Pieces
@@ -18,7 +17,7 @@ from lookout.core.model import Check, Failed, Observation, Row
 from lookout.core.plan import Limits, Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
-from lookout.monitor.alerts import Alerts
+from lookout.monitor.alerts import NO_CAUSES, Alerts
 from lookout.monitor.journal import Journal
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder

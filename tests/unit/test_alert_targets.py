@@ -5,21 +5,26 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from apprise.plugins import jira, opsgenie, pagerduty
 from click.testing import CliRunner
 
+from lookout.alerts.deployment import Deployment
+from lookout.alerts.event import Event, Item
 from lookout.alerts.messages import Message, write_sample
 from lookout.alerts.sender import count_recipients, open_sender
 from lookout.cli import main
 from lookout.config.file import ConfigError, read_sending_config
 
+ROOT = Path(__file__).parent.parent.parent
 OUTAGE = Message("Lookout: messaging is unavailable", "Unavailable:\n- messaging")
 RECOVERY = Message("Lookout: messaging recovered", "Recovered:\n- messaging", is_over=True)
 
@@ -97,6 +102,17 @@ def test_what_is_bad_is_an_alert_and_a_recovery_only_if_the_address_says_so(
     assert (posted[2]["message"], posted[2]["details"]["type"]) == (RECOVERY.title, "success")
 
 
+@pytest.mark.parametrize("address", ["json://{}", "json://{}/hook?:lookout=mine&:message=text"])
+def test_a_webhook_gets_the_message_as_data_beside_the_words(address: str) -> None:
+    sample = write_sample(Deployment({}, (), "Example", link="https://status.example.org/"))
+    with a_service() as (url, posted):
+        open_sender(address.format(url.removeprefix("http://")))(sample)
+        open_sender(address.format(url.removeprefix("http://")))(OUTAGE)
+    assert posted[0]["lookout"] == msgspec.to_builtins(sample.event) | {"items": []}
+    assert posted[0]["title"] == sample.title
+    assert posted[1].get("lookout", "mine") == "mine"  # stored by a version that had no data
+
+
 @pytest.mark.parametrize(
     ("address", "count"),
     [
@@ -116,15 +132,15 @@ def test_an_address_reaches_so_many(address: str, count: int) -> None:
 WITH_ALERTS = "[messaging]\nurl = 'http://h'\n[alerts.targets]\nops = 'carrier-pigeon://h'\n[[alerts.rules]]\n"
 
 
-def test_alerts_without_apprise_say_where_it_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alerts_without_apprise_say_the_command_that_adds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apprise", None)
     path = tmp_path / "lookout.toml"
     path.write_text(WITH_ALERTS)
     with pytest.raises(ConfigError) as caught:
         read_sending_config(path, {})
-    assert caught.value.problems == [
-        f"{path}: alerts.targets: Apprise, which sends to them, is not installed; docs/alerts.md says how"
-    ]
+    (extra,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["alerts"]
+    what = f"is not installed; {sys.executable} -m pip install '{extra}' adds it"
+    assert caught.value.problems == [f"{path}: alerts.targets: Apprise, which sends to them, {what}"]
 
 
 REFUSAL = "lookout: lookout.toml: alerts.targets.ops: Apprise does not understand this address (line 4)\n"
@@ -154,9 +170,13 @@ def test_only_such_commands_load_apprise(command: str, exit_code: int, output: s
     assert (done.returncode, done.stderr) == (exit_code, output)
 
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "alerts.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
 VARIABLES = {
+    "HOOK_TOKEN": "x",
     "MAIL_PASSWORD": "x",
+    "SLACK_WEBHOOK": "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
+    "TELEGRAM_BOT_TOKEN": "123456789:AAplanted-token_0123456789012345678",
+    "TELEGRAM_CHAT_ID": "-1001234567890",
     "SLACK_TOKENS": "T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
     "PAGERDUTY_KEY": "x",
     "HEALTHCHECKS_UUID": "x",
@@ -165,10 +185,22 @@ VARIABLES = {
 
 @pytest.mark.parametrize("example", re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
 def test_an_example_of_the_page_is_a_good_configuration(example: str, tmp_path: Path) -> None:
-    sources = (Path(__file__).parent.parent.parent / "lookout.example.toml").read_text(encoding="utf-8")
+    sources = (ROOT / "lookout.example.toml").read_text(encoding="utf-8")
     if "alerts.rules" in example and "alerts.targets" not in example:
         example = f'[alerts.targets]\nops = "json://127.0.0.1"\n{example}'
     path = tmp_path / "lookout.toml"
     path.write_text(f"{sources.partition('[alerts]')[0]}\n{example}", encoding="utf-8")
     read = read_sending_config(path, VARIABLES)
     assert read.alerts.rules or read.ping.url
+
+
+def test_the_page_has_every_key_that_a_webhook_gets_and_a_right_example() -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    event = msgspec.json.decode(example, type=Event)
+    assert json.loads(msgspec.json.encode(event)) == json.loads(example)
+    documented = PAGE.partition("## What a webhook gets")[2].partition("\n## ")[0].partition("| key of an item |")
+    for table, described in ((documented[0], Event), (documented[2], Item)):
+        keys = [
+            key for first in re.findall(r"^\| (`.+?) \| ", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", first)
+        ]
+        assert keys == [each.encode_name for each in msgspec.structs.fields(described)]

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from lookout.alerts.event import Cause, Event
 from lookout.alerts.messages import Message
 from lookout.alerts.outbox import FRESH_MS
 from lookout.alerts.policy import AlertPolicy
@@ -18,7 +19,7 @@ from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.pieces import StateError
 from lookout.base.threads import Caller, DaemonThread
 from lookout.core.episodes import Rule, Rules
-from lookout.core.model import Status
+from lookout.core.model import Metrics, Row, Status
 from lookout.monitor.alerts import Alerts
 from lookout.state.alerts import mark_restored
 from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
@@ -52,6 +53,7 @@ class Night:
         self.sent: list[tuple[str, str]] = []
         self.tried: list[str] = []
         self.over: list[bool] = []
+        self.events: list[Event | None] = []
         self.refusing: set[str] = set()  # addresses and titles
         self.held: dict[str, threading.Event] = {}
         self.begun = threading.Event()  # something is being sent
@@ -79,6 +81,7 @@ class Night:
             if not self.refusing.isdisjoint((address, message.title)):
                 raise NotAcceptedError
             self.over.append(message.is_over)
+            self.events.append(message.event)
             self.sent.append((address, message.title))
 
         return send
@@ -282,6 +285,58 @@ async def test_whether_all_is_over_goes_with_the_message_also_through_the_store(
         second.publish("current")
         await until(lambda: len(second.sent) == 2)
     assert second.over == [False, True]
+
+
+# As earlier versions stored them: 0.1.0 had neither an end's mark, nor the rule of news, nor data.
+OLD_EPISODE = (
+    b'{"rule":"r","check":["messaging",null],"since_at":1793880000000,"status":"unavailable","reason":"unreachable",'
+    b'"is_seen":true,"seen_ms":0,"told_to":["ops"],"told_ms":0,"reminders":0}'
+)
+OLD_STATE = b'{"state":{"published_at":1793880000000,"clock_ms":0,"episodes":[%s],"gathered":[]},"next_id":2}'
+OLD = {
+    "alerts": OLD_STATE % OLD_EPISODE,
+    "alerts/0": b'{"target":"ops","title":"Lookout: messaging is unavailable","body":"text","made_ms":0}',
+    "alerts/1": b'{"target":"ops","title":"old","body":"text","made_ms":0,"is_over":true}',
+}
+
+
+async def test_what_earlier_versions_stored_is_sent_as_it_was_and_its_episode_goes_on() -> None:
+    night = Night(a_policy({"ops": "a"}), dict(OLD))
+    async with night.alerts.sending(night.ask):
+        night.publish("unavailable")
+        await until(lambda: night.sent == [("a", BEGAN), ("a", "old")])
+        night.publish("current")
+        await until(lambda: night.sent[2:] == [("a", ENDED)])
+    assert night.over == [False, True, True]
+    assert [event is None for event in night.events] == [True, True, False]
+
+
+@pytest.mark.clause("M16", "R6")
+async def test_a_message_has_the_cause_and_the_last_good_numbers_also_through_the_store() -> None:
+    well = Row(MESSAGING, "current", "responding", NOON, NOON, metrics=Metrics(peers=7))
+    down = Row(MESSAGING, "unavailable", "unreachable", NOON + MINUTE, NOON)
+    first = Night(a_policy({"ops": "a"}))
+    first.alerts.advance(NOON, [well])
+    first.alerts.advance(NOON + MINUTE, [down], {MESSAGING: "tls: expired"})
+    second = Night(a_policy({"ops": "a"}), first.alerts.pieces())
+    second.at = NOON + MINUTE
+    async with second.alerts.sending(second.ask):
+        second.publish("unavailable")
+        await until(lambda: len(second.sent) == 1)
+    (event,) = second.events
+    assert event is not None
+    (item,) = event.items
+    assert item.cause == Cause("tls", "expired")
+    assert (item.last_success_at, item.last_metrics) == ("2026-11-05T12:00:00.000Z", Metrics(peers=7))
+
+
+def test_the_numbers_of_an_earlier_answer_are_not_those_of_the_last_one() -> None:
+    night = Night(a_policy({"ops": "a"}))
+    night.alerts.advance(NOON, [Row(MESSAGING, "current", "responding", NOON, NOON, metrics=Metrics(peers=7))])
+    last_at = NOON + 30 * SECOND
+    night.alerts.advance(NOON + MINUTE, [Row(MESSAGING, "unavailable", "unreachable", NOON + MINUTE, last_at)])
+    (message,) = (piece for name, piece in night.alerts.pieces().items() if name.startswith("alerts/"))
+    assert b"last good answer: 2026-11-05T12:00:30Z\\n" in message
 
 
 async def test_a_message_whose_sending_dies_of_a_bug_is_tried_again() -> None:

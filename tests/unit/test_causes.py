@@ -8,7 +8,9 @@ from typing import Final
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lookout.alerts.messages import Names, write_message
+from lookout.alerts.deployment import Deployment
+from lookout.alerts.event import Facts
+from lookout.alerts.messages import write_message
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
 from lookout.core.causes import OWN_CAUSES, code_of, explain
 from lookout.core.episodes import News
@@ -84,7 +86,7 @@ def test_an_alert_says_why() -> None:
         News("began", check, "unavailable", "unreachable", "unavailable", NOON, NOON, 0, ("ops",))
         for check in (INDEXER, Check("indexer", 137))
     ]
-    body = write_message(news, Names({1: "Ethereum"}, SERVICES.names), {INDEXER: "tls: expired"}).body
+    body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {INDEXER: Facts("tls: expired")}).body
     assert "- indexer on Ethereum: unreachable (tls: expired), since" in body
     assert "- indexer on chain 137: unreachable, since" in body
 

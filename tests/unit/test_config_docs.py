@@ -122,7 +122,8 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
     text = uncommented().replace("targets = {}", 'targets = {ops = "json://127.0.0.1"}')
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
     read = read_config(tmp_path / "lookout.toml", {})
-    assert read.alerts == Alerts({"ops": "json://127.0.0.1"}, rules=(AlertRule(),))
+    # What a rule says of unknown where it is left out cannot be written.
+    assert read.alerts == Alerts({"ops": "json://127.0.0.1"}, rules=(AlertRule(unknown=False),))
     assert replace(read, alerts=Alerts(), services=()) == read_config(EXAMPLE, {})
     assert [(own.name, own.service().title, [row.kind for row in own.rows]) for own in read.services] == [
         ("bundler", "Bundlers", ["jsonrpc"]),

@@ -1,18 +1,15 @@
-"""When a message is due: episodes, the time that was seen, reminders, gathering; and the words."""
+"""When a message is due: episodes, the time that was seen, reminders, gathering; and what rules count."""
 
-import re
+from typing import get_args
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.alerts.messages import MOST_LISTED, Names, write_message, write_sample
-from lookout.base.durations import format_duration
-from lookout.config.alerts import AlertRule
-from lookout.core.episodes import AlertState, News, NewsKind, Rule, Rules, advance, restart
-from lookout.core.model import Check, Reason, Status
-from lookout.core.services import SERVICES
-from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
+from lookout.config.alerts import BAD_REASONS, AlertRule
+from lookout.core.episodes import AlertState, NewsKind, Rule, Rules, advance, restart
+from lookout.core.model import Reason, Row, Status
+from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
 STEP = 30 * SECOND  # the heartbeat
 RULE = Rule("r", frozenset((MESSAGING, INDEXER)), frozenset(("unavailable",)), 2 * MINUTE, 0, ("ops",))
@@ -142,7 +139,72 @@ def test_news_say_which_rule_they_are_of() -> None:
 def test_a_rule_without_a_name_is_the_same_however_long_it_waits() -> None:
     assert AlertRule(for_s=300).key() == AlertRule(for_s=600).key()
     others = [AlertRule(from_="degraded"), AlertRule(unknown=True), AlertRule(chains=(1,)), AlertRule(name="x")]
-    assert len({each.key() for each in (AlertRule(), *others)}) == 5
+    others += [AlertRule(reasons=("unreachable",))]
+    assert len({each.key() for each in (AlertRule(), *others)}) == 6
+
+
+def test_a_rule_without_a_name_has_the_key_that_earlier_versions_stored() -> None:
+    assert [AlertRule().key(), AlertRule(unknown=False).key()] == ["//unavailable/False"] * 2
+
+
+def test_a_rule_can_name_every_reason_of_what_is_not_well() -> None:
+    assert set(get_args(Reason)) - set(BAD_REASONS) == {"synced", "responding", "not-configured"}
+
+
+def begun_by(rule: AlertRule, status: Status, reason: Reason, minutes: int) -> list[int]:
+    """For how many minutes a check has been seen like this when it is reported, within so many."""
+    rules = replace(RULES, rules=tuple(rule.build((INDEXER,), ("ops",))))
+    state, reported = AlertState(), []
+    for minute in range(minutes + 1):
+        state, news = advance(state, NOON + minute * MINUTE, [Row(INDEXER, status, reason)], rules)
+        reported += [minute for _ in news]
+    return reported
+
+
+LEFT_OUT = AlertRule(for_s=0, remind_s=0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "reason", "reported"),
+    [
+        pytest.param(LEFT_OUT, "unavailable", "unreachable", [0], id="what is bad is reported after for_s"),
+        pytest.param(LEFT_OUT, "unknown", "incompatible-reference", [5], id="lost heads are reported after 5 minutes"),
+        pytest.param(LEFT_OUT, "unknown", "no-observation", [5], id="so is a row that was not observed"),
+        pytest.param(replace(LEFT_OUT, for_s=480), "unknown", "no-observation", [8], id="or later, if for_s is longer"),
+        pytest.param(LEFT_OUT, "unknown", "unreachable", [], id="what may soon be unavailable is not"),
+        pytest.param(replace(LEFT_OUT, unknown=False), "unknown", "no-observation", [], id="nothing unknown if false"),
+        pytest.param(replace(LEFT_OUT, unknown=True), "unknown", "unreachable", [0], id="anything unknown if true"),
+        pytest.param(replace(LEFT_OUT, reasons=("unreachable",)), "unavailable", "unreachable", [0], id="its reason"),
+        pytest.param(replace(LEFT_OUT, reasons=("unreachable",)), "unknown", "unreachable", [], id="and its status"),
+        pytest.param(replace(LEFT_OUT, reasons=("no-observation",)), "unavailable", "unreachable", [], id="no other"),
+        pytest.param(replace(LEFT_OUT, reasons=("no-observation",)), "unknown", "no-observation", [5], id="this one"),
+        pytest.param(
+            replace(LEFT_OUT, reasons=("no-observation",)), "unknown", "incompatible-reference", [], id="and not that"
+        ),
+        pytest.param(
+            replace(LEFT_OUT, unknown=True, reasons=("unreachable",)), "unknown", "unreachable", [0], id="both keys"
+        ),
+    ],
+)
+def test_a_rule_counts_what_its_unknown_and_its_reasons_say(
+    rule: AlertRule, status: Status, reason: Reason, reported: list[int]
+) -> None:
+    assert begun_by(rule, status, reason, 10) == reported
+
+
+def test_what_cannot_be_judged_and_then_is_down_is_reported_as_both() -> None:
+    rules = replace(RULES, rules=tuple(LEFT_OUT.build((INDEXER,), ("ops",))))
+    state, reported = AlertState(), []
+    unjudged, down = Row(INDEXER, "unknown", "no-observation"), Row(INDEXER, "unavailable", "unreachable")
+    for minute, row in enumerate([*[unjudged] * 6, down, down, Row(INDEXER, "current", "synced")]):
+        state, news = advance(state, NOON + minute * MINUTE, [row], rules)
+        reported += [(minute, each.kind, each.was, each.status) for each in news]
+    assert reported == [
+        (5, "began", "unknown", "unknown"),
+        (6, "began", "unavailable", "unavailable"),
+        (6, "ended", "unknown", "unavailable"),
+        (8, "ended", "unavailable", "current"),
+    ]
 
 
 @pytest.mark.parametrize("damage", [b'"since_at":-1', b'"since_at":999999999999999999'])
@@ -152,147 +214,3 @@ def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     assert broken != stored
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(broken, type=AlertState)
-
-
-def some_news(
-    kind: NewsKind,
-    check: Check = INDEXER,
-    status: Status = "unavailable",
-    reason: Reason = "unreachable",
-    since_at: int = NOON,
-    lasted_ms: int = 5 * MINUTE,
-    seen_ms: int | None = None,
-    rule: str = "r",
-) -> News:
-    seen_ms = lasted_ms if seen_ms is None else seen_ms
-    return News(kind, check, status, reason, "unavailable", since_at, since_at + lasted_ms, seen_ms, ("ops",), rule)
-
-
-SEVEN = range(1, 8)
-NAMES = Names({1: "Ethereum", 137: "Polygon"}, SERVICES.names)
-RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOUR, seen_ms=50 * MINUTE)
-
-
-@pytest.mark.parametrize(
-    ("news", "title"),
-    [
-        ([some_news("began")], "indexer on Ethereum is unavailable"),
-        ([some_news("began", MESSAGING)], "messaging is unavailable"),
-        ([some_news("goes-on")], "indexer on Ethereum is still unavailable"),
-        ([RECOVERED], "messaging recovered"),
-        ([some_news("ended", status="degraded", reason="behind")], "indexer on Ethereum improved"),
-        ([some_news("left")], "indexer on Ethereum is no longer watched"),
-        ([some_news("began"), some_news("began")], "indexer on Ethereum is unavailable"),
-        ([some_news("began"), some_news("began", since_at=NOON + 1)], "indexer on Ethereum is unavailable"),
-        ([some_news("began"), some_news("ended", status="current")], "indexer on Ethereum recovered"),
-        ([some_news("began"), some_news("began", rule="s")], "indexer on Ethereum is unavailable"),
-        (
-            [some_news("ended", rule="s", status="current"), some_news("ended", status="current")],
-            "indexer on Ethereum recovered",
-        ),
-        (
-            [some_news("began", status="degraded", rule="s"), some_news("ended", status="degraded")],
-            "1 check is degraded, 1 improved",
-        ),
-        (
-            [some_news("began", rule="s"), some_news("left")],
-            "1 check is unavailable, 1 is no longer watched",
-        ),
-        (
-            [some_news("began", since_at=NOON + 1), some_news("ended", status="degraded")],
-            "1 check is unavailable, 1 improved",
-        ),
-        (
-            [RECOVERED, some_news("ended", status="current"), *(some_news("began", Check("ppoi", n)) for n in SEVEN)],
-            "7 checks are unavailable, 2 recovered",
-        ),
-        (
-            [RECOVERED, some_news("began"), some_news("left", Check("ppoi", 1))],
-            "1 check is unavailable, 1 recovered, 1 is no longer watched",
-        ),
-    ],
-)
-def test_a_title_says_how_many_and_what(news: list[News], title: str) -> None:
-    assert write_message(news, NAMES).title == f"Lookout: {title}"
-
-
-@pytest.mark.clause("C12")
-def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_the_public_words() -> None:
-    news = [
-        some_news("began"),
-        some_news("goes-on", Check("ppoi", 56)),
-        some_news("began", Check("ppoi", 1)),
-        RECOVERED,
-    ]
-    assert write_message([*news, some_news("left", Check("ppoi", 137))], NAMES).body == (
-        "Unavailable:\n"
-        "- ppoi on Ethereum: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
-        "- indexer on Ethereum: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
-        "Still unavailable:\n"
-        "- ppoi on chain 56: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
-        "Recovered:\n"
-        "- messaging: current at 2026-11-05T13:00:00Z, was unavailable since 2026-11-05T12:00:00Z, 1 h,"
-        " of which 50 min were watched\n"
-        "No longer watched:\n"
-        "- ppoi on Polygon: was unavailable since 2026-11-05T12:00:00Z; whether it recovered is not known\n"
-        "\n"
-        "current: It answers, and what was checked is as it should be.\n"
-        "unavailable: It did not answer usefully several times in a row.\n"
-        "responding: Everything that was asked has answered.\n"
-        "unreachable: It could not be reached, or its answer could not be understood.\n"
-        "This is what one monitor sees from one place. It is not an official status."
-    )
-
-
-@pytest.mark.parametrize("count", [MOST_LISTED, MOST_LISTED + 1, 1000])
-def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
-    over = [some_news("ended", Check("indexer", n + 1), "current", "synced") for n in range(3)]
-    began = [some_news("began", Check("ppoi", n + 1)) for n in range(count - 3)]
-    words = write_message([*began, *over], NAMES)
-    assert words.title == f"Lookout: {count - 3} checks are unavailable, 3 recovered"
-    assert words.body.count("\n- ") == MOST_LISTED
-    assert ("Recovered:\n" in words.body) == (count - 3 < MOST_LISTED)
-    assert re.findall(r"\nand (\d+) more\n", words.body) == ([str(count - MOST_LISTED)] if count > MOST_LISTED else [])
-
-
-@pytest.mark.parametrize(
-    ("news", "is_over"),
-    [
-        ([some_news("began")], False),
-        ([some_news("goes-on")], False),
-        ([RECOVERED], True),
-        ([some_news("left")], True),
-        ([RECOVERED, some_news("left")], True),
-        ([RECOVERED, some_news("began")], False),
-        ([some_news("began"), some_news("ended", status="current")], True),
-    ],
-)
-def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is_over: bool) -> None:
-    assert write_message(news, NAMES).is_over == is_over
-
-
-@pytest.mark.parametrize(
-    ("lasted_ms", "text"),
-    [
-        (999, "0 s"),
-        (59_999, "59 s"),
-        (MINUTE + SECOND, "1 min 1 s"),
-        (2 * HOUR + 5 * MINUTE + SECOND, "2 h 5 min"),
-        (HOUR + SECOND, "1 h"),
-        (DAY + 3 * HOUR, "1 d 3 h"),
-    ],
-)
-def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None:
-    assert format_duration(lasted_ms) == text
-
-
-def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:
-    assert (
-        "since 2026-11-05T12:00:00Z, 3 min\n"
-        in write_message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)], NAMES).body
-    )
-
-
-def test_a_sample_says_that_nothing_is_to_be_done() -> None:
-    assert "nothing is to be done" in write_sample().body
-    assert not write_sample().is_over  # or it would not ring

@@ -164,7 +164,7 @@ def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
         for check in (THIRD, Check("gone", 1), FIRST, Check("indexer", 1))
     ]
     policy = settings.alert_policy()
-    body = write_message(news, policy.names).body
+    body = write_message(news, policy.deployment).body
     assert [line.partition(":")[0] for line in body.splitlines() if line.startswith("- ")] == [
         "- indexer on Ethereum",
         "- second-indexer on Ethereum",

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from lookout.alerts.event import Event
 from lookout.alerts.messages import Message
 from lookout.core.episodes import Lasted
 
@@ -19,17 +20,18 @@ _LONGEST_WAIT_MS: Final = 300_000
 
 
 class Queued(Struct, frozen=True):
-    """A message that waits, as it is stored."""
+    """A message that waits, as it is stored; the first ones that were had neither ``is_over`` nor ``event``."""
 
     target: str
     title: str
     body: str
     made_ms: Lasted  # on the clock of AlertState: only time that was seen makes it old
     is_over: bool = False
+    event: Event | None = None
 
     @property
     def message(self) -> Message:
-        return Message(self.title, self.body, self.is_over)
+        return Message(self.title, self.body, self.is_over, self.event)
 
 
 class Attempt(NamedTuple):

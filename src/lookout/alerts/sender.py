@@ -4,14 +4,20 @@ It is loaded only to send, or to check an address. It would log addresses, and s
 """
 
 import logging
+import shlex
+import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
 
 from lookout.alerts.messages import Message
 
 if TYPE_CHECKING:
     import apprise
 
+# Into the environment that this runs in, whichever way that was made.
+INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install 'apprise>=2'"
 _TIMEOUT_S: Final = 10.0  # to connect, and for each part of an answer
 
 
@@ -42,6 +48,7 @@ def count_recipients(address: str) -> int:
 def open_sender(address: str) -> Sender:
     """A sender to an address that Apprise understands."""
     import apprise
+    from apprise.plugins.custom_json import NotifyJSON
 
     target = _parse_address(address)
     if target is None:
@@ -50,6 +57,8 @@ def open_sender(address: str) -> Sender:
     out.add(target)
 
     def send(message: Message, /) -> None:
+        if isinstance(target, NotifyJSON) and message.event is not None:
+            target.payload_extras["lookout"] = msgspec.to_builtins(message.event)
         # Some services drop what is neither good nor bad, and a pager does not ring for it.
         kind = apprise.NotifyType.SUCCESS if message.is_over else apprise.NotifyType.FAILURE
         if not out.notify(message.body, message.title, kind, body_format=apprise.NotifyFormat.TEXT):

@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from lookout.alerts.messages import write_sample
+from lookout.alerts.messages import Message, write_sample
 from lookout.alerts.sender import NotAcceptedError, open_sender
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_sending_config
@@ -23,22 +23,24 @@ def alerts() -> None:
 @click.option("--target", metavar="NAME", help="Send only to this target of [alerts.targets].")
 def test(config: Path, target: str | None) -> None:
     """Send a sample to each target now, and say whether it was accepted; exit code 1 if any was not."""
-    targets = settings_of(config, read_sending_config).alerts.targets
+    policy = settings_of(config, read_sending_config).alert_policy()
+    targets = policy.targets
     if not targets:
         fail(f"{config}: alerts.targets: there is none to send to; add [alerts.targets] and [[alerts.rules]]")
     if target is not None and target not in targets:
         fail(f"--target: no target in [alerts.targets] has this name; there is {', '.join(targets)}")
     chosen = targets if target is None else {target: targets[target]}
-    accepted = [_send_sample(name, address) for name, address in chosen.items()]
+    sample = write_sample(policy.deployment)
+    accepted = [_send_sample(name, address, sample) for name, address in chosen.items()]
     if not all(accepted):
         raise SystemExit(NOT_FINE)
 
 
-def _send_sample(name: str, address: str) -> bool:
+def _send_sample(name: str, address: str, sample: Message) -> bool:
     began_s = time.monotonic()
     with Console(stderr=True).status(Text(f"sending to {name}")):
         try:
-            open_sender(address)(write_sample())
+            open_sender(address)(sample)
         except NotAcceptedError:
             outcome, hint = "not accepted", "; apprise -v -b test ADDRESS tells why"
         else:

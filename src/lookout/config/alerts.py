@@ -2,18 +2,32 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, field
+from msgspec.structs import replace
 
 from lookout.base.problem import Problem
-from lookout.base.setting_types import Duration, DurationOrZero, Positive, Rule, Table, Text
+from lookout.base.setting_types import Duration, DurationOrZero, OneOf, Positive, Rule, Table, Text, UrlOrNone
 from lookout.config.tables import in_ms
 from lookout.core import episodes
-from lookout.core.model import Check
+from lookout.core.model import Check, Reason, Status
 from lookout_reader.statuses import TROUBLE_STATUSES, TroubleStatus
 
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
+# Every reason of a row that can be bad, and the statuses that it comes with (R, S).
+BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
+    "behind": ("catching-up", "degraded"),
+    "partial-coverage": ("degraded",),
+    "unreachable": ("unavailable", "unknown"),
+    "no-observation": ("unknown",),
+    "incompatible-reference": ("unknown",),
+}
+# Why the monitor cannot judge a row, however long it waits. `unreachable` is soon `unavailable` (S1, S2).
+_UNJUDGED: Final = frozenset[Reason](("no-observation", "incompatible-reference"))
+# After a start, and between two heads, rows are unknown for a moment: nobody is to be woken for that.
+_UNJUDGED_FOR_S: Final = 300
+_IF_UNJUDGED: Final[Any] = None  # of ``unknown``, where it is left out
 
 
 class AlertRule(Table, frozen=True):
@@ -21,7 +35,8 @@ class AlertRule(Table, frozen=True):
     services: tuple[Text, ...] = ()
     chains: tuple[Positive, ...] = ()
     from_: TroubleStatus = field(default="unavailable", name="from")
-    unknown: bool = False
+    unknown: bool = _IF_UNJUDGED
+    reasons: tuple[Annotated[Reason, OneOf(lambda: BAD_REASONS)], ...] = ()
     for_s: DurationOrZero = 300
     remind_s: DurationOrZero = 3600
     targets: tuple[Text, ...] = ()
@@ -31,24 +46,50 @@ class AlertRule(Table, frozen=True):
         if self.name:
             return self.name
         where = f"{','.join(sorted(self.services))}/{','.join(map(str, sorted(self.chains)))}"
-        return f"{where}/{self.from_}/{self.unknown}"
+        only = f"/{','.join(sorted(self.reasons))}" if self.reasons else ""
+        return f"{where}/{self.from_}/{bool(self.unknown)}{only}"
 
     def matches(self, check: Check) -> bool:
         return (not self.services or check.service in self.services) and (
             not self.chains or check.chain_id in self.chains
         )
 
-    def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> episodes.Rule:
-        """The rule as the core needs it."""
-        bad = TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
-        return episodes.Rule(
+    def build(self, monitored: Iterable[Check], all_targets: Iterable[str]) -> Iterator[episodes.Rule]:
+        """The rule as the core needs it. What cannot be judged is another matter than what is bad, with episodes of its
+        own, unless the rule says that it is the same."""
+        for_ms, reasons = in_ms(self.for_s), frozenset(self.reasons) or None
+        rule = episodes.Rule(
             self.key(),
             frozenset(check for check in monitored if self.matches(check)),
-            frozenset((*bad, "unknown") if self.unknown else bad),
-            in_ms(self.for_s),
+            frozenset((*self._trouble(), "unknown") if self.unknown else self._trouble()),
+            for_ms,
             in_ms(self.remind_s),
             self.targets or tuple(all_targets),
+            reasons,
         )
+        yield rule
+        if self.unknown is _IF_UNJUDGED:
+            yield replace(
+                rule,
+                key=f"{self.key()}\nunjudged",
+                statuses=frozenset(("unknown",)),
+                for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
+                reasons=_UNJUDGED if reasons is None else _UNJUDGED & reasons,
+            )
+
+    def _trouble(self) -> tuple[Status, ...]:
+        return TROUBLE_STATUSES[: TROUBLE_STATUSES.index(self.from_) + 1]
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_reasons(),)
+
+    def _check_reasons(self) -> Iterator[Problem]:
+        """A reason that never comes with what the rule counts is a mistake."""
+        counted = (*self._trouble(), *(() if self.unknown is False else ("unknown",)))
+        for reason in dict.fromkeys(self.reasons):
+            if not set(BAD_REASONS[reason]).intersection(counted):
+                what = f"{reason} comes with {' and '.join(BAD_REASONS[reason])}, and this rule counts"
+                yield Problem("reasons", f"{what} {', '.join(counted)}; change from or unknown, or take it out")
 
     def check_matches(
         self, monitored: Iterable[Check], chain_ids: Collection[int], shared: Collection[str]
@@ -87,6 +128,7 @@ class Alerts(Table, frozen=True):
     group_s: Annotated[float, Meta(ge=0, le=3600)] = 30
     give_up_s: Duration = 3600
     rules: tuple[AlertRule, ...] = ()
+    link: UrlOrNone = ""
 
     def checks(self) -> Iterable[Iterable[Problem]]:
         return self._check_unused_targets(), self._check_both_or_none(), self._check_named_targets(), self._check_keys()

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import fields
 
-from lookout.alerts.sender import count_recipients, is_installed
+from lookout.alerts.sender import INSTALL, count_recipients, is_installed
 from lookout.base.problem import UNREAD, Problem, UnreadError, join_keys, run_checks
 from lookout.base.setting_types import FileContent, OneOf, Rule, Table
 from lookout.base.text import shorten
@@ -142,7 +142,7 @@ def _files_of_store(url: str, folder: Path) -> dict[str, str]:
 def _check_targets(settings: Settings) -> Iterator[Problem]:
     """What only Apprise can say of the targets' addresses."""
     if settings.alerts.targets and not is_installed():
-        yield Problem("alerts.targets", "Apprise, which sends to them, is not installed; docs/alerts.md says how")
+        yield Problem("alerts.targets", f"Apprise, which sends to them, is not installed; {INSTALL} adds it")
         return
     for name, address in settings.alerts.targets.items():
         if not is_target_name(name):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import Meta, Struct, defstruct, field
 from msgspec.structs import fields
 
-from lookout.alerts.messages import Names
+from lookout.alerts.deployment import Deployment
 from lookout.alerts.policy import AlertPolicy
 from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Table
@@ -31,16 +31,19 @@ from lookout.config.tables import (
     Store,
     in_ms,
 )
+from lookout.core.causes import OWN_CAUSES
 from lookout.core.episodes import Rules
 from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES, Service, all_services
+from lookout.protocols.client.failure import CAUSES
 from lookout.protocols.evm import EVM
 from lookout.protocols.registry import configurable_services, has_one_table
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
 
 Value = TypeVar("Value", int, str)
+_UNNAMED: Final = "protocol"  # where none is named
 SEGMENT: Final = "a text of letters, digits and . _ ~ - that is neither . nor .."
 
 
@@ -63,7 +66,7 @@ class ServerSettings(Struct, frozen=True):
 class Settings(Table, frozen=True):
     """A whole configuration file. A service whose tables are left out is not configured (S14)."""
 
-    protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = "protocol"
+    protocol: Annotated[str, Meta(pattern=r"\A(?!\.{1,2}\Z)[A-Za-z0-9._~-]+\Z", description=SEGMENT)] = _UNNAMED
     server: Server = Server()
     admin: Admin = Admin()
     log: Log = Log()
@@ -150,14 +153,18 @@ class Settings(Table, frozen=True):
     def alert_policy(self) -> AlertPolicy:
         """The tables of alerts as the monitor needs them."""
         plan, alerts = self.plan(), self.alerts
-        rules = tuple(rule.build(plan.monitored, alerts.targets) for rule in alerts.rules)
+        rules = tuple(each for rule in alerts.rules for each in rule.build(plan.monitored, alerts.targets))
         return AlertPolicy(
             Rules(rules, in_ms(alerts.group_s), plan.span.hold_ms),
             alerts.targets,
             in_ms(alerts.give_up_s),
-            Names(
+            Deployment(
                 {chain.id: chain.name for chain in self.chains},
                 tuple(service.name for service in self.all_services()),
+                self.page.title or (self.protocol if self.protocol != _UNNAMED else ""),
+                self.page.operator,
+                alerts.link,
+                {**CAUSES, **OWN_CAUSES},
             ),
         )
 

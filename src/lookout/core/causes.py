@@ -40,7 +40,13 @@ def explain(found: Found, row: Row) -> str | None:
 
 
 def code_of(cause: str) -> str:
-    return cause.partition(":")[0]
+    return split_cause(cause)[0]
+
+
+def split_cause(cause: str) -> tuple[str, str | None]:
+    """The code, and the detail if there is one."""
+    code, _, detail = cause.partition(": ")
+    return code, detail or None
 
 
 def _explain_lag(row: Row) -> str:

@@ -25,7 +25,8 @@ NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
 class Rule(Struct, frozen=True):
-    """These checks, in one of these statuses for this long, are reported to these targets; reminders become rarer."""
+    """These checks, in one of these statuses and for one of these reasons, are reported to these targets after this
+    long; reminders become rarer."""
 
     key: str  # by which its episodes are found again
     checks: frozenset[Check]
@@ -33,6 +34,10 @@ class Rule(Struct, frozen=True):
     for_ms: int
     remind_ms: int  # 0: never
     targets: tuple[str, ...]
+    reasons: frozenset[Reason] | None = None  # None: any
+
+    def is_bad(self, row: Row) -> bool:
+        return row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
 
 
 class Rules(Struct, frozen=True):
@@ -114,7 +119,7 @@ def advance(state: AlertState, at: int, rows: Iterable[Row], rules: Rules) -> tu
 
 def _follow(episode: Episode | None, row: Row, rule: Rule, at: int) -> tuple[Episode | None, News | None]:
     """What the next publication makes of an episode, or of none."""
-    if row.status in rule.statuses:
+    if rule.is_bad(row):
         if episode is None:
             episode = Episode(rule.key, row.check, at, row.status, row.reason)
         return _report_if_due(replace(episode, status=row.status, reason=row.reason, is_seen=True), rule, at)

@@ -12,16 +12,18 @@ from typing import Final, Literal, NoReturn
 
 import structlog
 
-from lookout.alerts.messages import NO_CAUSES, Message, write_message, write_restored
+from lookout.alerts.event import Facts
+from lookout.alerts.messages import Message, write_message, write_restored
 from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError
 from lookout.base.threads import Caller
 from lookout.core.episodes import advance, restart
-from lookout.core.model import Check, Row
+from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.resources import Resources
 from lookout.state.alerts import StoredAlerts, decode_alerts, encode_alerts
 
+NO_CAUSES: Final[Mapping[Check, str]] = {}
 LAST_SEND_S: Final = 5.0  # how long the end waits for what is being sent
 
 log = structlog.get_logger("alerts")
@@ -39,6 +41,7 @@ class Alerts:
         kept = decode_alerts(stored)
         self._policy = policy
         self._state = kept.state
+        self._good: dict[Check, Row] = {}  # the last row of each check that was compared, since the start
         self._outbox = Outbox(kept.messages, kept.next_number, resources.first_rest_ms)
         self._resources = resources
         self._clock = resources.clock
@@ -49,7 +52,7 @@ class Alerts:
         self.apply_policy(policy)
         if kept.restored_at is not None:
             for target in policy.targets:
-                self._put(target, write_restored(kept.restored_at))
+                self._put(target, write_restored(kept.restored_at, policy.deployment))
 
     def apply_policy(self, policy: AlertPolicy) -> None:
         """Use these rules and targets from the next publication on. Episodes are found again by their rules' keys, and
@@ -71,22 +74,27 @@ class Alerts:
     def advance(self, at: int, rows: Iterable[Row], causes: Mapping[Check, str] = NO_CAUSES) -> None:
         """A publication was made, and is about to be stored with ``pieces()``. ``causes`` says why checks are not
         current, of those that were probed since the start."""
-        rows = tuple(rows)
-        self._state, news = advance(self._state, at, rows, self._policy.rules)
-        reasons = {row.check: row.reason for row in rows}
+        published = {row.check: row for row in rows}
+        self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
+        self._state, news = advance(self._state, at, published.values(), self._policy.rules)
         # A cause is of the newest row: news of an expired row, or of an earlier reason, has none.
-        fitting = {
-            each.check: causes[each.check]
+        facts = {
+            each.check: self._gather_facts(row, causes.get(each.check) if row.reason == each.reason else None)
             for each in news
-            if each.check in causes and reasons.get(each.check) == each.reason
+            if (row := published.get(each.check)) is not None
         }
         for target in self._policy.targets:
             if mine := [each for each in news if target in each.targets]:
-                self._put(target, write_message(mine, self._policy.names, fitting))
+                self._put(target, write_message(mine, self._policy.deployment, facts))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
         self._report_removed(removed, "given-up", "it was not accepted in time")
         self._outbox.mark_storing()
         self._set_gauges()
+
+    def _gather_facts(self, row: Row, cause: str | None) -> Facts:
+        good = self._good.get(row.check)
+        is_last = good is not None and good.last_success_at == row.last_success_at
+        return Facts(cause, row.last_success_at, good.metrics if good and is_last else NO_METRICS)
 
     def pieces(self) -> dict[str, bytes]:
         """All that is to be in the store."""
@@ -197,7 +205,8 @@ class Alerts:
         self._outbox.refuse(attempt, self._clock.elapsed_ms())
 
     def _put(self, target: str, message: Message) -> None:
-        removed = self._outbox.put(Queued(target, message.title, message.body, self._state.clock_ms, message.is_over))
+        title, body, is_over, event = message
+        removed = self._outbox.put(Queued(target, title, body, self._state.clock_ms, is_over, event))
         self._report_removed(removed, "dropped", f"more than {MOST_WAITING} are waiting")
 
     def _report_removed(self, removed: Mapping[int, Queued], outcome: Literal["given-up", "dropped"], why: str) -> None:

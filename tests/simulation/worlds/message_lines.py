@@ -8,14 +8,18 @@ from lookout.base.instants import format_second
 from lookout.core.model import Check
 from tests.oracles.alerts import News
 
-_BAD: Final = ("unavailable", "degraded", "catching-up", "unknown")
-_HEADINGS: Final = {
-    **{f"{status.capitalize()}:": ("began", status) for status in _BAD},
-    **{f"Still {status}:": ("goes-on", status) for status in _BAD},
-    "Recovered:": ("ended", "recovered"),
-    "Improved:": ("ended", "improved"),
-    "No longer watched:": ("left", ""),
+_BAD: Final = {status: status for status in ("unavailable", "degraded", "catching-up")} | {
+    "cannot be judged": "unknown"
 }
+_HEADINGS: Final = {
+    **{words.capitalize(): ("began", status) for words, status in _BAD.items()},
+    **{f"Still {words}": ("goes-on", status) for words, status in _BAD.items()},
+    "Recovered": ("ended", "recovered"),
+    "Improved": ("ended", "improved"),
+    "Can be judged again": ("ended", "judged"),
+    "No longer watched": ("left", ""),
+}
+_LAST_ANSWER: Final = re.compile(r"  last (good answer|judged): (never|\S+Z( \(.+\))?)")
 _LINE: Final = re.compile(r"- (\S+?)(?: on (\d+))?: .*?since (\S+?)[,;]")
 
 
@@ -45,6 +49,8 @@ def due_messages(news: Sequence[News], targets: Sequence[str]) -> Iterator[tuple
 
 
 def _outcome(news: News) -> str:
+    if news.kind == "ended" and news.was == "unknown":
+        return "judged"
     if news.kind == "ended":
         return "recovered" if news.status == "current" else "improved"
     return "" if news.kind == "left" else news.status
@@ -55,12 +61,13 @@ def lines_of(body: str) -> Lines:
     kind = how = ""
     lines: dict[About, str] = {}
     for line in body.partition("\n\n")[0].splitlines():
-        if line in _HEADINGS:
-            kind, how = _HEADINGS[line]
+        heading = line.removesuffix(":").partition(", all ")[0]
+        if line.endswith(":") and heading in _HEADINGS:
+            kind, how = _HEADINGS[heading]
         elif found := _LINE.match(line):
             service, chain_id, since = found.groups()
             check = Check(service, None if chain_id is None else int(chain_id))
             lines[About(kind, check, since)] = how
-        else:
+        elif not _LAST_ANSWER.fullmatch(line):
             raise ValueError(line)
     return lines

@@ -1,0 +1,23 @@
+"""What messages say of the deployment that they come from."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from lookout.core.services import SERVICES
+
+
+class Deployment(Struct, frozen=True):
+    """What messages call chains, by their ids, and services, in the report's order; whose monitor it is, and where its
+    page is. An empty text was not given."""
+
+    chains: dict[int, str]
+    services: tuple[str, ...]
+    name: str = ""
+    operator: str = ""
+    link: str = ""
+    cause_texts: dict[str, str] = {}
+    """What the codes of causes mean."""
+
+
+DEPLOYMENT_OF_THE_FIVE: Final = Deployment({}, SERVICES.names)

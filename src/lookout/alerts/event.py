@@ -1,0 +1,86 @@
+"""A message as data, for webhooks: what docs/alerts.md says of it is fixed, and keys are only added."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from lookout.alerts.deployment import Deployment
+from lookout.base.instants import format_instant
+from lookout.core.causes import split_cause
+from lookout.core.episodes import News
+from lookout.core.model import NO_METRICS, Check, Metrics
+
+VERSION: Final = 1
+
+
+class Facts(Struct, frozen=True):
+    """What is known of a check beside the news: why it is not current, when it last answered and could be compared, and
+    with which numbers."""
+
+    cause: str | None = None
+    last_success_at: int | None = None
+    last_metrics: Metrics = NO_METRICS
+
+
+NO_FACTS: Final[Mapping[Check, Facts]] = {}
+
+
+class Cause(Struct, frozen=True):
+    code: str
+    detail: str | None
+
+
+class Item(Struct, frozen=True, rename="camel"):
+    """One check of a message."""
+
+    kind: str
+    service: str
+    chain_id: int | None
+    chain: str | None
+    status: str
+    reason: str
+    was: str
+    since: str
+    at: str
+    watched_seconds: int
+    cause: Cause | None
+    last_success_at: str | None
+    last_metrics: Metrics
+
+
+class Event(Struct, frozen=True, rename="camel"):
+    """A whole message. It is stored with it, so what is read may be of another version."""
+
+    version: int
+    kind: str
+    is_over: bool
+    deployment: str
+    operator: str
+    link: str | None
+    items: tuple[Item, ...] = ()
+
+
+def make_event(kind: str, deployment: Deployment, items: Iterable[Item] = (), *, is_over: bool = False) -> Event:
+    link = deployment.link or None
+    return Event(VERSION, kind, is_over, deployment.name, deployment.operator, link, tuple(items))
+
+
+def make_item(news: News, facts: Facts, deployment: Deployment) -> Item:
+    check = news.check
+    last_at = facts.last_success_at
+    return Item(
+        news.kind,
+        check.service,
+        check.chain_id,
+        None if check.chain_id is None else deployment.chains.get(check.chain_id),
+        news.status,
+        news.reason,
+        news.was,
+        format_instant(news.since_at),
+        format_instant(news.at),
+        news.seen_ms // 1000,
+        None if facts.cause is None else Cause(*split_cause(facts.cause)),
+        None if last_at is None else format_instant(last_at),
+        facts.last_metrics,
+    )
