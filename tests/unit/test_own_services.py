@@ -153,7 +153,9 @@ def test_a_line_of_the_time_when_its_kind_was_another_is_skipped(found: Found, s
 def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
     registry = CollectorRegistry()
     description = settings.description()
-    Instruments(registry, SystemClock()).describe_watched(description.chains, settings.plan().own_services, [])
+    Instruments(registry, SystemClock()).describe_watched(
+        description.chains, settings.plan().own_services, sources_of(settings)
+    )
     assert b'lookout_probes_total{outcome="failed",service="another"} 0.0' in generate_latest(registry)
     assert [(each.name, each.title) for each in description.services][-2:] == [
         ("second-indexer", "Second indexer"),

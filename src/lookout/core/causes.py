@@ -12,6 +12,7 @@ OWN_CAUSES: Final = {
     "no_peers": "The node is connected to nobody.",
     "none_responding": "None of the monitored broadcasters announces fees.",
     "nothing": "It answered, and has nothing for this chain.",
+    "own_fault": "The monitor could not ask, since it lacked something of its own: nothing is known of the other side.",
     "some_silent": "Some of the monitored broadcasters do not announce fees.",
 }
 
