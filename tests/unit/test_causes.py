@@ -58,6 +58,12 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
         ),
         pytest.param(Members(0, 0), a_row("unknown", "no-observation"), "nothing", id="nobody to monitor"),
         pytest.param(Nothing(), a_row("unknown", "no-observation"), "nothing", id="nothing for this chain"),
+        pytest.param(
+            Nothing("still_reading"),
+            a_row("unknown", "no-observation"),
+            "still_reading",
+            id="broadcasters that may have announced themselves in what was not read yet",
+        ),
         pytest.param(MissingList(), a_row("unknown", "incompatible-reference"), "missing_list", id="a missing list"),
         pytest.param(
             Blocks(7), a_row("unknown", "incompatible-reference", position=7), "no_head", id="nothing to compare with"

@@ -14,6 +14,7 @@ OWN_CAUSES: Final = {
     "nothing": "It answered, and has nothing for this chain.",
     "own_fault": "The monitor could not ask, since it lacked something of its own: nothing is known of the other side.",
     "some_silent": "Some of the monitored broadcasters do not announce fees.",
+    "still_reading": "Not all announcements that count were read yet, so that silence proves nothing.",
 }
 
 
@@ -24,8 +25,8 @@ def explain(found: Found, row: Row) -> str | None:
     match found:
         case Failed(error):
             return error
-        case Nothing():
-            return "nothing"
+        case Nothing(cause):
+            return cause
         case MissingList():
             return "missing_list"
         case Peers():
