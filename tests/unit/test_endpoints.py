@@ -5,6 +5,7 @@ from typing import Final
 import pytest
 from msgspec import UNSET
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 
 from lookout.core.model import Blocks, Check, Found, Peers
 from lookout.monitor.board import Board, Entry
@@ -104,6 +105,18 @@ def test_a_chain_that_a_reload_gave_other_endpoints_shows_those_alone() -> None:
     kept, removed = Read(1, 100, name="kept"), Read(1, 100, name="removed")
     entries = entries_after(90, [kept, removed], (60, reloading(PLAN, [], [kept])))
     assert [(each.name, each.standing) for each in entries] == [("kept", "agrees")]
+
+
+@pytest.mark.clause("M16")
+def test_the_log_says_when_an_endpoint_is_far_from_the_others_and_when_it_is_back() -> None:
+    syncing = Read(1, 10, 11, 12, 1000, name="syncing")
+    with capture_logs() as logs:
+        entries_after(120, [Read(1, 1000, name="first"), Read(1, 1000, name="second"), syncing])
+    assert [(line["event"], line.get("standing")) for line in logs if line.get("endpoint") == "syncing"] == [
+        ("an endpoint is far from the others", "behind"),
+        ("the endpoint agrees again", None),
+    ]
+    assert not [line for line in logs if line.get("endpoint") in ("first", "second")]
 
 
 def series_of(registry: CollectorRegistry, **labels: str) -> dict[str, float]:

@@ -2,12 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
-from lookout.core.agreement import Agreement
+import structlog
+
+from lookout.core.agreement import Agreement, Standing
 from lookout.core.heads import Reading
 from lookout.monitor.journal import Journal
 from lookout.monitor.resources import Resources
 from lookout.protocols.source import Endpoint
+
+_APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
+
+log = structlog.get_logger("monitor")
 
 
 class FollowedChain:
@@ -28,6 +35,7 @@ class FollowedChain:
         self._journal = journal
         self._clock = resources.clock
         self._board = resources.instruments.board
+        self._standings: dict[str, Standing] = {}
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
 
@@ -51,13 +59,25 @@ class FollowedChain:
             self._journal.read_head(self._chain_id, answer)
             if not self._journal.timeline.stepped.is_set():  # or all are about to agree again
                 self.has_head.set()
-        standings = self._agreement.standings(now, heads)
-        self._board.note_standings(self._chain_id, dict(zip(self._names, standings, strict=False)))
+        self._note_standings(dict(zip(self._names, self._agreement.standings(now, heads), strict=False)))
         if self._next_change is not None:
             self._next_change.cancel()
         next_at = self._agreement.next_change_at(now)
         if next_at is not None:
             self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self.agree)
+
+    def _note_standings(self, standings: dict[str, Standing]) -> None:
+        """For the operator. Those that fail are logged where that is found."""
+        before, self._standings = self._standings, standings
+        self._board.note_standings(self._chain_id, standings)
+        for name, standing in standings.items():
+            was = before.get(name, "agrees")
+            if standing in _APART and was not in _APART:
+                log.warning(
+                    "an endpoint is far from the others", endpoint=name, chain=self._chain_id, standing=standing
+                )
+            elif standing == "agrees" and was in _APART:
+                log.info("the endpoint agrees again", endpoint=name, chain=self._chain_id)
 
     def end(self) -> None:
         self._is_over = True
