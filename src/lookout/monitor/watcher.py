@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NoReturn
 
@@ -84,7 +84,7 @@ class Watcher:
         self._resources.instruments.board.keep_only({*sources, *endpoints})
         self._failing &= {(each.chain_id, each.name) for each in built.endpoints}
         if self._group is not None:
-            self._session = Session(self._session.http, limits.probe_timeout_ms / 1000)
+            self._session = replace(self._session, timeout_s=limits.probe_timeout_ms / 1000)
             self._begin({each: endpoints for each, endpoints in followed.items() if each not in untouched})
             self._start_missing_tasks()
 
