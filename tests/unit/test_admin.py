@@ -13,7 +13,7 @@ from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, proc
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
-from lookout.monitor.board import Asked
+from lookout.monitor.board import EntryKey
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
 from lookout.public.about import ChainDescription
@@ -21,7 +21,7 @@ from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELV
 from tests.unit.server.fakes import SetClock
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
-RPC: Final = Asked("endpoint", "rpc 1 of Ethereum", 1)
+RPC: Final = EntryKey("endpoint", "rpc 1 of Ethereum", 1)
 SOMETHING_WRONG: Final = {"error": "maxAge: has to be one positive number of seconds"}
 
 

@@ -29,7 +29,7 @@ from lookout.core.model import (
     Row,
 )
 from lookout.core.services import SERVICES
-from lookout.monitor.board import Asked, Board
+from lookout.monitor.board import Board, EntryKey
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.diagnosis import describe_target
 from lookout.protocols.client.failure import CAUSES
@@ -37,8 +37,8 @@ from lookout.protocols.client.request import Request
 from tests.builders import INDEXER, NOON, SECOND
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
-OWN_NODE: Final = Asked("endpoint", "own node of Ethereum", 1)
-SECOND_NODE: Final = Asked("endpoint", "rpc 2 of Ethereum", 1)
+OWN_NODE: Final = EntryKey("endpoint", "own node of Ethereum", 1)
+SECOND_NODE: Final = EntryKey("endpoint", "rpc 2 of Ethereum", 1)
 UNREACHABLE: Final = Row(INDEXER, "unknown", "unreachable", NOON)
 
 
@@ -128,7 +128,7 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     assert "standing" not in own
     board.note_standings(1, {OWN_NODE.name: "behind", SECOND_NODE.name: "wrong_chain"})
     assert [each.standing for each in board.list_entries()] == [UNSET, UNSET, "behind", "wrong_chain"]
-    board.keep_only([Asked("source", "ppoi"), OWN_NODE._replace(chain_id=5)])
+    board.keep_only([EntryKey("source", "ppoi"), OWN_NODE._replace(chain_id=5)])
     assert [entry.name for entry in board.list_entries()] == ["ppoi"]
     without = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None))
     assert answer_request("/sources", "", without).http_code == 404

@@ -11,7 +11,7 @@ from lookout.core.agreement import Standing
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Row
 
-Outcome = Literal["answered", "failed", "own_fault", "bug"]
+EntryOutcome = Literal["answered", "failed", "own_fault", "bug"]
 
 
 class RowOutcome(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -22,7 +22,7 @@ class RowOutcome(Struct, frozen=True, rename="camel", omit_defaults=True):
     cause: str | UnsetType = UNSET
 
 
-class Asked(NamedTuple):
+class EntryKey(NamedTuple):
     """A source, or an RPC endpoint of a chain."""
 
     kind: Literal["source", "endpoint"]
@@ -39,7 +39,7 @@ class Entry(Struct, frozen=True, rename="camel"):
     kind: Literal["source", "endpoint"]
     at: str
     took_ms: int
-    outcome: Outcome
+    outcome: EntryOutcome
     cause: str | UnsetType = UNSET
     rows: tuple[RowOutcome, ...] | UnsetType = UNSET
     chain_id: int | UnsetType = UNSET
@@ -53,34 +53,34 @@ class Board:
     """Written on the event loop; read by threads, which take the entries as they are then."""
 
     def __init__(self) -> None:
-        self._entries: dict[Asked, Entry] = {}
+        self._entries: dict[EntryKey, Entry] = {}
         self._standings: dict[int, Mapping[str, Standing]] = {}  # of each chain's endpoints, by name
 
     def list_entries(self) -> list[Entry]:
         standings = self._standings.copy()
         return [
-            replace(entry, standing=standings.get(asked.chain_id, {}).get(asked.name, UNSET))
-            if isinstance(asked.chain_id, int)
+            replace(entry, standing=standings.get(key.chain_id, {}).get(key.name, UNSET))
+            if isinstance(key.chain_id, int)
             else entry
-            for asked, entry in self._entries.copy().items()
+            for key, entry in self._entries.copy().items()
         ]
 
-    def keep_only(self, watched: Collection[Asked]) -> None:
+    def keep_only(self, watched: Collection[EntryKey]) -> None:
         """Forget the others: they were removed from the configuration."""
-        self._entries = {asked: entry for asked, entry in self._entries.items() if asked in watched}
+        self._entries = {key: entry for key, entry in self._entries.items() if key in watched}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
         failed = all(row.reason == "unreachable" for row in outcomes)
         causes_of_all = {row.cause for row in outcomes}
         cause = causes_of_all.pop() if failed and len(causes_of_all) == 1 else UNSET
-        outcome: Outcome = "failed" if failed else "answered"
-        self._entries[Asked("source", name)] = Entry(
+        outcome: EntryOutcome = "failed" if failed else "answered"
+        self._entries[EntryKey("source", name)] = Entry(
             name, "source", format_instant(at), took_ms, outcome, cause, outcomes
         )
 
     def note_reading(
-        self, endpoint: Asked, at: int, took_ms: int, reading: Reading | str, head: Reading | None
+        self, endpoint: EntryKey, at: int, took_ms: int, reading: Reading | str, head: Reading | None
     ) -> None:
         """``reading`` is the cause where there is none; ``head`` is what positions are compared with then."""
         if isinstance(reading, str):
@@ -94,10 +94,10 @@ class Board:
             )
         self._entries[endpoint] = entry
 
-    def note_own_failure(self, asked: Asked, at: int, took_ms: int, cause: str | None) -> None:
+    def note_own_failure(self, key: EntryKey, at: int, took_ms: int, cause: str | None) -> None:
         """It could not be asked for a fault of the monitor's own, which ``cause`` says, or for a bug."""
-        self._entries[asked] = (
-            _entry(asked, at, took_ms, "bug") if cause is None else _entry(asked, at, took_ms, "own_fault", cause)
+        self._entries[key] = (
+            _entry(key, at, took_ms, "bug") if cause is None else _entry(key, at, took_ms, "own_fault", cause)
         )
 
     def note_standings(self, chain_id: int, standings: Mapping[str, Standing]) -> None:
@@ -105,5 +105,5 @@ class Board:
         self._standings[chain_id] = standings
 
 
-def _entry(asked: Asked, at: int, took_ms: int, outcome: Outcome, cause: str | UnsetType = UNSET) -> Entry:
-    return Entry(asked.name, asked.kind, format_instant(at), took_ms, outcome, cause, chain_id=asked.chain_id)
+def _entry(key: EntryKey, at: int, took_ms: int, outcome: EntryOutcome, cause: str | UnsetType = UNSET) -> Entry:
+    return Entry(key.name, key.kind, format_instant(at), took_ms, outcome, cause, chain_id=key.chain_id)

@@ -14,7 +14,7 @@ from lookout.core.causes import code_of
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks
 from lookout.core.plan import Limits
-from lookout.monitor.board import Asked
+from lookout.monitor.board import EntryKey
 from lookout.monitor.followed_chain import FollowedChain
 from lookout.monitor.journal import Journal
 from lookout.monitor.resources import Resources
@@ -183,7 +183,7 @@ class Watcher:
             self._failing.discard((chain_id, name))
             log.info("the endpoint answers again", endpoint=name, chain=chain_id)
 
-    async def _keep_asking(self, asked: Asked, ask: Callable[[], Awaitable[int]]) -> NoReturn:
+    async def _keep_asking(self, key: EntryKey, ask: Callable[[], Awaitable[int]]) -> NoReturn:
         """Ask again and again, after as long as ``ask`` returns. A bug in one source is logged with its traceback and
         stops no other (M11). A fault of our own is no observation: nothing is judged by it, and nothing that was found
         before is lost (M17)."""
@@ -198,9 +198,9 @@ class Watcher:
                     self._note_own_fault(fault)
                 else:
                     instruments.count_crash()
-                    log.exception("a probe died of a bug", source=asked.name)
+                    log.exception("a probe died of a bug", source=key.name)
                 cause = None if fault is None else fault.cause
-                instruments.board.note_own_failure(asked, clock.now(), clock.elapsed_ms() - began_ms, cause)
+                instruments.board.note_own_failure(key, clock.now(), clock.elapsed_ms() - began_ms, cause)
                 next_ms = self._limits.recheck_ms
             due_ms = clock.elapsed_ms() + next_ms
             await asyncio.sleep(next_ms / 1000)
@@ -229,12 +229,12 @@ class _Watched:
     failures: int = 0
 
 
-def _source_key(source: Source) -> Asked:
-    return Asked("source", source.name)
+def _source_key(source: Source) -> EntryKey:
+    return EntryKey("source", source.name)
 
 
-def _endpoint_key(endpoint: Endpoint) -> Asked:
-    return Asked("endpoint", endpoint.name, endpoint.chain_id)
+def _endpoint_key(endpoint: Endpoint) -> EntryKey:
+    return EntryKey("endpoint", endpoint.name, endpoint.chain_id)
 
 
 def _by_chain(built: Built) -> dict[int, list[Endpoint]]:
