@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -24,8 +25,48 @@ from tests.integration.admin import admin_address, always, ask, received, with_a
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.integration.served import has_ipv6
+from tests.integration.whole_service import answer
 from tests.unit.running_monitor import KeptInMemory, given_settings, running, some_resources
 from tests.wait import until_async
+
+# Of each endpoint: what it does, and its standing by that.
+ENDPOINT_FAULTS: Final[dict[str, tuple[str, str, dict[str, int], str]]] = {
+    "rpc 1 of c56": ("rpc/56/a", "lag", {"by": 4_000}, "behind"),
+    "rpc 2 of c137": ("rpc/137/b", "lie", {"by": 9_000_000}, "disagrees"),
+    "rpc 3 of c42161": ("rpc/42161/c", "wrong-chain", {}, "wrong_chain"),
+    "rpc 1 of c1": ("rpc/1/a", "status", {}, "failed"),
+}
+
+
+@pytest.mark.clause("M16", "M8")
+async def test_who_is_left_out_of_a_head_shows_at_sources_and_in_the_metrics(tmp_path: Path) -> None:
+    async with a_world(tmp_path) as world:
+        for target, fault, parameters, _ in ENDPOINT_FAULTS.values():
+            await world.order(target, fault, **parameters)
+        (tmp_path / "lookout.toml").write_text(with_admin(a_config(world.base)))
+        with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
+            address = await admin_address(tmp_path)
+            left_out = {name: standing for name, (*_, standing) in ENDPOINT_FAULTS.items()}
+
+            async def all_were_compared() -> bool:
+                shown = await answer(world.http, f"http://{address}/sources") or []
+                endpoints = [each for each in shown if each["kind"] == "endpoint"]
+                standings = {each["name"]: each.get("standing") for each in endpoints}
+                return (
+                    len(standings) == 15
+                    and standings == dict.fromkeys(standings, "agrees") | left_out
+                    and all("lagBlocks" in each for each in endpoints if each["outcome"] == "answered")
+                )
+
+            await until_async(all_were_compared, "every endpoint has its standing")
+            samples = await scrape(world.http, address)
+    standings = {key[2]: key[3] for key in samples if key[0] == "lookout_endpoint_standing"}
+    assert standings == dict.fromkeys(standings, "agrees") | left_out
+    assert samples["lookout_endpoint_lag_blocks", "56", "rpc 1 of c56"] > 3_000
+    assert samples["lookout_endpoint_lag_blocks", "137", "rpc 2 of c137"] < -8_000_000
+    assert samples["lookout_endpoint_reads_total", "1", "rpc 1 of c1", "failed"] >= 1
+    assert samples["lookout_endpoint_reads_total", "1", "rpc 1 of c1", "answered"] == 0
+    assert ("lookout_endpoint_height", "1", "rpc 1 of c1") not in samples
 
 
 async def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> None:

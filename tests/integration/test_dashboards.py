@@ -14,6 +14,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # it has no types of its own
 from prometheus_client.parser import text_string_to_metric_families
 
+from lookout.core.agreement import Standing
 from lookout.core.model import Status
 from tests.commands import a_command
 from tests.integration.fast import a_world
@@ -30,7 +31,8 @@ DASHBOARD: Final = ROOT / "deploy" / "grafana" / "lookout.json"
 RUNBOOKS: Final = ROOT / "docs" / "upkeep.md"
 TIME_S: Final = 60
 COLUMNS: Final = 24
-STATUSES: Final = set(get_args(Status))  # none is told of a row that has another one
+# None is told of a row that has another status, or of an endpoint that has another standing.
+STATUSES: Final = {*get_args(Status), *get_args(Standing)}
 OF_SCRAPES: Final = {"job", "instance", "deployment"}  # labels that Prometheus adds
 SELECTED: Final = re.compile(r"\b((?:lookout|process)_\w+)(?:\{([^}]*)\})?")
 LABEL: Final = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')

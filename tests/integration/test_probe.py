@@ -17,6 +17,7 @@ from lookout.base.clock import SystemClock
 from lookout.config.file import read_config
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
 from tests.commands import LOOKOUT, lookout
+from tests.exhaustion import without_descriptors
 from tests.integration.fast import World, a_config, a_world, run, watched
 
 FAULTS: Final[tuple[tuple[str, str, dict[str, int]], ...]] = (
@@ -127,6 +128,23 @@ def test_it_compares_each_endpoint_with_the_head_that_they_agree_on(tmp_path: Pa
         assert re.match(r"disagrees, (39|40)\d{2} behind: block \d+, (29|30) min", found["rpc 1 of c56"])
         assert heads["c11155111"].found.endswith("; the chain stands still, or its endpoints do")
         assert {chain.name for chain in probed.chains if chain.has_head} == {"c42161", "c137", "c56", "c11155111"}
+
+    run(look())
+
+
+@pytest.mark.clause("M17")
+def test_what_this_machine_lacks_is_called_its_own_and_no_failure_of_an_endpoint(tmp_path: Path) -> None:
+    async def look() -> None:
+        async with a_world(tmp_path) as world:
+            (tmp_path / "lookout.toml").write_text(a_config(world.base, probe_timeout_s=10))
+            settings = read_config(tmp_path / "lookout.toml")
+            with without_descriptors():
+                probed = await probe_once(settings, SystemClock())
+        lack = "own_fault: no file descriptor left"
+        assert {each.found for chain in probed.chains for each in chain.endpoints} == {lack}
+        assert {chain.found for chain in probed.chains} == {"no head: this machine could not ask every endpoint"}
+        assert {(each.found, each.cause) for each in probed.rows if each.took_ms is not None} == {(lack, lack)}
+        assert {each.row.reason for each in probed.rows} == {"no-observation", "not-configured"}
 
     run(look())
 

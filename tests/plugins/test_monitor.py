@@ -92,20 +92,25 @@ async def test_nobody_else_is_late(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("M6")
-async def test_a_reload_that_names_one_that_hangs_is_refused_and_nobody_is_late(tmp_path: Path) -> None:
+async def test_a_reload_that_names_two_that_hang_is_refused_for_both_and_nobody_is_late(tmp_path: Path) -> None:
     install(tmp_path, "import time; time.sleep(3600)")
+    install(tmp_path, "import time; time.sleep(3600)", "ebbing", "lookout-ebbing")
     async with a_world(tmp_path) as world:
         config = tmp_path / "lookout.toml"
         config.write_text(a_config(world.base))
         with a_command(tmp_path, "monitor", "-c", "lookout.toml", **path_with(tmp_path)) as process:
             await world.until_healthy()
-            config.write_text(a_config(world.base) + SERVICE.format(base=world.base))
+            service = SERVICE.format(base=world.base)
+            second = service.replace("tide", "ebb").replace("tidal", "ebbing")
+            config.write_text(a_config(world.base) + service + second)
             process.send_signal(signal.SIGHUP)
             ages = []
 
             def is_refused() -> bool:
                 ages.append(oldest_ms(world))
-                return "lookout-tidal 1.0, which provides it, is not imported within 8 s" in said(tmp_path)
+                text = said(tmp_path)
+                hanging = (f"lookout-{name} 1.0, which provides it, is not imported" for name in ("tidal", "ebbing"))
+                return all(f"{each} within 8 s" in text for each in hanging)
 
             await until_async(is_refused, "the reload is refused")
             assert max(ages) < OLDEST_MS

@@ -1,5 +1,6 @@
 """A probe by a plug-in that does whatever it likes: it ends in time, with an answer or a reason that shows nothing."""
 
+import asyncio
 import os
 import time
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 from lookout.core.model import Blocks, Check, Failed, Found, Nothing
 from lookout.protocols.broadcasters.seen import NOTHING_SEEN
 from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.failure import OwnFault
 from lookout.protocols.client.request import Request
-from lookout.protocols.client.session import open_session
+from lookout.protocols.client.session import MOST_STARTS, open_session
 from lookout.protocols.plugins.process import PlainRequest, Reply
 from lookout.protocols.plugins.source import PluginFailed, PluginProtocol, read_found, read_request, tidy_reason
 from lookout.protocols.source import observe
@@ -212,10 +214,20 @@ def children() -> list[str]:
         ("user ann, password pw12", "for a reason that repeats a setting"),
         ("refused: Bearer tok1", "for a reason that repeats a setting"),
         ("no answer at upstream.example", "for a reason that repeats a setting"),
+        ("refused: hunter2%2Dhunter2", "for a reason that repeats a setting"),
+        ("refused: Basic YW5uOnB3MTI=", "for a reason that repeats a setting"),
+        ("refused: YW5uOnB3MTI", "for a reason that repeats a setting"),
+        ("refused: 100%25 used", "refused: 100%25 used"),
     ],
 )
 def test_a_reason_is_short_of_one_line_and_repeats_no_setting(reason: str, shown: str) -> None:
     assert tidy_reason(reason, SETTINGS) == shown
+
+
+def test_a_reason_repeats_no_setting_that_is_percent_encoded_there() -> None:
+    settings = KindTable(1, "tidal", "http://ann:p%40ss-w0rd@h/")
+    for reason in ("p@ss-w0rd", "p%40ss-w0rd", "p%40ss%2Dw0rd"):
+        assert tidy_reason(f"refused: {reason}", settings) == "for a reason that repeats a setting"
 
 
 @pytest.mark.parametrize(
@@ -232,3 +244,45 @@ def test_a_reason_is_short_of_one_line_and_repeats_no_setting(reason: str, shown
 def test_a_reply_that_is_none_is_the_plug_ins_failure(reply: Reply) -> None:
     with pytest.raises(PluginFailed, match="plug_in: gave something else than it declares"):
         read_found(reply, Blocks, SETTINGS)
+
+
+COUNTS_STARTS: Final = with_request(
+    "import os, time",
+    "starting = __file__ + '.starting'",
+    "os.makedirs(starting, exist_ok=True)",
+    "open(f'{starting}/{os.getpid()}', 'w').close()",
+    "time.sleep(0.5)",
+    "at_once = len(os.listdir(starting))",
+    "os.remove(f'{starting}/{os.getpid()}')",
+    "return Request('GET', f'{settings.url}/{at_once}', settings)",
+)
+
+
+async def test_however_many_rows_there_are_only_a_few_processes_start_at_once_and_none_fails_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = install(tmp_path, COUNTS_STARTS)
+    for name, value in path_with(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    protocol = PluginProtocol("tidal", Blocks, KindTable, never, never, place=place)
+    async with answering(lambda _: (200, BODY)) as (url, asked), open_session(TIMEOUT_S) as session:
+        sources = [
+            source
+            for chain_id in range(1, 3 * MOST_STARTS + 1)
+            for source in protocol.sources("indexer", KindTable(chain_id, "tidal", url), NOTHING_SEEN)
+        ]
+        found = await asyncio.gather(*(observe(source, session, lambda: NOON) for source in sources))
+    assert [list(each.values()) for each in found] == [[Blocks(17)]] * len(sources)
+    assert 1 <= max(int(each.target.rpartition("/")[2]) for each in asked) <= MOST_STARTS
+
+
+@pytest.mark.clause("M17")
+async def test_a_row_whose_turn_does_not_come_was_not_asked_for_a_lack_of_our_own(tmp_path: Path) -> None:
+    protocol = PluginProtocol("tidal", Blocks, KindTable, never, never, place=install(tmp_path))
+    (source,) = protocol.sources("indexer", SETTINGS, NOTHING_SEEN)
+    async with open_session(0.2) as session:
+        for _ in range(MOST_STARTS):
+            await session.starts.acquire()
+        with pytest.raises(OwnFault) as raised:
+            await observe(source, session, lambda: NOON)
+    assert raised.value.lacking == "processes"

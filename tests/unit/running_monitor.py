@@ -15,6 +15,7 @@ from lookout.core.heads import Reading
 from lookout.core.model import Check, Failed, Found
 from lookout.core.plan import Plan
 from lookout.documents.document import Document, DocumentName
+from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
@@ -147,9 +148,10 @@ class Read:
     It says one thing after the other, the last of them from then on: a height, or how it fails.
     """
 
-    name = "read"
-
-    def __init__(self, chain_id: int = 1, *said: int | ProbeFailed | OwnFault, takes_s: float = 1) -> None:
+    def __init__(
+        self, chain_id: int = 1, *said: int | ProbeFailed | OwnFault, takes_s: float = 1, name: str = "read"
+    ) -> None:
+        self.name = name
         self.chain_id = chain_id
         self.asked: list[int] = []
         self.ended: list[int] = []
@@ -221,6 +223,7 @@ def lived(
     luck: float = 0.5,
     late_s: float = 0,
     registry: CollectorRegistry | None = None,
+    board: Board | None = None,
 ) -> Kept:
     """Let a monitor live for so long; what happens is called at its second with the monitor."""
     writer = Kept()
@@ -229,6 +232,9 @@ def lived(
         open_session=lambda _: nullcontext(session),
         open_thread=lambda _: nullcontext(InLine()),
     )
+
+    if board is not None:
+        resources.instruments.board = board
 
     async def live() -> None:
         monitor = Monitor(given_settings(plan, sources, endpoints), {}, resources, cast("Recorder | None", record))

@@ -13,12 +13,15 @@ from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, proc
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
+from lookout.monitor.board import EntryKey
 from lookout.monitor.metrics import Instruments
+from lookout.monitor.sources import Built
 from lookout.public.about import ChainDescription
 from tests.builders import HOSTED_INDEXER, INDEXER, MESSAGING, NOON, PPOI, TWELVE_SECONDS, a_row
 from tests.unit.server.fakes import SetClock
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+RPC: Final = EntryKey("endpoint", "rpc 1 of Ethereum", 1)
 SOMETHING_WRONG: Final = {"error": "maxAge: has to be one positive number of seconds"}
 
 
@@ -131,7 +134,8 @@ def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
     instruments.count_probe([HOSTED_INDEXER], 1, {HOSTED_INDEXER: Nothing()})
     on_both = {PPOI: MissingList(), PPOI._replace(chain_id=56): MissingList()}
     instruments.count_probe(tuple(on_both), 1, on_both)
-    instruments.count_head_read(1, "answered")
+    instruments.count_reading(1, "rpc 1 of Ethereum", 250, None)
+    instruments.count_reading(1, "rpc 1 of Ethereum", 500, "timeout")
     instruments.measure_delay(-1)
     told = {
         (sample.name, *sample.labels.values()): sample.value
@@ -147,19 +151,23 @@ def test_probes_and_readings_are_counted_by_what_came_of_them() -> None:
     }
     assert told["lookout_probe_duration_seconds_sum", "indexer", "1"] == 10.251
     assert told["lookout_probe_duration_seconds_count", "ppoi", ""] == 1
-    assert told["lookout_head_reads_total", "1", "answered"] == 1
-    assert registry.get_sample_value("lookout_head_reads_total", {"chain": "1", "outcome": "failed"}) == 0
+    for outcome in ("answered", "failed"):
+        assert told["lookout_head_reads_total", "1", outcome] == 1
+        assert told["lookout_endpoint_reads_total", "1", "rpc 1 of Ethereum", outcome] == 1
+    assert told["lookout_endpoint_failures_total", "1", "rpc 1 of Ethereum", "timeout"] == 1
+    assert told["lookout_endpoint_read_duration_seconds_sum", "1", "rpc 1 of Ethereum"] == 0.75
     assert registry.get_sample_value("lookout_scheduler_delay_seconds_sum") == 0
 
 
 def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> None:
     registry = process_registry()
     instruments = Instruments(registry, SetClock())
-    instruments.describe_watched((ChainDescription(1, "Ethereum"),), [], [])
+    instruments.describe_watched((ChainDescription(1, "Ethereum"),), [], Built((), ()))
     instruments.count_probe([MESSAGING], 1, {MESSAGING: Nothing()})
     instruments.count_probe_failure(MESSAGING, "timeout")
-    instruments.count_head_read(1, "failed")
-    instruments.count_endpoint_failure(1, "rpc 1 of Ethereum", "timeout")
+    instruments.count_reading(1, "rpc 1 of Ethereum", 1, "timeout")
+    instruments.board.note_reading(RPC, NOON, 1, Reading(NOON, 14, NOON), Reading(NOON, 14, NOON))
+    instruments.board.note_standings(1, {RPC.name: "agrees"})
     compared = (
         replace(a_row("current", check=check), metrics=Metrics(position=7, head=9)) for check in (PPOI, INDEXER)
     )

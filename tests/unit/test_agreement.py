@@ -146,3 +146,65 @@ def test_at_first_nothing_is_agreed_until_each_endpoint_was_heard(*, is_waited_f
     else:
         agreement.end_wait()
         assert agreement.agreed(NOON, heads_of()) == an_answer(100)
+
+
+def standings(
+    *answers: Reading | None, last_head: Reading | None = None, wrong: int | None = None, at: int = NOON
+) -> list[str]:
+    """What these answers count for beside the last head."""
+    agreement = Agreement(len(answers), MAX_AGE)
+    for endpoint, answer in enumerate(answers):
+        if answer is None:
+            agreement.failed(endpoint, is_wrong_chain=endpoint == wrong)
+        else:
+            agreement.answered(endpoint, answer)
+    heads = Heads(TWELVE_SECONDS, [] if last_head is None else [last_head])
+    return list(agreement.standings(at, heads))
+
+
+HEAD = an_answer(100)
+
+
+@pytest.mark.clause("M16")
+@pytest.mark.parametrize(
+    ("answers", "head", "expected"),
+    [
+        pytest.param([100, 99, 98], HEAD, ["agrees"] * 3, id="all are near the head"),
+        pytest.param([100, 100 - TEN_MINUTES], HEAD, ["agrees"] * 2, id="ten minutes of blocks are near"),
+        pytest.param([100, 99 - TEN_MINUTES], HEAD, ["agrees", "behind"], id="one is far below: syncing, or frozen"),
+        pytest.param([100, 101 + TEN_MINUTES], HEAD, ["agrees", "disagrees"], id="one is far above"),
+        pytest.param([100, 99, None], HEAD, ["agrees", "agrees", "failed"], id="one never answered"),
+        pytest.param([100, 10**6], None, ["disagrees"] * 2, id="two of which nobody knows who is right"),
+        pytest.param([100, None, None], None, ["not_confirmed", "failed", "failed"], id="one that nobody confirms"),
+        pytest.param([100], an_answer(900, at=NOON - HOUR), ["not_confirmed"], id="a head that is too old is none"),
+    ],
+)
+def test_an_endpoint_beside_the_head(answers: list[int | None], head: Reading | None, expected: list[str]) -> None:
+    assert standings(*(None if each is None else an_answer(each) for each in answers), last_head=head) == expected
+
+
+@pytest.mark.clause("M16")
+def test_an_endpoint_whose_last_answer_is_too_old_has_no_part_any_more() -> None:
+    old = an_answer(100, at=NOON - MAX_AGE)
+    assert standings(old, HEAD, last_head=HEAD) == ["agrees", "agrees"]
+    assert standings(old, HEAD, last_head=HEAD, at=NOON + 1) == ["old", "agrees"]
+
+
+@pytest.mark.clause("M16")
+def test_an_endpoint_of_another_chain_is_called_so_until_it_answers_for_the_right_one() -> None:
+    assert standings(HEAD, HEAD, None, last_head=HEAD, wrong=2) == ["agrees", "agrees", "wrong_chain"]
+    agreement = Agreement(1, MAX_AGE)
+    agreement.failed(0, is_wrong_chain=True)
+    agreement.failed(0)
+    assert list(agreement.standings(NOON, heads_of())) == ["wrong_chain"]
+    agreement.answered(0, HEAD)
+    assert list(agreement.standings(NOON, Heads(TWELVE_SECONDS, [HEAD]))) == ["agrees"]
+
+
+@pytest.mark.clause("M16")
+def test_while_endpoints_are_waited_for_nothing_is_said_of_any() -> None:
+    agreement = Agreement(2, MAX_AGE)
+    agreement.answered(0, HEAD)
+    assert agreement.standings(NOON, heads_of()) == ()
+    agreement.end_wait()
+    assert agreement.standings(NOON, Heads(TWELVE_SECONDS, [HEAD])) == ("agrees", "failed")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
 from lookout.alerts.deployment import Deployment
@@ -30,7 +31,7 @@ from lookout.core.model import (
     Row,
 )
 from lookout.core.services import SERVICES
-from lookout.monitor.board import Board
+from lookout.monitor.board import Board, EntryKey
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.diagnosis import describe_target
 from lookout.protocols.client.failure import CAUSES
@@ -38,6 +39,8 @@ from lookout.protocols.client.request import Request
 from tests.builders import INDEXER, NOON, SECOND
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+OWN_NODE: Final = EntryKey("endpoint", "own node of Ethereum", 1)
+SECOND_NODE: Final = EntryKey("endpoint", "rpc 2 of Ethereum", 1)
 UNREACHABLE: Final = Row(INDEXER, "unknown", "unreachable", NOON)
 
 
@@ -57,6 +60,12 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
         ),
         pytest.param(Members(0, 0), a_row("unknown", "no-observation"), "nothing", id="nobody to monitor"),
         pytest.param(Nothing(), a_row("unknown", "no-observation"), "nothing", id="nothing for this chain"),
+        pytest.param(
+            Nothing("still_reading"),
+            a_row("unknown", "no-observation"),
+            "still_reading",
+            id="broadcasters that may have announced themselves in what was not read yet",
+        ),
         pytest.param(MissingList(), a_row("unknown", "incompatible-reference"), "missing_list", id="a missing list"),
         pytest.param(
             Blocks(7), a_row("unknown", "incompatible-reference", position=7), "no_head", id="nothing to compare with"
@@ -97,9 +106,9 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     board.note_source("indexer 1", NOON, 12, [UNREACHABLE], {INDEXER: "refused"})
     board.note_source("ppoi", NOON, 12, [UNREACHABLE, a_row("current", "synced")], {INDEXER: "nothing"})
     agreed = Reading(NOON, 100, NOON)
-    board.note_reading("own node of Ethereum", 1, NOON, 30, Reading(NOON, 90, NOON - 12 * SECOND), agreed)
-    board.note_reading("rpc 2 of Ethereum", 1, NOON, 10_000, "timeout: connect", agreed)
-    board.note_reading("rpc 2 of Ethereum", 1, NOON + SECOND, 10_000, "wrong_chain: 5 instead of 1", agreed)
+    board.note_reading(OWN_NODE, NOON, 30, Reading(NOON, 90, NOON - 12 * SECOND), agreed)
+    board.note_reading(SECOND_NODE, NOON, 10_000, "timeout: connect", agreed)
+    board.note_reading(SECOND_NODE, NOON + SECOND, 10_000, "wrong_chain: 5 instead of 1", agreed)
     routes = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None), None, board.list_entries)
     reply = answer_request("/sources", "", routes)
     assert (reply.http_code, reply.content_type) == (200, "application/json")
@@ -118,7 +127,10 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     assert (of_ppoi["outcome"], "cause" in of_ppoi) == ("answered", False)
     assert (own["outcome"], own["height"], own["lagBlocks"]) == ("answered", 90, 10)
     assert (second["at"], second["cause"]) == ("2026-11-05T12:00:01.000Z", "wrong_chain: 5 instead of 1")
-    board.keep_only(["ppoi"])
+    assert "standing" not in own
+    board.note_standings(1, {OWN_NODE.name: "behind", SECOND_NODE.name: "wrong_chain"})
+    assert [each.standing for each in board.list_entries()] == [UNSET, UNSET, "behind", "wrong_chain"]
+    board.keep_only([EntryKey("source", "ppoi"), OWN_NODE._replace(chain_id=5)])
     assert [entry.name for entry in board.list_entries()] == ["ppoi"]
     without = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None))
     assert answer_request("/sources", "", without).http_code == 404

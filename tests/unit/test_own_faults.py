@@ -89,7 +89,7 @@ def test_it_is_logged_once_when_it_begins_and_once_when_it_is_over_and_counted_e
     counts = {
         lacking: registry.get_sample_value("lookout_own_faults_total", {"lacking": lacking}) for lacking in LACKING
     }
-    assert counts == {"descriptors": 5, "memory": 1, "threads": 0, "ports": 0, "buffers": 0}
+    assert counts == {"descriptors": 5, "memory": 1, "threads": 0, "ports": 0, "buffers": 0, "processes": 0}
     assert registry.get_sample_value("lookout_probe_bugs_total") == 0
     assert registry.get_sample_value("lookout_head_reads_total", {"chain": "1", "outcome": "failed"}) == 0
 

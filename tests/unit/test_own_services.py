@@ -153,7 +153,9 @@ def test_a_line_of_the_time_when_its_kind_was_another_is_skipped(found: Found, s
 def test_metrics_alerts_and_the_description_name_it(settings: Settings) -> None:
     registry = CollectorRegistry()
     description = settings.description()
-    Instruments(registry, SystemClock()).describe_watched(description.chains, settings.plan().own_services, [])
+    Instruments(registry, SystemClock()).describe_watched(
+        description.chains, settings.plan().own_services, sources_of(settings)
+    )
     assert b'lookout_probes_total{outcome="failed",service="another"} 0.0' in generate_latest(registry)
     assert [(each.name, each.title) for each in description.services][-2:] == [
         ("second-indexer", "Second indexer"),
@@ -201,6 +203,14 @@ def test_a_reload_adds_changes_and_removes_it_by_name(settings: Settings, tmp_pa
     removed = compare_settings("", settings, without, settings)
     assert removed.removed == ("another 1", "second-indexer 1", "second-indexer 137")
     assert removed.needs_restart == ()
+
+
+def test_a_service_that_is_called_chain_is_not_taken_for_a_chain(tmp_path: Path) -> None:
+    config = CHAINS + OWN.replace('name = "another"', 'name = "chain"')
+    reloaded = compare_settings("", settings_of(CHAINS, tmp_path), settings_of(config, tmp_path), None)
+    assert reloaded.added == ("service chain 1", "second-indexer 1", "second-indexer 137")
+    moved = settings_of(config.replace("/ponder", "/moved"), tmp_path)
+    assert compare_settings("", settings_of(config, tmp_path), moved, None).changed == ("service chain 1",)
 
 
 @pytest.mark.clause("M7", "H15")

@@ -26,6 +26,7 @@ from lookout.core.model import (
 )
 from lookout.core.services import Service
 from lookout.monitor.metrics import Instruments
+from lookout.monitor.sources import Built
 from tests.builders import (
     BROADCASTERS,
     HOSTED_INDEXER,
@@ -39,6 +40,7 @@ from tests.builders import (
     a_plan,
     an_observation,
 )
+from tests.unit.running_monitor import Asked
 from tests.unit.server.fakes import SetClock
 
 NO_CHAINS: Final[dict[int, ChainProgress]] = {}
@@ -189,7 +191,7 @@ def test_a_service_of_the_operators_own_has_the_figures_of_its_answer() -> None:
     registry, clock = CollectorRegistry(), SetClock()
     instruments = Instruments(registry, clock)
     own = (Service("second-indexer", Blocks), Service("bundler", Responding))
-    instruments.describe_watched((), own, [])
+    instruments.describe_watched((), own, Built((), ()))
     rows = (
         Row(Check("second-indexer", 1), "catching-up", "behind", metrics=Metrics(position=1, head=4)),
         Row(Check("bundler", 1), "current", "responding"),
@@ -238,7 +240,7 @@ def test_of_what_a_reload_removed_there_is_no_sample_after_the_next_publication(
     every |= {f"lookout_head_{name}" for name in ("agreed", "height", "block_timestamp_seconds")}
     every |= {f"lookout_probe_duration_seconds_{name}" for name in ("bucket", "count", "sum")}
     assert of_chain(registry, "56") == of_chain(registry, "1") == every
-    instruments.describe_watched((), (), [[INDEXER]])
+    instruments.describe_watched((), (), Built((Asked(INDEXER),), ()))
     publish(INDEXER)
     assert of_chain(registry, "56") == set()
     assert of_chain(registry, "1") == every

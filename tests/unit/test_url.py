@@ -59,6 +59,8 @@ def test_nothing_is_wrong_with_an_address_that_can_be_asked(url: str) -> None:
         pytest.param("http://user:12#34@h/", HASH, id="a # in a password that looks like a port"),
         pytest.param("http://user:pa/ss@h/", SLASH, id="a / in a password"),
         pytest.param("http://user:pa?ss@h/", QUESTION, id="a ? in a password"),
+        pytest.param("https://u:?x@h/", QUESTION, id="a ? at the beginning of a password"),
+        pytest.param("https://u:/x@h/", SLASH, id="a / at the beginning of a password"),
         pytest.param("wss://h/v2/key", web_socket("wss", "https"), id="wss"),
         pytest.param("WS://h", web_socket("ws", "http"), id="ws"),
         pytest.param("127.0.0.1:8545", SCHEME, id="an address without a scheme"),

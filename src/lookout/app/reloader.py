@@ -248,7 +248,12 @@ def _changed_keys(old: Struct, new: Struct, prefix: str = "") -> Iterator[str]:
 
 
 def _named(checks: set[Check]) -> list[str]:
-    return [check.name for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
+    return [_name(check) for check in sorted(checks, key=lambda check: (check.service, check.chain_id or 0))]
+
+
+def _name(check: Check) -> str:
+    """A service of the operator's own may be called chain."""
+    return f"service {check.name}" if check.service == "chain" else check.name
 
 
 def _titles_changed(old: Settings, new: Settings) -> Iterator[str]:
@@ -262,7 +267,7 @@ def _titles_changed(old: Settings, new: Settings) -> Iterator[str]:
 def _source(check: Check) -> str:
     """What has one table is named by it, for all of its chains."""
     is_own = check.service not in SERVICES
-    return check.name if is_own or not has_one_table(SERVICES[check.service]) else check.service
+    return _name(check) if is_own or not has_one_table(SERVICES[check.service]) else check.service
 
 
 def _chains(chain_ids: set[int]) -> list[str]:

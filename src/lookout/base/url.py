@@ -50,7 +50,7 @@ def _find_authority_mistake(url: str, authority: str, rest: str) -> str | None:
         return "has an IPv6 address without brackets; write it as in http://[::1]:8545"
     if host.startswith("[") and not _has_ipv6_in_brackets(host):
         return "has something else than an IPv6 address in brackets"
-    if not _has_good_port(host):
+    if not _has_good_port(host) or (host.endswith(":") and "@" in rest):  # the user may be before the colon
         return _explain_escape(rest[0]) if "@" in rest else "has a port that is not a number from 1 to 65535"
     if host.partition(":")[0] == "":
         return "names no host"

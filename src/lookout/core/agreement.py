@@ -1,9 +1,12 @@
 """One chain's RPC endpoints, and the answer of theirs that is the chain's head (M8)."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
-from lookout.core.heads import Heads, Pace, Reading
+from lookout.core.heads import ChainProgress, Heads, Pace, Reading
+
+# What an endpoint's latest answer counts for. Only one that agrees has a part in the head.
+Standing = Literal["agrees", "behind", "disagrees", "not_confirmed", "old", "failed", "wrong_chain"]
 
 FUTURE_TOLERANCE_MS: Final = 60_000
 NEAR_MS: Final = 600_000
@@ -22,6 +25,7 @@ class Agreement:
         self._max_age_ms = max_age_ms
         self._answers: dict[int, Reading] = {}
         self._unheard = set(range(endpoints))
+        self._wrong_chain: set[int] = set()  # found to be of another chain, and without an answer since
 
     def answered(self, endpoint: int, answer: Reading) -> bool:
         """Take an endpoint's answer. False if it has failed by that: its block is from the future."""
@@ -29,6 +33,7 @@ class Agreement:
         if answer.block_at - answer.at > FUTURE_TOLERANCE_MS:
             return False
         self._answers[endpoint] = answer
+        self._wrong_chain.discard(endpoint)
         return True
 
     def failed(self, endpoint: int, *, is_wrong_chain: bool = False) -> None:
@@ -36,6 +41,7 @@ class Agreement:
         self._unheard.discard(endpoint)
         if is_wrong_chain:
             self._answers.pop(endpoint, None)
+            self._wrong_chain.add(endpoint)
 
     def end_wait(self) -> None:
         """Be content with the endpoints that were heard."""
@@ -58,6 +64,26 @@ class Agreement:
     def next_change_at(self, at: int) -> int | None:
         """When the next of the answers that count now becomes too old."""
         return min((answer.at + self._max_age_ms + 1 for answer in self._eligible(at)), default=None)
+
+    def standings(self, at: int, heads: Heads) -> tuple[Standing, ...]:
+        """Of each endpoint, beside the head that positions are compared with at this instant (M16); of none while some
+        are waited for."""
+        if self._unheard:
+            return ()
+        progress, eligible = heads.progress(at - self._max_age_ms), self._eligible(at)
+        return tuple(self._standing(endpoint, progress, eligible) for endpoint in range(self._endpoints))
+
+    def _standing(self, endpoint: int, progress: ChainProgress, eligible: list[Reading]) -> Standing:
+        answer, (head, pace) = self._answers.get(endpoint), progress
+        if answer is None:
+            return "wrong_chain" if endpoint in self._wrong_chain else "failed"
+        if answer not in eligible:
+            return "old"
+        if head is None:
+            return "disagrees" if len(eligible) > 1 else "not_confirmed"
+        if _are_near(answer.height, head.height, pace):
+            return "agrees"
+        return "behind" if answer.height < head.height else "disagrees"
 
     def _eligible(self, at: int) -> list[Reading]:
         return [answer for answer in self._answers.values() if at - answer.at <= self._max_age_ms]

@@ -12,7 +12,9 @@ OWN_CAUSES: Final = {
     "no_peers": "The node is connected to nobody.",
     "none_responding": "None of the monitored broadcasters announces fees.",
     "nothing": "It answered, and has nothing for this chain.",
+    "own_fault": "The monitor could not ask, since it lacked something of its own: nothing is known of the other side.",
     "some_silent": "Some of the monitored broadcasters do not announce fees.",
+    "still_reading": "Not all announcements that count were read yet, so that silence proves nothing.",
 }
 
 
@@ -23,8 +25,8 @@ def explain(found: Found, row: Row) -> str | None:
     match found:
         case Failed(error):
             return error
-        case Nothing():
-            return "nothing"
+        case Nothing(cause):
+            return cause
         case MissingList():
             return "missing_list"
         case Peers():

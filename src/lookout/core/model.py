@@ -56,7 +56,9 @@ class Responding(Struct, frozen=True, gc=False):
 
 
 class Nothing(Struct, frozen=True, gc=False):
-    """The service answered, but has nothing for this chain."""
+    """The service answered, but has nothing for this chain; or nothing yet, for another cause."""
+
+    cause: str = "nothing"
 
 
 class MissingList(Struct, frozen=True, gc=False):

@@ -1,24 +1,41 @@
 """A chain whose endpoints are being asked: what they agree on, and when that is looked at (M8)."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Final
 
-from lookout.base.clock import Clock
-from lookout.core.agreement import Agreement
+import structlog
+
+from lookout.core.agreement import Agreement, Standing
 from lookout.core.heads import Reading
 from lookout.monitor.journal import Journal
+from lookout.monitor.resources import Resources
+from lookout.protocols.source import Endpoint
+
+_APART: Final[frozenset[Standing]] = frozenset(("behind", "disagrees"))
+
+log = structlog.get_logger("monitor")
 
 
 class FollowedChain:
     """From a start of the chain to the next: what an endpoint answers after its ``end`` takes no part any more."""
 
     def __init__(
-        self, chain_id: int, agreement: Agreement, has_head: asyncio.Event, journal: Journal, clock: Clock
+        self,
+        endpoints: Sequence[Endpoint],
+        agreement: Agreement,
+        has_head: asyncio.Event,
+        journal: Journal,
+        resources: Resources,
     ) -> None:
         self.has_head = has_head  # to compare with; it is set too if none came in time
-        self._chain_id = chain_id
+        self._chain_id = endpoints[0].chain_id
+        self._names = [endpoint.name for endpoint in endpoints]
         self._agreement = agreement
         self._journal = journal
-        self._clock = clock
+        self._clock = resources.clock
+        self._board = resources.instruments.board
+        self._standings: dict[str, Standing] = {}
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
 
@@ -36,20 +53,35 @@ class FollowedChain:
 
     def agree(self) -> None:
         """Read the head that the endpoints agree on now, and again when one of their answers becomes too old."""
-        now = self._clock.now()
-        answer = self._agreement.agreed(now, self._journal.ledger.heads(self._chain_id))
+        now, heads = self._clock.now(), self._journal.ledger.heads(self._chain_id)
+        answer = self._agreement.agreed(now, heads)
         if answer is not None:
             self._journal.read_head(self._chain_id, answer)
             if not self._journal.timeline.stepped.is_set():  # or all are about to agree again
                 self.has_head.set()
+        self._note_standings(dict(zip(self._names, self._agreement.standings(now, heads), strict=False)))
         if self._next_change is not None:
             self._next_change.cancel()
         next_at = self._agreement.next_change_at(now)
         if next_at is not None:
             self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self.agree)
 
+    def _note_standings(self, standings: dict[str, Standing]) -> None:
+        """For the operator. Those that fail are logged where that is found."""
+        before, self._standings = self._standings, standings
+        self._board.note_standings(self._chain_id, standings)
+        for name, standing in standings.items():
+            was = before.get(name, "agrees")
+            if standing in _APART and was not in _APART:
+                log.warning(
+                    "an endpoint is far from the others", endpoint=name, chain=self._chain_id, standing=standing
+                )
+            elif standing == "agrees" and was in _APART:
+                log.info("the endpoint agrees again", endpoint=name, chain=self._chain_id)
+
     def end(self) -> None:
         self._is_over = True
+        self._board.note_standings(self._chain_id, {})
         if self._next_change is not None:
             self._next_change.cancel()
 

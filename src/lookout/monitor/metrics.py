@@ -4,7 +4,8 @@ Labels are the contract's words, chain ids and their names: an address or a head
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Final, Literal, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -18,7 +19,9 @@ from lookout.core.history import Uptime
 from lookout.core.model import Answer, Check, Found, Row
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.board import Board
+from lookout.monitor.endpoint_metrics import collect_endpoints
 from lookout.monitor.publication_metrics import chain_label, collect_heads, collect_rows, collect_uptimes
+from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import LACKING, Lacking
 from lookout.public.about import ChainDescription
 from lookout.state.log import Outcome, outcome_of
@@ -32,6 +35,7 @@ ReloadOutcome = Literal["applied", "refused"]
 _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_probes_total": ("Probes of a check, by what they found", "service", "outcome"),
     "lookout_probe_failures_total": ("Failed probes of a check, by their cause", "service", "chain", "cause"),
+    "lookout_endpoint_reads_total": ("Readings of an RPC endpoint", "chain", "endpoint", "outcome"),
     "lookout_endpoint_failures_total": (
         "Readings of an RPC endpoint that failed, by their cause",
         *("chain", "endpoint", "cause"),
@@ -57,12 +61,14 @@ _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
 }
 _HISTOGRAMS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
     "lookout_probe_duration_seconds": ("How long a source took to answer, or to fail", "service", "chain"),
+    "lookout_endpoint_read_duration_seconds": ("How long a reading of an RPC endpoint took", "chain", "endpoint"),
     "lookout_scheduler_delay_seconds": ("How late a probe or a reading began that was due",),
     "lookout_store_write_duration_seconds": ("How long the store took for a publication, or to fail",),
 }
 _BUCKETS_S: Final[dict[str, tuple[float, ...]]] = {
     # A probe that is given up takes 10 s (M3).
     "lookout_probe_duration_seconds": (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15),
+    "lookout_endpoint_read_duration_seconds": (0.1, 0.5, 2.5, 10),  # few, since there are many endpoints
     "lookout_scheduler_delay_seconds": (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     "lookout_store_write_duration_seconds": (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 }
@@ -84,8 +90,7 @@ class Instruments(Collector):
         self._published: _Publication | None = None
         self._stored: _Publication | None = None
         self._uptimes: Mapping[Check, Uptime] = {}
-        self._answers: dict[str, type[Answer]] = {}  # of each service
-        self._timed: set[tuple[str, str]] = set()  # the labels under which probes were timed
+        self._answers: Mapping[str, type[Answer]] = {service.name: service.answer for service in SERVICES}
         self._own_fault_ms: int | None = None  # the last, on the clock that never jumps
         self._config_loaded_s: float | None = None
         self._last_reload_successful: bool | None = None
@@ -99,6 +104,7 @@ class Instruments(Collector):
             name: Histogram(name, what, labels, buckets=_BUCKETS_S[name], registry=registry)
             for name, (what, *labels) in _HISTOGRAMS.items()
         }
+        self._labels: dict[str, set[tuple[str, ...]]] = defaultdict(set)  # of the series that there are
         self._tasks = Gauge("lookout_tasks", "Tasks of the event loop", registry=registry)
         self._declare(SERVICES)
         for lacking in LACKING:
@@ -108,21 +114,31 @@ class Instruments(Collector):
         registry.register(self)
 
     def describe_watched(
-        self,
-        chains: tuple[ChainDescription, ...],
-        own_services: Iterable[Service],
-        sources: Iterable[Sequence[Check]],
+        self, chains: tuple[ChainDescription, ...], own_services: Iterable[Service], built: Built
     ) -> None:
-        """What is watched from now on; of each source, what it answers for. A source that left is timed no more."""
+        """What is watched from now on. Of what left there is no series any more; what came begins at 0, so that a rate
+        sees the first of it. Causes are too many for that: there the rate of all failures sees the first."""
         self._chains = chains
-        self._declare(own_services)
-        for gone in self._timed - {_source_labels(checks) for checks in sources}:
-            self._histograms["lookout_probe_duration_seconds"].remove(*gone)
-            self._timed.remove(gone)
+        services = (*SERVICES, *own_services)
+        self._answers = {service.name: service.answer for service in services}
+        endpoints = {(str(each.chain_id), each.name) for each in built.endpoints}
+        rows = {(check.service, chain_label(check)) for source in built.sources for check in source.checks}
+        sources = {_source_labels(source.checks) for source in built.sources}
+        self._keep_only("lookout_probes_total", {(service.name,) for service in services}, 1)
+        self._keep_only("lookout_probe_failures_total", rows, 2)
+        self._keep_only("lookout_probe_duration_seconds", sources, 2)
+        self._keep_only("lookout_head_reads_total", {(chain,) for chain, _ in endpoints}, 1)
+        for name in ("reads_total", "failures_total", "read_duration_seconds"):
+            self._keep_only(f"lookout_endpoint_{name}", endpoints, 2)
+        self._declare(services)
+        for chain, endpoint in endpoints:
+            for outcome in get_args(HeadOutcome):
+                self._count("lookout_head_reads_total", chain, outcome, by=0)
+                self._count("lookout_endpoint_reads_total", chain, endpoint, outcome, by=0)
+            self._durations("lookout_endpoint_read_duration_seconds", chain, endpoint)
 
     def _declare(self, services: Iterable[Service]) -> None:
         for service in services:
-            self._answers[service.name] = service.answer
             for outcome in get_args(Outcome):
                 if outcome != "missing-list" or service.has_required_list:
                     self._count("lookout_probes_total", service.name, outcome, by=0)
@@ -133,24 +149,25 @@ class Instruments(Collector):
 
     def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None:
         """``checks`` is what the source answers for."""
-        labels = _source_labels(checks)
-        self._timed.add(labels)
-        self._histograms["lookout_probe_duration_seconds"].labels(*labels).observe(took_ms / 1000)
+        self._durations("lookout_probe_duration_seconds", *_source_labels(checks)).observe(took_ms / 1000)
         for check, what in found.items():
             self._count("lookout_probes_total", check.service, outcome_of(what))
 
     def count_probe_failure(self, check: Check, cause: str) -> None:
         self._count("lookout_probe_failures_total", check.service, chain_label(check), cause)
 
-    def count_endpoint_failure(self, chain_id: int, endpoint: str, cause: str) -> None:
-        self._count("lookout_endpoint_failures_total", str(chain_id), endpoint, cause)
-
-    def count_head_read(self, chain_id: int, outcome: HeadOutcome) -> None:
-        for each in get_args(HeadOutcome):  # both are there from the first on, so that a rate sees the first failure
-            self._count("lookout_head_reads_total", str(chain_id), each, by=each == outcome)
+    def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None:
+        """``cause`` is the code of why it failed."""
+        chain = str(chain_id)
+        outcome: HeadOutcome = "answered" if cause is None else "failed"
+        self._count("lookout_head_reads_total", chain, outcome)
+        self._count("lookout_endpoint_reads_total", chain, endpoint, outcome)
+        self._durations("lookout_endpoint_read_duration_seconds", chain, endpoint).observe(took_ms / 1000)
+        if cause is not None:
+            self._count("lookout_endpoint_failures_total", chain, endpoint, cause)
 
     def measure_delay(self, by_ms: int) -> None:
-        self._histograms["lookout_scheduler_delay_seconds"].observe(max(0, by_ms) / 1000)
+        self._durations("lookout_scheduler_delay_seconds").observe(max(0, by_ms) / 1000)
 
     def count_crash(self) -> None:
         self._count("lookout_probe_bugs_total")
@@ -174,11 +191,11 @@ class Instruments(Collector):
 
     def stored(self, took_ms: int) -> None:
         """The last publication is in the store."""
-        self._measure_write(took_ms)
+        self._durations("lookout_store_write_duration_seconds").observe(took_ms / 1000)
         self._stored = self._published
 
     def not_stored(self, took_ms: int) -> None:
-        self._measure_write(took_ms)
+        self._durations("lookout_store_write_duration_seconds").observe(took_ms / 1000)
         self._count("lookout_store_errors_total")
 
     def count_alert_message(self, target: str, outcome: MessageOutcome) -> None:
@@ -224,6 +241,7 @@ class Instruments(Collector):
         yield from collect_rows(rows, chains, self._answers, self._clock.now())
         yield from collect_heads(chains)
         yield collect_uptimes(self._uptimes)
+        yield from collect_endpoints(self.board.list_entries())
         waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
         for target, count in self._waiting.items():
             waiting.add_metric([target], count)
@@ -258,10 +276,20 @@ class Instruments(Collector):
     def _count(self, name: str, *labels: str, by: int = 1) -> None:
         """By 0, so that it is there from the beginning, and a rate sees the first."""
         counter = self._counters[name]
+        self._labels[name].add(labels)
         (counter.labels(*labels) if labels else counter).inc(by)
 
-    def _measure_write(self, took_ms: int) -> None:
-        self._histograms["lookout_store_write_duration_seconds"].observe(took_ms / 1000)
+    def _durations(self, name: str, *labels: str) -> Histogram:
+        histogram = self._histograms[name]
+        self._labels[name].add(labels)
+        return histogram.labels(*labels) if labels else histogram
+
+    def _keep_only(self, name: str, kept: Set[tuple[str, ...]], width: int) -> None:
+        """Remove the series whose first labels, so many of them, are none of these."""
+        metric = self._counters.get(name) or self._histograms[name]
+        for labels in [each for each in self._labels[name] if each[:width] not in kept]:
+            metric.remove(*labels)
+            self._labels[name].remove(labels)
 
     def _age_s(self) -> float | None:
         stored = self._stored

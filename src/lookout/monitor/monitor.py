@@ -102,10 +102,8 @@ class Monitor:
             self._alerts.apply_policy(new.alert_policy())
 
     def _describe_watched(self) -> None:
-        own_services = self._settings.plan().own_services
-        self._resources.instruments.describe_watched(
-            self._settings.description().chains, own_services, [source.checks for source in self._built.sources]
-        )
+        chains, own_services = self._settings.description().chains, self._settings.plan().own_services
+        self._resources.instruments.describe_watched(chains, own_services, self._built)
 
     async def _publish(self, others: Sequence[asyncio.Task[None]]) -> LostStoreError | None:
         """Until the store is lost, which ends the others. It is no failure of the group: one that fails forgets whether

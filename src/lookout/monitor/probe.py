@@ -11,7 +11,7 @@ from lookout.base.durations import format_duration
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain
 from lookout.core.agreement import NEAR_MS, Agreement
-from lookout.core.causes import explain
+from lookout.core.causes import code_of, explain
 from lookout.core.heads import Pace, Reading
 from lookout.core.ledger import CheckState, Ledger
 from lookout.core.model import Blocks, Found, Indexes, Members, Observation, Peers, Row
@@ -105,7 +105,10 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
         found = await observe(source, run.session, run.clock.now)
     except OwnFault as fault:  # nothing was observed (M17)
         took_ms = run.clock.elapsed_ms() - began_ms
-        return [ProbedRow(run.ledger.newest_row(check), str(fault), took_ms=took_ms) for check in source.checks]
+        return [
+            ProbedRow(run.ledger.newest_row(check), fault.cause, fault.cause, took_ms=took_ms)
+            for check in source.checks
+        ]
     took_ms = run.clock.elapsed_ms() - began_ms
     probed = []
     for check, what in found.items():
@@ -133,12 +136,13 @@ async def _read_head(chain: Chain, endpoints: Sequence[Endpoint], run: _Run) -> 
     compared = []
     for endpoint, (_, took_ms), found in zip(endpoints, answers, heard, strict=True):
         if isinstance(found, str):
-            compared.append(ProbedEndpoint(endpoint.name, f"failed: {found}", found, is_fine=False, took_ms=took_ms))
+            words = found if code_of(found) == "own_fault" else f"failed: {found}"
+            compared.append(ProbedEndpoint(endpoint.name, words, found, is_fine=False, took_ms=took_ms))
         else:
             verdict, is_fine = _compare(found, head, heads.pace(), run.limits)
             words = f"{verdict}: {_describe_block(found, now)}"
             compared.append(ProbedEndpoint(endpoint.name, words, None, is_fine, took_ms))
-    words = _describe_head(head, now) if head else _describe_lack(sum(each.cause is None for each in compared))
+    words = _describe_head(head, now) if head else _describe_lack([each.cause for each in compared])
     return ProbedChain(chain.name, words, head is not None, tuple(compared))
 
 
@@ -147,8 +151,10 @@ async def _read(endpoint: Endpoint, run: _Run) -> _Answer:
     found: Reading | str
     try:
         found = await endpoint.read(run.session, run.clock.now)
-    except (ProbeFailed, OwnFault) as failure:
-        found = str(failure)
+    except ProbeFailed as failure:
+        found = failure.reason
+    except OwnFault as fault:
+        found = fault.cause
     return _Answer(found, run.clock.elapsed_ms() - began_ms)
 
 
@@ -174,8 +180,11 @@ def _describe_head(head: Reading, now: int) -> str:
     return f"head: {_describe_block(head, now)}{doubt}"
 
 
-def _describe_lack(answers: int) -> str:
-    match answers:
+def _describe_lack(causes: Sequence[str | None]) -> str:
+    """``causes`` are those of the endpoints; one that answered has none."""
+    if any(cause is not None and code_of(cause) == "own_fault" for cause in causes):
+        return "no head: this machine could not ask every endpoint"
+    match causes.count(None):
         case 0:
             return "no head: no endpoint gave an answer that counts"
         case 1:

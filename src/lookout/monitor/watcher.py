@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NoReturn
 
@@ -14,6 +14,7 @@ from lookout.core.causes import code_of
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks
 from lookout.core.plan import Limits
+from lookout.monitor.board import EntryKey
 from lookout.monitor.followed_chain import FollowedChain
 from lookout.monitor.journal import Journal
 from lookout.monitor.resources import Resources
@@ -79,11 +80,11 @@ class Watcher:
         self._cancel_tasks(*(each for each in asked if id(each) not in kept))
         self._end(*before.keys() - followed.keys())
         self._built, self._limits = built, limits
-        names = {each.name for each in built.sources} | {each.name for each in built.endpoints}
-        self._resources.instruments.board.keep_only(names)
+        sources, endpoints = map(_source_key, built.sources), map(_endpoint_key, built.endpoints)
+        self._resources.instruments.board.keep_only({*sources, *endpoints})
         self._failing &= {(each.chain_id, each.name) for each in built.endpoints}
         if self._group is not None:
-            self._session = Session(self._session.http, limits.probe_timeout_ms / 1000)
+            self._session = replace(self._session, timeout_s=limits.probe_timeout_ms / 1000)
             self._begin({each: endpoints for each, endpoints in followed.items() if each not in untouched})
             self._start_missing_tasks()
 
@@ -113,7 +114,7 @@ class Watcher:
             has_head = asyncio.Event() if before is None else before.has_head
             self._end(chain_id)
             agreement = Agreement(len(endpoints), self._limits.head_max_age_ms)
-            chain = FollowedChain(chain_id, agreement, has_head, self._journal, self._resources.clock)
+            chain = FollowedChain(endpoints, agreement, has_head, self._journal, self._resources)
             chain.wait_for_all(self._limits.probe_timeout_ms)
             self._chains[chain_id] = chain
 
@@ -124,7 +125,7 @@ class Watcher:
 
     async def _watch(self, source: Source) -> NoReturn:
         await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 1000)
-        await self._keep_asking(source.name, partial(self._probe, _Watched(source)))
+        await self._keep_asking(_source_key(source), partial(self._probe, _Watched(source)))
 
     async def _probe(self, watched: "_Watched") -> int:
         """Probe a source, and judge what was found; how long to wait until the next time, in milliseconds."""
@@ -147,7 +148,7 @@ class Watcher:
 
     async def _follow(self, endpoint: Endpoint, number: int) -> NoReturn:
         await asyncio.sleep(self._resources.chance.random() * self._limits.jitter_ms / 2000)
-        await self._keep_asking(endpoint.name, partial(self._read, endpoint, number))
+        await self._keep_asking(_endpoint_key(endpoint), partial(self._read, endpoint, number))
 
     async def _read(self, endpoint: Endpoint, number: int) -> int:
         """Read an endpoint's head; how long to wait until the next time, in milliseconds."""
@@ -159,35 +160,36 @@ class Watcher:
         except ProbeFailed as failure:
             outcome = failure.reason
             chain.failed(number, is_wrong_chain=isinstance(failure, WrongChainFailed))
-            is_answer = False
         else:
-            is_answer = chain.answered(number, answer)
-            outcome = answer if is_answer else "future_block"
-        self._resources.instruments.count_head_read(endpoint.chain_id, "answered" if is_answer else "failed")
+            outcome = answer if chain.answered(number, answer) else "future_block"
         chain.agree()
         self._note_reading(endpoint, outcome, clock.elapsed_ms() - began_ms)
         return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
 
     def _note_reading(self, endpoint: Endpoint, outcome: Reading | str, took_ms: int) -> None:
         """For the operator. Logged where an endpoint begins to fail and where it answers again; in between at debug."""
-        name, chain_id, instruments = endpoint.name, endpoint.chain_id, self._resources.instruments
-        agreed = self._journal.ledger.heads(chain_id).newest_of_run
-        instruments.board.note_reading(name, chain_id, self._resources.clock.now(), took_ms, outcome, agreed)
+        name, chain_id, at = endpoint.name, endpoint.chain_id, self._resources.clock.now()
+        instruments = self._resources.instruments
+        cause = outcome if isinstance(outcome, str) else None
+        instruments.count_reading(chain_id, name, took_ms, None if cause is None else code_of(cause))
+        head = self._journal.ledger.heads(chain_id).progress(at - self._limits.head_max_age_ms).head
+        instruments.board.note_reading(_endpoint_key(endpoint), at, took_ms, outcome, head)
         was_failing = (chain_id, name) in self._failing
-        if isinstance(outcome, str):
+        if cause is not None:
             self._failing.add((chain_id, name))
-            instruments.count_endpoint_failure(chain_id, name, code_of(outcome))
             report = log.debug if was_failing else log.warning
-            report("an endpoint fails", endpoint=name, chain=chain_id, cause=outcome)
+            report("an endpoint fails", endpoint=name, chain=chain_id, cause=cause)
         elif was_failing:
             self._failing.discard((chain_id, name))
             log.info("the endpoint answers again", endpoint=name, chain=chain_id)
 
-    async def _keep_asking(self, name: str, ask: Callable[[], Awaitable[int]]) -> NoReturn:
+    async def _keep_asking(self, key: EntryKey, ask: Callable[[], Awaitable[int]]) -> NoReturn:
         """Ask again and again, after as long as ``ask`` returns. A bug in one source is logged with its traceback and
         stops no other (M11). A fault of our own is no observation: nothing is judged by it, and nothing that was found
         before is lost (M17)."""
+        clock, instruments = self._resources.clock, self._resources.instruments
         while True:
+            began_ms = clock.elapsed_ms()
             try:
                 next_ms = await ask()
                 self._note_end_of_own_faults()
@@ -195,12 +197,14 @@ class Watcher:
                 if fault := own_fault(error):
                     self._note_own_fault(fault)
                 else:
-                    self._resources.instruments.count_crash()
-                    log.exception("a probe died of a bug", source=name)
+                    instruments.count_crash()
+                    log.exception("a probe died of a bug", source=key.name)
+                cause = None if fault is None else fault.cause
+                instruments.board.note_own_failure(key, clock.now(), clock.elapsed_ms() - began_ms, cause)
                 next_ms = self._limits.recheck_ms
-            due_ms = self._resources.clock.elapsed_ms() + next_ms
+            due_ms = clock.elapsed_ms() + next_ms
             await asyncio.sleep(next_ms / 1000)
-            self._resources.instruments.measure_delay(self._resources.clock.elapsed_ms() - due_ms)
+            instruments.measure_delay(clock.elapsed_ms() - due_ms)
 
     def _note_own_fault(self, fault: OwnFault) -> None:
         """Logged once for all that cannot be asked, and counted for each."""
@@ -223,6 +227,14 @@ class _Watched:
 
     source: Source
     failures: int = 0
+
+
+def _source_key(source: Source) -> EntryKey:
+    return EntryKey("source", source.name)
+
+
+def _endpoint_key(endpoint: Endpoint) -> EntryKey:
+    return EntryKey("endpoint", endpoint.name, endpoint.chain_id)
 
 
 def _by_chain(built: Built) -> dict[int, list[Endpoint]]:

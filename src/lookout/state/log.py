@@ -160,7 +160,7 @@ def format_event(event: Event) -> bytes:
 def _fields(found: Found) -> dict[str, Any]:
     if isinstance(found, Failed):
         return {"error": found.error.encode(errors="replace").decode()}  # a file's name may be no text
-    return msgspec.structs.asdict(found)
+    return {} if isinstance(found, Nothing) else msgspec.structs.asdict(found)  # a line has no cause of nothing
 
 
 def outcome_of(found: Found) -> Outcome:

@@ -61,7 +61,7 @@ def test_what_a_relay_told_once_is_remembered() -> None:
 def test_silence_of_a_relay_that_only_begins_to_listen_is_no_evidence() -> None:
     listed = {"1": (broadcaster(1).address,)}
     found, _, _ = probes(Relay(subscribed=False), NOON, NOON + 30 * SECOND, via="relay", members=listed)
-    assert found == [{ONE: Nothing()}, {ONE: Members(0, 1)}]
+    assert found == [{ONE: Nothing("still_reading")}, {ONE: Members(0, 1)}]
 
 
 @pytest.mark.clause("S12")
@@ -70,7 +70,7 @@ def test_silence_is_no_evidence_either_if_the_probe_that_subscribed_found_nothin
     replies = iter((relay, relay, lambda _: (500, b""), relay, relay))
     instants = (NOON, NOON + 30 * SECOND, NOON + 60 * SECOND)
     found, _, _ = probes(lambda asked: next(replies)(asked), *instants, via="relay", members=listed)
-    assert found == [{ONE: Failed("http_status: 500")}, {ONE: Nothing()}, {ONE: Members(0, 1)}]
+    assert found == [{ONE: Failed("http_status: 500")}, {ONE: Nothing("still_reading")}, {ONE: Members(0, 1)}]
 
 
 class ReadOnce:

@@ -13,6 +13,7 @@ from lookout.core.plan import Plan
 from lookout.core.services import Service
 from lookout.monitor.board import Board
 from lookout.monitor.metrics import Instruments
+from lookout.monitor.sources import Built
 from lookout.public.about import ChainDescription
 from lookout.store.protocol import LostStoreError
 from tests.simulation.worlds.scene import Agreed, Judged, Life, Publication, Published, Scene, Seen, Started, Stored
@@ -73,16 +74,14 @@ class ObservedInstruments(Instruments):
         self,
         chains: tuple[ChainDescription, ...],
         own_services: Iterable[Service],
-        sources: Iterable[Sequence[Check]],
+        built: Built,
     ) -> None: ...
 
     def count_probe(self, checks: Sequence[Check], took_ms: int, found: Mapping[Check, Found]) -> None: ...
 
     def count_probe_failure(self, check: Check, cause: str) -> None: ...
 
-    def count_endpoint_failure(self, chain_id: int, endpoint: str, cause: str) -> None: ...
-
-    def count_head_read(self, chain_id: int, outcome: Literal["answered", "failed"]) -> None: ...
+    def count_reading(self, chain_id: int, endpoint: str, took_ms: int, cause: str | None) -> None: ...
 
     def measure_delay(self, by_ms: int) -> None: ...
 

@@ -49,6 +49,7 @@ _LONGEST_MESSAGE: Final = 2 * LONGEST_PAYLOAD
 _LONGEST_CURSOR: Final = 1_000  # it is remembered, and sent in an address; a real one is a hash
 _READING_SHARE: Final = 0.9  # of the probe's time (M3); the rest is for what was read last
 _NS_PER_MS: Final = 1_000_000
+_STILL_READING: Final = Nothing("still_reading")
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -150,7 +151,7 @@ class StoreBroadcasters(BroadcastersSource):
         fresh_from_at = at - round(self._settings.fresh_s * 1000)
         left = self._unread[self._chain_id]
         is_read = all(stretch.until_at is not None and stretch.until_at <= fresh_from_at for stretch in left)
-        return members if is_read or members.responding == members.monitored else Nothing()
+        return members if is_read or members.responding == members.monitored else _STILL_READING
 
     def _begin(self, at: int) -> Unread:
         """All that is of interest, at first and after a clock was set back: by a clock that was ahead, what was left
@@ -250,7 +251,7 @@ class RelayBroadcasters(BroadcastersSource):
     def _found(self, chain_id: int, at: int, *, subscribed_now: bool) -> Found:
         members = self._sightings.members(chain_id, at)
         if subscribed_now and members.responding < members.monitored:
-            return Nothing()  # it listens only from now on: silence is no evidence yet
+            return _STILL_READING  # it listens only from now on: silence is no evidence yet
         return members
 
 

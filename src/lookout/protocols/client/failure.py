@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, get_args
 
-Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers"]
+Lacking = Literal["descriptors", "memory", "threads", "ports", "buffers", "processes"]
 LACKING: Final[tuple[Lacking, ...]] = get_args(Lacking)
 _NOTHING_LEFT: Final[dict[Lacking, str]] = {
     "descriptors": "no file descriptor left",
@@ -10,6 +10,7 @@ _NOTHING_LEFT: Final[dict[Lacking, str]] = {
     "threads": "no thread left",
     "ports": "no local port left",
     "buffers": "no network buffer left",
+    "processes": "no turn for one more process of a plug-in",
 }
 
 
@@ -93,6 +94,7 @@ class OwnFault(Exception):  # noqa: N818 - as above
     def __init__(self, lacking: Lacking) -> None:
         super().__init__(f"a fault of this machine's own: {_NOTHING_LEFT[lacking]}")
         self.lacking = lacking
+        self.cause = f"own_fault: {_NOTHING_LEFT[lacking]}"
 
 
 def not_understood(what: str) -> ProbeFailed:

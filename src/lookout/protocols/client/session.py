@@ -1,11 +1,12 @@
 """The one place that talks HTTP: a request in, the body's bytes out, or ProbeFailed with a reason that reveals nothing
 secret."""
 
+import asyncio
 import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -24,6 +25,8 @@ from lookout.protocols.client.request import STAGE, Request, at_most
 from lookout.protocols.client.resolver import ThreadPerLookup
 from lookout.protocols.client.turns import Turns
 
+# Processes of plug-ins that start at once: each takes a core for a moment, and none while it waits for an answer.
+MOST_STARTS: Final = 4
 _PIECE_BYTES: Final = 65_536  # decompressed at a time
 
 # Shorter than the time between two probes of a source: each begins with the name, the certificate and the connection
@@ -34,10 +37,11 @@ _KEEPALIVE_S: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The connections that all sources share, and how long a probe may last."""
+    """What all sources share: the connections, how long a probe may last, and how many processes start at once."""
 
     http: aiohttp.ClientSession
     timeout_s: float
+    starts: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_STARTS))
 
     async def fetch(self, request: Request) -> bytes:
         return await fetch(self, request)

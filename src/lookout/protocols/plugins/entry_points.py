@@ -3,7 +3,8 @@
 
 import os
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
@@ -22,9 +23,9 @@ class PluginError(Exception):
     """A kind that no package provides, or none that can be used. The text continues a sentence about the kind."""
 
 
-def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
-    """The protocol of an installed package, which is imported now and was not before. PluginError if it cannot be used
-    beside the declared ones."""
+def find_usable(kind: str) -> EntryPoint:
+    """Where an installed package has the protocol of this kind. PluginError if it cannot be imported; that is tried in
+    a process of its own."""
     try:
         provided = entry_points(group=GROUP)
     except Exception as error:  # noqa: BLE001  it raises whatever its parser does
@@ -32,7 +33,9 @@ def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
         raise PluginError(f"what the installed packages provide cannot be read ({name}): one is damaged") from None
     match tuple(provided.select(name=kind)):
         case (entry,):
-            return _load(entry, declared)
+            with _explain(entry):
+                _import_elsewhere(entry)
+            return entry
         case ():
             others = ", ".join(sorted(provided.names))
             raise PluginError("no installed package provides it" + (f", but {others}" if others else ""))
@@ -40,17 +43,24 @@ def load_protocol(kind: str, declared: Iterable[AnyProtocol]) -> PluginProtocol:
             raise PluginError(f"{' and '.join(sorted(map(_distribution, several)))} provide it: uninstall all but one")
 
 
-def _load(entry: EntryPoint, declared: Iterable[AnyProtocol]) -> PluginProtocol:
-    try:
-        _import_elsewhere(entry)
+def load_protocol(entry: EntryPoint, declared: Iterable[AnyProtocol]) -> PluginProtocol:
+    """The protocol of a package that is imported now and was not before. PluginError if it cannot be used beside the
+    declared ones."""
+    with _explain(entry):
         protocol = load(entry)
         _check_source(protocol)
         _check_keys(protocol, declared)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything
-        raise PluginError(f"{_distribution(entry)}, which provides it, {describe_error(error, entry)}") from None
     return PluginProtocol(
         protocol.name, protocol.answer, protocol.settings, protocol.request, protocol.parse, place=entry.value
     )
+
+
+@contextmanager
+def _explain(entry: EntryPoint) -> Iterator[None]:
+    try:
+        yield
+    except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything
+        raise PluginError(f"{_distribution(entry)}, which provides it, {describe_error(error, entry)}") from None
 
 
 def _import_elsewhere(entry: EntryPoint) -> None:

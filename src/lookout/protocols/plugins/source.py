@@ -6,11 +6,13 @@ import os
 import re
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 
@@ -102,17 +104,33 @@ class PluginSource:
         self._settings = settings
 
     async def probe(self, session: "Session", _now: Now, /) -> Mapping[Check, Found]:
-        ends_at_s = asyncio.get_running_loop().time() + session.timeout_s
-        async with _a_process(self._protocol, session.timeout_s) as process:
-            async with _in_time(ends_at_s, PluginFailed("did not answer in time")):
-                check_usable(await _reply_of(process))
-                given = msgspec.structs.replace(self._settings, ca_file="", proxy="")  # it has no use for them
-                request = read_request(await _ask(process, msgspec.msgpack.encode(given)), self._settings)
+        async with AsyncExitStack() as running:
+            async with _a_turn(session):
+                ends_at_s = asyncio.get_running_loop().time() + session.timeout_s
+                process = await running.enter_async_context(_a_process(self._protocol, session.timeout_s))
+                async with _in_time(ends_at_s, PluginFailed("did not answer in time")):
+                    check_usable(await _reply_of(process))
+                    given = msgspec.structs.replace(self._settings, ca_file="", proxy="")  # it has no use for them
+                    request = read_request(await _ask(process, msgspec.msgpack.encode(given)), self._settings)
             async with _in_time(ends_at_s, ProbeFailed("timeout", "connect or answer")):
                 body = await session.fetch(request)
             async with _in_time(ends_at_s, PluginFailed("did not answer in time")):
                 reply = await _ask(process, body)
         return {self.checks[0]: read_found(reply, self._protocol.answer, self._settings)}
+
+
+@asynccontextmanager
+async def _a_turn(session: "Session") -> AsyncIterator[None]:
+    """To start a process. Waiting for it is not the service's time; that it does not come is our own lack."""
+    try:
+        async with asyncio.timeout(session.timeout_s):
+            await session.starts.acquire()
+    except TimeoutError:
+        raise OwnFault("processes") from None
+    try:
+        yield
+    finally:
+        session.starts.release()
 
 
 @asynccontextmanager
@@ -225,13 +243,16 @@ def read_reason(reply: Reply) -> str:
 
 def tidy_reason(reason: str, settings: KindTable) -> str:
     """The reason that a plug-in gives, as it can be shown: short, of one line, and without anything of its settings,
-    each of which may be a secret."""
+    each of which may be a secret. Of other spellings only those are found that are common in HTTP."""
+    credentials = settings.url.partition("//")[2].partition("/")[0].rpartition("@")[0]
     secrets = (
         *_long_words(msgspec.to_builtins(settings)),
         *_WORD_OF_URL.findall(settings.url),
         *(word for value in settings.headers.values() for word in _WORD_OF_HEADER.findall(value)),
+        *([b64encode(unquote_to_bytes(credentials)).decode().rstrip("=")] if credentials else []),
     )
-    if any(secret in reason for secret in secrets):
+    plain = unquote(reason)
+    if any(secret in reason or unquote(secret) in plain for secret in secrets):
         return "for a reason that repeats a setting"
     escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in reason[: LONGEST_REASON + 1])
     return shorten(escaped, LONGEST_REASON) or "without a reason"

@@ -1,0 +1,162 @@
+"""What the operator sees of each RPC endpoint: at /sources, and in the metrics (M16)."""
+
+from typing import Final
+
+import pytest
+from msgspec import UNSET
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from lookout.core.model import Blocks, Check, Found, Peers
+from lookout.monitor.board import Board, Entry
+from lookout.monitor.endpoint_metrics import collect_endpoints
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.sources import Built
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, WrongChainFailed
+from tests.builders import INDEXER, MESSAGING, a_plan
+from tests.unit.running_monitor import Asked, Happening, Read, lived, reloading
+from tests.unit.server.fakes import SetClock
+
+PLAN: Final = a_plan(INDEXER)
+REFUSED: Final = ProbeFailed("refused")
+NO_MEMORY: Final = OwnFault("memory")
+BSC: Final = Check("indexer", 56)
+
+
+def entries_after(seconds: float, endpoints: list[Read], *happenings: tuple[float, Happening]) -> list[Entry]:
+    """What a monitor shows that has run so long."""
+    board, entries = Board(), list[Entry]()
+    show: tuple[float, Happening] = (seconds, lambda _: entries.extend(board.list_entries()))
+    lived(seconds, PLAN, [], endpoints, *happenings, show, board=board)
+    return entries
+
+
+@pytest.mark.clause("M16")
+def test_each_endpoint_has_its_height_its_lag_and_what_its_answer_counts_for() -> None:
+    entries = entries_after(
+        60,
+        [
+            Read(1, 1000, name="first"),
+            Read(1, 1001, name="second"),
+            Read(1, 997, name="lagging"),
+            Read(1, 40, name="frozen"),
+            Read(1, 10**6, name="lying"),
+            Read(1, WrongChainFailed(5, 1), name="other chain"),
+            Read(1, REFUSED, name="down"),
+        ],
+    )
+    assert {each.name: (each.outcome, each.height, each.lag_blocks, each.standing) for each in entries} == {
+        "first": ("answered", 1000, 1, "agrees"),
+        "second": ("answered", 1001, 0, "agrees"),
+        "lagging": ("answered", 997, 4, "agrees"),
+        "frozen": ("answered", 40, 961, "behind"),
+        "lying": ("answered", 10**6, 1001 - 10**6, "disagrees"),
+        "other chain": ("failed", UNSET, UNSET, "wrong_chain"),
+        "down": ("failed", UNSET, UNSET, "failed"),
+    }
+    told = {
+        (family.name, *sample.labels.values()): sample.value
+        for family in collect_endpoints(entries)
+        for sample in family.samples
+    }
+    assert told["lookout_endpoint_height", "1", "lagging"] == 997
+    assert told["lookout_endpoint_lag_blocks", "1", "lagging"] == 4
+    assert told["lookout_endpoint_standing", "1", "lagging", "agrees"] == 1
+    assert [key for key in told if key[2] == "down"] == [("lookout_endpoint_standing", "1", "down", "failed")]
+
+
+@pytest.mark.clause("M16", "S13")
+def test_there_is_no_lag_behind_a_head_that_is_too_old() -> None:
+    """The two agreed once, and then on nothing: after a minute and a half nobody knows what the head is."""
+
+    def two() -> list[Read]:
+        return [Read(1, 1000, 10**6, name="moved"), Read(1, 1000, name="still")]
+
+    assert [(each.lag_blocks, each.standing) for each in entries_after(40, two())] == [
+        (1000 - 10**6, "disagrees"),
+        (0, "agrees"),
+    ]
+    assert [(each.lag_blocks, each.standing) for each in entries_after(200, two())] == [
+        (UNSET, "disagrees"),
+        (UNSET, "disagrees"),
+    ]
+
+
+@pytest.mark.clause("M16", "M17")
+@pytest.mark.parametrize(
+    ("broken", "outcome", "cause"),
+    [
+        pytest.param(NO_MEMORY, "own_fault", "own_fault: no memory left", id="a fault of our own"),
+        pytest.param(ValueError("s3cret"), "bug", UNSET, id="a bug"),
+    ],
+)
+def test_what_could_not_be_asked_is_not_shown_as_answered(broken: Exception, outcome: str, cause: str) -> None:
+    board = Board()
+    source, endpoint = Asked(MESSAGING, Peers(3), broken), Read(1, 100, broken)  # type: ignore[arg-type]
+    lived(60, a_plan(MESSAGING, INDEXER), [source], [endpoint], board=board)
+    assert {each.kind: (each.outcome, each.cause, each.rows, each.height) for each in board.list_entries()} == {
+        "source": (outcome, cause, UNSET, UNSET),
+        "endpoint": (outcome, cause, UNSET, UNSET),
+    }
+
+
+@pytest.mark.clause("M16")
+def test_a_chain_that_a_reload_gave_other_endpoints_shows_those_alone() -> None:
+    kept, removed = Read(1, 100, name="kept"), Read(1, 100, name="removed")
+    entries = entries_after(90, [kept, removed], (60, reloading(PLAN, [], [kept])))
+    assert [(each.name, each.standing) for each in entries] == [("kept", "agrees")]
+
+
+@pytest.mark.clause("M16")
+def test_the_log_says_when_an_endpoint_is_far_from_the_others_and_when_it_is_back() -> None:
+    syncing = Read(1, 10, 11, 12, 1000, name="syncing")
+    with capture_logs() as logs:
+        entries_after(120, [Read(1, 1000, name="first"), Read(1, 1000, name="second"), syncing])
+    assert [(line["event"], line.get("standing")) for line in logs if line.get("endpoint") == "syncing"] == [
+        ("an endpoint is far from the others", "behind"),
+        ("the endpoint agrees again", None),
+    ]
+    assert not [line for line in logs if line.get("endpoint") in ("first", "second")]
+
+
+def series_of(registry: CollectorRegistry, **labels: str) -> dict[str, float]:
+    """The samples with these labels, by name and their other labels."""
+    return {
+        " ".join((sample.name, *(value for name, value in sample.labels.items() if name not in labels))): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if labels.items() <= sample.labels.items() and not sample.name.endswith(("_created", "_bucket"))
+    }
+
+
+def test_what_was_removed_has_no_series_and_what_came_begins_at_0() -> None:
+    registry = CollectorRegistry()
+    instruments = Instruments(registry, SetClock())
+    rpc, bsc_rpc = Read(1, name="rpc"), Read(56, name="rpc")
+    built = Built((Asked(INDEXER), Asked(BSC)), (rpc, bsc_rpc))
+    instruments.describe_watched((), (), built)
+    at_first = {
+        "lookout_head_reads_total answered": 0,
+        "lookout_head_reads_total failed": 0,
+        "lookout_endpoint_reads_total rpc answered": 0,
+        "lookout_endpoint_reads_total rpc failed": 0,
+        "lookout_endpoint_read_duration_seconds_count rpc": 0,
+        "lookout_endpoint_read_duration_seconds_sum rpc": 0,
+    }
+    assert series_of(registry, chain="56") == at_first
+
+    def count() -> None:
+        found: Found = Blocks(7)
+        for check in (INDEXER, BSC):
+            instruments.count_probe([check], 20, {check: found})
+            instruments.count_probe_failure(check, "timeout")
+            instruments.count_reading(check.chain_id or 0, "rpc", 20, "timeout")
+
+    count()
+    assert series_of(registry, chain="56")["lookout_endpoint_failures_total rpc timeout"] == 1
+    instruments.describe_watched((), (), Built((Asked(INDEXER),), (rpc,)))
+    assert series_of(registry, chain="56") == {}
+    assert series_of(registry, chain="1")["lookout_probe_failures_total indexer timeout"] == 1
+    instruments.describe_watched((), (), built)
+    assert series_of(registry, chain="56") == at_first
+    assert series_of(registry, chain="1")["lookout_endpoint_reads_total rpc failed"] == 1
