@@ -1,0 +1,53 @@
+"""What the sources of a draft say when they are asked once."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from rich.console import Console
+
+from lookout.app.process import run
+from lookout.base.clock import SystemClock
+from lookout.cli.draft import Draft, DraftTable
+from lookout.config.settings import Settings
+from lookout.core.causes import OWN_CAUSES, code_of
+from lookout.core.services import SERVICES
+from lookout.monitor.probe import Probed, ProbedRow, probe_once
+from lookout.protocols.registry import kinds_for
+
+_NOTHING: Final = "nothing"
+
+
+def probe_all(settings: Mapping[str, Settings]) -> dict[str, Probed]:
+    """Ask all of them at the same time, and say meanwhile that it takes a while."""
+    longest_s = max(each.policy.probe_timeout_s for each in settings.values())
+
+    async def ask() -> list[Probed]:
+        return await asyncio.gather(*(probe_once(each, SystemClock()) for each in settings.values()))
+
+    with Console(stderr=True).status(f"asking, for up to {longest_s:g} s"):
+        return dict(zip(settings, run(ask()), strict=True))
+
+
+def probe_draft(draft: Draft) -> Probed:
+    return probe_all({"": draft.settings()})[""]
+
+
+def rows_of(probed: Probed, table: DraftTable) -> list[ProbedRow]:
+    """The rows that a table is about."""
+    of_service = (each for each in probed.rows if each.row.check.service == table.name)
+    return [each for each in of_service if each.row.status != "unmonitored"]
+
+
+def try_kinds(draft: Draft, table: DraftTable) -> dict[str, ProbedRow]:
+    """What each kind finds at an indexer's address, those first that fit best. A kind that needs more than an address
+    is not tried."""
+    drafts = {each.name: draft.only_about(table.having(kind=each.name)) for each in kinds_for(SERVICES[table.name])}
+    settings = {kind: each.settings() for kind, each in drafts.items() if not each.problems()}
+    found = {kind: rows_of(probed, table)[0] for kind, probed in probe_all(settings).items()}
+    return dict(sorted(found.items(), key=lambda each: (not fits(each[1]), each[1].cause == _NOTHING)))
+
+
+def fits(probed: ProbedRow) -> bool:
+    """Whether the answer was understood, whatever it says."""
+    return probed.cause is None or code_of(probed.cause) in OWN_CAUSES
