@@ -9,10 +9,9 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from tests.commands import LOOKOUT
@@ -64,9 +63,7 @@ class Terminal:
 
 
 @contextmanager
-def at_a_terminal(
-    folder: Path, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[Terminal]:
+def at_a_terminal(folder: Path, *arguments: str, **environment: str) -> Iterator[Terminal]:
     """A command of Lookout, with a terminal as its standard files."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))  # no line is folded
