@@ -61,7 +61,7 @@ def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
     exit_code, said, warned = init(*options)
     assert (exit_code, said) == (0, NEXT.replace("  lookout run", "  lookout alerts test\n  lookout run"))
     assert warned.count("\n") == 1
-    assert "lookout.toml: chains[1].rpc: chain 31337 has only one endpoint" in warned
+    assert "lookout.toml: chains[0].rpc: chain 31337 has only one endpoint" in warned
     assert (folder / "lookout.toml").read_text() == EXPECTED
     assert stat.S_IMODE((folder / "lookout.toml").stat().st_mode) == 0o600
     assert CliRunner().invoke(main, ["check-config"]).stdout == "ok\n"
@@ -76,7 +76,8 @@ EXPECTED = """\
 
 [store]
 url = "postgresql://lookout@db.example/lookout" # a file, or "postgresql://user@host/database"
-read_url = "postgresql://reader@db.example/lookout" # PostgreSQL: an address for servers, with a role that can only read; "": use url
+# read_url: PostgreSQL: an address for servers, with a role that can only read; "": use url
+read_url = "postgresql://reader@db.example/lookout"
 
 # Chains, each with three RPC endpoints or more: the second-highest of their heights is the head, so one may be wrong.
 
@@ -140,7 +141,8 @@ chains = [31337, 1]
 # Messages to people when a check is bad for long, and when it recovers: docs/alerts.md.
 
 [alerts]
-targets = {ops = "json://alerts.example", json = "json://other.example"} # where messages go: names and Apprise addresses, e.g. {ops = "mailto://..."}
+# targets: where messages go: names and Apprise addresses, e.g. {ops = "mailto://..."}
+targets = {ops = "json://alerts.example", json = "json://other.example"}
 
 [[alerts.rules]]
 from = "unavailable"                # this status or a worse one: catching-up, degraded or unavailable
@@ -197,12 +199,12 @@ for_s = 300                         # how long a check has to be seen bad before
         pytest.param(
             [*ETHEREUM, "--indexer=1=squad:https://i.example"],
             'lookout.toml: indexer[0].kind: "squad" is not allowed;'
-            " it has to be one of squid, subgraph, ponder, envio, json, evm",
+            " it has to be one of squid, subgraph, ponder, envio, json, evm; no installed package provides it",
             id="an indexer of a kind that there is not",
         ),
         pytest.param(
             [*ETHEREUM, "--hosted-indexer=1=json:https://i.example"],
-            "lookout.toml: hosted-indexer[0].pointer: missing",
+            'lookout.toml: hosted-indexer[0].pointer: kind "json" needs a JSON Pointer such as "/status/lastBlock"',
             id="an indexer that needs a pointer",
         ),
         pytest.param(

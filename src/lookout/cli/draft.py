@@ -33,6 +33,7 @@ REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c91
 CONFIRMATIONS: Final = 5
 DEFAULT_STORE: Final = Store().url
 _COMMENT_COLUMN: Final = 36
+_LONGEST_LINE: Final = 120
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -73,8 +74,7 @@ class Draft(Struct, frozen=True):
 
     def chain_names(self) -> dict[int, str]:
         """By the chains' ids."""
-        keys = [each.keys for each in self.named("chains")]
-        return {each["id"]: each.get("name") or KNOWN_CHAINS[each["id"]].name for each in keys}
+        return {each.keys["id"]: name_chain(each) for each in self.named("chains")}
 
     def is_watching(self) -> bool:
         """Whether a service is named, and not only chains."""
@@ -172,6 +172,11 @@ def parse_number(text: str) -> float | str:
     return text
 
 
+def name_chain(table: DraftTable) -> str:
+    known = KNOWN_CHAINS.get(table.keys["id"])
+    return table.keys.get("name") or (f"chain {table.keys['id']}" if known is None else known.name)
+
+
 def own_keys(kind: str) -> list[str]:
     """The keys that a kind adds to those of every kind."""
     settings = PROTOCOLS[kind].settings if kind in PROTOCOLS else KindTable
@@ -198,7 +203,10 @@ def _write_table(table: DraftTable, section: Section) -> Iterator[str]:
             yield from (f"{key} = [", *(f"    {_write_value(each)}," for each in value), "]")
         else:
             written = f"{key} = {_write_value(value)}"
-            yield f"{written:{_COMMENT_COLUMN - 1}} # {comment}" if comment else written
+            beside = f"{written:{_COMMENT_COLUMN - 1}} # {comment}"
+            if comment and len(beside) > _LONGEST_LINE:
+                yield f"# {key}: {comment}"
+            yield beside if comment and len(beside) <= _LONGEST_LINE else written
 
 
 def _write_value(value: Any) -> str:

@@ -19,6 +19,7 @@ from lookout.cli.draft import (
     Draft,
     DraftTable,
     alert_tables,
+    name_chain,
     name_target,
     own_keys,
     parse_chain,
@@ -83,7 +84,7 @@ class Interview:
 
     def _ask_chain(self, chain_id: int) -> None:
         chain = DraftTable("chains", {"id": chain_id, **self._ask_facts(chain_id), "rpc": []})
-        name = chain.keys.get("name") or KNOWN_CHAINS[chain_id].name
+        name = name_chain(chain)
         _say(f"\n{name}: its RPC endpoints, one after another, three or more of different providers.")
         while url := _ask(
             f"Endpoint {len(chain.keys['rpc']) + 1} (Enter: {'no more' if chain.keys['rpc'] else 'none'})"
