@@ -247,7 +247,7 @@ def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(tmp_path: P
         assert secret not in text
         assert terminal.shown.count(secret) == 1  # as it was typed
     assert f"  set -a; . {environment}; set +a" in terminal.shown
-    assert "add lookout.environment to it" in terminal.shown
+    assert "add lookout.environment to /etc/lookout/environment" in terminal.shown
     assert "  lookout alerts test\n" in terminal.shown
     shell = f"set -a; . ./lookout.environment; HOME_NODE=waku.example exec {LOOKOUT} check-config"
     done = subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=False)

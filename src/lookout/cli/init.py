@@ -139,7 +139,7 @@ def _say_written(draft: Draft) -> None:
     click.echo(f"  lookout run{which}")
     click.echo(f"\nThen the status page is at http://{draft.settings().server.listen}/")
     if draft.environment():
-        click.echo(f"systemd's units read secrets from /etc/lookout/environment: add {draft.environment_path} to it.")
+        click.echo(f"For systemd, add {draft.environment_path} to /etc/lookout/environment: docs/deployment.md.")
 
 
 def _write_or_fail(path: Path, text: str, *, force: bool) -> None:

@@ -110,7 +110,7 @@ def _indexer(draft: Draft, service: str, text: str, *, is_probing: bool) -> Draf
         raise OptionError(f"{option}: name its kind, {chain_id}=KIND:URL; it is one of {', '.join(kinds)}")
     if draft.only_about(table).problems():
         return table  # which the whole is refused for
-    tried = try_kinds(draft, table)
+    tried = try_kinds(draft, table).found
     recognised = next((kind for kind, row in tried.items() if fits(row)), None)
     if recognised is None:
         causes = "; ".join(f"{kind}: {row.cause}" for kind, row in tried.items())

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console
 
@@ -39,13 +39,21 @@ def rows_of(probed: Probed, table: DraftTable) -> list[ProbedRow]:
     return [each for each in of_service if each.row.status != "unmonitored"]
 
 
-def try_kinds(draft: Draft, table: DraftTable) -> dict[str, ProbedRow]:
-    """What each kind finds at an indexer's address, those first that fit best. A kind that needs more than an address
-    is not tried."""
+class TriedKinds(NamedTuple):
+    found: dict[str, ProbedRow]
+    """By the kind; those first that fit best."""
+    not_tried: dict[str, str]
+    """Why, by the kind."""
+
+
+def try_kinds(draft: Draft, table: DraftTable) -> TriedKinds:
+    """What each kind finds at an indexer's address. A kind that needs more than an address is not tried."""
     drafts = {each.name: draft.only_about(table.having(kind=each.name)) for each in kinds_for(SERVICES[table.name])}
-    settings = {kind: each.settings() for kind, each in drafts.items() if not each.problems()}
-    found = {kind: rows_of(probed, table)[0] for kind, probed in probe_all(settings).items()}
-    return dict(sorted(found.items(), key=lambda each: (not fits(each[1]), each[1].cause == _NOTHING)))
+    not_tried = {kind: problems[0] for kind, each in drafts.items() if (problems := each.problems())}
+    probed = probe_all({kind: each.settings() for kind, each in drafts.items() if kind not in not_tried})
+    found = {kind: rows_of(each, table)[0] for kind, each in probed.items()}
+    best_first = sorted(found.items(), key=lambda each: (not fits(each[1]), each[1].cause == _NOTHING))
+    return TriedKinds(dict(best_first), not_tried)
 
 
 def fits(probed: ProbedRow) -> bool:

@@ -39,11 +39,15 @@ def write_variable(name: str, value: str) -> str:
 
 
 def _find_spans(address: str) -> Iterator[tuple[int, int]]:
-    authority = _AUTHORITY.search(address)
-    if authority and (authority["password"] or (authority["user"] and not _DATABASE.match(address))):
-        yield authority.span("password" if _DATABASE.match(address) else 0)
-    if query := _QUERY.search(address):
+    authority, query = _AUTHORITY.search(address), _QUERY.search(address)
+    if query:
         yield query.span()
+    if _DATABASE.match(address):
+        if authority and authority["password"]:
+            yield authority.span("password")
+        return
+    if authority and authority[0]:
+        yield authority.span()
     yield from (each.span() for each in _SEGMENT.finditer(address) if _looks_random(each[0]))
 
 
