@@ -71,7 +71,7 @@ def _check_place(path: Path) -> None:
 
 
 def _take_options(path: Path, options: dict[str, Any], *, force: bool, is_probing: bool) -> None:
-    if not force and path.exists():  # before anybody is asked
+    if path != _STANDARD_OUTPUT and path.exists() and not force:  # before anybody is asked
         fail(_explain_existing(path))
     try:
         draft = draft_from_options(path, options, is_probing=is_probing)

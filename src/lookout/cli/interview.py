@@ -176,10 +176,12 @@ class Interview:
         return None
 
     def _ask_kind(self, table: DraftTable) -> DraftTable | None:
-        names = [each.name for each in kinds_for(SERVICES[table.name])]
-        while kind := ask(f"Its kind: {', '.join(names)} (Enter: another address)"):
+        service = SERVICES[table.name]
+        names = ", ".join(each.name for each in kinds_for(service))
+        while kind := ask(f"Its kind: {names} (Enter: another address)"):
             load_plugins([kind])
-            chosen = table.having(kind=kind, **_ask_own_keys(kind))
+            is_known = kind in [each.name for each in kinds_for(service)]
+            chosen = table.having(kind=kind, **(_ask_own_keys(kind) if is_known else {}))
             if not complain(self.draft.adding(chosen)):
                 return chosen
         return None
