@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from lookout.base.known_chains import KNOWN_CHAINS
-from lookout.cli.draft import Draft, DraftTable, alert_tables, name_target, parse_chain, parse_number, ppoi_table
+from lookout.cli.draft import (
+    Draft,
+    DraftTable,
+    build_alert_tables,
+    build_ppoi_table,
+    name_target,
+    parse_chain,
+    parse_number,
+)
 from lookout.cli.template import read_sections
 from lookout.cli.variables import can_be_written, find_secret, name_variable, write_variable
 
@@ -133,11 +141,11 @@ def test_numbers_are_written_as_they_are_typed_and_what_is_none_is_left_to_the_c
 
 def test_the_text_has_only_what_was_asked_for_in_the_order_of_the_template() -> None:
     tables = (
-        *alert_tables({"ops": "json://a.example"}),
+        *build_alert_tables({"ops": "json://a.example"}),
         ETHEREUM,
         DraftTable("chains", {"id": 31337, "name": "Hard hat", "block_time_s": 0.5, "test_network": True, "rpc": RPC}),
         DraftTable("indexer", {"chain": 1, "kind": "squid", "url": "https://i.example", "confirmations": 5}),
-        ppoi_table("https://p.example", [1, 31337], {1: "unused", 31337: "Hardhat"}),
+        build_ppoi_table("https://p.example", [1, 31337], {1: "unused", 31337: "Hardhat"}),
     )
     assert Draft(PATH, tables).text() == EXPECTED
     assert Draft(PATH, tables).problems() == []
@@ -196,7 +204,7 @@ for_s = 300                         # how long a check has to be seen bad before
 
 
 def test_a_draft_with_a_wrong_answer_says_what_is_wrong_with_it() -> None:
-    twice = Draft(PATH, (ETHEREUM.having(rpc=["https://a.example", "https://A.example/", "wss://b.example"]),))
+    twice = Draft(PATH, (ETHEREUM.with_keys(rpc=["https://a.example", "https://A.example/", "wss://b.example"]),))
     assert twice.problems() == [
         (
             "chains[0].rpc[2]: begins with wss://, and only http:// and https:// are asked;"
@@ -204,17 +212,17 @@ def test_a_draft_with_a_wrong_answer_says_what_is_wrong_with_it() -> None:
         ),
         "chains[0].rpc[1]: is the same endpoint as chains[0].rpc[0]; name another one, or leave it out",
     ]
-    assert Draft(PATH, (ETHEREUM.having(rpc=["https://a.example/\udcff"]),)).problems() == ["not valid UTF-8"]
+    assert Draft(PATH, (ETHEREUM.with_keys(rpc=["https://a.example/\udcff"]),)).problems() == ["not valid UTF-8"]
 
 
 def test_secrets_are_variables_of_the_draft_and_only_those_in_use_are_written() -> None:
-    hidden = ETHEREUM.having(rpc=["https://a.example/${LOOKOUT_A}"])
+    hidden = ETHEREUM.with_keys(rpc=["https://a.example/${LOOKOUT_A}"])
     draft = Draft(PATH, (hidden,), {"LOOKOUT_A": KEY, "LOOKOUT_B": "of an answer that was not kept"})
     assert draft.problems() == []
     assert draft.environment() == f"LOOKOUT_A='{KEY}'\n"
     assert KEY not in draft.text()
     assert not draft.may_have_secrets()
-    assert Draft(PATH, (ETHEREUM.having(rpc=[f"https://a.example/{KEY}"]),)).may_have_secrets()
+    assert Draft(PATH, (ETHEREUM.with_keys(rpc=[f"https://a.example/{KEY}"]),)).may_have_secrets()
 
 
 def test_the_template_says_something_about_each_table() -> None:

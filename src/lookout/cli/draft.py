@@ -43,7 +43,7 @@ class DraftTable(NamedTuple):
     name: str
     keys: Mapping[str, Any]
 
-    def having(self, **keys: Any) -> "DraftTable":
+    def with_keys(self, **keys: Any) -> "DraftTable":
         return self._replace(keys={**self.keys, **keys})
 
     def chain_ids(self) -> list[int]:
@@ -59,22 +59,22 @@ class Draft(Struct, frozen=True):
     secrets: Mapping[str, str] = {}
     """The variables that are not in the environment yet."""
 
-    def adding(self, *tables: DraftTable) -> "Draft":
+    def add(self, *tables: DraftTable) -> "Draft":
         return replace(self, tables=(*self.tables, *tables))
 
-    def only_about(self, table: DraftTable) -> "Draft":
+    def narrow_to(self, table: DraftTable) -> "Draft":
         """This table, and the chains that it names."""
         chains = [
-            each for each in self.named("chains") if each.keys["id"] in table.chain_ids() and table.name != "chains"
+            each for each in self.find("chains") if each.keys["id"] in table.chain_ids() and table.name != "chains"
         ]
         return replace(self, tables=(*chains, table))
 
-    def named(self, name: str) -> list[DraftTable]:
+    def find(self, name: str) -> list[DraftTable]:
         return [each for each in self.tables if each.name == name]
 
     def chain_names(self) -> dict[int, str]:
         """By the chains' ids."""
-        return {each.keys["id"]: name_chain(each) for each in self.named("chains")}
+        return {each.keys["id"]: name_chain(each) for each in self.find("chains")}
 
     def is_watching(self) -> bool:
         """Whether a service is named, and not only chains."""
@@ -82,7 +82,7 @@ class Draft(Struct, frozen=True):
 
     def has_sources(self) -> bool:
         """Whether anything is named that can be probed."""
-        return self.is_watching() or bool(self.named("chains"))
+        return self.is_watching() or bool(self.find("chains"))
 
     def may_have_secrets(self) -> bool:
         """Whether an address in its text may have a key in it."""
@@ -102,7 +102,7 @@ class Draft(Struct, frozen=True):
     @property
     def environment_path(self) -> Path:
         """Of the file that has the secrets, beside the configuration."""
-        return self.path.with_name(f"{self.path.stem}.environment")
+        return self.path.with_name(f"{self.path.name.removesuffix('.toml')}.environment")
 
     def environment(self) -> str:
         """What that file is to hold: the variables that are used."""
@@ -125,21 +125,21 @@ class Draft(Struct, frozen=True):
         sections = read_sections()
         parts = [_BEGINNING]
         for name, section in sections.items():
-            for number, table in enumerate(self.named(name)):
+            for number, table in enumerate(self.find(name)):
                 if section.paragraph and not number:
                     parts.append(section.paragraph)
                 parts.append("".join(f"{line}\n" for line in _write_table(table, section)))
         return "\n".join(parts)
 
 
-def ppoi_table(url: str, chain_ids: list[int], names: Mapping[int, str] = {}) -> DraftTable:
+def build_ppoi_table(url: str, chain_ids: list[int], names: Mapping[int, str] = {}) -> DraftTable:
     """``names`` are the node's own, where they are not built in."""
     networks = {str(each): names[each] for each in chain_ids if each in names and each not in NETWORKS}
     more = {"networks": networks} if networks else {}
     return DraftTable("ppoi", {"url": url, "required_list": REQUIRED_LIST, "chains": chain_ids, **more})
 
 
-def alert_tables(targets: Mapping[str, str]) -> tuple[DraftTable, DraftTable]:
+def build_alert_tables(targets: Mapping[str, str]) -> tuple[DraftTable, DraftTable]:
     """The targets, and one rule for all that is watched."""
     rule = AlertRule()
     return (
@@ -177,7 +177,7 @@ def name_chain(table: DraftTable) -> str:
     return table.keys.get("name") or (f"chain {table.keys['id']}" if known is None else known.name)
 
 
-def own_keys(kind: str) -> list[str]:
+def list_own_keys(kind: str) -> list[str]:
     """The keys that a kind adds to those of every kind."""
     settings = PROTOCOLS[kind].settings if kind in PROTOCOLS else KindTable
     return [each.name for each in fields(settings) if each.name not in KindTable.__struct_fields__]

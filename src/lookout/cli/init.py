@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lookout.cli.arguments import fail
 from lookout.cli.draft import Draft
 from lookout.cli.interview import Interview
-from lookout.cli.option_draft import OptionError, draft_from_options
+from lookout.cli.option_draft import OptionError, build_draft
 from lookout.cli.probe import show_probed
 from lookout.cli.template import read_template
 from lookout.cli.trial import probe_draft
@@ -74,7 +74,7 @@ def _take_options(path: Path, options: dict[str, Any], *, force: bool, is_probin
     if path != _STANDARD_OUTPUT and path.exists() and not force:  # before anybody is asked
         fail(_explain_existing(path))
     try:
-        draft = draft_from_options(path, options, is_probing=is_probing)
+        draft = build_draft(path, options, is_probing=is_probing)
         settings = draft.settings()
     except (ConfigError, OptionError) as error:
         fail(*error.problems)
@@ -134,7 +134,7 @@ def _say_written(draft: Draft) -> None:
         file = quote(str(draft.environment_path.absolute()))
         click.echo(f"  set -a; . {file}; set +a    # in each shell: the secrets that are kept out of it")
     click.echo(f"  lookout check-config{which} && lookout probe{which}")
-    if draft.named("alerts"):
+    if draft.find("alerts"):
         click.echo(f"  lookout alerts test{which}")
     click.echo(f"  lookout run{which}")
     click.echo(f"\nThen the status page is at http://{draft.settings().server.listen}/")

@@ -16,17 +16,17 @@ from lookout.cli.draft import (
     REQUIRED_LIST,
     Draft,
     DraftTable,
-    alert_tables,
+    build_alert_tables,
+    build_ppoi_table,
+    list_own_keys,
     name_chain,
     name_target,
-    own_keys,
     parse_number,
-    ppoi_table,
 )
 from lookout.cli.probe import explain_row
 from lookout.cli.prompts import ask, complain, find_chains, keeps_anyway, say, say_found, say_meanings
 from lookout.cli.template import read_sections
-from lookout.cli.trial import fits, probe_draft, rows_of, try_kinds
+from lookout.cli.trial import fits, probe_draft, select_rows, try_kinds
 from lookout.cli.variables import can_be_written, find_secret
 from lookout.core.causes import code_of
 from lookout.core.services import SERVICES
@@ -59,11 +59,11 @@ class Interview:
             self._ask_indexer("indexer", chain_id, f"Your own indexer of {name}: its address")
             self._ask_indexer("hosted-indexer", chain_id, f"The indexer of {name} that others run: its address")
         if names:
-            ppoi = ppoi_table("", [*names], names)
+            ppoi = build_ppoi_table("", [*names], names)
             self._ask_source("The ppoi node (private proof of innocence): its address", ppoi, self._complete_ppoi)
         self._ask_source(f"Messaging: {_WAKU}", DraftTable("messaging", {"url": ""}), lambda table: table)
         if names:
-            same = ', or "same"' if self.draft.named("messaging") else ""
+            same = ', or "same"' if self.draft.find("messaging") else ""
             broadcasters = DraftTable("broadcasters", {"url": "", "chains": [*names]})
             self._ask_source(f"Broadcasters: {_WAKU}{same}", broadcasters, self._complete_broadcasters)
         self._ask_store()
@@ -96,7 +96,7 @@ class Interview:
             else:
                 self.draft = before  # without the secret
         if chain.keys["rpc"]:
-            self.draft = self.draft.adding(chain)
+            self.draft = self.draft.add(chain)
         else:
             say(f"{name} is left out: without an endpoint there is no head.")
 
@@ -110,14 +110,14 @@ class Interview:
             if click.confirm("Is it a test network?", default=False):
                 facts["test_network"] = True
             chain = DraftTable("chains", {"id": chain_id, **facts, "rpc": ["http://localhost"]})
-            if not complain(self.draft.adding(chain)):
+            if not complain(self.draft.add(chain)):
                 return facts
 
     def _keeps_endpoint(self, chain: DraftTable) -> bool:
         """Ask the endpoints of a chain, and say how the newest compares."""
         if not self._is_probing:
             return True
-        probed = probe_draft(self.draft.only_about(chain))
+        probed = probe_draft(self.draft.narrow_to(chain))
         heads = probed.chains[0]
         newest = heads.endpoints[-1]
         is_first = len(heads.endpoints) == 1
@@ -135,15 +135,15 @@ class Interview:
         """``first`` has in its other keys what they are unless ``complete`` asks."""
         say("")
         while url := ask(f"{question} (Enter: none)"):
-            before, messaging = self.draft, self.draft.named("messaging")
+            before, messaging = self.draft, self.draft.find("messaging")
             if messaging and first.name == "broadcasters" and url == "same":
-                table: DraftTable | None = first.having(url=messaging[0].keys["url"])
+                table: DraftTable | None = first.with_keys(url=messaging[0].keys["url"])
             else:
                 chain_name = self.draft.chain_names().get(first.keys.get("chain", 0), "")
-                table = self._with_address(url, f"{first.name} {chain_name}", lambda url: first.having(url=url))
+                table = self._with_address(url, f"{first.name} {chain_name}", lambda url: first.with_keys(url=url))
             table = table and complete(table)
-            if table is not None and not complain(self.draft.adding(table)) and self._keeps_source(table):
-                self.draft = self.draft.adding(table)
+            if table is not None and not complain(self.draft.add(table)) and self._keeps_source(table):
+                self.draft = self.draft.add(table)
                 return
             self.draft = before
 
@@ -153,11 +153,11 @@ class Interview:
 
     def _complete_indexer(self, table: DraftTable) -> DraftTable | None:
         found = self._recognise_kind(table) if self._is_probing else None
-        chosen = self._ask_kind(table) if found is None else table.having(kind=found)
+        chosen = self._ask_kind(table) if found is None else table.with_keys(kind=found)
         if chosen is None:
             return None
         behind = parse_number(ask("Blocks that it stays behind the head on purpose", str(CONFIRMATIONS)))
-        return chosen.having(confirmations=behind)
+        return chosen.with_keys(confirmations=behind)
 
     def _recognise_kind(self, table: DraftTable) -> str | None:
         tried, not_tried = try_kinds(self.draft, table)
@@ -181,8 +181,8 @@ class Interview:
         while kind := ask(f"Its kind: {names} (Enter: another address)"):
             load_plugins([kind])
             is_known = kind in [each.name for each in kinds_for(service)]
-            chosen = table.having(kind=kind, **(_ask_own_keys(kind) if is_known else {}))
-            if not complain(self.draft.adding(chosen)):
+            chosen = table.with_keys(kind=kind, **(_ask_own_keys(kind) if is_known else {}))
+            if not complain(self.draft.add(chosen)):
                 return chosen
         return None
 
@@ -193,10 +193,10 @@ class Interview:
         own_names = {
             each: ask(f"What the node calls {names[each]}", names[each]) for each in chains if each not in NETWORKS
         }
-        return ppoi_table(table.keys["url"], chains, own_names).having(required_list=required_list)
+        return build_ppoi_table(table.keys["url"], chains, own_names).with_keys(required_list=required_list)
 
     def _complete_broadcasters(self, table: DraftTable) -> DraftTable:
-        return table.having(chains=self._ask_which(table.keys["chains"]))
+        return table.with_keys(chains=self._ask_which(table.keys["chains"]))
 
     def _ask_which(self, default: list[int]) -> list[int]:
         """Some of the chains."""
@@ -211,8 +211,8 @@ class Interview:
     def _keeps_source(self, table: DraftTable) -> bool:
         if not self._is_probing:
             return True
-        probed = probe_draft(self.draft.only_about(table))
-        rows, names = rows_of(probed, table), self.draft.chain_names()
+        probed = probe_draft(self.draft.narrow_to(table))
+        rows, names = select_rows(probed, table), self.draft.chain_names()
         for each in rows:
             where = "" if each.row.check.chain_id is None else f"{names[each.row.check.chain_id]}: "
             say_found(f"{where}{each.row.status}: {explain_row(each)}", each.took_ms)
@@ -231,18 +231,18 @@ class Interview:
             if store is not None and kind_of(self._store_url(store)).name_database is not None:
                 store = self._ask_read_url(store)
             if store is not None and (not self._is_probing or self._keeps_store(store)):
-                self.draft = self.draft.adding(store)
+                self.draft = self.draft.add(store)
                 return
 
     def _ask_read_url(self, store: DraftTable) -> DraftTable:
         while url := ask("Its address for servers, with a role that can only read (Enter: the same)"):
-            with_both = self._with_address(url, "store read", lambda url: store.having(read_url=url))
+            with_both = self._with_address(url, "store read", lambda url: store.with_keys(read_url=url))
             if with_both is not None:
                 return with_both
         return store
 
     def _store_url(self, store: DraftTable) -> str:
-        return self.draft.adding(store).settings().store.url
+        return self.draft.add(store).settings().store.url
 
     def _keeps_store(self, store: DraftTable) -> bool:
         url, folder = self._store_url(store), self.draft.path.parent
@@ -263,17 +263,17 @@ class Interview:
         targets: dict[str, str] = {}
         while address := ask("Address (Enter: no more)" if targets else "Address (Enter: none)"):
             name = name_target(address, targets)
-            if not complain(self.draft.adding(*alert_tables({**targets, name: address}))):
+            if not complain(self.draft.add(*build_alert_tables({**targets, name: address}))):
                 begin = address.find("://") + 3
                 targets[name] = self._offer_variable(address, slice(begin, len(address)), f"alerts {name}")
         if targets:
-            self.draft = self.draft.adding(*alert_tables(targets))
+            self.draft = self.draft.add(*build_alert_tables(targets))
 
     # Addresses
 
     def _with_address(self, url: str, label: str, table_of: Callable[[str], DraftTable]) -> DraftTable | None:
         """The table with this address, if it is right; what is secret in it may have become a variable."""
-        if complain(self.draft.adding(table_of(url))):
+        if complain(self.draft.add(table_of(url))):
             return None
         return table_of(self._offer_variable(url, find_secret(url), label))
 
@@ -290,12 +290,14 @@ class Interview:
 def _ask_own_keys(kind: str) -> dict[str, str]:
     """What a kind needs beside the address."""
     comments = read_sections()["indexer"].comments
-    answers = {key: ask(f"{key}: {comments.get(key, 'a key of this kind')} (Enter: none)") for key in own_keys(kind)}
+    answers = {
+        key: ask(f"{key}: {comments.get(key, 'a key of this kind')} (Enter: none)") for key in list_own_keys(kind)
+    }
     return {key: answer for key, answer in answers.items() if answer}
 
 
 def _add_endpoint(chain: DraftTable) -> Callable[[str], DraftTable]:
-    return lambda url: chain.having(rpc=[*chain.keys["rpc"], url])
+    return lambda url: chain.with_keys(rpc=[*chain.keys["rpc"], url])
 
 
 def _is_in_doubt(probed: ProbedRow) -> bool:

@@ -12,12 +12,12 @@ from lookout.cli.draft import (
     CONFIRMATIONS,
     Draft,
     DraftTable,
-    alert_tables,
+    build_alert_tables,
+    build_ppoi_table,
+    list_own_keys,
     name_target,
-    own_keys,
     parse_chain,
     parse_number,
-    ppoi_table,
 )
 from lookout.cli.trial import fits, try_kinds
 from lookout.core.services import SERVICES
@@ -37,31 +37,31 @@ class OptionError(Exception):
         self.problems = problems
 
 
-def draft_from_options(path: Path, options: Mapping[str, Any], *, is_probing: bool) -> Draft:
-    draft = Draft(path, tuple(_chains(options["chain"], options["rpc"])))
+def build_draft(path: Path, options: Mapping[str, Any], *, is_probing: bool) -> Draft:
+    draft = Draft(path, tuple(_build_chains(options["chain"], options["rpc"])))
     for name, given in (("indexer", options["indexer"]), ("hosted-indexer", options["hosted_indexer"])):
         for each in given:
-            draft = draft.adding(_indexer(draft, name, each, is_probing=is_probing))
+            draft = draft.add(_build_indexer(draft, name, each, is_probing=is_probing))
     chain_ids = [*draft.chain_names()]
     if given := options["ppoi"]:
         on, url = _split_chains("--ppoi", given, [each for each in chain_ids if each in NETWORKS])
-        draft = draft.adding(ppoi_table(url, on))
+        draft = draft.add(build_ppoi_table(url, on))
     if given := options["messaging"]:
-        draft = draft.adding(DraftTable("messaging", {"url": given}))
+        draft = draft.add(DraftTable("messaging", {"url": given}))
     if given := options["broadcasters"]:
         on, url = _split_chains("--broadcasters", given, chain_ids)
-        draft = draft.adding(DraftTable("broadcasters", {"url": url, "chains": on}))
+        draft = draft.add(DraftTable("broadcasters", {"url": url, "chains": on}))
     store = {"url": options["store"], "read_url": options["store_read"]}
     if any(store.values()):
-        draft = draft.adding(DraftTable("store", {key: url for key, url in store.items() if url}))
-    return draft.adding(*_alerts(options["alert"]))
+        draft = draft.add(DraftTable("store", {key: url for key, url in store.items() if url}))
+    return draft.add(*_build_alerts(options["alert"]))
 
 
-def _chains(chains: Iterable[str], endpoints: Iterable[str]) -> list[DraftTable]:
+def _build_chains(chains: Iterable[str], endpoints: Iterable[str]) -> list[DraftTable]:
     tables: dict[int, DraftTable] = {}
     for text in chains:
         given = [part.strip() for part in text.split(",")]
-        chain_id = _chain_id("--chain", given[0])
+        chain_id = _parse_chain_id("--chain", given[0])
         keys: dict[str, Any] = {"id": chain_id}
         if len(given) > 1:
             if len(given) not in (3, 4) or given[3:] not in ([], ["test"]):
@@ -72,7 +72,7 @@ def _chains(chains: Iterable[str], endpoints: Iterable[str]) -> list[DraftTable]
     for text in endpoints:
         (chain_id,), url = _split_chains("--rpc", text, None)
         table = tables.get(chain_id) or DraftTable("chains", {"id": chain_id, "rpc": []})
-        tables[chain_id] = table.having(rpc=[*table.keys["rpc"], url])
+        tables[chain_id] = table.with_keys(rpc=[*table.keys["rpc"], url])
     return list(tables.values())
 
 
@@ -83,20 +83,20 @@ def _split_chains(option: str, text: str, default: list[int] | None) -> tuple[li
         if default is None:
             raise OptionError(f"{option}: has to be CHAIN=URL, and CHAIN a chain's name or id")
         return default, text
-    chain_ids = [_chain_id(option, each.strip()) for each in named[1].split(",")]
+    chain_ids = [_parse_chain_id(option, each.strip()) for each in named[1].split(",")]
     if default is None and len(chain_ids) > 1:
         raise OptionError(f"{option}: has to name one chain; repeat the option for another")
     return chain_ids, named[2]
 
 
-def _chain_id(option: str, text: str) -> int:
+def _parse_chain_id(option: str, text: str) -> int:
     chain_id = parse_chain(text)
     if chain_id is None:
         raise OptionError(f"{option}: no chain is known by the name {text!r}; give its id")
     return chain_id
 
 
-def _indexer(draft: Draft, service: str, text: str, *, is_probing: bool) -> DraftTable:
+def _build_indexer(draft: Draft, service: str, text: str, *, is_probing: bool) -> DraftTable:
     option = f"--{service}"
     (chain_id,), rest = _split_chains(option, text, None)
     match = _KIND.fullmatch(rest)
@@ -108,7 +108,7 @@ def _indexer(draft: Draft, service: str, text: str, *, is_probing: bool) -> Draf
         return _take_own_key(table)
     if not is_probing:
         raise OptionError(f"{option}: name its kind, {chain_id}=KIND:URL; it is one of {', '.join(kinds)}")
-    if draft.only_about(table).problems():
+    if draft.narrow_to(table).problems():
         return table  # which the whole is refused for
     tried = try_kinds(draft, table).found
     recognised = next((kind for kind, row in tried.items() if fits(row)), None)
@@ -118,23 +118,23 @@ def _indexer(draft: Draft, service: str, text: str, *, is_probing: bool) -> Draf
             f"{option}: no known kind fits what chain {chain_id}'s answers ({causes}); name it, CHAIN=KIND:URL"
         )
     click.echo(f"{option}: recognised chain {chain_id}'s as {recognised}", err=True)
-    return table.having(kind=recognised)
+    return table.with_keys(kind=recognised)
 
 
 def _take_own_key(table: DraftTable) -> DraftTable:
     """What is after the # of an address, which is never sent, as the one key that the kind adds."""
     load_plugins([table.keys["kind"]])
     url, mark, value = table.keys["url"].partition("#")
-    own = own_keys(table.keys["kind"])
+    own = list_own_keys(table.keys["kind"])
     if not mark or len(own) != 1 or find_url_mistake(table.keys["url"]):
         return table
-    return table.having(url=url, **{own[0]: value})
+    return table.with_keys(url=url, **{own[0]: value})
 
 
-def _alerts(given: Iterable[str]) -> tuple[DraftTable, ...]:
+def _build_alerts(given: Iterable[str]) -> tuple[DraftTable, ...]:
     targets: dict[str, str] = {}
     for text in given:
         match = _TARGET.fullmatch(text)
         name, address = match.groups() if match else (None, text)
         targets[name or name_target(address, targets)] = address
-    return alert_tables(targets) if targets else ()
+    return build_alert_tables(targets) if targets else ()

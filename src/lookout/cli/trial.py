@@ -33,7 +33,7 @@ def probe_draft(draft: Draft) -> Probed:
     return probe_all({"": draft.settings()})[""]
 
 
-def rows_of(probed: Probed, table: DraftTable) -> list[ProbedRow]:
+def select_rows(probed: Probed, table: DraftTable) -> list[ProbedRow]:
     """The rows that a table is about."""
     of_service = (each for each in probed.rows if each.row.check.service == table.name)
     return [each for each in of_service if each.row.status != "unmonitored"]
@@ -48,10 +48,10 @@ class TriedKinds(NamedTuple):
 
 def try_kinds(draft: Draft, table: DraftTable) -> TriedKinds:
     """What each kind finds at an indexer's address. A kind that needs more than an address is not tried."""
-    drafts = {each.name: draft.only_about(table.having(kind=each.name)) for each in kinds_for(SERVICES[table.name])}
+    drafts = {each.name: draft.narrow_to(table.with_keys(kind=each.name)) for each in kinds_for(SERVICES[table.name])}
     not_tried = {kind: problems[0] for kind, each in drafts.items() if (problems := each.problems())}
     probed = probe_all({kind: each.settings() for kind, each in drafts.items() if kind not in not_tried})
-    found = {kind: rows_of(each, table)[0] for kind, each in probed.items()}
+    found = {kind: select_rows(each, table)[0] for kind, each in probed.items()}
     best_first = sorted(found.items(), key=lambda each: (not fits(each[1]), each[1].cause == _NOTHING))
     return TriedKinds(dict(best_first), not_tried)
 
