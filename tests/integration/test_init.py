@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from lookout.cli import main
-from lookout.cli.init import read_template
+from lookout.cli.template import read_template
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from tests.commands import LOOKOUT, lookout
@@ -88,7 +88,7 @@ def test_its_comments_speak_of_no_chain_and_no_service_that_is_not_in_it() -> No
 
 
 def test_a_configuration_made_in_the_repository_is_not_committed_by_chance() -> None:
-    assert "/lookout.toml" in (ROOT / ".gitignore").read_text().splitlines()
+    assert {"/lookout.toml", "/lookout.environment"} <= {*(ROOT / ".gitignore").read_text().splitlines()}
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(folder: Path) -> None:

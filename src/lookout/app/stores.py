@@ -38,7 +38,7 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
         while True:
             try:
                 if was_away:
-                    await thread.call(partial(_reach, url, folder))
+                    await thread.call(partial(reach_store, url, folder))
                     await asyncio.sleep(_LEFT_TO_THE_WRITER_S)
                 was_away = False
                 return await thread.call(open_writer), has_stood_by
@@ -61,7 +61,7 @@ async def writer_of(settings: Settings, folder: Path, *, has_stood_by: bool = Fa
             await asyncio.sleep(_LOOK_FOR_THE_STORE_S)
 
 
-def _reach(url: str, folder: Path) -> None:
+def reach_store(url: str, folder: Path) -> None:
     """StoreError if the store does not answer, or not as one."""
     reader = kind_of(url).open_reader(url, folder, "store.url")
     try:

@@ -56,3 +56,14 @@ KNOWN_CHAINS: Final = {
     11155111: KnownChain("Sepolia", 12, test_network=True),
     11155420: KnownChain("OP Sepolia", 2, test_network=True),
 }
+
+
+def find_chain(text: str) -> int | None:
+    """The id of the known chain that is called this, or whose name begins with it: "arbitrum" is Arbitrum One, since a
+    test network is meant only if no other chain is."""
+    wanted = text.casefold()
+    names = {chain_id: known.name.casefold() for chain_id, known in KNOWN_CHAINS.items()}
+    exact = [chain_id for chain_id, name in names.items() if name == wanted]
+    begins = [chain_id for chain_id, name in names.items() if name.startswith(f"{wanted} ")]
+    main = [chain_id for chain_id in begins if not KNOWN_CHAINS[chain_id].test_network]
+    return next((found[0] for found in (exact, main, begins) if len(found) == 1), None)

@@ -20,7 +20,7 @@ class _Command(NamedTuple):
 
 
 _COMMANDS: Final = {
-    "init": _Command("init", "Write a configuration to start from."),
+    "init": _Command("init", "Write a configuration: ask on a terminal, or take options."),
     "demo": _Command("demo", "Show the whole service on a simulated world."),
     "run": _Command("run", "Monitor and serve together, until stopped."),
     "monitor": _Command("monitor", "Probe every source and store what was seen, until stopped."),

@@ -1,7 +1,7 @@
 """``lookout probe``."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -39,13 +39,14 @@ def probe(config: Path) -> None:
         probed = run(probe_once(settings, SystemClock()))
     if not probed.chains and all(each.row.status == "unmonitored" for each in probed.rows):
         fail(f"{config}: nothing is configured to be probed; add [[chains]] with rpc, or the table of a service")
-    _show(probed, settings)
+    show_probed(probed, settings)
     if not all(each.is_fine for each in probed.rows):
         raise SystemExit(NOT_FINE)
 
 
-def _show(probed: Probed, settings: Settings) -> None:
-    console = Console(width=None if sys.stdout.isatty() else _NO_LIMIT, highlight=False)
+def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) -> None:
+    is_terminal = (sys.stderr if on_stderr else sys.stdout).isatty()
+    console = Console(stderr=on_stderr, width=None if is_terminal else _NO_LIMIT, highlight=False)
     if probed.chains:
         console.print(_heads(probed.chains))
         console.print()
@@ -57,17 +58,21 @@ def _show(probed: Probed, settings: Settings) -> None:
         if wrong
         else "every row would be current or unmonitored"
     )
-    for explanation in dict.fromkeys(_explanations(probed)):
+    of_endpoints = (each.cause for chain in probed.chains for each in chain.endpoints)
+    of_rows = (each.cause for each in probed.rows)
+    laters = (each.later for each in probed.rows if each.later)
+    for explanation in dict.fromkeys((*explain_causes((*of_endpoints, *of_rows)), *laters)):
         console.print(explanation)
 
 
-def _explanations(probed: Probed) -> Iterator[str]:
-    """What the causes mean that were shown, and what more probes could show."""
-    of_endpoints = (each.cause for chain in probed.chains for each in chain.endpoints)
-    of_rows = (each.cause for each in probed.rows)
-    codes = sorted({code_of(cause) for cause in (*of_endpoints, *of_rows) if cause})
+def explain_causes(causes: Iterable[str | None]) -> Iterator[str]:
+    """What the codes of these causes mean."""
+    codes = sorted({code_of(cause) for cause in causes if cause})
     yield from (f"{code}: {_MEANINGS[code]}" for code in codes if code in _MEANINGS)
-    yield from (each.later for each in probed.rows if each.later)
+
+
+def explain_row(probed: ProbedRow) -> str:
+    return ": ".join(filter(None, (probed.row.reason, probed.found)))
 
 
 def _heads(chains: tuple[ProbedChain, ...]) -> Table:
@@ -86,9 +91,8 @@ def _rows(rows: tuple[ProbedRow, ...], chain_names: dict[int, str]) -> Table:
     for each in rows:
         row = each.row
         chain = "" if row.check.chain_id is None else chain_names[row.check.chain_id]
-        why = ": ".join(filter(None, (row.reason, each.found)))
         status = Text(row.status, _STYLES.get(row.status, "yellow"))
-        table.add_row(Text(row.check.service), Text(chain), status, Text(why), _ms(each.took_ms))
+        table.add_row(Text(row.check.service), Text(chain), status, Text(explain_row(each)), _ms(each.took_ms))
     return table
 
 

@@ -43,12 +43,13 @@ Note = TypeVar("Note")
 
 class ConfigError(Exception):
     """A configuration that cannot be used. ``problems`` has a sentence for each thing that is wrong, ``located`` the
-    same with their lines, as far as these are known."""
+    same with their lines, as far as these are known, and ``found`` the same without the file's name."""
 
     def __init__(self, path: Path, problems: Iterable[str | Problem], lines: Mapping[str, int] = {}) -> None:
+        self.found = tuple(problems)
         self.problems: list[str] = []
         self.located: list[str] = []
-        for problem in problems:
+        for problem in self.found:
             line = find_line(problem.key, lines) if isinstance(problem, Problem) else None
             self.problems.append(f"{path}: {problem}")
             self.located.append(self.problems[-1] + (f" (line {line})" if line else ""))
@@ -66,6 +67,15 @@ def read_sending_config(path: Path, environment: Mapping[str, str] = os.environ)
     return _read(path, *_load(path), _Reader(environment, path.parent), _check_targets)
 
 
+def read_config_text(text: str, path: Path, environment: Mapping[str, str]) -> Settings:
+    """The settings of a text that is to become a file, for somebody who sends alerts."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes of a terminal that Python keeps as surrogates
+        raise ConfigError(path, ["not valid UTF-8"]) from None
+    return _read(path, text, _parse(path, text), _Reader(environment, path.parent), _check_targets)
+
+
 def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
     """The settings of a server. The whole file is checked, but for the variables and the files of what a server does
     not use: they need not be there, and are not looked up."""
@@ -80,21 +90,25 @@ def read_server_config(path: Path, environment: Mapping[str, str] = os.environ) 
 
 def _load(path: Path) -> tuple[str, dict[str, Any]]:
     """A file as it is written, and as TOML."""
-    text = ""
     try:
         text = path.read_text(encoding="utf-8")
-        tables = tomllib.loads(text)
-        _check_depth(tables)
     except OSError as error:
         raise ConfigError(path, [f"cannot be read: {error.strerror}"]) from None
     except UnicodeDecodeError as error:
         raise ConfigError(path, [f"not valid UTF-8: {error.reason} at byte {error.start}"]) from None
+    return text, _parse(path, text)
+
+
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    try:
+        tables = tomllib.loads(text)
+        _check_depth(tables)
     except tomllib.TOMLDecodeError as error:
         end = f"at line {len(text.splitlines())}, the end of the file"
         raise ConfigError(path, [f"not TOML: {error}".replace("at end of document", end)]) from None
     except (ValueError, RecursionError):
         raise ConfigError(path, ["not TOML that can be read: a number too long, or nested too deeply"]) from None
-    return text, tables
+    return tables
 
 
 def _read(

@@ -45,6 +45,8 @@ class ProbedEndpoint(Struct, frozen=True):
     """Why it has no part in the head, if it failed."""
     is_fine: bool
     took_ms: int
+    block: str = ""
+    """What it said, compared with nobody."""
 
 
 class ProbedChain(Struct, frozen=True):
@@ -140,8 +142,8 @@ async def _read_head(chain: Chain, endpoints: Sequence[Endpoint], run: _Run) -> 
             compared.append(ProbedEndpoint(endpoint.name, words, found, is_fine=False, took_ms=took_ms))
         else:
             verdict, is_fine = _compare(found, head, heads.pace(), run.limits)
-            words = f"{verdict}: {_describe_block(found, now)}"
-            compared.append(ProbedEndpoint(endpoint.name, words, None, is_fine, took_ms))
+            block = _describe_block(found, now)
+            compared.append(ProbedEndpoint(endpoint.name, f"{verdict}: {block}", None, is_fine, took_ms, block))
     words = _describe_head(head, now) if head else _describe_lack([each.cause for each in compared])
     return ProbedChain(chain.name, words, head is not None, tuple(compared))
 

@@ -1,0 +1,297 @@
+"""``lookout init`` with options: nothing is asked, everything is checked, and what is refused says why."""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner
+
+from lookout.cli import main
+from lookout.config.file import read_config
+from tests.commands import lookout
+from tests.integration.test_sim_front import a_simulation
+
+KEY: Final = "0123456789abcdef0123456789abcdef"
+ETHEREUM: Final = tuple(f"--rpc=ethereum=https://{letter}.example" for letter in "abc")
+NEXT: Final = """
+lookout.toml is written; only you can read it. Next:
+  lookout check-config && lookout probe
+  lookout run
+
+Then the status page is at http://127.0.0.1:8080/
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the commands are used."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with a_simulation(tmp_path_factory.mktemp("sim")) as base:
+        yield base
+
+
+def init(*options: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(main, ["init", "--no-probe", *options])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_table_of_options_is_the_whole_file(folder: Path) -> None:
+    options = (
+        *ETHEREUM,
+        "--chain=31337,Hard hat,0.5,test",
+        "--rpc=31337=https://hardhat.example",
+        "--indexer=1=squid:https://squid.example",
+        "--indexer=31337=subgraph:https://index.example/graphql#QmDeployment",
+        "--hosted-indexer=ethereum=json:https://json.example/status?full=1#/status/lastBlock",
+        "--ppoi=https://ppoi.example",
+        "--messaging=https://waku.example",
+        "--broadcasters=31337,1=https://waku.example",
+        "--store=postgresql://lookout@db.example/lookout",
+        "--store-read=postgresql://reader@db.example/lookout",
+        "--alert=ops=json://alerts.example",
+        "--alert=json://other.example",
+    )
+    exit_code, said, warned = init(*options)
+    assert (exit_code, said) == (0, NEXT.replace("  lookout run", "  lookout alerts test\n  lookout run"))
+    assert warned.count("\n") == 1
+    assert "lookout.toml: chains[0].rpc: chain 31337 has only one endpoint" in warned
+    assert (folder / "lookout.toml").read_text() == EXPECTED
+    assert stat.S_IMODE((folder / "lookout.toml").stat().st_mode) == 0o600
+    assert CliRunner().invoke(main, ["check-config"]).stdout == "ok\n"
+    (folder / "lookout.toml").unlink()
+    assert init("-", *options)[1] == EXPECTED
+    assert list(folder.iterdir()) == []
+
+
+EXPECTED = """\
+# Written by lookout init. What is not here has its default: docs/configuration.md explains every key.
+# ${NAME} in a value is the environment variable NAME; so secrets need not be in this file.
+
+[store]
+url = "postgresql://lookout@db.example/lookout" # a file, or "postgresql://user@host/database"
+# read_url: PostgreSQL: an address for servers, with a role that can only read; "": use url
+read_url = "postgresql://reader@db.example/lookout"
+
+# Chains, each with three RPC endpoints or more: the second-highest of their heights is the head, so one may be wrong.
+
+[[chains]]
+id = 31337
+name = "Hard hat"                   # a chain that is not widely known needs a name and a block time
+block_time_s = 0.5
+test_network = true                 # the rows of a test network are in no summary
+rpc = [
+    "https://hardhat.example",
+]
+
+[[chains]]
+id = 1                              # Ethereum
+rpc = [
+    "https://a.example",
+    "https://b.example",
+    "https://c.example",
+]
+
+# The private-proof-of-innocence node.
+
+[ppoi]
+url = "https://ppoi.example"
+required_list = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
+chains = [1]
+
+# The operator's own indexers, one for each chain.
+
+[[indexer]]
+chain = 1                           # Ethereum
+kind = "squid"                      # squid, subgraph, ponder, envio, json or evm
+url = "https://squid.example"
+confirmations = 5                   # blocks it stays behind the head on purpose
+
+[[indexer]]
+chain = 31337
+kind = "subgraph"                   # squid, subgraph, ponder, envio, json or evm
+url = "https://index.example/graphql"
+confirmations = 5                   # blocks it stays behind the head on purpose
+deployment = "QmDeployment"         # for kind "subgraph", if url is an index node: "Qm..."
+
+# Indexers that somebody else runs.
+
+[[hosted-indexer]]
+chain = 1                           # Ethereum
+kind = "json"
+url = "https://json.example/status?full=1"
+confirmations = 5
+pointer = "/status/lastBlock"
+
+# Your own waku node, asked over REST. It has to run with --rest-admin=true to list its peers.
+
+[messaging]
+url = "https://waku.example"
+
+[broadcasters]
+url = "https://waku.example"
+chains = [31337, 1]
+
+# Messages to people when a check is bad for long, and when it recovers: docs/alerts.md.
+
+[alerts]
+# targets: where messages go: names and Apprise addresses, e.g. {ops = "mailto://..."}
+targets = {ops = "json://alerts.example", json = "json://other.example"}
+
+[[alerts.rules]]
+from = "unavailable"                # this status or a worse one: catching-up, degraded or unavailable
+for_s = 300                         # how long a check has to be seen bad before the first message
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        pytest.param(
+            [f"--rpc=https://a.example/{KEY}"],
+            "--rpc: has to be CHAIN=URL, and CHAIN a chain's name or id",
+            id="an endpoint without its chain",
+        ),
+        pytest.param(
+            [f"--rpc=https://a.example/?key={KEY}"],
+            "--rpc: has to be CHAIN=URL, and CHAIN a chain's name or id",
+            id="an endpoint without its chain, also if its address has a =",
+        ),
+        pytest.param(
+            ["--rpc=polygn=https://a.example"],
+            "--rpc: no chain is known by the name 'polygn'; give its id",
+            id="a chain that is not known",
+        ),
+        pytest.param(
+            ["--rpc=1,137=https://a.example"],
+            "--rpc: has to name one chain; repeat the option for another",
+            id="an endpoint of two chains",
+        ),
+        pytest.param(
+            ["--chain=31337,Hardhat"],
+            "--chain: has to be ID,NAME,SECONDS or ID,NAME,SECONDS,test",
+            id="a chain without its block time",
+        ),
+        pytest.param(
+            ["--rpc=31337=https://a.example"],
+            "lookout.toml: chains[0].name: missing; Lookout knows nothing about chain 31337\n"
+            "lookout: lookout.toml: chains[0].block_time_s: missing; Lookout knows nothing about chain 31337",
+            id="a chain about which nothing is said",
+        ),
+        pytest.param(
+            ["--rpc=1=node.example", f"--rpc=1=wss://a.example/{KEY}"],
+            "lookout.toml: chains[0].rpc[0]: has to begin with http:// or https://\n"
+            "lookout: lookout.toml: chains[0].rpc[1]: begins with wss://, and only http:// and https:// are asked;"
+            " most nodes answer at the same address with https:// too",
+            id="addresses that cannot be asked, all at once",
+        ),
+        pytest.param(
+            [*ETHEREUM, "--indexer=1=https://i.example"],
+            "--indexer: name its kind, 1=KIND:URL; it is one of squid, subgraph, ponder, envio, json, evm",
+            id="an indexer of no kind, if nobody is asked",
+        ),
+        pytest.param(
+            [*ETHEREUM, "--indexer=1=squad:https://i.example"],
+            'lookout.toml: indexer[0].kind: "squad" is not allowed;'
+            " it has to be one of squid, subgraph, ponder, envio, json, evm; no installed package provides it",
+            id="an indexer of a kind that there is not",
+        ),
+        pytest.param(
+            [*ETHEREUM, "--hosted-indexer=1=json:https://i.example"],
+            'lookout.toml: hosted-indexer[0].pointer: kind "json" needs a JSON Pointer such as "/status/lastBlock"',
+            id="an indexer that needs a pointer",
+        ),
+        pytest.param(
+            [*ETHEREUM, "--indexer=137=squid:https://i.example"],
+            "lookout.toml: indexer: there is no chain 137 in [[chains]]",
+            id="an indexer of a chain without endpoints",
+        ),
+        pytest.param(
+            ["--messaging=https://user:p#w@waku.example"],
+            "lookout.toml: messaging.url: has a # in its user or password, which ends them; write %23 instead",
+            id="a password that ends an address",
+        ),
+        pytest.param(
+            ["--messaging=https://${NO_SUCH_NODE}"],
+            "lookout.toml: messaging.url: the environment variable NO_SUCH_NODE is not set",
+            id="a variable that is not set",
+        ),
+        pytest.param(
+            ["--messaging=https://waku.example", "--store=mysql:x"],
+            "lookout.toml: store.url: has to begin with sqlite: and a path, or be a postgresql:// address",
+            id="a store of no kind",
+        ),
+        pytest.param(
+            ["--messaging=https://waku.example", f"--alert={KEY}"],
+            "lookout.toml: alerts.targets.target: Apprise does not understand this address",
+            id="a target that is no address",
+        ),
+    ],
+)
+def test_what_is_refused_says_why_shows_no_secret_and_writes_nothing(
+    options: list[str], why: str, folder: Path
+) -> None:
+    assert init(*options) == (2, "", f"lookout: {why}\n")
+    assert KEY not in why
+    assert list(folder.iterdir()) == []
+
+
+def test_an_existing_file_is_refused_before_anybody_is_asked(folder: Path) -> None:
+    (folder / "lookout.toml").write_text("precious")
+    why = "lookout: lookout.toml: already exists; choose another name, or replace it with --force\n"
+    assert init("--messaging=https://waku.example") == (2, "", why)
+    assert (folder / "lookout.toml").read_text() == "precious"
+    assert init("--messaging=https://waku.example", "--force") == (0, NEXT, "")
+    assert stat.S_IMODE((folder / "lookout.toml").stat().st_mode) == 0o600
+
+
+def test_a_secret_among_the_options_is_warned_of_and_one_in_a_variable_is_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NODE_KEY", KEY)
+    assert init("--messaging=https://waku.example/${NODE_KEY}", "variable.toml")[2] == ""
+    assert KEY not in (folder / "variable.toml").read_text()
+    _, said, warned = init(f"--messaging=https://waku.example/{KEY}")
+    assert warned == (
+        "lookout: warning: lookout.toml: addresses in it may have secrets in them;"
+        " write '${NAME}' in their place to take them from the environment\n"
+    )
+    assert KEY not in said
+
+
+def test_kinds_are_recognised_and_what_was_found_is_shown(folder: Path, base: str) -> None:
+    indexers = {"squid/1/graphql": "squid", "subgraph/1": "subgraph", "ponder": "ponder"}
+    indexers |= {"envio/v1/graphql": "envio", "provider/1": "evm"}
+    endpoints = [f"--rpc=1={base}/rpc/1/{letter}" for letter in "abc"]
+    for path, kind in indexers.items():
+        done = lookout(folder, "init", "--force", *endpoints, f"--indexer=1={base}/{path}")
+        assert done.returncode == 0
+        assert done.stderr == f"--indexer: recognised chain 1's as {kind}\n"
+        assert "head: block " in done.stdout
+        (indexer,) = read_config(folder / "lookout.toml").sources["indexer"]
+        assert indexer.kind == kind  # type: ignore[attr-defined]
+
+
+def test_an_indexer_of_no_known_kind_is_refused_with_what_each_found(folder: Path, base: str) -> None:
+    done = lookout(folder, "init", f"--rpc=1={base}/rpc/1/a", f"--indexer=1={base}/json/1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "lookout: --indexer: no known kind fits what chain 1's answers (squid: http_status: 405;"
+        " subgraph: http_status: 405; ponder: http_status: 404; envio: http_status: 405; evm: http_status: 405);"
+        " name it, CHAIN=KIND:URL\n"
+    )
+    assert list(folder.iterdir()) == []
+
+
+def test_a_source_that_cannot_be_reached_is_kept_and_explained(folder: Path) -> None:
+    done = lookout(folder, "init", "--messaging=http://127.0.0.1:1")
+    assert done.returncode == 0
+    assert "unreachable: refused" in done.stdout
+    assert "refused: Nothing listens at the address." in done.stdout
+    assert (folder / "lookout.toml").exists()
