@@ -26,6 +26,8 @@ _COMMANDS: Final = {
     "watch": "watch",
     "verify": "verify",
     "alerts": "alerts",
+    "silence": "notices",
+    "note": "notices",
     "backup": "backup",
     "restore": "backup",
     "completion": "completion",
