@@ -17,9 +17,11 @@ CHAINS = {1: "Ethereum", 137: "Polygon", 10: "Twin", 20: "Twin"}
 WATCHED = Watched(SERVICES.names, CHAINS, frozenset(all_checks(CHAINS)))
 NOTE = Draft("note", "Planned maintenance")
 SILENCE = Draft("silence", for_="2h")
+NONE = Notices()
+SERVICES_THERE = "there are messaging, ppoi, broadcasters, indexer, hosted-indexer"
 
 
-def add(draft: Draft, notices: Notices = Notices(), at: int = NOON) -> Notice:
+def add(draft: Draft, notices: Notices = NONE, at: int = NOON) -> Notice:
     return add_notice(notices, draft, at, WATCHED)[1]
 
 
@@ -48,7 +50,9 @@ def declared(*drafts: Draft) -> Notices:
             id="a reason of two lines",
         ),
         pytest.param(
-            replace(SILENCE, text="x" * 201), ["why: has 201 characters, and may have 200"], id="a reason that is too long"
+            replace(SILENCE, text="x" * 201),
+            ["why: has 201 characters, and may have 200"],
+            id="a reason that is too long",
         ),
         pytest.param(
             replace(SILENCE, for_=None),
@@ -94,7 +98,9 @@ def declared(*drafts: Draft) -> Notices:
             id="an end that has passed",
         ),
         pytest.param(
-            replace(SILENCE, from_="2026-11-05T09:00Z"), ["for: the end has passed already"], id="a duration that has passed"
+            replace(SILENCE, from_="2026-11-05T09:00Z"),
+            ["for: the end has passed already"],
+            id="a duration that has passed",
         ),
         pytest.param(
             replace(NOTE, from_="2028-01-01T00:00Z"), ["from: is more than 366 days away"], id="a beginning far ahead"
@@ -105,7 +111,7 @@ def declared(*drafts: Draft) -> Notices:
         ),
         pytest.param(
             replace(SILENCE, services=("squid", "indexer", "squid")),
-            ["service: there is no service 'squid'; there are messaging, ppoi, broadcasters, indexer, hosted-indexer"],
+            [f"service: there is no service 'squid'; {SERVICES_THERE}"],
             id="an unknown service",
         ),
         pytest.param(
@@ -129,7 +135,7 @@ def declared(*drafts: Draft) -> Notices:
                 "until: 'x' is not an instant in UTC like 2026-11-17T14:00Z or 2026-11-17T14:00:00Z",
                 "chain: there is no chain 'x'; there are Ethereum (1), Polygon (137), Twin (10), Twin (20)",
                 "text: missing; a note says something",
-                "service: there is no service 'squid'; there are messaging, ppoi, broadcasters, indexer, hosted-indexer",
+                f"service: there is no service 'squid'; {SERVICES_THERE}",
             ],
             id="everything at once",
         ),
@@ -158,7 +164,10 @@ def test_of_many_chains_the_first_are_listed() -> None:
         pytest.param(NOTE, NOON, None, id="from now on, until it is ended"),
         pytest.param(SILENCE, NOON, NOON + 2 * HOUR, id="for some time from now on"),
         pytest.param(
-            replace(SILENCE, from_="2026-11-05T14:00Z"), NOON + 2 * HOUR, NOON + 4 * HOUR, id="for some time from then on"
+            replace(SILENCE, from_="2026-11-05T14:00Z"),
+            NOON + 2 * HOUR,
+            NOON + 4 * HOUR,
+            id="for some time from then on",
         ),
         pytest.param(
             replace(NOTE, from_="2026-11-05T11:00:30Z", until="2026-11-05T13:00:00Z"),
@@ -280,7 +289,7 @@ def test_what_is_damaged_is_not_taken_for_notices(damage: bytes) -> None:
     ((name, piece),) = encode_notices(declared(NOTE)).items()
     broken = piece.replace(f'"from_at":{NOON}'.encode(), damage)
     assert broken != piece
-    with pytest.raises(StateError, match="^the stored piece notices cannot be read: "):
+    with pytest.raises(StateError, match=r"^the stored piece notices cannot be read: "):
         decode_notices({name: broken})
 
 

@@ -86,7 +86,7 @@ def _build_site(protocol: str, description: Description, assets: dict[str, Resou
     names = Names(protocol, description.read())
     return Site(
         (live_path, history_path),
-        build_description_routes(protocol, replace(description, notes=())) | assets,
+        build_description_routes(protocol, replace(description, notes=[])) | assets,
         lambda live: build_status_page(html.render(live, live_path, history_path, description)),
         partial(_make_timed_replies, names, description),
     )

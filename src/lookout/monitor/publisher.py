@@ -130,7 +130,7 @@ class Publisher:
     def _describe(self, at: int) -> bytes:
         """The deployment, with the notes of this instant."""
         notes = self._notices.list_valid(at, "note")
-        return replace(self._description, notes=tuple(map(describe_note, notes))).encode()
+        return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
 
 
 def _heartbeat_ms(limits: Limits) -> int:

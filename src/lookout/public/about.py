@@ -48,7 +48,7 @@ class Description(Struct, frozen=True, rename="camel"):
     operator: Annotated[str, Meta(description="who runs the monitor; empty if that is not said")] = ""
     contact: Annotated[str, Meta(description="an address or a URL; empty if there is none")] = ""
     show_unmonitored: Annotated[bool, Meta(description="whether the page has rows that nobody watches")] = True
-    notes: Annotated[tuple[NoteDescription, ...], Meta(description="the newest first")] = ()
+    notes: Annotated[list[NoteDescription], Meta(description="the newest first")] = []
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
@@ -66,7 +66,7 @@ class Description(Struct, frozen=True, rename="camel"):
     def drop_past_notes(self, now: int) -> "Description":
         """Without the notes that are over: the monitor that declared them may be gone."""
         second = format_second(now)
-        return replace(self, notes=tuple(note for note in self.notes if note.until is None or note.until > second))
+        return replace(self, notes=[note for note in self.notes if note.until is None or note.until > second])
 
     def read(self) -> About:
         """As every reader reads it."""
