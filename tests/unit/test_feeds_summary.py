@@ -57,7 +57,7 @@ INCIDENT: Final = {
 }
 MAINTENANCE: Final = {
     "type": "object",
-    "required": [*INCIDENT["required"], "scheduled_for", "scheduled_until"],  # type: ignore[misc]
+    "required": [*INCIDENT["required"], "scheduled_for", "scheduled_until"],
     "properties": {
         "status": {"enum": ["scheduled", "in_progress", "verifying", "completed"]},
         "impact": {"const": "maintenance"},

@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
-from functools import partial
 from typing import Any
 
 import pytest
@@ -196,7 +195,10 @@ async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_ch
     nothing = {"error": "the monitor has no store yet, or no longer; try again"}
     monitor = a_monitor(Switched())
     with open_port("127.0.0.1:0", routes) as address:
-        ask = partial(asyncio.to_thread, post, address, "/notices", Lookout_Change="1")
+
+        async def ask(body: bytes, path: str = "/notices") -> tuple[int, Any]:
+            return await asyncio.to_thread(post, address, path, body, Lookout_Change="1")
+
         assert await ask(b"{}") == (503, nothing)
         async with running(monitor.run()):
             with desk.attached(monitor.notices):
@@ -206,8 +208,6 @@ async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_ch
                 http_code, added = await ask(b'{"kind":"note","text":"Slow","for":"1h"}')
                 assert (http_code, added["id"], added["silences"]) == (200, "1", False)
                 assert [each.id for each in desk.list_entries()] == ["1"]
-                asked = b'{"kind":"note","id":"1"}'
-                ended = await asyncio.to_thread(post, address, END_PATH, asked, Lookout_Change="1")
-                assert ended == (200, added)
+                assert await ask(b'{"kind":"note","id":"1"}', END_PATH) == (200, added)
         assert await ask(b"{}") == (503, nothing)
         assert desk.list_entries() == []

@@ -9,9 +9,11 @@ from lookout.base.pieces import StateError
 from lookout.core.model import Check
 from lookout.core.notices import MOST, Draft, Notice, NoticeError, Notices, Watched, add_notice, end_notice
 from lookout.core.services import SERVICES, all_checks
+from lookout.public.about import Description, describe_note
 from lookout.public.notes import scope_text, time_text
 from lookout.state.notices import decode_notices, encode_notices
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
+from tests.descriptions import a_description
 
 CHAINS = {1: "Ethereum", 137: "Polygon", 10: "Twin", 20: "Twin"}
 WATCHED = Watched(SERVICES.names, CHAINS, frozenset(all_checks(CHAINS)))
@@ -324,3 +326,13 @@ def test_a_draft_is_read_strictly() -> None:
     assert (read.chains, read.for_, read.from_) == ((137, "Base"), "2h", None)
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(b'{"kind":"note","text":"t","silence":true}', type=Draft)
+
+
+def test_a_description_that_an_earlier_version_stored_has_no_notes() -> None:
+    stored = b'{"protocol":"p","chains":[],"services":[],"title":"t","notes":[]}'
+    for each in (stored, stored.replace(b',"notes":[]', b"")):
+        assert msgspec.json.decode(each, type=Description).notes == []
+    noted = replace(a_description(), notes=[describe_note(add(NOTE)), describe_note(add(replace(NOTE, for_="1h")))])
+    followed = a_description().follow_monitor(msgspec.json.decode(noted.encode(), type=Description))
+    assert followed.notes == noted.notes
+    assert [len(followed.drop_past_notes(NOON + HOUR + late).notes) for late in (-1, 0)] == [2, 1]

@@ -12,7 +12,7 @@ from lookout.app.notices import ADD_PATH, ANSWER_WITHIN_S, END_PATH, LIST_PATH, 
 from lookout.base.admin_port import CHANGE_HEADER
 from lookout.base.instants import parse_second
 from lookout.cli.arguments import config_option, fail
-from lookout.cli.monitor_port import MonitorPort, Reply
+from lookout.cli.monitor_port import MonitorPort
 from lookout.config.settings import Settings
 from lookout.core.notices import Draft, NoticeKind
 from lookout.public.notes import scope_text, time_text
@@ -119,13 +119,13 @@ def end_note(config: Path, notice_id: str) -> None:
 
 def _add(config: Path, draft: Draft) -> None:
     port = _open(config)
-    added = _changed(port.post(ADD_PATH, CHANGE_HEADER, msgspec.json.encode(draft)))
+    added = _change(port, ADD_PATH, draft)
     click.echo(f"added {added.kind} {added.id}\n{_describe(added, port.settings)}")
 
 
 def _end(config: Path, kind: NoticeKind, notice_id: str) -> None:
     port = _open(config)
-    ended = _changed(port.post(END_PATH, CHANGE_HEADER, msgspec.json.encode(Ending(kind, notice_id))))
+    ended = _change(port, END_PATH, Ending(kind, notice_id))
     click.echo(f"ended {ended.kind} {ended.id}\n{_describe(ended, port.settings)}")
 
 
@@ -141,7 +141,12 @@ def _open(config: Path) -> MonitorPort:
     return MonitorPort(config, _WAIT_S, no_port, nobody="ask on the machine of the monitor that has the store")
 
 
-def _changed(reply: Reply) -> NoticeEntry:
+def _change(port: MonitorPort, path: str, asked: Draft | Ending) -> NoticeEntry:
+    try:
+        body = msgspec.json.encode(asked)
+    except UnicodeEncodeError:
+        fail("what is given is not text: it has to be UTF-8")
+    reply = port.post(path, CHANGE_HEADER, body)
     if reply.http_code == HTTPStatus.UNPROCESSABLE_ENTITY:
         fail(*reply.decode(Refusal).problems)
     return reply.decode_if(NoticeEntry, HTTPStatus.OK, "did not do it")
