@@ -201,6 +201,8 @@ def test_the_note_of_a_dead_monitor_is_shown_until_it_is_over(tmp_path: Path) ->
 
         def notes() -> tuple[int, int, bool]:
             answers = [server.ask("GET", path) for path in ("/about.json", "/status.json", "/feed.atom")]
+            if any(each.http_code != 200 for each in answers):
+                return -1, -1, False
             described, status = (json.loads(each.body) for each in answers[:2])
             return len(described["notes"]), len(status["scheduled_maintenances"]), b"Note: Moving" in answers[2].body
 
