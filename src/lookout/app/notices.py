@@ -2,10 +2,10 @@
 
 import asyncio
 import concurrent.futures
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -21,6 +21,11 @@ LIST_PATH: Final = "/notices"
 ADD_PATH: Final = "/notices"
 END_PATH: Final = "/notices/end"
 ANSWER_WITHIN_S: Final = STORED_WITHIN_S + 5
+_NOT_RUNNING: Final = error_reply(
+    HTTPStatus.SERVICE_UNAVAILABLE, "the monitor has no store yet, or no longer; try again"
+)
+
+A = TypeVar("A", Draft, "Ending")
 
 
 class NoticeEntry(Struct, frozen=True, rename="camel"):
@@ -69,12 +74,14 @@ class NoticeDesk:
             self._keeper = None
 
     def add_routes(self, routes: AdminRoutes) -> AdminRoutes:
-        return routes._replace(lists={LIST_PATH: self.list_entries}, changes={ADD_PATH: self.add, END_PATH: self.end})
+        return routes._replace(lists={LIST_PATH: self.list_all}, changes={ADD_PATH: self.add, END_PATH: self.end})
 
-    def list_entries(self) -> Sequence[NoticeEntry]:
+    def list_all(self) -> AdminReply:
         """Those that are not over, the newest first."""
         keeper = self._keeper
-        return [] if keeper is None else [_describe(each) for each in keeper.list_valid(self._clock.now())]
+        if keeper is None:
+            return _NOT_RUNNING
+        return json_reply(HTTPStatus.OK, [_describe(each) for each in keeper.list_valid(self._clock.now())])
 
     def add(self, body: bytes, meant: str | None) -> AdminReply:
         return self._change(body, meant, Draft, lambda keeper, draft: keeper.add(draft))
@@ -86,15 +93,15 @@ class NoticeDesk:
         self,
         body: bytes,
         meant: str | None,
-        kind: type[Any],
-        change: Callable[[NoticeKeeper, Any], Coroutine[Any, Any, Notice]],
+        kind: type[A],
+        change: Callable[[NoticeKeeper, A], Coroutine[Any, Any, Notice]],
     ) -> AdminReply:
         reloader, keeper = self._reloader, self._keeper
         if reloader is not None and not reloader.is_meant(meant):
             another = f"the monitor has another configuration, {reloader.path}; nothing was changed"
             return error_reply(HTTPStatus.CONFLICT, another)
         if keeper is None:
-            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor has no store yet, or no longer; try again")
+            return _NOT_RUNNING
         try:
             asked = msgspec.json.decode(body, type=kind)
         except (ValueError, RecursionError) as error:

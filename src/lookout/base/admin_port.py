@@ -85,7 +85,7 @@ class AdminRoutes(NamedTuple):
     readiness: AskReadiness
     reload: Reload | None = None
     sources: Callable[[], Sequence[msgspec.Struct]] | None = None
-    lists: Mapping[str, Callable[[], Sequence[msgspec.Struct]]] = MappingProxyType({})
+    lists: Mapping[str, Callable[[], AdminReply]] = MappingProxyType({})
     changes: Mapping[str, Change] = MappingProxyType({})
 
 
@@ -112,7 +112,7 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
         case "/sources" if routes.sources is not None:
             return json_reply(HTTPStatus.OK, routes.sources())
         case _ if path in routes.lists:
-            return json_reply(HTTPStatus.OK, routes.lists[path]())
+            return routes.lists[path]()
         case _:
             others = ("/metrics", *(() if routes.sources is None else ("/sources",)), *routes.lists, "/healthz")
             return error_reply(HTTPStatus.NOT_FOUND, f"there are {', '.join(others)} and /readyz")
