@@ -43,13 +43,14 @@ class NoticeKeeper:
     async def add(self, draft: Draft) -> Notice:
         """Once it is stored. NoticeError if it is refused, NotStoredError if it could not be stored."""
         added = await self._change(lambda at: add_notice(self._notices, draft, at, self._watched))
-        log.info("added", kind=added.kind, id=added.id, services=added.services, chains=added.chains)
+        scope = {"services": added.services, "chains": added.chains}
+        log.info("a notice was added", kind=added.kind, id=added.id, text=added.text, **scope)
         return added
 
     async def end(self, kind: NoticeKind, notice_id: str) -> Notice:
         """Once it is stored. NoticeError if there is no such notice, NotStoredError if it could not be stored."""
         ended = await self._change(lambda at: end_notice(self._notices, kind, notice_id, at))
-        log.info("ended", kind=kind, id=ended.id)
+        log.info("a notice was ended", kind=kind, id=ended.id)
         return ended
 
     def list_valid(self, at: int, kind: NoticeKind | None = None) -> tuple[Notice, ...]:
