@@ -9,7 +9,7 @@ from lookout.core.model import Check, Metrics, Reason, Report, Row, Status, unmo
 from lookout.core.services import SERVICES
 from lookout.documents.document import Document
 from lookout.documents.reports import history_document, live_document
-from lookout.public.about import ChainDescription, Description, ServiceDescription
+from lookout.public.about import ChainDescription, Description, NoteDescription, ServiceDescription
 from lookout.public.feeds.files import FeedFiles, make_feed_files
 from lookout.public.feeds.picture import Names
 
@@ -51,7 +51,20 @@ def build_history_example() -> Document:
 def build_about_example() -> Description:
     chains = (ChainDescription(1, "Ethereum"), ChainDescription(11155111, "Sepolia", test_network=True))
     services = tuple(ServiceDescription(each.name, each.title) for each in SERVICES)
-    return Description("protocol", chains, services, "Example Wallet", "Example Ltd", "https://example.com/contact")
+    page = ("Example Wallet", "Example Ltd", "https://example.com/contact")
+    return Description("protocol", chains, services, *page, notes=[build_note_example()])
+
+
+def build_note_example() -> NoteDescription:
+    return NoteDescription(
+        id="1",
+        text="Planned maintenance of the squid on Polygon",
+        services=("indexer",),
+        chains=(137,),
+        from_="2026-11-17T14:00:00Z",
+        until="2026-11-17T16:00:00Z",
+        added_at="2026-11-16T09:12:40Z",
+    )
 
 
 def build_feeds_example() -> FeedFiles:

@@ -244,6 +244,18 @@ export interface HeadlineOptions {
 /** The rows of these chains in one sentence, which says no more than they do (C11). */
 export declare function headlineOf(report: LiveReport, options: HeadlineOptions): Headline;
 
+/** What the operator declares about these services and chains, or all of them if the list is empty; instants in ms. */
+export interface AboutNote {
+  readonly id: string;
+  readonly text: string;
+  readonly services: readonly string[];
+  readonly chains: readonly number[];
+  readonly from: number;
+  /** null: until it is taken away. */
+  readonly until: number | null;
+  readonly addedAt: number | null;
+}
+
 /** The public description of a deployment; a text that is empty was not given. */
 export interface About {
   readonly readable: true;
@@ -252,7 +264,8 @@ export interface About {
   readonly title: string;
   readonly operator: string;
   readonly contact: string;
-  readonly notes: readonly string[];
+  /** The newest first; leave out those whose `until` has passed. They change nothing of what is measured. */
+  readonly notes: readonly AboutNote[];
   /** The chains that no summary counts (C11). */
   readonly testNetworks: readonly number[];
 }

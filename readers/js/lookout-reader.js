@@ -491,9 +491,20 @@ export function parseAbout(text) {
     title: textOf(fields.title),
     operator: textOf(fields.operator),
     contact: textOf(fields.contact),
-    notes: Object.freeze(listOf(fields.notes).filter((note) => typeof note === "string")),
+    notes: Object.freeze(objectsOf(fields.notes).map(readNote).filter((note) => note !== null)),
     testNetworks: Object.freeze([...testNetworks]),
   });
+}
+
+/** A note of the operator, null also if it cannot be said what it is about, or when it is over. */
+function readNote(raw) {
+  const [from, until] = [parseInstant(raw.from), parseInstant(raw.until)];
+  const chains = listOf(raw.chains).map((chainId) => whole(chainId, 1));
+  const services = listOf(raw.services);
+  const isScopeWhole = !chains.includes(null) && services.every((service) => typeof service === "string");
+  if (textOf(raw.text) === "" || from === null || (until === null && (raw.until ?? null) !== null) || !isScopeWhole) return null;
+  const scope = { services: Object.freeze(services), chains: Object.freeze(chains) };
+  return Object.freeze({ id: textOf(raw.id), text: raw.text, ...scope, from, until, addedAt: parseInstant(raw.addedAt) });
 }
 
 /**

@@ -7,7 +7,7 @@ gives them. Parsing never raises: what cannot be read is a value with a ``proble
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from lookout_reader.about import About, AboutChain, AboutService, parse_about
+from lookout_reader.about import About, AboutChain, AboutNote, AboutService, parse_about
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
 from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
@@ -45,6 +45,7 @@ __all__ = [
     "WINDOWS",
     "About",
     "AboutChain",
+    "AboutNote",
     "AboutService",
     "Answer",
     "Bucket",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from lookout_reader.document import DEEPEST, Fields, Unreadable, read_json, whole
+from lookout_reader.document import DEEPEST, Check, Fields, Unreadable, read_json, whole
+from lookout_reader.instants import parse_instant
 from lookout_reader.rollup import TEST_NETWORK
 
 MOST_ENTRIES: Final = 2_000  # of a list; what comes after is not read
@@ -25,6 +26,25 @@ class AboutService:
     run_by_others: bool
 
 
+@dataclass(frozen=True, slots=True)
+class AboutNote:
+    """What the operator declares about these services and chains, or all of them if there are none. It changes nothing
+    of what is measured."""
+
+    note_id: str
+    text: str
+    services: tuple[str, ...]
+    chains: tuple[int, ...]
+    from_at: int
+    until_at: int | None  # None: until it is taken away
+    added_at: int | None
+
+    def covers(self, check: Check) -> bool:
+        """Whether it is about this row. Where chains are named, it is not about the rows of no chain."""
+        service, chain_id = check
+        return (not self.services or service in self.services) and (not self.chains or chain_id in self.chains)
+
+
 @dataclass(frozen=True)
 class About:
     """Its chains by their ids and its services, in the operator's order; a text that is empty was not given."""
@@ -34,7 +54,11 @@ class About:
     title: str
     operator: str
     contact: str
-    notes: tuple[str, ...]
+    notes: tuple[AboutNote, ...]
+
+    def notes_at(self, now: float) -> tuple[AboutNote, ...]:
+        """Those that are not over at ``now``, also those yet to begin; the newest first."""
+        return tuple(note for note in self.notes if note.until_at is None or note.until_at > now)
 
     @cached_property
     def test_networks(self) -> frozenset[int]:
@@ -71,7 +95,7 @@ def parse_about(text: str | bytes) -> About | Unreadable:
         _text(found, "title"),
         _text(found, "operator"),
         _text(found, "contact"),
-        tuple(note for note in _list(found, "notes") if isinstance(note, str)),
+        tuple(filter(None, map(_read_note, _objects(found, "notes")))),
     )
 
 
@@ -85,6 +109,19 @@ def _read_chain(raw: Fields) -> AboutChain | None:
 def _read_service(raw: Fields) -> AboutService | None:
     name = _text(raw, "name")
     return AboutService(name, _text(raw, "title") or name, raw.get("runByOthers") is True) if name else None
+
+
+def _read_note(raw: Fields) -> AboutNote | None:
+    """None also if it cannot be said what it is about, or when it is over."""
+    text, until = _text(raw, "text"), raw.get("until")
+    from_at, until_at = parse_instant(raw.get("from")), parse_instant(until)
+    services, chains = _list(raw, "services"), _list(raw, "chains")
+    named = tuple(each for each in services if isinstance(each, str))
+    chain_ids = tuple(filter(None, (whole(each, 1) for each in chains)))
+    is_scope_whole = len(named) + len(chain_ids) == len(services) + len(chains)
+    if not text or from_at is None or (until is not None and until_at is None) or not is_scope_whole:
+        return None
+    return AboutNote(_text(raw, "id"), text, named, chain_ids, from_at, until_at, parse_instant(raw.get("addedAt")))
 
 
 def _text(raw: Fields, key: str) -> str:

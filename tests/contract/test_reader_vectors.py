@@ -247,7 +247,18 @@ def test_a_deployment_describes_itself(case: dict[str, Any]) -> None:
         "chains": [[chain.chain_id, chain.name, chain.test_network] for chain in found.chains.values()],
         "services": [[each.name, each.title, each.run_by_others] for each in found.services],
         "texts": [found.title, found.operator, found.contact],
-        "notes": list(found.notes),
+        "notes": [
+            [
+                each.note_id,
+                each.text,
+                list(each.services),
+                list(each.chains),
+                each.from_at,
+                each.until_at,
+                each.added_at,
+            ]
+            for each in found.notes
+        ],
         "testNetworks": sorted(found.test_networks),
         "counted": list(found.counted_chains(case["reported"])),
     } == case["expect"]

@@ -44,6 +44,8 @@ COMMANDS = (
     "watch",
     "verify",
     "alerts",
+    "silence",
+    "note",
     "backup",
     "restore",
     "completion",

@@ -46,8 +46,12 @@ class Due(NamedTuple):
 NOTHING_DUE: Final = Due()
 
 
-def due_with(before: Due, before_at: int | None, at: int, rows: Iterable[Row], rules: Rules) -> Due:
-    """After another publication; ``before_at`` is None if nobody saw the time pass since the last."""
+def due_with(
+    before: Due, before_at: int | None, at: int, rows: Iterable[Row], rules: Rules, silenced: Iterable[Check] = ()
+) -> Due:
+    """After another publication; ``before_at`` is None if nobody saw the time pass since the last. Of what is silenced
+    only ends are news."""
+    quiet = set(silenced)
     seen_ms = 0 if before_at is None else sorted((0, at - before_at, rules.hold_ms))[1]
     clock_ms = before.clock_ms + seen_ms
     found: dict[Check, tuple[str, str]] = {
@@ -68,6 +72,9 @@ def due_with(before: Due, before_at: int | None, at: int, rows: Iterable[Row], r
             if old is not None and old.is_seen:
                 old = old._replace(lasted_ms=old.lasted_ms + seen_ms)
             now, kind = _follow(old, status, reason, rule, at)
+            if kind != "ended" and check in quiet and now is not None and kind:
+                # It stays due, but it was seen.
+                now, kind = (old or Episode(at, status, due_ms=rule.for_ms))._replace(status=status, is_seen=True), ""
             if now is not None:
                 episodes[rule.key, check] = now
             told = now or old

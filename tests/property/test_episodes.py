@@ -23,6 +23,7 @@ class Publication(NamedTuple):
     follows_a_start: bool
     statuses: tuple[tuple[Status, Reason], ...]  # of the checks, in order
     expired: bool
+    silenced: tuple[Check, ...] = ()
 
 
 class Reported(NamedTuple):
@@ -36,11 +37,14 @@ class Reported(NamedTuple):
     seen_ms: int
 
 
-def publications(drawn: Sequence[tuple[int, bool, tuple[tuple[Status, Reason], ...], bool]]) -> list[Publication]:
+Drawn = tuple[int, bool, tuple[tuple[Status, Reason], ...], bool, tuple[Check, ...]]
+
+
+def publications(drawn: Sequence[Drawn]) -> list[Publication]:
     at, course = NOON, []
-    for gap, follows_a_start, these, expired in drawn:
+    for gap, follows_a_start, these, expired, silenced in drawn:
         at += gap
-        course.append(Publication(at, follows_a_start, these, expired))
+        course.append(Publication(at, follows_a_start, these, expired, silenced))
     return course
 
 
@@ -56,7 +60,8 @@ statuses: st.SearchStrategy[Status] = st.sampled_from(
 )
 reasons: st.SearchStrategy[Reason] = st.sampled_from(("responding", "responding", "unreachable"))
 judged = st.tuples(statuses, reasons)
-courses = st.lists(st.tuples(gaps, rarely, st.tuples(judged, judged), rarely), max_size=60).map(publications)
+quiet: st.SearchStrategy[tuple[Check, ...]] = st.sampled_from([(), (), (), CHECKS, CHECKS[:1]])
+courses = st.lists(st.tuples(gaps, rarely, st.tuples(judged, judged), rarely, quiet), max_size=60).map(publications)
 bad: st.SearchStrategy[frozenset[Status]] = st.sampled_from(
     (
         frozenset[Status](("unavailable",)),
@@ -96,7 +101,7 @@ def follow(course: Sequence[Publication], rules: Rules, stored_after: frozenset[
     for n, publication in enumerate(course):
         if publication.follows_a_start:
             state = restart(state)
-        state, news = advance(state, publication.at, rows(publication), rules)
+        state, news = advance(state, publication.at, rows(publication), rules, publication.silenced)
         for each in news:
             reported += [Reported(n, each.kind, to, each.check, each.since_at, each.seen_ms) for to in each.targets]
         if n in stored_after:
@@ -108,7 +113,7 @@ def expected(course: Sequence[Publication], rules: Rules) -> list[Reported]:
     due, before_at, reported = NOTHING_DUE, None, []
     for n, publication in enumerate(course):
         before_at = None if publication.follows_a_start else before_at
-        due = due_with(due, before_at, publication.at, rows(publication), rules)
+        due = due_with(due, before_at, publication.at, rows(publication), rules, publication.silenced)
         before_at = publication.at
         for each in due.news:
             reported += [Reported(n, each.kind, to, each.check, each.since_at, each.lasted_ms) for to in each.targets]
@@ -136,6 +141,11 @@ def test_a_beginning_comes_before_its_end_and_either_once(course: list[Publicati
             assert kinds[:1] in ([], ["began"])
             # After a beginning comes a reminder or the end; after an end, only a beginning.
             assert all((before == "ended") == (after == "began") for before, after in pairwise(kinds))
+
+
+@given(courses, all_rules)
+def test_of_what_is_always_silenced_nothing_is_ever_reported(course: list[Publication], rules: Rules) -> None:
+    assert follow([each._replace(silenced=CHECKS) for each in course], rules) == []
 
 
 @given(courses, all_rules)

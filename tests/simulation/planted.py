@@ -1,7 +1,7 @@
 """Small bugs, planted where a world is put together, to see that its rules find them."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -168,8 +168,14 @@ class SendsAgain(Alerts):
 class SendsAtOnce(Alerts):
     """A message is sent before the publication that made it is stored."""
 
-    def advance(self, at: int, rows: Iterable[Row], causes: Mapping[Check, str] = NO_CAUSES) -> None:
-        super().advance(at, rows, causes)
+    def advance(
+        self,
+        at: int,
+        rows: Iterable[Row],
+        causes: Mapping[Check, str] = NO_CAUSES,
+        silenced: Collection[Check] = (),
+    ) -> None:
+        super().advance(at, rows, causes, silenced)
         self.mark_stored(self._clock.elapsed_ms())
 
 

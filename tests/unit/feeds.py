@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from lookout.base.instants import format_instant, format_second
 from lookout.public.feeds.picture import Names, Picture, take_picture
+from lookout_reader import AboutNote
 from lookout_reader.document import Check
-from tests.builders import DAY, MINUTE, NOON, SECOND
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.descriptions import an_about
 
 Json = dict[str, Any]
@@ -16,6 +18,7 @@ BUCKET: Final = 5 * MINUTE
 FULL: Final = 14 * DAY // BUCKET + 1
 LIFETIME: Final = 150 * SECOND
 NAMES: Final = Names("protocol", an_about())
+NOTE: Final = AboutNote("7", "Maintenance", ("indexer",), (137,), NOON + HOUR, NOON + 3 * HOUR, NOON - HOUR)
 HOSTILE: Final = """<b>&amp;"'\x00\x0b\ud800 ]]> \N{SNOWMAN}"""
 
 
@@ -70,7 +73,12 @@ def a_history(rows: Mapping[Check, str], to_at: int = NOON, **more: object) -> b
     return json.dumps(fields | more).encode()
 
 
-def a_picture(live: bytes, history: bytes | None = None, *, at: int = NOON) -> Picture:
-    picture = take_picture(NAMES.about, live, history, at, 0)
+def noted(*notes: AboutNote) -> Names:
+    """The same deployment with these notes."""
+    return NAMES._replace(about=replace(NAMES.about, notes=notes))
+
+
+def a_picture(live: bytes, history: bytes | None = None, *, at: int = NOON, names: Names = NAMES) -> Picture:
+    picture = take_picture(names.about, live, history, at, 0)
     assert picture is not None
     return picture

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any, Final, get_args
 
+import msgspec
 import pytest
 
 from lookout.config.tables import Server
@@ -15,7 +16,7 @@ from lookout.documents.reports import build_schemas
 from lookout.documents.routes import paths
 from lookout.server.counts import CODES
 from lookout.server.replies import HISTORY_CACHING, LIVE_CACHING
-from tools.examples import build_history_example, build_live_example
+from tools.examples import build_history_example, build_live_example, build_note_example
 from tools.openapi import describe_api
 
 DOCS: Final = Path(__file__).parent.parent.parent / "docs"
@@ -67,7 +68,8 @@ def test_every_field_of_both_documents_is_explained() -> None:
 
 def test_the_examples_are_those_of_the_description() -> None:
     shown: list[Any] = [json.loads(block) for block in re.findall(r"```json\n(.+?)```", PAGE, flags=re.DOTALL)]
-    assert shown == [json.loads(document().body) for document in (build_live_example, build_history_example)]
+    documents = [json.loads(document().body) for document in (build_live_example, build_history_example)]
+    assert shown == [*documents, json.loads(msgspec.json.encode(build_note_example()))]
 
 
 def test_the_seconds_of_caching_are_those_of_the_headers() -> None:

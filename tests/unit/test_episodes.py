@@ -22,13 +22,17 @@ def one_rule(**changed: object) -> Rules:
 
 def follow(script: str) -> tuple[list[tuple[int, NewsKind]], AlertState]:
     """What is reported of one check that has these statuses, a publication each: the publication's number, and the
-    kind of the news. ``!`` is a start."""
-    state, reported, n = AlertState(), [], 0
+    kind of the news. ``!`` is a start, and the check is silenced from ``(`` to ``)``."""
+    state, reported, n, silenced = AlertState(), [], 0, False
     for letter in script:
+        if letter in "()":
+            silenced = letter == "("
+            continue
         if letter == "!":
             state = restart(state)
             continue
-        state, news = advance(state, NOON + n * STEP, [a_row(STATUSES[letter])], RULES)
+        quiet = (MESSAGING,) if silenced else ()
+        state, news = advance(state, NOON + n * STEP, [a_row(STATUSES[letter])], RULES, quiet)
         reported += [(n, each.kind) for each in news]
         n += 1
     return reported, state
@@ -57,6 +61,12 @@ def follow(script: str) -> tuple[list[tuple[int, NewsKind]], AlertState]:
         pytest.param("uuu!uu", [], id="time over a start does not count"),
         pytest.param("uuu!uuu", [(5, "began")], id="time after a start does count"),
         pytest.param("uuuuu!uc", [(4, "began"), (6, "ended")], id="a start reports nothing again"),
+        pytest.param("(uuuuuuuuu", [], id="no beginning is reported in a silence"),
+        pytest.param("(uuuuuuu)u", [(7, "began")], id="what is still bad when a silence ends is reported then"),
+        pytest.param("(uu)uuu", [(4, "began")], id="a silence that ends before for_s delays nothing"),
+        pytest.param("(uuuuuuc)uuu", [], id="what was over before a silence ended is never reported"),
+        pytest.param("uuuuu(uc)", [(4, "began"), (6, "ended")], id="what was reported before is reported to recover"),
+        pytest.param("(uuuuuu?)?u", [(8, "began")], id="what is not seen when a silence ends waits until it is"),
     ],
 )
 def test_an_episode_is_reported_as_it_was_seen(script: str, expected: list[tuple[int, NewsKind]]) -> None:
@@ -85,6 +95,16 @@ def test_reminders_come_more_and_more_rarely(remind_h: int, hours: list[int]) ->
         reported += [hour for _ in news]
     assert reported == hours
     assert state.episodes[0].reminders == len(hours) - 1
+
+
+def test_a_reminder_that_a_silence_held_back_comes_once_when_it_ends() -> None:
+    rules = one_rule(for_ms=0, remind_ms=STEP)
+    state, reported = AlertState(), []
+    for n in range(12):
+        silenced = (MESSAGING,) if 1 <= n < 8 else (INDEXER,)
+        state, news = advance(state, NOON + n * STEP, [a_row("unavailable")], rules, silenced)
+        reported += [(n, each.kind) for each in news]
+    assert reported == [(0, "began"), (8, "goes-on"), (10, "goes-on")]
 
 
 def test_what_comes_within_the_time_of_gathering_is_reported_together() -> None:

@@ -10,9 +10,21 @@ import pytest
 from lookout.base.instants import format_second
 from lookout.public.feeds.atom import encode_feed
 from lookout.public.feeds.picture import Names
-from lookout_reader import About, AboutChain
-from tests.builders import DAY, MINUTE, NOON, SECOND
-from tests.unit.feeds import BUCKET, FULL, HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
+from lookout_reader import About, AboutChain, AboutNote
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+from tests.unit.feeds import (
+    BUCKET,
+    FULL,
+    HOSTILE,
+    NAMES,
+    NOTE,
+    a_check,
+    a_history,
+    a_picture,
+    a_report,
+    all_current,
+    noted,
+)
 
 INDEXER = ("indexer", 1)
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -55,6 +67,30 @@ def read(body: bytes) -> Any:
 def a_feed(rows: dict[Any, str], *checks: object, at: int = NOON, to_at: int = NOON) -> Any:
     live = a_report(*(checks or all_current()), at=at)
     return read(encode_feed(a_picture(live, a_history(rows, to_at), at=at), NAMES))
+
+
+def a_noted_feed(*notes: AboutNote, at: int = NOON) -> Any:
+    names = noted(*notes)
+    return read(encode_feed(a_picture(a_report(*all_current(), at=at), at=at, names=names), names))
+
+
+def test_a_note_is_an_entry_from_when_it_was_declared_until_it_is_over() -> None:
+    (entry,) = a_noted_feed(NOTE).entries
+    assert entry.id == "tag:lookout.invalid,2026:protocol/note/7/2026-11-05T11:00:00Z"
+    assert entry.title == "Note: Maintenance"
+    assert (entry.published, entry.updated) == ("2026-11-05T11:00:00Z", "2026-11-05T11:00:00Z")
+    assert [tag.term for tag in entry.tags] == ["note"]
+    assert "About indexer on Polygon, from 2026-11-05 13:00 to 15:00 UTC." in entry.content[0].value
+    assert len(a_noted_feed(NOTE, at=NOON + 3 * HOUR - 1).entries) == 1
+    assert a_noted_feed(NOTE, at=NOON + 3 * HOUR).entries == []
+
+
+def test_a_note_may_say_anything_about_everything_and_for_ever() -> None:
+    hostile = AboutNote(HOSTILE, HOSTILE, (HOSTILE,), (), NOON, None, None)
+    whole = AboutNote("2", "Slow", (), (), NOON, None, None)
+    entries = a_noted_feed(hostile, whole, at=NOON + 400 * DAY).entries
+    assert {entry.updated for entry in entries if "Note:" in entry.title} == {"2026-11-05T12:00:00Z"}
+    assert any("About everything, from 2026-11-05 12:00 UTC on." in entry.content[0].value for entry in entries)
 
 
 def test_an_incident_that_is_over_is_one_entry_with_its_begin_its_end_and_its_duration() -> None:

@@ -1,15 +1,17 @@
 """A server's own routes follow the documents and the time, on a clock that is set."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lookout.public.feeds.files import make_feed_files
+from lookout.public.feeds.picture import Names
 from lookout.server.replies import Reply, TimedReplies, make_timed_replies
 from lookout.server.responder import respond
 from tests.builders import HOUR, NOON, SECOND
-from tests.unit.feeds import NAMES, a_check, a_history, a_report, all_current
+from tests.unit.feeds import NAMES, NOTE, a_check, a_history, a_report, all_current, noted
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 
 TICK = 250
@@ -18,13 +20,13 @@ TICK = 250
 class Followed:
     """A poller that looks at a fake store and at the time at each step of a clock."""
 
-    def __init__(self) -> None:
-        self.clock, self.store, self.made = SetClock(), FakeReader(), 0
+    def __init__(self, names: Names = NAMES) -> None:
+        self.clock, self.store, self.made, self.names = SetClock(), FakeReader(), 0, names
         self.poller = a_poller(self.store, self.clock, feeds=self._make)
 
     def _make(self, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int) -> TimedReplies:
         self.made += 1
-        return make_timed_replies(make_feed_files(NAMES, live, history, now, received_ago_ms))
+        return make_timed_replies(make_feed_files(self.names, live, history, now, received_ago_ms))
 
     def publish(self, live: bytes, history: bytes | None = None) -> None:
         self.store.put("live", live)
@@ -69,6 +71,20 @@ def test_before_the_first_report_nothing_is_known_and_nothing_is_kept() -> None:
         assert followed.ask(path).http_code == 503
         assert "error" in followed.json(path)
     assert followed.ask("/badge/indexer/1.svg").http_code == 404
+
+
+def test_a_note_begins_and_ends_by_the_clock_though_nothing_is_published_any_more() -> None:
+    note = replace(NOTE, from_at=NOON + 3 * SECOND, until_at=NOON + 6 * SECOND)
+    assert make_feed_files(noted(note), None, None, NOON, 0).holds_ms == 3 * SECOND, "also without a report"
+    followed = Followed(noted(note))
+    followed.publish(a_report(*all_current()))
+    seen: list[tuple[str, ...]] = []
+    for _ in range(8 * SECOND // TICK):
+        followed.tick()
+        now = tuple(each["status"] for each in followed.json("/status.json")["scheduled_maintenances"])
+        assert (b"Maintenance" in followed.ask("/feed.atom").body) == bool(now)
+        seen += [now] if seen[-1:] != [now] else []
+    assert seen == [("scheduled",), ("in_progress",), ()]
 
 
 def test_the_first_report_is_there_as_soon_as_it_was_looked_at() -> None:

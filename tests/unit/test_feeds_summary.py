@@ -8,9 +8,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from lookout.public.feeds.badges import COLOURS, MESSAGES
+from lookout.public.feeds.picture import Names
 from lookout.public.feeds.summary import COMPONENT_STATUSES, INDICATORS, encode_status, encode_summary
-from tests.builders import NOON, SECOND
-from tests.unit.feeds import HOSTILE, NAMES, a_check, a_history, a_picture, a_report, all_current
+from lookout_reader import AboutNote
+from tests.builders import HOUR, NOON, SECOND
+from tests.unit.feeds import HOSTILE, NAMES, NOTE, a_check, a_history, a_picture, a_report, all_current, noted
 from tools.openapi import describe_api
 
 INSTANT: Final = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"}
@@ -53,6 +55,20 @@ INCIDENT: Final = {
         "components": {"type": "array", "items": COMPONENT, "minItems": 1},
     },
 }
+MAINTENANCE: Final = {
+    "type": "object",
+    "required": [*INCIDENT["required"], "scheduled_for", "scheduled_until"],
+    "properties": {
+        "status": {"enum": ["scheduled", "in_progress", "verifying", "completed"]},
+        "impact": {"const": "maintenance"},
+        "created_at": INSTANT,
+        "started_at": INSTANT,
+        "updated_at": INSTANT,
+        "scheduled_for": INSTANT,
+        "scheduled_until": {"anyOf": [INSTANT, {"type": "null"}]},
+        "components": {"type": "array", "items": COMPONENT},
+    },
+}
 # As Atlassian documents it, as far as readers depend on it.
 STATUSPAGE: Final = {
     "type": "object",
@@ -62,20 +78,54 @@ STATUSPAGE: Final = {
         "status": STATUS,
         "components": {"type": "array", "items": COMPONENT},
         "incidents": {"type": "array", "items": INCIDENT},
-        "scheduled_maintenances": {"type": "array", "maxItems": 0},
+        "scheduled_maintenances": {"type": "array", "items": MAINTENANCE},
     },
 }
 
 
-def a_summary(*checks: object, history: bytes | None = None, at: int = NOON) -> Any:
-    picture = a_picture(a_report(*checks), history, at=at)
-    found = json.loads(encode_summary(picture, NAMES))
+def a_summary(*checks: object, history: bytes | None = None, at: int = NOON, names: Names = NAMES) -> Any:
+    picture = a_picture(a_report(*checks), history, at=at, names=names)
+    found = json.loads(encode_summary(picture, names))
     Draft202012Validator(STATUSPAGE).validate(found)
     described = describe_api("protocol")["components"]
     Draft202012Validator({"$ref": "#/components/schemas/Summary", "components": described}).validate(found)
-    status = json.loads(encode_status(picture, NAMES))
-    assert status == {"page": found["page"], "status": found["status"]}
+    status = json.loads(encode_status(picture, names))
+    Draft202012Validator({"$ref": "#/components/schemas/StatusReport", "components": described}).validate(status)
+    assert status == {key: found[key] for key in ("page", "status", "scheduled_maintenances")}
     return found
+
+
+@pytest.mark.parametrize(
+    ("at", "statuses"),
+    [
+        (NOON, ["scheduled"]),
+        (NOTE.from_at - 1, ["scheduled"]),
+        (NOTE.from_at, ["in_progress"]),
+        (NOTE.from_at + 2 * HOUR, []),
+    ],
+)
+def test_a_note_is_a_maintenance_that_changes_nothing_else(at: int, statuses: list[str]) -> None:
+    checks = all_current(a_check("unavailable", chain_id=137))
+    found, without = a_summary(*checks, at=at, names=noted(NOTE)), a_summary(*checks, at=at)
+    maintenances = found.pop("scheduled_maintenances")
+    assert without.pop("scheduled_maintenances") == []
+    assert found == without
+    assert [each["status"] for each in maintenances] == statuses
+    for each in maintenances:
+        assert (each["id"], each["name"]) == ("note-7", "Maintenance")
+        assert (each["scheduled_for"], each["scheduled_until"]) == (
+            "2026-11-05T13:00:00.000Z",
+            "2026-11-05T15:00:00.000Z",
+        )
+        assert each["components"] == [each for each in found["components"] if each["id"] == "indexer-137"]
+
+
+def test_a_note_about_everything_names_so_many_components_and_may_have_no_end() -> None:
+    note = AboutNote("1", HOSTILE, (), (), NOON, None, None)
+    many = [a_check("current", chain_id=chain_id) for chain_id in range(1, 200)]
+    (found,) = a_summary(*many, names=noted(note))["scheduled_maintenances"]
+    assert (len(found["components"]), found["scheduled_until"]) == (100, None)
+    assert found["created_at"] == found["started_at"]
 
 
 @pytest.mark.clause("C1", "C4")

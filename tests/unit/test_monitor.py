@@ -21,6 +21,7 @@ from lookout.core.model import Peers
 from lookout.documents.document import Document, DocumentName
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
+from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.timeline import Timeline
 from lookout.store.protocol import StoreError, Writer
@@ -50,7 +51,9 @@ def a_publisher(writer: Writer, history: History) -> tuple[Journal, Publisher]:
     alerts = Alerts(NO_ALERTS, {}, resources)
     journal = Journal(Ledger(plan), Timeline(resources.clock), alerts, None)
     journal.start()
-    return journal, Publisher(given_settings(plan, history=history), journal, alerts, dict, resources)
+    settings = given_settings(plan, history=history)
+    notices = NoticeKeeper(settings, {}, journal)
+    return journal, Publisher(settings, journal, alerts, notices, dict, resources)
 
 
 class Slow(KeptInMemory):

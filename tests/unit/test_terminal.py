@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from lookout.base.instants import format_instant, format_second
 from lookout.public.terminal import Shown, View, draw_screen
-from lookout_reader import History, LiveReport, Update, parse_history, parse_report
+from lookout_reader import About, AboutNote, History, LiveReport, Update, parse_history, parse_report
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.descriptions import an_about
 
@@ -61,10 +62,17 @@ def a_past(buckets: str, uptime: float | None = 0.5) -> History:
     return parsed
 
 
-def shown(update: Update, now: int = NOON, width: int = 180, height: int | None = None, waited_ms: float = 0) -> str:
+def shown(
+    update: Update,
+    now: int = NOON,
+    width: int = 180,
+    height: int | None = None,
+    waited_ms: float = 0,
+    about: About = ABOUT,
+) -> str:
     console = Console(width=width, force_terminal=True, color_system="standard", file=StringIO())
     with console.capture() as capture:
-        screen = draw_screen(Shown(ADDRESS, ABOUT, update), now, View(width, height, is_ascii=False), waited_ms)
+        screen = draw_screen(Shown(ADDRESS, about, update), now, View(width, height, is_ascii=False), waited_ms)
         console.print(screen)
     return capture.get()
 
@@ -75,6 +83,33 @@ def plain(update: Update, now: int = NOON, width: int = 180, height: int | None 
 
 def an_update(report: LiveReport | None, history: History | None = None, problem: str | None = None) -> Update:
     return Update(NOON, report, problem, history, None, None, received_ago_ms=0)
+
+
+def test_notes_stand_above_the_rows_until_they_are_over_and_none_is_obeyed() -> None:
+    notes = (
+        AboutNote("2", "Übung\x1b[31m", ("indexer",), (1, 5), NOON, NOON + HOUR, NOON),
+        AboutNote("1", "Slow", (), (), NOON, None, None),
+    )
+    about = replace(ABOUT, notes=notes)
+    screens = {}
+    for at, is_ascii in ((NOON, False), (NOON, True), (NOON + HOUR, False)):
+        console = Console(width=180, file=StringIO())
+        with console.capture() as capture:
+            view = View(180, None, is_ascii=is_ascii)
+            console.print(draw_screen(Shown(ADDRESS, about, an_update(a_live(a_row()))), at, view))
+        screens[at, is_ascii] = [line.rstrip() for line in capture.get().splitlines() if line.startswith("Note: ")]
+    everything = "Note: Slow (everything, from 2026-11-05 12:00 UTC on)"
+    scope = "(indexer on Ethereum, 5, from 2026-11-05 12:00 to 13:00 UTC)"
+    assert screens[NOON, False] == [f"Note: Übung[31m {scope}", everything]
+    assert screens[NOON, True] == [f"Note: ?bung?[31m {scope}", everything]
+    assert screens[NOON + HOUR, False] == [everything]
+
+
+def test_of_many_notes_the_newest_are_shown() -> None:
+    notes = tuple(AboutNote(str(n), f"note {n}", (), (), NOON, None, None) for n in range(8))
+    text = Text.from_ansi(shown(an_update(a_live(a_row())), about=replace(ABOUT, notes=notes))).plain
+    assert text.count("Note: ") == 5
+    assert "and 3 more notes" in text
 
 
 GREEN = "\x1b[32m"

@@ -144,7 +144,7 @@ each("about", "C5, C11", ({ document, reported, problem, expect }) => {
       chains: found.chains.map(({ id, name, testNetwork }) => [id, name, testNetwork]),
       services: found.services.map(({ name, title, runByOthers }) => [name, title, runByOthers]),
       texts: [found.title, found.operator, found.contact],
-      notes: found.notes,
+      notes: found.notes.map(({ id, text, services, chains, from, until, addedAt }) => [id, text, services, chains, from, until, addedAt]),
       testNetworks: [...found.testNetworks].sort((a, b) => a - b),
       counted: countedChains(found, reported),
     },

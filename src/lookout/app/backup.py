@@ -15,6 +15,7 @@ from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.alerts import decode_alerts, mark_restored, select_alerts
 from lookout.state.codec import decode_sightings, decode_state, is_ledgers
 from lookout.state.differ import all_pieces
+from lookout.state.notices import decode_notices
 from lookout.store.backup import read_file, write_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
@@ -89,13 +90,14 @@ def _check(snapshot: Snapshot, name: object) -> tuple[Contents, State]:
         history = msgspec.json.decode(snapshot.documents["history"].body, type=HistoryReport)
         decode_sightings(snapshot.pieces)
         decode_alerts(snapshot.pieces)
+        decode_notices(snapshot.pieces)
     except (StateError, msgspec.DecodeError) as error:
         raise StoreError(f"{name}: is damaged: {error}") from None
     return Contents(len(live.checks), history.from_, history.to, live.generated_at), state
 
 
 def _others(pieces: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The pieces of alerts and sources."""
+    """The pieces of alerts, notices and sources."""
     return {name: piece for name, piece in pieces.items() if not is_ledgers(name)}
 
 

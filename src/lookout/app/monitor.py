@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from lookout.app.admin import open_admin_port
+from lookout.app.notices import NoticeDesk
 from lookout.app.process import allow_many_connections
 from lookout.app.record import Record
 from lookout.app.reloader import Reloader
@@ -77,7 +78,8 @@ async def monitor_into(
     instruments = Instruments(registry, clock)
     record = Record(folder)
     reload = None if reloader is None else reloader.answer
-    routes = AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries)
+    desk = NoticeDesk(clock, reloader)
+    routes = desk.add_routes(AdminRoutes(registry, instruments.readiness, reload, instruments.board.list_entries))
     try:
         # Not before the store is ours: the monitor that writes to it until then may be on the same address.
         with open_admin_port("monitor", settings.admin, folder, routes):
@@ -89,7 +91,7 @@ async def monitor_into(
             with record.change(settings.monitor) as recorder:
                 monitor = Monitor(settings, writer.load(), resources, recorder)
             recorded = RecordedMonitor(monitor, record, instruments)
-            with nullcontext() if reloader is None else reloader.attached(recorded):
+            with desk.attached(monitor.notices), nullcontext() if reloader is None else reloader.attached(recorded):
                 await monitor.run()
     finally:
         try:

@@ -69,7 +69,7 @@ class Reloader:
     def __init__(self, path: Path, settings: Settings, clock: Clock) -> None:
         self.settings = settings
         self.loaded_at = clock.now()
-        self._path = path
+        self.path = path
         self._clock = clock
         self._last_outcome: ReloadOutcome = "applied"  # the settings at the start were read without a problem
         self._served: Settings | None = None  # what the server was started with, if there is one
@@ -87,11 +87,15 @@ class Reloader:
         """Request a reload, on the event loop, without waiting for it."""
         self._requested.set()
 
+    def is_meant(self, meant: str | None) -> bool:
+        """Whether this file is the one that a caller named, percent-encoded, or none was."""
+        return meant is None or _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self.path)
+
     def answer(self, meant: str | None = None) -> AdminReply:
         """Reload, and answer with what came of it, unless another file is meant, percent-encoded. For a thread beside
         the event loop."""
-        if meant is not None and not _is_one_file(Path(os.fsdecode(unquote_to_bytes(meant))), self._path):
-            another = f"the monitor has another configuration, {self._path}; nothing was read again"
+        if not self.is_meant(meant):
+            another = f"the monitor has another configuration, {self.path}; nothing was read again"
             return error_reply(HTTPStatus.CONFLICT, another)
         if self._loop is None:
             return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor is not ready to reload")
@@ -135,13 +139,13 @@ class Reloader:
                 self._check_that_something_is_watched(new)
                 await self._prepare_monitor(new)
             except ConfigError as error:
-                reloaded = Reloaded(str(self._path), "refused", tuple(error.problems))
+                reloaded = Reloaded(str(self.path), "refused", tuple(error.problems))
                 for problem in reloaded.problems:
                     log.error("not reloaded; everything is as it was", problem=problem)
             except Exception as error:
                 log.exception("a reload died of a bug")
-                what = f"{self._path}: cannot be used because of a bug ({type(error).__name__}); the log has more"
-                reloaded = Reloaded(str(self._path), "refused", (what,))
+                what = f"{self.path}: cannot be used because of a bug ({type(error).__name__}); the log has more"
+                reloaded = Reloaded(str(self.path), "refused", (what,))
             else:
                 reloaded = self._apply(new)
             self._last_outcome = reloaded.outcome
@@ -153,27 +157,27 @@ class Reloader:
         with DaemonThread("read the configuration") as thread:
             try:
                 async with asyncio.timeout(READ_WITHIN_S):
-                    return await thread.call(partial(read_sending_config, self._path))
+                    return await thread.call(partial(read_sending_config, self.path))
             except TimeoutError:
-                raise ConfigError(self._path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
+                raise ConfigError(self.path, [f"cannot be read within {READ_WITHIN_S:g} s"]) from None
 
     def _check_buckets(self, new: Settings) -> None:
         was, wanted = self.settings.history.bucket_s, new.history.bucket_s
         if was != wanted:
             what = f"the stored history has buckets of {was} s; set it back, or begin another store with {wanted}"
-            raise ConfigError(self._path, [f"history.bucket_s: {what}"])
+            raise ConfigError(self.path, [f"history.bucket_s: {what}"])
 
     def _check_that_something_is_watched(self, new: Settings) -> None:
         """A file that a full disk left empty is valid, and would empty the report."""
         if self.settings.sources_by_check() and not new.sources_by_check():
-            raise ConfigError(self._path, ["names nothing to watch; restart the monitor if that is meant"])
+            raise ConfigError(self.path, ["names nothing to watch; restart the monitor if that is meant"])
 
     async def _prepare_monitor(self, new: Settings) -> None:
         try:
             if self._monitor is not None:
                 await self._monitor.prepare(new)
         except RecordTakenError as taken:
-            raise ConfigError(self._path, [str(taken)]) from None
+            raise ConfigError(self.path, [str(taken)]) from None
 
     def _apply(self, new: Settings) -> Reloaded:
         old = self.settings
@@ -187,7 +191,7 @@ class Reloader:
             self._monitor.instruments.set_config_loaded(self.loaded_at, last_reload_successful=True)
         if in_force.log != old.log:
             configure_log(in_force.log)
-        reloaded = compare_settings(str(self._path), old, new, self._served)
+        reloaded = compare_settings(str(self.path), old, new, self._served)
         log.info("reloaded", added=reloaded.added, removed=reloaded.removed, changed=reloaded.changed)
         for key in reloaded.needs_restart:
             log.warning("not applied: needs a restart", key=key)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from lookout.app.log import configure_log
 from lookout.app.process import end_with_parent
@@ -23,9 +24,14 @@ from lookout.server.follower import Follower
 from lookout.server.front import Front
 from lookout.server.guard import Allowed, Guard
 from lookout.server.limiter import Limiter
-from lookout.server.own_routes import build_asset_routes, build_description_routes, build_status_page
+from lookout.server.own_routes import (
+    build_about_route,
+    build_asset_routes,
+    build_description_routes,
+    build_status_page,
+)
 from lookout.server.poller import Poller, Site
-from lookout.server.replies import Resource, make_timed_replies
+from lookout.server.replies import Resource, TimedReplies, make_timed_replies
 from lookout.server.rsgi import RsgiApplication
 from lookout.store.kinds import kind_of
 
@@ -80,10 +86,18 @@ def _build_site(protocol: str, description: Description, assets: dict[str, Resou
     names = Names(protocol, description.read())
     return Site(
         (live_path, history_path),
-        build_description_routes(protocol, description) | assets,
+        build_description_routes(protocol, replace(description, notes=[])) | assets,
         lambda live: build_status_page(html.render(live, live_path, history_path, description)),
-        lambda *seen: make_timed_replies(make_feed_files(names, *seen)),
+        partial(_make_timed_replies, names, description),
     )
+
+
+def _make_timed_replies(
+    names: Names, description: Description, live: bytes | None, history: bytes | None, now: int, received_ago_ms: int
+) -> TimedReplies:
+    """The feeds, and the description with the notes that are not over."""
+    made = make_timed_replies(make_feed_files(names, live, history, now, received_ago_ms))
+    return made._replace(ready={**made.ready, **build_about_route(description.drop_past_notes(now))})
 
 
 def _build_described_site(protocol: str, description: Description, assets: dict[str, Resource], about: bytes) -> Site:

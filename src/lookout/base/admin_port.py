@@ -1,5 +1,5 @@
 """A small private HTTP server for those who run Lookout: ``/metrics``, ``/healthz`` and ``/readyz``; the monitor's has
-``/reload`` and ``/sources`` too.
+``/reload``, ``/sources`` and ``/notices`` too.
 
 What is measured, what ready means and what a reload does come from outside: the monitor and the server each bring
 their own.
@@ -9,7 +9,7 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from socketserver import TCPServer
 from threading import BoundedSemaphore, Thread
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
@@ -40,7 +41,9 @@ _MOST_CONNECTIONS: Final = 16  # at a time; those beyond are closed at once
 _PATIENCE_S: Final = 5.0  # for a request to come in, and for its answer to be taken, each as a whole
 _LOOK_EVERY_S: Final = 0.2  # whether the server is to end
 RELOAD_HEADER: Final = "Lookout-Reload"
+CHANGE_HEADER: Final = "Lookout-Change"
 CONFIG_HEADER: Final = "Lookout-Config"  # the file that the caller means, percent-encoded
+_MOST_BYTES: Final = 65_536  # of what is sent to be changed
 _SECONDS: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
 log = structlog.get_logger("admin")
@@ -70,15 +73,20 @@ class AdminReply(NamedTuple):
 
 # Reads the configuration again, if it is the one that is named, or none is; called from a thread of its own.
 Reload = Callable[[str | None], AdminReply]
+# Changes what the body says, if the configuration is the one that is named, or none is; called from its own thread.
+Change = Callable[[bytes, str | None], AdminReply]
 
 
 class AdminRoutes(NamedTuple):
-    """What the routes of a process show and do. Without ``reload`` or ``sources`` there is no such route."""
+    """What the routes of a process show and do. Without ``reload`` or ``sources`` there is no such route. ``lists`` and
+    ``changes`` are more of them, by their paths."""
 
     registry: CollectorRegistry
     readiness: AskReadiness
     reload: Reload | None = None
     sources: Callable[[], Sequence[msgspec.Struct]] | None = None
+    lists: Mapping[str, Callable[[], AdminReply]] = MappingProxyType({})
+    changes: Mapping[str, Change] = MappingProxyType({})
 
 
 def process_registry() -> CollectorRegistry:
@@ -103,9 +111,11 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
             return _readyz(query, routes.readiness)
         case "/sources" if routes.sources is not None:
             return json_reply(HTTPStatus.OK, routes.sources())
+        case _ if path in routes.lists:
+            return routes.lists[path]()
         case _:
-            others = "/metrics, /healthz" if routes.sources is None else "/metrics, /sources, /healthz"
-            return error_reply(HTTPStatus.NOT_FOUND, f"there are {others} and /readyz")
+            others = ("/metrics", *(() if routes.sources is None else ("/sources",)), *routes.lists, "/healthz")
+            return error_reply(HTTPStatus.NOT_FOUND, f"there are {', '.join(others)} and /readyz")
 
 
 def _readyz(query: str, readiness: AskReadiness) -> AdminReply:
@@ -260,16 +270,31 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(self._answer(), with_body=False)
 
     def do_POST(self) -> None:
-        reload = self.server.routes.reload
-        if reload is None or self.path != "/reload":
+        routes, meant = self.server.routes, self.headers.get(CONFIG_HEADER)
+        is_reload = self.path == "/reload" and routes.reload is not None
+        header = RELOAD_HEADER if is_reload else CHANGE_HEADER
+        if not is_reload and self.path not in routes.changes:
             self.send_error(HTTPStatus.NOT_IMPLEMENTED)
-        elif self.headers.get(RELOAD_HEADER) != "1" or "Origin" in self.headers:
+        elif self.headers.get(header) != "1" or "Origin" in self.headers:
             # A page in a browser on this machine could send it, but not with this header, nor without that one.
-            self._send(
-                error_reply(HTTPStatus.FORBIDDEN, f"needs the header {RELOAD_HEADER}: 1, and is not for browsers")
-            )
+            self._send(error_reply(HTTPStatus.FORBIDDEN, f"needs the header {header}: 1, and is not for browsers"))
+        elif is_reload and routes.reload is not None:
+            self._send(routes.reload(meant))
         else:
-            self._send(reload(self.headers.get(CONFIG_HEADER)))
+            body = self._read_body()
+            self._send(body if isinstance(body, AdminReply) else routes.changes[self.path](body, meant))
+
+    def _read_body(self) -> bytes | AdminReply:
+        """What was sent, or why it is not read."""
+        length = self.headers.get("Content-Length", "")
+        if not (length.isascii() and length.isdigit()):
+            return error_reply(HTTPStatus.LENGTH_REQUIRED, "needs a Content-Length")
+        if len(length) > 9 or int(length) > _MOST_BYTES:
+            return error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"may have {_MOST_BYTES} bytes")
+        self.server.start_deadline(self.connection)
+        body = self.rfile.read(int(length))
+        self.server.cancel_deadline(self.connection)
+        return body if len(body) == int(length) else error_reply(HTTPStatus.BAD_REQUEST, "ended too early")
 
     def _answer(self) -> AdminReply:
         path, _, query = self.path.partition("?")

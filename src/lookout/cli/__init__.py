@@ -34,6 +34,8 @@ _COMMANDS: Final = {
     "watch": _Command("watch", "Show a deployment's rows in the terminal, live."),
     "verify": _Command("verify", "Compare a deployment with the contract, clause by clause."),
     "alerts": _Command("alerts", "Try the alert messages."),
+    "silence": _Command("notices", "Hold back alerts for some time."),
+    "note": _Command("notices", "Publish a note beside the measurements."),
     "backup": _Command("backup", "Copy the store into a file, while it is in use."),
     "restore": _Command("backup", "Replace the store with a backup."),
     "completion": _Command("completion", "Print the completion script of a shell."),

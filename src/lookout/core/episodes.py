@@ -5,7 +5,7 @@ first in which the check is known to be better: what is not seen has not recover
 that was seen to pass, so that neither the monitor's absence nor a clock that was set can make it long enough.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
@@ -21,6 +21,7 @@ _KNOWN: Final = frozenset[Status](KNOWN_STATUSES)
 # What is stored is held to this when it is read: no damaged disk makes an instant that cannot be written.
 Instant = Annotated[int, Meta(ge=0, lt=END_AT)]
 Lasted = Annotated[int, Meta(ge=0, lt=2**53)]
+_NEVER_MS: Final = 2**53
 NewsKind = Literal["began", "goes-on", "ended", "left"]
 
 
@@ -94,8 +95,11 @@ def restart(state: AlertState) -> AlertState:
     return replace(state, published_at=None)
 
 
-def advance(state: AlertState, at: int, rows: Iterable[Row], rules: Rules) -> tuple[AlertState, tuple[News, ...]]:
-    """A publication was made: the new state, and the news that are to be sent now, together."""
+def advance(
+    state: AlertState, at: int, rows: Iterable[Row], rules: Rules, silenced: Collection[Check] = ()
+) -> tuple[AlertState, tuple[News, ...]]:
+    """A publication was made: the new state, and the news that are to be sent now, together. Of checks that are
+    silenced neither beginnings nor reminders are news; what is due by then is when the silence is over."""
     passed_ms = 0 if state.published_at is None else min(max(0, at - state.published_at), rules.hold_ms)
     before = {(episode.rule, episode.check): episode for episode in state.episodes}
     published = tuple(rows)
@@ -105,7 +109,8 @@ def advance(state: AlertState, at: int, rows: Iterable[Row], rules: Rules) -> tu
         for row in published:
             if row.check in rule.checks:
                 episode = before.pop((rule.key, row.check), None)
-                now, new = _follow(_add_time(episode, passed_ms), _expire(row, at), rule, at)
+                heard = _mute(rule) if row.check in silenced else rule
+                now, new = _follow(_add_time(episode, passed_ms), _expire(row, at), heard, at)
                 episodes += [] if now is None else [now]
                 news += [] if new is None else [new]
     news += [_make_news("left", each, each.status, each.reason, at) for each in before.values()]
@@ -115,6 +120,11 @@ def advance(state: AlertState, at: int, rows: Iterable[Row], rules: Rules) -> tu
     if clock_ms - since_ms < rules.group_ms:
         return AlertState(at, clock_ms, tuple(episodes), gathered, since_ms), ()
     return AlertState(at, clock_ms, tuple(episodes)), gathered
+
+
+def _mute(rule: Rule) -> Rule:
+    """The same, but that no beginning and no reminder is ever due."""
+    return replace(rule, for_ms=_NEVER_MS, remind_ms=0)
 
 
 def _follow(episode: Episode | None, row: Row, rule: Rule, at: int) -> tuple[Episode | None, News | None]:

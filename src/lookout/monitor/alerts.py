@@ -5,7 +5,7 @@ accepted. A monitor that is killed, or taken over from, in between loses none.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final, Literal, NoReturn
@@ -71,12 +71,18 @@ class Alerts:
         """The monitor starts, or its clock was set."""
         self._state = restart(self._state)
 
-    def advance(self, at: int, rows: Iterable[Row], causes: Mapping[Check, str] = NO_CAUSES) -> None:
+    def advance(
+        self,
+        at: int,
+        rows: Iterable[Row],
+        causes: Mapping[Check, str] = NO_CAUSES,
+        silenced: Collection[Check] = (),
+    ) -> None:
         """A publication was made, and is about to be stored with ``pieces()``. ``causes`` says why checks are not
-        current, of those that were probed since the start."""
+        current, of those that were probed since the start; ``silenced`` are those of which no alert is to begin."""
         published = {row.check: row for row in rows}
         self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
-        self._state, news = advance(self._state, at, published.values(), self._policy.rules)
+        self._state, news = advance(self._state, at, published.values(), self._policy.rules, silenced)
         # A cause is of the newest row: news of an expired row, or of an earlier reason, has none.
         facts = {
             each.check: self._gather_facts(row, causes.get(each.check) if row.reason == each.reason else None)

@@ -14,6 +14,7 @@ from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
+from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
@@ -65,7 +66,10 @@ class Monitor:
         self._describe_watched()
         self._alerts = parts.alerts(settings.alert_policy(), stored, resources)
         self._journal = parts.journal(ledger, parts.timeline(resources.clock), self._alerts, recorder)
-        self._publisher = parts.publisher(settings, self._journal, self._alerts, self._encode_sightings, resources)
+        self.notices = NoticeKeeper(settings, stored, self._journal)
+        self._publisher = parts.publisher(
+            settings, self._journal, self._alerts, self.notices, self._encode_sightings, resources
+        )
         self._watcher = parts.watcher(self._built, self._journal, plan.limits, resources)
         self._pinger = Pinger(settings, resources)
 
@@ -84,6 +88,7 @@ class Monitor:
                 )
                 publishing = tasks.create_task(self._publish(others), name="publish")
         finally:
+            self.notices.stop()
             self._journal.stop()
             log.info("stopped")
         if lost := publishing.result():
@@ -94,6 +99,7 @@ class Monitor:
         old, self._settings, plan = self._settings, new, new.plan()
         self._built = rebuild_sources(self._built, old, new, self._resources.build_sources)
         self._journal.replan(plan, recorder)
+        self.notices.apply_settings(new)
         self._publisher.apply_settings(new)
         self._describe_watched()
         self._watcher.replan(self._built, plan.limits)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 import structlog
+from msgspec.structs import replace
 
 from lookout.base.deadline import ends_within
 from lookout.base.threads import Caller
@@ -16,8 +17,10 @@ from lookout.documents.document import Document, DocumentName, etag
 from lookout.documents.reports import history_document, live_document
 from lookout.monitor.alerts import Alerts
 from lookout.monitor.journal import Journal
+from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.publication_writer import PublicationWriter
 from lookout.monitor.resources import Resources
+from lookout.public.about import describe_note
 from lookout.state.differ import Kept
 from lookout.store.protocol import LostStoreError
 
@@ -35,14 +38,17 @@ class Publisher:
         settings: Settings,
         journal: Journal,
         alerts: Alerts,
+        notices: NoticeKeeper,
         sources_pieces: Callable[[], dict[str, bytes]],
         resources: Resources,
     ) -> None:
         self._journal = journal
         self._alerts = alerts
+        self._notices = notices
         self._sources_pieces = sources_pieces
         self._resources = resources
         self._writer = PublicationWriter(resources.writer, resources.clock, resources.instruments)
+        self._stored_about = b""
         self.apply_settings(settings)
 
     def apply_settings(self, settings: Settings) -> None:
@@ -50,7 +56,7 @@ class Publisher:
         self._heartbeat_ms = _heartbeat_ms(settings.plan().limits)
         self._write_history_every_ms = round(settings.history.write_every_s * 1000)
         self._history_due_ms = self._resources.clock.elapsed_ms()
-        self._about = settings.description().encode()
+        self._description = settings.description()
 
     async def run(self) -> None:
         """Publish what changed, gathered, and at least as often as the heartbeat says (M5). LostStoreError if the store
@@ -92,16 +98,20 @@ class Publisher:
         at = self._journal.now()
         ledger.publish(at)
         self._resources.instruments.published(at, ledger.published_rows, ledger.progress(at))
-        self._alerts.advance(at, ledger.published_rows, self._journal.causes)
+        silenced = self._notices.find_silenced(at, (row.check for row in ledger.published_rows))
+        self._alerts.advance(at, ledger.published_rows, self._journal.causes, silenced)
         documents: dict[DocumentName, Document] = {"live": live_document(ledger.report())}
         with_history = clock.elapsed_ms() >= self._history_due_ms
         if with_history:
             view = ledger.view()
             documents["history"] = history_document(view)
             self._resources.instruments.set_uptimes({row.check: row.uptime for row in view.rows})
-            documents["about"] = Document(self._about, etag(self._about), at)
             self._history_due_ms = clock.elapsed_ms() + self._write_history_every_ms
-        kept = Kept(ledger.state(), {**self._sources_pieces(), **self._alerts.pieces()})
+        about = self._describe(at)
+        if with_history or about != self._stored_about:  # no note waits for the next history
+            documents["about"] = Document(about, etag(about), at)
+        others = {**self._sources_pieces(), **self._alerts.pieces(), **self._notices.take_pieces()}
+        kept = Kept(ledger.state(), others)
         began_ms = clock.elapsed_ms()
         try:
             is_stored = await self._writer.write(thread, documents, kept)
@@ -109,11 +119,18 @@ class Publisher:
             self._journal.changed.clear()
             raise
         if is_stored:
+            self._stored_about = about
             self._alerts.mark_stored(began_ms)
+            self._notices.mark_stored()
             return
         self._journal.changed.set()  # so that it is tried again soon
         if with_history:
             self._history_due_ms = began_ms
+
+    def _describe(self, at: int) -> bytes:
+        """The deployment, with the notes of this instant."""
+        notes = self._notices.list_valid(at, "note")
+        return replace(self._description, notes=[describe_note(note) for note in notes]).encode()
 
 
 def _heartbeat_ms(limits: Limits) -> int:

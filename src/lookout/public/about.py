@@ -3,9 +3,11 @@
 from typing import Annotated, Final
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from lookout.base.instants import format_second
+from lookout.core.notices import Notice
 from lookout_reader.about import NO_ABOUT, About, parse_about
 from lookout_reader.document import Unreadable
 
@@ -24,6 +26,18 @@ class ServiceDescription(Struct, frozen=True, rename="camel"):
     run_by_others: Annotated[bool, Meta(description="and not by the operator of the monitor")] = False
 
 
+class NoteDescription(Struct, frozen=True, rename="camel"):
+    """What the operator declares. It stands beside what is measured, and changes nothing of it."""
+
+    id: str
+    text: str
+    services: Annotated[tuple[str, ...], Meta(description="none: all of them")]
+    chains: Annotated[tuple[int, ...], Meta(description="none: all of them, and the rows of no chain")]
+    from_: Annotated[str, Meta(description="UTC, to the second")] = field(name="from")
+    until: Annotated[str | None, Meta(description="from then on it is not shown; null: until it is taken away")]
+    added_at: Annotated[str, Meta(description="when it was declared")]
+
+
 class Description(Struct, frozen=True, rename="camel"):
     """A deployment: its chains and services in the report's order, and what its operator says of it."""
 
@@ -34,22 +48,39 @@ class Description(Struct, frozen=True, rename="camel"):
     operator: Annotated[str, Meta(description="who runs the monitor; empty if that is not said")] = ""
     contact: Annotated[str, Meta(description="an address or a URL; empty if there is none")] = ""
     show_unmonitored: Annotated[bool, Meta(description="whether the page has rows that nobody watches")] = True
-    notes: list[str] = []
+    notes: Annotated[list[NoteDescription], Meta(description="the newest first")] = []
 
     def encode(self) -> bytes:
         return msgspec.json.encode(self)
 
     def follow_monitor(self, stored: "Description") -> "Description":
-        """With the chains and services of the monitor's description. What the page says stays as it is here, and so
-        does who runs a service that is known here."""
+        """With the chains, services and notes of the monitor's description. What the page says stays as it is here, and
+        so does who runs a service that is known here."""
         run_by_others = {service.name: service.run_by_others for service in self.services}
         services = (
             replace(service, run_by_others=run_by_others.get(service.name, service.run_by_others))
             for service in stored.services
         )
-        return replace(self, chains=stored.chains, services=tuple(services))
+        return replace(self, chains=stored.chains, services=tuple(services), notes=stored.notes)
+
+    def drop_past_notes(self, now: int) -> "Description":
+        """Without the notes that are over: the monitor that declared them may be gone."""
+        second = format_second(now)
+        return replace(self, notes=[note for note in self.notes if note.until is None or note.until > second])
 
     def read(self) -> About:
         """As every reader reads it."""
         about = parse_about(self.encode())
         return NO_ABOUT if isinstance(about, Unreadable) else about
+
+
+def describe_note(note: Notice) -> NoteDescription:
+    return NoteDescription(
+        id=note.id,
+        text=note.text,
+        services=note.services,
+        chains=note.chains,
+        from_=format_second(note.from_at),
+        until=None if note.until_at is None else format_second(note.until_at),
+        added_at=format_second(note.added_at),
+    )

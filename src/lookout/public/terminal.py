@@ -4,7 +4,7 @@ All that a deployment says is shown as plain text: it may say anything.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from lookout.base.durations import format_duration
 from lookout.base.text import shorten
+from lookout.public.notes import scope_text, time_text
 from lookout_reader import (
     NOTES,
     About,
@@ -44,6 +45,7 @@ _QUIET_MS: Final = 150_000
 _LONGEST_NAME: Final = 20
 _NAMED_AT_MOST: Final = 3
 _CHAINS_AT_MOST: Final = 8
+_NOTES_AT_MOST: Final = 5
 
 ChainNames = Mapping[int, str]
 
@@ -113,7 +115,11 @@ def draw_screen(shown: Shown, now: int, view: View, waited_ms: float = 0) -> Ren
     """Everything, as it is worth at this instant, ``waited_ms`` after the update."""
     update = shown.update
     received_ago_ms = (update.received_ago_ms or 0) + waited_ms
-    head = [Text(shown.address, style="bold"), *_head_lines(shown, now, received_ago_ms, view)]
+    head = [
+        Text(shown.address, style="bold"),
+        *_head_lines(shown, now, received_ago_ms, view),
+        *_notes(shown, now, view),
+    ]
     head.append(Text(" ".join(note.text for note in NOTES if note.services is None), style="bright_black"))
     if update.report is None:
         return Group(*head)
@@ -160,6 +166,18 @@ def _head_lines(shown: Shown, now: int, received_ago_ms: float, view: View) -> l
     if update.history_problem is not None:
         troubles.append(_describe_problem("history", update.history_problem))
     return [*lines, *(Text(trouble, style="yellow") for trouble in troubles)]
+
+
+def _notes(shown: Shown, now: int, view: View) -> Iterator[Text]:
+    """What the operator says beside what is measured."""
+    notes, names = shown.about.notes_at(now), shown.chain_names()
+    for note in notes[:_NOTES_AT_MOST]:
+        chains = [names.get(chain_id, str(chain_id)) for chain_id in note.chains]
+        about = _plain(f"{scope_text(note.services, chains)}, {time_text(note.from_at, note.until_at)}", 200)
+        text = _plain(note.text, 500) if view.is_ascii else shorten("".join(filter(str.isprintable, note.text)), 500)
+        yield Text(f"Note: {text} ({about})", style="cyan")
+    if len(notes) > _NOTES_AT_MOST:
+        yield Text(f"and {len(notes) - _NOTES_AT_MOST} more notes", style="cyan")
 
 
 def _describe_problem(document: str, problem: str) -> str:

@@ -1,6 +1,7 @@
 """The operator's own routes beside the API (E1, V3)."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
@@ -30,8 +31,17 @@ def build_description_routes(protocol: str, description: Description) -> dict[st
     bodies = {f"/schemas/{name}.json": msgspec.json.encode(schema) for name, schema in build_schemas().items()}
     template = files(__package__).joinpath("openapi.json").read_bytes()
     bodies["/openapi.json"] = template.replace(b"{protocol}", protocol.encode())
-    described = convenience_resource(JSON, description.encode(), caching=PAGE_CACHING)  # a reload may change it
-    return {path: convenience_resource(JSON, body) for path, body in bodies.items()} | {about.PATH: described}
+    return {path: convenience_resource(JSON, body) for path, body in bodies.items()} | build_about_route(description)
+
+
+def build_about_route(description: Description) -> dict[str, Resource]:
+    """How this deployment describes itself."""
+    return {about.PATH: _build_about(description.encode())}
+
+
+@lru_cache(2)  # it is asked for with every publication, and seldom another one
+def _build_about(body: bytes) -> Resource:
+    return convenience_resource(JSON, body, caching=PAGE_CACHING)  # a reload or a note may change it
 
 
 def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:

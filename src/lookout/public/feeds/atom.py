@@ -6,13 +6,15 @@ began. A server does not know the names that it is reached by, so ids stand unde
 
 from collections.abc import Iterator
 from html import escape
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
 from lookout.base.instants import format_second
 from lookout.core.history import DAY_MS
 from lookout.public.feeds.picture import SILENT_MS, EffectiveRow, Names, Past, Picture, Trouble, replace_unprintable
 from lookout.public.feeds.words import MINUTE_MS, NOT_OFFICIAL, duration_text, instant_text, notes_on
+from lookout.public.notes import time_text
+from lookout_reader.about import AboutNote
 from lookout_reader.document import Check
 from lookout_reader.statuses import EFFECTIVE_STATUSES, TROUBLE_STATUSES, EffectiveStatus
 
@@ -27,7 +29,7 @@ class _Entry(NamedTuple):
     title: str
     published_at: int
     updated_at: int
-    status: EffectiveStatus
+    category: EffectiveStatus | Literal["note"]
     text: str
 
 
@@ -55,7 +57,7 @@ def _format_entry(entry: _Entry) -> str:
 <title>{escape(entry.title)}</title>
 <published>{format_second(entry.published_at)}</published>
 <updated>{format_second(entry.updated_at)}</updated>
-<category term="{entry.status}"/>
+<category term="{entry.category}"/>
 <link rel="alternate" type="text/html" href="/"/>
 <content type="text">{escape(entry.text)}</content>
 </entry>
@@ -82,6 +84,7 @@ def _entries(picture: Picture, names: Names) -> Iterator[_Entry]:
     bad = [row for row in picture.rows if row.is_counted and row.status in TROUBLE_STATUSES]
     if bad:
         yield _now(bad, picture, names)
+    yield from (_note(note, names) for note in picture.notes)
     if past is not None:
         yield from (_incident(trouble, past, names) for trouble in past.troubles)
 
@@ -93,8 +96,22 @@ def _silence(picture: Picture, names: Names) -> _Entry:
         title=f"The monitor has been silent since {instant_text(since_at)}",
         published_at=since_at + SILENT_MS,
         updated_at=since_at + SILENT_MS,
-        status="unknown",
+        category="unknown",
         text="Nothing was reported since, so what is up now is not known. Incidents that lasted then may be over.",
+    )
+
+
+def _note(note: AboutNote, names: Names) -> _Entry:
+    """Its number alone would not do for an id: it is counted again from a backup, or in another store."""
+    text, declared_at = replace_unprintable(note.text), note.from_at if note.added_at is None else note.added_at
+    about = f"About {names.note_scope(note)}, {time_text(note.from_at, note.until_at)}."
+    return _Entry(
+        id=_id(names, "note", quote(replace_unprintable(note.note_id), safe=""), format_second(declared_at)),
+        title=f"Note: {text}",
+        published_at=declared_at,
+        updated_at=declared_at,
+        category="note",
+        text=f"{text} ({about} The operator's words; what is measured is not changed by them.)",
     )
 
 
@@ -113,7 +130,7 @@ def _now(bad: list[EffectiveRow], picture: Picture, names: Names) -> _Entry:
         title=f"{_as_of(picture)}: {len(bad)} not current, at worst {worst}",
         published_at=joined_at,
         updated_at=joined_at,
-        status=worst,
+        category=worst,
         text=f"{_as_of(picture)}: {'; '.join(named)}.",
     )
 
@@ -135,7 +152,7 @@ def _incident(trouble: Trouble, past: Past, names: Names) -> _Entry:
         title=f"{name}: {incident.worst}",
         published_at=begins_at,
         updated_at=begins_at if incident.ends_at is None else incident.ends_at,
-        status=incident.worst,
+        category=incident.worst,
         text=_story(names, trouble, past),
     )
 

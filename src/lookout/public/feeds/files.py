@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from lookout.public.feeds import atom
 from lookout.public.feeds.badges import draw_badge, encode_shield
-from lookout.public.feeds.picture import EffectiveRow, Names, Picture, take_picture
+from lookout.public.feeds.picture import EffectiveRow, Names, Picture, note_edges, take_picture
 from lookout.public.feeds.summary import encode_status, encode_summary
 from lookout.public.feeds.words import NOT_OFFICIAL, instant_text
 from lookout_reader.rollup import worst_of
@@ -55,7 +55,9 @@ def make_feed_files(
     """All there is at ``now``; the report arrived so long ago."""
     picture = None if live is None else take_picture(names.about, live, history, now, received_ago_ms)
     # Without a report, one may come at any moment: nothing is to be kept.
-    max_age_s, holds_ms = (0, None) if picture is None else compute_max_age(picture.holds_ms)
+    max_age_s, holds_ms = (
+        (0, min(note_edges(names.about, now), default=None)) if picture is None else compute_max_age(picture.holds_ms)
+    )
     files = _documents(picture, names)
     seen = "there is no report" if picture is None else f"as of {instant_text(picture.generated_at)}"
     files |= _badges(BADGE, "services", "unknown" if picture is None else picture.headline.status, seen, max_age_s)

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lookout_reader.about import About
+from lookout.public.notes import scope_text
+from lookout_reader.about import About, AboutNote
 from lookout_reader.document import SCHEMA_VERSION, Check, Unreadable, UnreadableRow, rows_by_check
 from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import History, parse_history
@@ -36,6 +37,9 @@ class Names(NamedTuple):
     def row(self, check: Check) -> str:
         service, chain_id = check
         return replace_unprintable(service if chain_id is None else f"{service} on {self.about.chain_name(chain_id)}")
+
+    def note_scope(self, note: AboutNote) -> str:
+        return replace_unprintable(scope_text(note.services, [self.about.chain_name(each) for each in note.chains]))
 
 
 class EffectiveRow(NamedTuple):
@@ -74,6 +78,8 @@ class Picture:
     rows: tuple[EffectiveRow, ...]
     headline: Headline
     past: Past | None
+    notes: tuple[AboutNote, ...]  # that are not over
+    now: int
     holds_ms: int | None
 
 
@@ -83,7 +89,7 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
     if isinstance(report, Unreadable) or report.generated_at is None:
         return None
     age_ms = max(now - report.generated_at, received_ago_ms)
-    edges = (SILENT_MS - age_ms, *_edges(report.rows, now, received_ago_ms))
+    edges = (SILENT_MS - age_ms, *_edges(report.rows, now, received_ago_ms), *note_edges(about, now))
     chains = about.counted_chains(chain_id for _, chain_id in rows_by_check(report))
     return Picture(
         generated_at=report.generated_at,
@@ -98,6 +104,8 @@ def take_picture(about: About, live: bytes, history: bytes | None, now: int, rec
             in_doubt=report.unreadable_rows > 0,
         ),
         past=None if history is None else _past(history),
+        notes=about.notes_at(now),
+        now=now,
         holds_ms=min((edge for edge in edges if edge > 0), default=None),
     )
 
@@ -124,6 +132,12 @@ def _edges(rows: Iterable[Row | UnreadableRow], now: int, received_ago_ms: int) 
             yield -FUTURE_MS - age_ms
             lifetime_ms = min(row.expires_at - row.observed_at, OLD_MS)
             yield lifetime_ms - max(age_ms, received_ago_ms)
+
+
+def note_edges(about: About, now: int) -> Iterator[int]:
+    """How far ahead the instants are at which a note begins, or is over."""
+    for note in about.notes:
+        yield from (at - now for at in (note.from_at, note.until_at) if at is not None and at > now)
 
 
 class _Envelope(msgspec.Struct):

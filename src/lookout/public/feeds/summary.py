@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -23,6 +24,7 @@ INDICATORS: Final[dict[EffectiveStatus, Indicator]] = {status.word: status.statu
 _IMPACTS: Final[dict[EffectiveStatus, Impact]] = {
     status.word: status.statuspage.indicator for status in STATUSES if status.statuspage.indicator != "none"
 }
+_MOST_COMPONENTS: Final = 100  # of a note, which may be about all of thousands
 _LIKE_A_CHAINS: Final = re.compile("-[0-9]+$")
 
 Instant = Annotated[str, Meta(description="UTC, to the millisecond")]
@@ -78,32 +80,55 @@ class Incident(Struct, frozen=True):
     shortlink: None = None
 
 
+class Maintenance(Struct, frozen=True):
+    """A note of the operator's. It changes no status."""
+
+    id: str
+    name: Annotated[str, Meta(description="the note")]
+    status: Annotated[Literal["scheduled", "in_progress"], Meta(description="whether its time has begun")]
+    created_at: Instant
+    started_at: Instant
+    updated_at: Instant
+    scheduled_for: Instant
+    scheduled_until: Annotated[Instant | None, Meta(description="null: until it is taken away")]
+    page_id: str
+    components: Annotated[list[Component], Meta(description="the first 100 that it is about")]
+    impact: Literal["maintenance"] = "maintenance"
+    incident_updates: Never = []
+    monitoring_at: None = None
+    resolved_at: None = None
+    shortlink: None = None
+
+
 class StatusReport(Struct, frozen=True):
-    """How the services are outside of test networks, in one word."""
+    """How the services are outside of test networks, in one word, and what the operator notes beside that."""
 
     page: Page
     status: Status
+    scheduled_maintenances: list[Maintenance]
 
 
 class Summary(Struct, frozen=True):
-    """Every row that is watched, and the incidents that last."""
+    """Every row that is watched, the incidents that last, and what the operator notes."""
 
     page: Page
     status: Status
     components: list[Component]
     incidents: list[Incident]
-    scheduled_maintenances: Never = []
+    scheduled_maintenances: list[Maintenance]
 
 
 def encode_status(picture: Picture, names: Names) -> bytes:
-    return msgspec.json.encode(StatusReport(_page(picture, names), _status(picture)))
+    maintenances = list(_maintenances(picture, names, dict(_components(picture, names)) if picture.notes else {}))
+    return msgspec.json.encode(StatusReport(_page(picture, names), _status(picture), maintenances))
 
 
 def encode_summary(picture: Picture, names: Names) -> bytes:
     components = dict(_components(picture, names))
     incidents = list(_incidents(picture, names, components))
     page, status = _page(picture, names), _status(picture)
-    return msgspec.json.encode(Summary(page, status, list(components.values()), incidents))
+    maintenances = list(_maintenances(picture, names, components))
+    return msgspec.json.encode(Summary(page, status, list(components.values()), incidents, maintenances))
 
 
 def _page(picture: Picture, names: Names) -> Page:
@@ -141,6 +166,25 @@ def _incidents(picture: Picture, names: Names, components: dict[Check, Component
         lasts = trouble.incident.ends_at is None and trouble.check not in recovered
         if lasts and trouble.check in components:
             yield _incident(trouble, names, components[trouble.check])
+
+
+def _maintenances(picture: Picture, names: Names, components: dict[Check, Component]) -> Iterator[Maintenance]:
+    for note in picture.notes:
+        begin = format_instant(note.from_at)
+        added = begin if note.added_at is None else format_instant(note.added_at)
+        covered = (component for check, component in components.items() if note.covers(check))
+        yield Maintenance(
+            id=f"note-{replace_unprintable(note.note_id)}",
+            name=replace_unprintable(note.text),
+            status="in_progress" if note.from_at <= picture.now else "scheduled",
+            created_at=added,
+            started_at=begin,
+            updated_at=added,
+            scheduled_for=begin,
+            scheduled_until=None if note.until_at is None else format_instant(note.until_at),
+            page_id=names.protocol,
+            components=list(islice(covered, _MOST_COMPONENTS)),
+        )
 
 
 def _incident(trouble: Trouble, names: Names, component: Component) -> Incident:

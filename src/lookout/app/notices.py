@@ -1,0 +1,132 @@
+"""Notes and silences through the monitor's admin port."""
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from lookout.app.reloader import Reloader
+from lookout.base.admin_port import AdminReply, AdminRoutes, error_reply, json_reply
+from lookout.base.clock import Clock
+from lookout.base.instants import format_second
+from lookout.core.notices import Draft, Notice, NoticeError, NoticeKind
+from lookout.monitor.notice_keeper import STORED_WITHIN_S, NoticeKeeper, NotStoredError
+
+LIST_PATH: Final = "/notices"
+ADD_PATH: Final = "/notices"
+END_PATH: Final = "/notices/end"
+ANSWER_WITHIN_S: Final = STORED_WITHIN_S + 5
+_NOT_RUNNING: Final = error_reply(
+    HTTPStatus.SERVICE_UNAVAILABLE, "the monitor has no store yet, or no longer; try again"
+)
+
+A = TypeVar("A", Draft, "Ending")
+
+
+class NoticeEntry(Struct, frozen=True, rename="camel"):
+    """A notice as the operator reads it."""
+
+    id: str
+    kind: NoticeKind
+    text: str
+    services: tuple[str, ...]
+    chains: tuple[int, ...]
+    from_: str = field(name="from")
+    until: str | None
+    added_at: str
+    silences: bool
+
+
+class Ending(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which notice is to be ended."""
+
+    kind: NoticeKind
+    id: str
+
+
+class Refusal(Struct, frozen=True):
+    """What is wrong with what was asked for: all of it."""
+
+    problems: tuple[str, ...]
+
+
+class NoticeDesk:
+    """What the admin port's threads ask, answered by the monitor on its event loop."""
+
+    def __init__(self, clock: Clock, reloader: Reloader | None) -> None:
+        self._clock = clock
+        self._reloader = reloader
+        self._loop = asyncio.get_running_loop()
+        self._keeper: NoticeKeeper | None = None  # while a monitor runs
+
+    @contextmanager
+    def attached(self, keeper: NoticeKeeper) -> Iterator[None]:
+        """Ask this monitor meanwhile."""
+        self._keeper = keeper
+        try:
+            yield
+        finally:
+            self._keeper = None
+
+    def add_routes(self, routes: AdminRoutes) -> AdminRoutes:
+        return routes._replace(lists={LIST_PATH: self.list_all}, changes={ADD_PATH: self.add, END_PATH: self.end})
+
+    def list_all(self) -> AdminReply:
+        """Those that are not over, the newest first."""
+        keeper = self._keeper
+        if keeper is None:
+            return _NOT_RUNNING
+        return json_reply(HTTPStatus.OK, [_describe(each) for each in keeper.list_valid(self._clock.now())])
+
+    def add(self, body: bytes, meant: str | None) -> AdminReply:
+        return self._change(body, meant, Draft, lambda keeper, draft: keeper.add(draft))
+
+    def end(self, body: bytes, meant: str | None) -> AdminReply:
+        return self._change(body, meant, Ending, lambda keeper, ending: keeper.end(ending.kind, ending.id))
+
+    def _change(
+        self,
+        body: bytes,
+        meant: str | None,
+        kind: type[A],
+        change: Callable[[NoticeKeeper, A], Coroutine[Any, Any, Notice]],
+    ) -> AdminReply:
+        reloader, keeper = self._reloader, self._keeper
+        if reloader is not None and not reloader.is_meant(meant):
+            another = f"the monitor has another configuration, {reloader.path}; nothing was changed"
+            return error_reply(HTTPStatus.CONFLICT, another)
+        if keeper is None:
+            return _NOT_RUNNING
+        try:
+            asked = msgspec.json.decode(body, type=kind)
+        except (ValueError, RecursionError) as error:
+            return error_reply(HTTPStatus.BAD_REQUEST, f"cannot be read: {error}")
+        changing = asyncio.run_coroutine_threadsafe(change(keeper, asked), self._loop)
+        try:
+            return json_reply(HTTPStatus.OK, _describe(changing.result(ANSWER_WITHIN_S)))
+        except NoticeError as error:
+            return json_reply(HTTPStatus.UNPROCESSABLE_ENTITY, Refusal(tuple(map(str, error.problems))))
+        except NotStoredError as error:
+            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except (concurrent.futures.CancelledError, TimeoutError):
+            changing.cancel()
+            return error_reply(HTTPStatus.SERVICE_UNAVAILABLE, "the monitor did not answer in time, or is ending")
+
+
+def _describe(notice: Notice) -> NoticeEntry:
+    return NoticeEntry(
+        id=notice.id,
+        kind=notice.kind,
+        text=notice.text,
+        services=notice.services,
+        chains=notice.chains,
+        from_=format_second(notice.from_at),
+        until=None if notice.until_at is None else format_second(notice.until_at),
+        added_at=format_second(notice.added_at),
+        silences=notice.silences,
+    )

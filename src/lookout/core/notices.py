@@ -1,0 +1,236 @@
+"""Notes and silences: what the operator declares about some rows for some time. Neither changes what is measured."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from lookout.base.durations import parse_duration
+from lookout.base.instants import parse_second
+from lookout.base.problem import Problem
+from lookout.base.text import shorten
+from lookout.core.episodes import Instant, Lasted
+from lookout.core.history import DAY_MS
+from lookout.core.model import Check
+
+MOST: Final = 50  # of each kind
+LONGEST_NOTE: Final = 500
+LONGEST_WHY: Final = 200
+_LONGEST_SILENCE_DAYS: Final = 30
+_FARTHEST_DAYS: Final = 366
+_MOST_LISTED: Final = 50
+_MINUTE_LENGTH: Final = len("2026-11-17T14:00Z")
+
+NoticeKind = Literal["note", "silence"]
+
+
+class Notice(Struct, frozen=True):
+    """A note is for everybody to read; its ``text`` is that, and of a silence why there is one. While a notice that
+    ``silences`` holds, alerts of its rows are held back."""
+
+    id: str
+    kind: NoticeKind
+    text: str
+    added_at: Instant
+    from_at: Instant
+    until_at: Instant | None  # None: until it is ended
+    services: tuple[str, ...] = ()  # none: all of them
+    chains: tuple[int, ...] = ()  # none: all, and the rows of no chain
+    silences: bool = False
+
+    def covers(self, check: Check) -> bool:
+        return (not self.services or check.service in self.services) and (
+            not self.chains or check.chain_id in self.chains
+        )
+
+    def is_over(self, at: int) -> bool:
+        return self.until_at is not None and self.until_at <= at
+
+    def is_silent(self, at: int) -> bool:
+        """Whether it holds back alerts at this instant."""
+        return self.silences and self.from_at <= at and not self.is_over(at)
+
+
+class Notices(Struct, frozen=True):
+    """All notices, the oldest first. What is over stays until another one is declared: a clock that is days ahead for
+    a moment ends nothing."""
+
+    next_number: Lasted = 1
+    declared: tuple[Notice, ...] = ()
+
+    def list_valid(self, at: int, kind: NoticeKind | None = None) -> tuple[Notice, ...]:
+        """Those that are not over, also those yet to come, the newest first."""
+        valid = (each for each in reversed(self.declared) if not each.is_over(at))
+        return tuple(each for each in valid if kind in (None, each.kind))
+
+    def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
+        """Those of the checks whose alerts are held back at this instant."""
+        silent = [each for each in self.declared if each.is_silent(at)]
+        return frozenset(check for check in checks if any(each.covers(check) for each in silent))
+
+
+class Draft(Struct, frozen=True, forbid_unknown_fields=True):
+    """A notice as the operator writes it: chains by their ids or names, instants and a duration as text."""
+
+    kind: NoticeKind
+    text: str = ""
+    services: tuple[str, ...] = ()
+    chains: tuple[str | int, ...] = ()
+    from_: str | None = field(default=None, name="from")
+    until: str | None = None
+    for_: str | None = field(default=None, name="for")
+    silences: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        return self.silences or self.kind == "silence"
+
+
+class Watched(Struct, frozen=True):
+    """What notices can be about: services, chains with their names, and the rows that there are."""
+
+    services: tuple[str, ...]
+    chains: Mapping[int, str]
+    checks: frozenset[Check]
+
+
+class NoticeError(Exception):
+    """What is wrong with a draft, or with ending a notice: all of it."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
+
+
+def add_notice(notices: Notices, draft: Draft, at: int, watched: Watched) -> tuple[Notices, Notice]:
+    """With one more, and that one. NoticeError with everything that is wrong with it."""
+    problems: list[Problem] = []
+    from_at, until_at = _read_times(draft, at, problems)
+    chains = tuple(dict.fromkeys(_find_chains(draft.chains, watched.chains, problems)))
+    problems += _check_text(draft)
+    problems += _check_services(draft.services, watched.services)
+    valid = notices.list_valid(at, draft.kind)
+    if len(valid) >= MOST:
+        problems.append(Problem(draft.kind, f"there are {MOST} already; end one first"))
+    services = tuple(dict.fromkeys(draft.services))
+    added = Notice(
+        str(notices.next_number),
+        draft.kind,
+        draft.text.strip(),
+        at,
+        from_at,
+        until_at,
+        services,
+        chains,
+        draft.is_silent,
+    )
+    problems += () if problems else _check_rows(added, watched.checks)
+    if problems:
+        raise NoticeError(*problems)
+    kept = tuple(each for each in notices.declared if not each.is_over(at))
+    return Notices(notices.next_number + 1, (*kept, added)), added
+
+
+def end_notice(notices: Notices, kind: NoticeKind, notice_id: str, at: int) -> tuple[Notices, Notice]:
+    """Without this one, and that one. NoticeError if there is none of this kind."""
+    found = next((each for each in notices.list_valid(at) if each.id == notice_id), None)
+    if found is None or found.kind != kind:
+        ids = [each.id for each in notices.list_valid(at, kind)]
+        hint = f"the ids are {_list(ids)}" if ids else "there is none at all"
+        if found is not None:
+            hint = f"it is a {found.kind}: lookout {found.kind} end {found.id}"
+        raise NoticeError(Problem("id", f"there is no {kind} {shorten(notice_id, 20)!r}; {hint}"))
+    return replace(notices, declared=tuple(each for each in notices.declared if each is not found)), found
+
+
+def _read_times(draft: Draft, at: int, problems: list[Problem]) -> tuple[int, int | None]:
+    """When it begins and ends, as far as that can be read."""
+    now_at = at // 1000 * 1000  # what is shown, to the second, is what is stored
+    from_at = _read_instant("from", draft.from_, problems)
+    until_at = _read_instant("until", draft.until, problems)
+    begin_at = now_at if from_at is None else from_at
+    if draft.for_ is not None:
+        if draft.until is not None:
+            problems.append(Problem("for", "there is until as well; give one of the two"))
+        try:
+            until_at = begin_at + parse_duration(draft.for_)
+        except ValueError as error:
+            problems.append(Problem("for", str(error)))
+    if not problems:
+        problems += _check_times(draft, at, begin_at, until_at)
+    return begin_at, until_at
+
+
+def _read_instant(key: str, text: str | None, problems: list[Problem]) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_second(f"{text[:-1]}:00{text[-1:]}" if len(text) == _MINUTE_LENGTH else text)
+    except ValueError:
+        shown = repr(shorten(text, 40))
+        problems.append(
+            Problem(key, f"{shown} is not an instant in UTC like 2026-11-17T14:00Z or 2026-11-17T14:00:00Z")
+        )
+        return None
+
+
+def _check_times(draft: Draft, at: int, from_at: int, until_at: int | None) -> Iterator[Problem]:
+    if abs(from_at - at) > _FARTHEST_DAYS * DAY_MS:
+        yield Problem("from", f"is more than {_FARTHEST_DAYS} days away")
+    key = "until" if draft.for_ is None else "for"
+    if until_at is None:
+        if draft.is_silent:
+            yield Problem("until", "missing; alerts are never silenced without an end: give until or for")
+    elif until_at <= from_at:
+        yield Problem(key, "the end has to be later than the beginning")
+    elif until_at <= at:
+        yield Problem(key, "the end has passed already")
+    elif until_at - at > _FARTHEST_DAYS * DAY_MS:
+        yield Problem(key, f"the end is more than {_FARTHEST_DAYS} days away")
+    elif draft.is_silent and until_at - from_at > _LONGEST_SILENCE_DAYS * DAY_MS:
+        yield Problem(key, f"alerts are silenced for {_LONGEST_SILENCE_DAYS} days at most")
+
+
+def _check_text(draft: Draft) -> Iterator[Problem]:
+    is_note, text = draft.kind == "note", draft.text.strip()
+    key, longest = ("text", LONGEST_NOTE) if is_note else ("why", LONGEST_WHY)
+    if is_note and not text:
+        yield Problem(key, "missing; a note says something")
+    if len(text) > longest:
+        yield Problem(key, f"has {len(text):,} characters, and may have {longest}")
+    if not text.isprintable():
+        yield Problem(key, "has to be one line that can be printed, without control characters")
+
+
+def _check_services(named: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
+    for name in dict.fromkeys(named):
+        if name not in known:
+            yield Problem("service", f"there is no service {shorten(name, 60)!r}; there are {_list(known)}")
+
+
+def _find_chains(named: Sequence[str | int], known: Mapping[int, str], problems: list[Problem]) -> Iterator[int]:
+    for each in map(str, named):
+        found = [chain_id for chain_id, name in known.items() if each in (str(chain_id), name)]
+        found = found or [chain_id for chain_id, name in known.items() if each.casefold() == name.casefold()]
+        if len(found) == 1:
+            yield found[0]
+        elif found:
+            problems.append(Problem("chain", f"several are named {each}; give the id: {_list(map(str, found))}"))
+        else:
+            there = _list(f"{name} ({chain_id})" for chain_id, name in known.items()) or "none"
+            problems.append(Problem("chain", f"there is no chain {shorten(each, 60)!r}; there are {there}"))
+
+
+def _check_rows(notice: Notice, checks: Iterable[Check]) -> Iterator[Problem]:
+    """A service that is named and has no row on the chains that are named is a mistake."""
+    covered = {check.service for check in checks if notice.covers(check)}
+    for service in notice.services:
+        if service not in covered:
+            yield Problem("service", f"{service} has no row on these chains; leave it out, or leave out the chains")
+
+
+def _list(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = [f"and {len(listed) - _MOST_LISTED} more"] if len(listed) > _MOST_LISTED else []
+    return ", ".join((*listed[:_MOST_LISTED], *more))

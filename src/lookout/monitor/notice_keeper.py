@@ -1,0 +1,95 @@
+"""The operator's notes and silences while the monitor runs."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import structlog
+
+from lookout.config.settings import Settings
+from lookout.core.model import Check
+from lookout.core.notices import Draft, Notice, NoticeKind, Notices, Watched, add_notice, end_notice
+from lookout.monitor.journal import Journal
+from lookout.state.notices import decode_notices, encode_notices
+
+STORED_WITHIN_S: Final = 10.0
+
+log = structlog.get_logger("notices")
+
+
+class NotStoredError(Exception):
+    """What was declared is not in the store; the text says what that means."""
+
+
+class NoticeKeeper:
+    """Declares and ends notices, and waits until that is stored. All calls but ``list_valid`` are made on the event
+    loop."""
+
+    def __init__(self, settings: Settings, stored: Mapping[str, bytes], journal: Journal) -> None:
+        """Go on with what is stored. StateError if it cannot be read."""
+        self._notices = decode_notices(stored)
+        self._pieces = encode_notices(self._notices)
+        self._journal = journal
+        self._unstored: list[asyncio.Future[None]] = []  # who waits for what the next publication stores
+        self._being_stored: list[asyncio.Future[None]] = []
+        self.apply_settings(settings)
+
+    def apply_settings(self, settings: Settings) -> None:
+        """Notices are declared about what these settings have; those that there are stay as they are."""
+        plan, description = settings.plan(), settings.description()
+        services = tuple(each.name for each in description.services)
+        self._watched = Watched(services, {each.id: each.name for each in settings.chains}, frozenset(plan.checks()))
+
+    async def add(self, draft: Draft) -> Notice:
+        """Once it is stored. NoticeError if it is refused, NotStoredError if it could not be stored."""
+        added = await self._change(lambda at: add_notice(self._notices, draft, at, self._watched))
+        scope = {"services": added.services, "chains": added.chains}
+        log.info("a notice was added", kind=added.kind, id=added.id, text=added.text, **scope)
+        return added
+
+    async def end(self, kind: NoticeKind, notice_id: str) -> Notice:
+        """Once it is stored. NoticeError if there is no such notice, NotStoredError if it could not be stored."""
+        ended = await self._change(lambda at: end_notice(self._notices, kind, notice_id, at))
+        log.info("a notice was ended", kind=kind, id=ended.id)
+        return ended
+
+    def list_valid(self, at: int, kind: NoticeKind | None = None) -> tuple[Notice, ...]:
+        """The newest first."""
+        return self._notices.list_valid(at, kind)
+
+    def find_silenced(self, at: int, checks: Iterable[Check]) -> frozenset[Check]:
+        return self._notices.find_silenced(at, checks)
+
+    def take_pieces(self) -> dict[str, bytes]:
+        """All that is to be in the store, with the publication that is written next."""
+        self._being_stored += self._unstored
+        self._unstored = []
+        return self._pieces
+
+    def mark_stored(self) -> None:
+        """What was taken last is stored."""
+        for waiting in self._being_stored:
+            if not waiting.done():
+                waiting.set_result(None)
+        self._being_stored = []
+
+    def stop(self) -> None:
+        """Nothing is stored any more."""
+        for waiting in (*self._being_stored, *self._unstored):
+            if not waiting.done():
+                waiting.set_exception(NotStoredError("the monitor ended, or lost its store, before this was stored"))
+
+    async def _change(self, make: Callable[[int], tuple[Notices, Notice]]) -> Notice:
+        self._notices, changed = make(self._journal.now())
+        self._pieces = encode_notices(self._notices)
+        stored = asyncio.get_running_loop().create_future()
+        self._unstored.append(stored)
+        self._journal.changed.set()
+        try:
+            await asyncio.wait_for(stored, STORED_WITHIN_S)
+        except TimeoutError:
+            what = (
+                f"the store did not take it within {STORED_WITHIN_S:g} s; it holds now, and is lost if the monitor ends"
+            )
+            raise NotStoredError(f"{what} before the store works again") from None
+        return changed

@@ -1,0 +1,216 @@
+"""Notes and silences in a running monitor: stored before they are acknowledged, and published at once."""
+
+import asyncio
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import closing, nullcontext
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+
+from lookout.app.notices import END_PATH, NoticeDesk
+from lookout.base.admin_port import AdminReply, AdminRoutes, open_port
+from lookout.base.clock import SystemClock
+from lookout.base.host_port import host_and_port
+from lookout.base.pieces import Pieces
+from lookout.core.notices import Draft, NoticeError
+from lookout.documents.document import Document, DocumentName
+from lookout.monitor.monitor import Monitor
+from lookout.monitor.notice_keeper import NotStoredError
+from lookout.state.notices import decode_notices
+from lookout.store.protocol import LostStoreError, StoreError
+from tests.builders import LAUNCH, a_plan
+from tests.integration.admin import always
+from tests.unit.running_monitor import (
+    NO_SESSION,
+    FastClock,
+    FastLoop,
+    InLine,
+    KeptInMemory,
+    given_settings,
+    lived,
+    running,
+    some_resources,
+)
+
+NOTE = Draft("note", "Planned maintenance")
+
+
+class Switched(KeptInMemory):
+    """A store that takes what it is given only while it works, and remembers its pieces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problem: StoreError | None = None
+        self.pieces: dict[str, bytes] = {}
+        self.refused = threading.Event()
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        if self.problem is not None:
+            self.refused.set()
+            raise self.problem
+        super().write(documents, pieces)
+        self.pieces |= pieces.put
+
+
+def a_monitor(writer: Switched) -> Monitor:
+    return Monitor(given_settings(a_plan()), writer.pieces, some_resources(writer, SystemClock()))
+
+
+async def test_a_notice_is_acknowledged_once_it_is_stored_and_is_there_after_a_restart() -> None:
+    writer = Switched()
+    monitor = a_monitor(writer)
+    async with running(monitor.run()):
+        added = await monitor.notices.add(NOTE)
+        assert decode_notices(writer.pieces).declared == (added,)
+        assert b"Planned maintenance" in writer.documents[-1]["about"].body
+    again = a_monitor(writer)
+    async with running(again.run()):
+        assert again.notices.list_valid(added.added_at) == (added,)
+        await again.notices.end("note", added.id)
+        assert decode_notices(writer.pieces).declared == ()
+        assert b"Planned maintenance" not in writer.documents[-1]["about"].body
+
+
+async def test_while_the_store_fails_nothing_is_acknowledged() -> None:
+    writer = Switched()
+    monitor = a_monitor(writer)
+    async with running(monitor.run()):
+        writer.problem = StoreError("disk full")
+        adding = asyncio.create_task(monitor.notices.add(NOTE))
+        assert await asyncio.to_thread(writer.refused.wait, 30)
+        assert not adding.done()
+        writer.problem = None
+        added = await asyncio.wait_for(adding, 30)
+        assert decode_notices(writer.pieces).declared == (added,)
+
+
+async def test_one_who_waits_hears_that_the_store_was_lost() -> None:
+    writer = Switched()
+    monitor = a_monitor(writer)
+    async with running(monitor.run()):
+        await monitor.notices.add(NOTE)  # it runs
+        writer.problem = LostStoreError("another monitor took over")
+        with pytest.raises(NotStoredError, match="the monitor ended, or lost its store, before this was stored"):
+            await monitor.notices.add(NOTE)
+
+
+class NeverTakesNotices(Switched):
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        if "notices" in pieces.put:
+            raise StoreError("disk full")
+        super().write(documents, pieces)
+
+
+def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
+    resources = some_resources(NeverTakesNotices(), FastClock())._replace(
+        open_session=lambda _: nullcontext(NO_SESSION), open_thread=lambda _: nullcontext(InLine())
+    )
+
+    async def live() -> None:
+        monitor = Monitor(given_settings(a_plan()), {}, resources)
+        async with running(monitor.run()):
+            with pytest.raises(NotStoredError) as refused:
+                await monitor.notices.add(NOTE)
+            told = "the store did not take it within 10 s; it holds now, and is lost if the monitor ends before"
+            assert str(refused.value) == f"{told} the store works again"
+            assert [each.text for each in monitor.notices.list_valid(resources.clock.now())] == [NOTE.text]
+
+    with asyncio.Runner(loop_factory=FastLoop) as runner:
+        runner.run(live())
+
+
+def test_a_note_is_published_at_once_and_leaves_when_it_is_over_without_waiting_for_a_history() -> None:
+    tasks = []
+
+    def add(monitor: Monitor) -> None:
+        tasks.append(asyncio.ensure_future(monitor.notices.add(replace(NOTE, for_="60s"))))
+
+    plan = a_plan(limits=replace(LAUNCH, heartbeat_ms=10_000))
+    written = lived(120, plan, [], [], (15, add)).written
+    shown = [(at, json.loads(documents["about"].body)["notes"]) for at, documents in written if "about" in documents]
+    began = next(at for at, notes in shown if notes)
+    ended = next(at for at, notes in shown if not notes and at > began)
+    assert 15_000 <= began < 16_000
+    assert 75_000 <= ended < 86_000
+    histories = [at for at, documents in written if "history" in documents]
+    assert began not in histories
+
+
+async def test_a_chain_that_a_reload_removes_keeps_its_note() -> None:
+    writer = Switched()
+    monitor = Monitor(given_settings(a_plan(chains=(1, 56))), {}, some_resources(writer, SystemClock()))
+    async with running(monitor.run()):
+        added = await monitor.notices.add(replace(NOTE, services=("indexer",)))
+        monitor.apply_settings(given_settings(a_plan()), None)
+        assert monitor.notices.list_valid(added.added_at) == (added,)
+        with pytest.raises(NoticeError, match="there is no service 'squid'"):
+            await monitor.notices.add(replace(NOTE, services=("squid",)))
+
+
+def post(address: str, path: str, body: bytes, **headers: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(address, timeout=30)
+    with closing(connection):
+        connection.request("POST", path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def test_a_change_is_posted_with_its_header_and_never_by_a_browser() -> None:
+    changed: list[tuple[bytes, str | None]] = []
+
+    def change(body: bytes, meant: str | None) -> AdminReply:
+        changed.append((body, meant))
+        return AdminReply(200, "application/json", b"[]")
+
+    def nothing() -> AdminReply:
+        return AdminReply(200, "application/json", b"[]")
+
+    refused = {"error": "needs the header Lookout-Change: 1, and is not for browsers"}
+    routes = AdminRoutes(CollectorRegistry(), always, lists={"/notices": nothing}, changes={"/notices": change})
+    with open_port("127.0.0.1:0", routes) as address:
+        assert post(address, "/notices", b"{}") == (403, refused)
+        assert post(address, "/notices", b"{}", Lookout_Reload="1") == (403, refused)
+        assert post(address, "/notices", b"{}", Lookout_Change="1", Origin="null") == (403, refused)
+        assert post(address, "/reload", b"{}", Lookout_Change="1")[0] == 405
+        assert post(address, "/metrics", b"{}", Lookout_Change="1")[0] == 405
+        assert post(address, "/notices", b"x" * 65_537, Lookout_Change="1") == (413, {"error": "may have 65536 bytes"})
+        with socket.create_connection(host_and_port(address), timeout=30) as connection:
+            connection.sendall(b"POST /notices HTTP/1.1\r\nLookout-Change: 1\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.0 411 ")
+        with socket.create_connection(host_and_port(address), timeout=30) as connection:
+            connection.sendall(b"POST /notices HTTP/1.1\r\nLookout-Change: 1\r\nContent-Length: 9\r\n\r\n{}")
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(100).startswith(b"HTTP/1.0 400 ")
+        assert changed == []
+        assert post(address, "/notices", b"{}", Lookout_Change="1", Lookout_Config="a") == (200, [])
+        assert changed == [(b"{}", "a")]
+
+
+async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_changed() -> None:
+    desk = NoticeDesk(SystemClock(), None)
+    routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
+    nothing = {"error": "the monitor has no store yet, or no longer; try again"}
+    monitor = a_monitor(Switched())
+    with open_port("127.0.0.1:0", routes) as address:
+
+        async def ask(body: bytes, path: str = "/notices") -> tuple[int, Any]:
+            return await asyncio.to_thread(post, address, path, body, Lookout_Change="1")
+
+        assert await ask(b"{}") == (503, nothing)
+        async with running(monitor.run()):
+            with desk.attached(monitor.notices):
+                http_code, refused = await ask(b'{"kind":"rumour"}')
+                assert (http_code, refused["error"][:16]) == (400, "cannot be read: ")
+                assert await ask(b'{"kind":"note"}') == (422, {"problems": ["text: missing; a note says something"]})
+                http_code, added = await ask(b'{"kind":"note","text":"Slow","for":"1h"}')
+                assert (http_code, added["id"], added["silences"]) == (200, "1", False)
+                assert json.loads(desk.list_all().body) == [added]
+                assert await ask(b'{"kind":"note","id":"1"}', END_PATH) == (200, added)
+        assert await ask(b"{}") == (503, nothing)
+        assert json.loads(desk.list_all().body) == nothing
