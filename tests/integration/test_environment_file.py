@@ -128,7 +128,7 @@ PARTS: Final = ["A=", "\nB=", "a", " ", "\t", "'", '"', "'a b'", '"a b"', "\\", 
 
 
 @needs_systemd
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PARTS)).map("".join))
 def test_whatever_is_not_refused_is_what_systemd_reads(folder: Path, text: str) -> None:
     variables, problems = parse_environment(text)
