@@ -77,7 +77,7 @@ class _Commands(click.Group):
     "--env-file",
     "env_files",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),  # whether it can be read, its reader says
     multiple=True,
     envvar=_ENVIRONMENT_FILES,
     help="Set the environment variables of a file first, as systemd does for a unit; may be repeated.",
