@@ -269,7 +269,7 @@ def test_the_files_of_the_page_can_be_read_by_those_who_need_them_and_by_nobody_
 
         def may_read(name: str, user: int, *groups: int) -> bool:
             as_user: Any = {"user": user, "group": user, "extra_groups": groups}
-            ran = subprocess.run(["cat", f"{folder}/etc/{name}"], capture_output=True, check=False, **as_user)
+            ran = subprocess.run(["/bin/cat", f"{folder}/etc/{name}"], capture_output=True, check=False, **as_user)
             return ran.returncode == 0
 
         readable = {

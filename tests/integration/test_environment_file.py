@@ -25,7 +25,7 @@ READ: Final = {
     "a hash and a semicolon are characters": ("A=a#b ;c", "a#b ;c"),
     "space around name and value is not of them": ("  A  =  a b \t", "a b"),
     "a line that ends as on Windows": ("A=a\r\nB=b", "a"),
-    "quotation marks inside are characters": ("A=it's a \"key\"", "it's a \"key\""),
+    "quotation marks inside are characters": ('A=it\'s a "key"', 'it\'s a "key"'),
     "quotation marks around are not of the value": ('A=" a b "', " a b "),
     "single ones keep everything": ("A='\\n $x \"'", '\\n $x "'),
     "in double ones a backslash keeps what a shell would read": ('A="\\"\\\\\\$\\`"', '"\\$`'),

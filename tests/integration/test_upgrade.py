@@ -115,7 +115,9 @@ def test_every_bucket_and_every_uptime_is_as_0_1_0_published_it(left: Left, url:
         assert len(old["buckets"]) == 14 * 24 * 12 + 1  # the last one is not over
         assert now[row]["buckets"][:-1] == old["buckets"][:-1]
         for each in (old, now[row]):  # the last bucket counts, too, and has got some more seconds
-            assert each["uptime"] == {name: uptime(each["buckets"][-days * 288 - 1 :]) for name, days in WINDOWS.items()}
+            assert each["uptime"] == {
+                name: uptime(each["buckets"][-days * 288 - 1 :]) for name, days in WINDOWS.items()
+            }
 
 
 async def test_alerts_of_0_1_0_are_sent_as_they_were_written_and_get_their_end(
@@ -132,7 +134,9 @@ async def test_alerts_of_0_1_0_are_sent_as_they_were_written_and_get_their_end(
                     bad = {row for row, each in rows_of(left.live).items() if each["status"] == "unavailable"}
                     await until_async(lambda: count(hook, "Recovered") == len(bad) == 5, "each alert has its end", 60)
             with closing(kind_of(url).open_reader(url, tmp_path, "store.url")) as reader:
-                live, history = (json.loads(document.body) for document in map(reader.read, ("live", "history")) if document)
+                live, history = (
+                    json.loads(document.body) for document in map(reader.read, ("live", "history")) if document
+                )
     assert [(message.title, message.body) for message in hook.accepted[: len(left.messages)]] == left.messages
     assert count(hook, "Unavailable") == 5  # none begins a second time
     assert {row["status"] for row in live["checks"]} == {"current", "unmonitored"}

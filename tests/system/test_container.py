@@ -64,7 +64,18 @@ def an_engine(folder: Path) -> Iterator[Engine]:
     try:
         wheels = folder / "wheels"
         base = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", "bookworm", folder / "base.tar"]
-        get = [sys.executable, "-m", "pip", "download", "-q", "--require-hashes", "--only-binary", ":all:", "-d", wheels]
+        get = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--require-hashes",
+            "--only-binary",
+            ":all:",
+            "-d",
+            wheels,
+        ]
         try:
             subprocess.run(base, check=True, capture_output=True, timeout=600)
             for names in (("run", "alerts"), ("build",)):

@@ -4,7 +4,6 @@ What systemd would leave out with a line in its journal, or its versions read di
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +15,10 @@ _ENTRY: Final = re.compile(
     [ \t\n\r]*
     (?: (?P<comment> [#;] [^\n\r]* )
       | (?P<name> [^=\n\r]+ )
-        (?P<equals> = (?P<quoted> (?: [ \t] | '[^']*' | "(?:\\.|[^"\\])*" )* ) (?P<plain> (?: \\(?:.|\Z) | [^\n\r\\] )* ) )?
+        (?P<equals> =
+            (?P<quoted> (?: [ \t] | '[^']*' | "(?:\\.|[^"\\])*" )* )
+            (?P<plain> (?: \\(?:.|\Z) | [^\n\r\\] )* )
+        )?
       | (?P<nameless> = [^\n\r]* )
       | \Z
     )
@@ -50,7 +52,7 @@ def parse_environment(text: str) -> tuple[dict[str, str], list[str]]:
     """The variables, and a sentence for each line that is wrong. Of two of one name the later counts."""
     variables: dict[str, str] = {}
     problems: list[str] = []
-    for entry in _entries(text):
+    for entry in _ENTRY.finditer(text):
         name = (entry["name"] or "").rstrip(" \t")
         what = _find_problem(entry, name)
         if what:
@@ -61,15 +63,6 @@ def parse_environment(text: str) -> tuple[dict[str, str], list[str]]:
     return variables, problems
 
 
-def _entries(text: str) -> Iterator[re.Match[str]]:
-    at = 0
-    while at < len(text):
-        entry = _ENTRY.match(text, at)
-        assert entry is not None
-        yield entry
-        at = entry.end()
-
-
 def _find_problem(entry: re.Match[str], name: str) -> str:
     if entry["comment"]:
         return "a comment ends in a backslash; remove it" if entry["comment"].endswith("\\") else ""
@@ -78,7 +71,7 @@ def _find_problem(entry: re.Match[str], name: str) -> str:
         return f"is not NAME=value{hint}; a name has letters, digits and _, and begins with no digit"
     if name and entry["equals"] is None:
         return "is not NAME=value; there is no ="
-    if (entry["plain"] or "")[:1] in ("'", '"') and entry["plain"]:
+    if entry["plain"] and entry["plain"][0] in "'\"":
         return f"the value of {name} begins with a quotation mark that is never closed"
     return ""
 
