@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from lookout.config.file import read_config
 from lookout.core.ledger import Ledger
+from lookout.documents.document import Document
 from lookout.documents.reports import history_document
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
@@ -94,6 +95,11 @@ class ThenClock:
         return time.monotonic_ns() // 1_000_000
 
 
+def parse(document: Document | None) -> Any:
+    assert document is not None
+    return json.loads(document.body)
+
+
 def rows_of(document: Any) -> dict[tuple[str, int | None], Any]:
     return {(row["service"], row["chainId"]): row for row in document["rows" if "rows" in document else "checks"]}
 
@@ -134,9 +140,7 @@ async def test_alerts_of_0_1_0_are_sent_as_they_were_written_and_get_their_end(
                     bad = {row for row, each in rows_of(left.live).items() if each["status"] == "unavailable"}
                     await until_async(lambda: count(hook, "Recovered") == len(bad) == 5, "each alert has its end", 60)
             with closing(kind_of(url).open_reader(url, tmp_path, "store.url")) as reader:
-                live, history = (
-                    json.loads(document.body) for document in map(reader.read, ("live", "history")) if document
-                )
+                live, history = parse(reader.read("live")), parse(reader.read("history"))
     assert [(message.title, message.body) for message in hook.accepted[: len(left.messages)]] == left.messages
     assert count(hook, "Unavailable") == 5  # none begins a second time
     assert {row["status"] for row in live["checks"]} == {"current", "unmonitored"}

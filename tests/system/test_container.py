@@ -63,8 +63,15 @@ def an_engine(folder: Path) -> Iterator[Engine]:
     engine = Engine(folder)
     try:
         wheels = folder / "wheels"
-        base = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}", "bookworm", folder / "base.tar"]
-        get = [
+        base: list[str | Path] = [
+            "mmdebstrap",
+            "--quiet",
+            "--variant=minbase",
+            f"--include={PACKAGES}",
+            "bookworm",
+            folder / "base.tar",
+        ]
+        get: list[str | Path] = [
             sys.executable,
             "-m",
             "pip",
@@ -79,7 +86,9 @@ def an_engine(folder: Path) -> Iterator[Engine]:
         try:
             subprocess.run(base, check=True, capture_output=True, timeout=600)
             for names in (("run", "alerts"), ("build",)):
-                pinned = [word for name in names for word in ("-r", ROOT / "requirements" / f"{name}.txt")]
+                pinned: list[str | Path] = [
+                    word for name in names for word in ("-r", ROOT / "requirements" / f"{name}.txt")
+                ]
                 subprocess.run([*get, *pinned], check=True, capture_output=True, timeout=600)
         except subprocess.CalledProcessError as error:
             raise NotHereError(f"there are no packages for the image: {error.stderr.decode()[-500:]}") from error

@@ -136,7 +136,11 @@ async def test_an_upgrade_loses_nothing_and_a_backup_made_before_leads_back(
             with old.monitor(place) as process:
                 await until_async(lambda: is_long(4), "0.1.0 has stored buckets", TIME_S)
                 await world.order("squid/1", "status")
-                await until_async(lambda: bool(waiting(stored(place, url))), "0.1.0 has a message that waits", TIME_S)
+                await until_async(
+                    lambda: any(f"- {BEGAN[1]}:" in body for _, body in waiting(stored(place, url))),
+                    "0.1.0 has a message that waits",
+                    TIME_S,
+                )
                 made = old.lookout(place, "backup", "-c", "lookout.toml", "before.db")
                 assert made.returncode == 0, made.stderr
                 process.send_signal(signal.SIGTERM)
