@@ -71,7 +71,7 @@ class Old(NamedTuple):
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Old:
-    command = ["git", "-C", ROOT, "archive", LAST_OF_0_1_0, "src"]
+    command: list[str | Path] = ["git", "-C", ROOT, "archive", LAST_OF_0_1_0, "src"]
     archive = subprocess.run(command, capture_output=True, check=False)
     if archive.returncode != 0:
         pytest.skip("needs the whole history: git fetch --unshallow")
