@@ -55,7 +55,7 @@ schemas: .venv/installed ## write docs/schemas/, the OpenAPI description and the
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS="serve decode --json" names some, writes JSON
 	$(BIN)/python -m bench $(ARGS)
 
-campaign: .venv/installed-dev .venv/packages ## the long tests, for about an hour; ARGS= names parts, ARGS=--help lists them with their minutes
+campaign: .venv/installed-dev .venv/packages .venv/container-packages ## the long tests, for about an hour; ARGS= names parts, ARGS=--help lists them with their minutes
 	@$(BIN)/python -m tests.campaign $(ARGS)
 
 edge: .venv/installed .venv/packages ## Varnish in front of a running service; ARGS= passes options, e.g. -c lookout.toml
@@ -98,9 +98,12 @@ clean: ## remove what the targets above made
 	@touch $@
 
 # What tests use of the system. Elsewhere than on Debian as root they do without, and say at the end what was left out.
-.venv/packages: Makefile | .venv/python
+.venv/packages: PROGRAMS := chromium=chromium curl=curl faketime=faketime haproxy=haproxy nginx=nginx-light node=nodejs promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk
+# The campaign alone builds and runs the container.
+.venv/container-packages: PROGRAMS := buildah=buildah podman=podman runc=runc mmdebstrap=mmdebstrap
+.venv/packages .venv/container-packages: Makefile | .venv/python
 	@wanted=; \
-	for pair in chromium=chromium curl=curl faketime=faketime haproxy=haproxy nginx=nginx-light node=nodejs promtool=prometheus strace=strace systemd-analyze=systemd varnishd=varnish,varnish-modules wrk=wrk; do \
+	for pair in $(PROGRAMS); do \
 	  command -v $${pair%%=*} >/dev/null || wanted="$$wanted $$(echo $${pair#*=} | tr , ' ')"; \
 	done; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || wanted="$$wanted postgresql"; \

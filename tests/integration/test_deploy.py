@@ -5,22 +5,32 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 import tomllib
+from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
 
+from lookout.app.backup import remove_old_backups
 from lookout.cli import main
+from lookout.documents.reports import documents_of
 from lookout.edge.varnish import parameters
+from lookout.state.differ import all_pieces
+from lookout.store.backup import read_file
+from lookout.store.sqlite.writer import open_writer
+from tests.builders import NOON
 from tests.commands import LOOKOUT
 from tests.integration.edged import Edge, needs_varnish
+from tests.integration.planted import a_fresh_ledger
 from tests.integration.served import a_free_port
 from tests.wait import until
 
 ROOT: Final = Path(__file__).parent.parent.parent
 UNITS: Final = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
+TIMER: Final = ROOT / "deploy" / "systemd" / "lookout-backup.timer"
 PAGE: Final = ROOT / "docs" / "deployment.md"
 INSTALLED: Final = "/opt/lookout/bin/lookout"
 RELOAD: Final = Path("/usr/share/varnish/varnishreload")
@@ -31,6 +41,7 @@ EXPOSURE: Final = {
     "lookout-monitor": 11,
     "lookout-server": 11,
     "lookout-edge": 14,
+    "lookout-backup": 11,
 }
 # What it takes to end, in seconds, if all hangs that it waits for: the store, a target of alerts, the record's disk.
 LEFT_TO_THE_PROGRAM: Final = {
@@ -38,12 +49,16 @@ LEFT_TO_THE_PROGRAM: Final = {
     "lookout-monitor": 16,
     "lookout-server": 7,
     "lookout-edge": 7,
+    "lookout-backup": 5,  # for which SQLite waits for a lock
 }
 
 needs_systemd: Final = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="needs systemd-analyze; on Debian: systemd"
 )
 of_each_unit: Final = pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+of_each_unit_that_stays: Final = pytest.mark.parametrize(
+    "unit", [unit for unit in UNITS if unit.stem != TIMER.stem], ids=lambda unit: unit.stem
+)
 
 
 def said(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -91,7 +106,7 @@ def test_there_is_a_unit_for_each_part_and_for_all_of_them_together() -> None:
 @needs_systemd
 def test_systemd_finds_nothing_to_say_about_the_units(tmp_path: Path) -> None:
     copies = []
-    for unit in UNITS:
+    for unit in (*UNITS, TIMER):
         copy = tmp_path / unit.name
         copy.write_text(unit.read_text().replace(INSTALLED, str(LOOKOUT)))  # it looks whether the program is there
         copies.append(copy)
@@ -113,10 +128,10 @@ def test_a_unit_runs_commands_that_there_are_on_a_configuration_that_is_right(un
     shutil.copy(ROOT / "lookout.example.toml", config)
     ran = commands(unit)
     assert ran
-    for command, option, path in ran:
-        assert path.startswith("/etc/lookout/")
-        name = command if command == "edge-config" else "check-config"  # the others would go on for ever
-        assert complaint(command, "--help") == complaint(name, option, config) == ""
+    for command in ran:
+        name = command[0] if command[0] == "edge-config" else "check-config"  # the others would go on for ever
+        assert command[command.index("-c") + 1].startswith("/etc/lookout/")
+        assert complaint(command[0], "--help") == complaint(name, "-c", config) == ""
 
 
 @needs_varnish
@@ -154,7 +169,7 @@ def test_the_edges_unit_starts_varnish_and_lets_it_take_over_another_configurati
         process.wait(TIME_S)
 
 
-@of_each_unit
+@of_each_unit_that_stays
 def test_a_wrong_configuration_is_not_tried_again_for_ever(unit: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("nonsense = 1\n")
@@ -186,12 +201,86 @@ def test_the_server_is_another_user_than_the_monitor_and_gets_none_of_its_secret
     monitors, servers = "-/etc/lookout/environment", "-/etc/lookout/server.environment"
     units = {unit.stem: unit for unit in UNITS}
     assert values(units["lookout-server"], "EnvironmentFile") == [servers]
-    for name in ("lookout", "lookout-monitor"):
+    for name in ("lookout", "lookout-monitor", "lookout-backup"):
         assert values(units[name], "EnvironmentFile") == [monitors, servers]
         assert set(values(units[name], "User")).isdisjoint(values(units["lookout-server"], "User"))
         assert set(values(units[name], "StateDirectory")).isdisjoint(values(units["lookout-server"], "StateDirectory"))
     page = PAGE.read_text()
     assert all(f"`{path.removeprefix('-')}`" in page for path in (monitors, servers))
+
+
+def test_the_backups_unit_makes_one_each_time_and_never_removes_the_newest(tmp_path: Path) -> None:
+    unit = next(unit for unit in UNITS if unit.stem == TIMER.stem)
+    config, backups = tmp_path / "lookout.toml", tmp_path / "lookout-backups"
+    config.write_text('[store]\nurl = "sqlite:lookout.db"\n')
+    with closing(open_writer(tmp_path / "lookout.db")) as writer:
+        ledger = a_fresh_ledger(NOON)
+        writer.write(documents_of(ledger), all_pieces(ledger.state()))
+    backups.mkdir()
+    old = [backups / f"lookout-201001{day:02}T030000Z.db" for day in range(1, 20)]
+    mine = [backups / name for name in ("lookout-20100101T030000Z.db.gz", "before-the-upgrade.db")]
+    for path in (*old, *mine):
+        path.write_bytes(b"of another night")
+    # Of a clock that was wrong: it counts as newer than any.
+    ahead = Path(shutil.copy(old[0], backups / "lookout-20990101T000000Z.db"))
+    script = script_of(unit, "ExecStart", config).replace("%S/lookout-backups", str(backups))
+    (keep,) = re.findall(r"--keep (\d+)", script)
+    ran = subprocess.run(shlex.split(script), capture_output=True, text=True, timeout=TIME_S, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    made = [path for path in backups.iterdir() if path not in (*old, *mine, ahead)]
+    assert len(made) == 1
+    assert read_file(made[0]).documents["live"].generated_at == NOON
+    assert sorted(path for path in backups.iterdir() if path not in mine) == [*old[-(int(keep) - 2) :], *made, ahead]
+    assert all(path.exists() for path in mine)
+
+
+def test_a_backup_that_fails_removes_none(tmp_path: Path) -> None:
+    config, old = tmp_path / "lookout.toml", tmp_path / "lookout-20100101T030000Z.db"
+    config.write_text('[store]\nurl = "sqlite:lookout.db"\n')
+    for path in (old, tmp_path / "lookout-20100102T030000Z.db", tmp_path / "lookout.db"):
+        path.write_bytes(b"no store")
+    assert "is neither a backup nor a store" in complaint("backup", "-c", config, "--keep", "1", tmp_path)
+    assert old.exists()
+
+
+def test_the_one_backup_that_is_kept_is_the_one_just_made_whatever_the_clock_says(tmp_path: Path) -> None:
+    names = ["lookout-20100101T000000Z.db", "lookout-20100102T000000Z.db", "lookout-20990101T000000Z.db"]
+    made, newer, newest = (tmp_path / name for name in names)
+    for path in (made, newer, newest):
+        path.write_bytes(b"")
+    (tmp_path / "lookout-20000101T000000Z.db").mkdir()  # no backup
+    assert remove_old_backups(made, 2) == [newer]
+    assert remove_old_backups(made, 1) == [newest]
+    assert remove_old_backups(made, 1) == []
+    assert made.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the page does")
+def test_the_files_of_the_page_can_be_read_by_those_who_need_them_and_by_nobody_else() -> None:
+    """Made by the commands of the page, with numbers for its users."""
+    monitor, server, stranger = 64_001, 64_002, 64_003
+    found = re.findall(r"^install .*/etc/lookout(?:/\S+)?$", PAGE.read_text(), re.MULTILINE)
+    assert len(found) == 4
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        for command in found:
+            made = command.replace("/etc/lookout", f"{folder}/etc").replace(" lookout ", f" {monitor} ")
+            subprocess.run(shlex.split(made), check=True, timeout=TIME_S)
+
+        def may_read(name: str, user: int, *groups: int) -> bool:
+            as_user: Any = {"user": user, "group": user, "extra_groups": groups}
+            ran = subprocess.run(["/bin/cat", f"{folder}/etc/{name}"], capture_output=True, check=False, **as_user)
+            return ran.returncode == 0
+
+        readable = {
+            name: (may_read(name, monitor), may_read(name, server, monitor), may_read(name, stranger))
+            for name in ("lookout.toml", "environment", "server.environment")
+        }
+    assert readable == {
+        "lookout.toml": (True, True, False),
+        "environment": (True, False, False),
+        "server.environment": (True, True, False),
+    }
 
 
 def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned() -> None:

@@ -1,12 +1,13 @@
 """A store backed up into a file and restored from it, whichever kind it is."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 import msgspec
 
-from lookout.base.instants import format_instant
+from lookout.base.instants import format_instant, format_second
 from lookout.base.pieces import StateError
 from lookout.config.settings import Settings
 from lookout.core.ledger import State
@@ -20,6 +21,7 @@ from lookout.store.backup import read_file, write_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
 
+_KEPT_NAME: Final = re.compile(r"lookout-[0-9]{8}T[0-9]{6}Z\.db")
 _NAMES: Final[tuple[PlainName, ...]] = get_args(PlainName)
 
 
@@ -43,6 +45,29 @@ def back_up(settings: Settings, folder: Path, out: Path) -> tuple[Contents, int]
     # Here already, since not only ``restore`` puts a backup back: its file is a store, too.
     pieces = all_pieces(state, _mark_restored(_others(snapshot.pieces), state, settings))
     return contents, write_file(Snapshot(snapshot.documents, pieces.put), out)
+
+
+def name_backup(at: int) -> str:
+    """What a backup of this instant is called, where several are kept."""
+    return f"lookout-{re.sub('[-:]', '', format_second(at))}.db"
+
+
+def remove_old_backups(made: Path, keep: int) -> list[Path]:
+    """Remove the oldest of those that are kept beside the one that was just made, until there are so many with it. That
+    one always stays, whatever the clock says: it was read again, and the others were not. StoreError if one cannot be
+    removed."""
+    others = sorted(
+        path
+        for path in made.parent.iterdir()
+        if _KEPT_NAME.fullmatch(path.name) and path.name != made.name and path.is_file() and not path.is_symlink()
+    )
+    old = others[: max(0, len(others) + 1 - keep)]
+    for path in old:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be removed: {error.strerror}") from None
+    return old
 
 
 def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> Contents:

@@ -3,6 +3,7 @@
 import os
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
@@ -41,6 +42,7 @@ _COMMANDS: Final = {
     "completion": _Command("completion", "Print the completion script of a shell."),
 }
 
+_ENVIRONMENT_FILES: Final = "LOOKOUT_ENV_FILE"  # of the environment: with : between several
 _INTERRUPTED: Final = 130  # what shells say of a command that SIGINT ended
 
 
@@ -86,9 +88,20 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(lookout.__version__, prog_name="lookout", message="%(prog)s %(version)s")
-def main() -> None:
+@click.option(
+    "--env-file",
+    "env_files",
+    metavar="FILE",
+    type=click.Path(path_type=Path, readable=False),  # whether it can be read, its reader says
+    multiple=True,
+    envvar=_ENVIRONMENT_FILES,
+    help="Set the environment variables of a file first, as systemd does for a unit; may be repeated.",
+)
+def main(env_files: tuple[Path, ...]) -> None:
     """Watches the services a privacy wallet depends on and reports, honestly, what it sees."""
     _keep_standard_files()
+    if env_files:
+        import_module("lookout.cli.environment").set_variables(env_files)
 
 
 def _keep_standard_files() -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from lookout.app.backup import Contents, back_up
+from lookout.app.backup import Contents, back_up, name_backup, remove_old_backups
 from lookout.app.backup import restore as restore_from
 from lookout.app.process import stopping_signals
+from lookout.base.clock import SystemClock
 from lookout.cli.arguments import config_option, fail, settings_of
 from lookout.config.file import read_config
 from lookout.store.protocol import StoreError
@@ -16,20 +17,34 @@ from lookout.store.protocol import StoreError
 
 @click.command()
 @config_option
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="OUT is a folder: name the file by the time, then remove all but the newest N of such files.",
+)
 @click.argument("out", type=click.Path(path_type=Path))
-def backup(config: Path, out: Path) -> None:
+def backup(config: Path, keep: int | None, out: Path) -> None:
     """Copy the store into the new file OUT, also while a monitor and servers are using it.
 
     The file is the same for every kind of store, and restores into any.
     """
     settings = settings_of(config, read_config)
     _end_cleanly()
+    if keep is not None:
+        out /= name_backup(SystemClock().now())
     try:
         with Console(stderr=True).status(f"backing up into {out.name}"):
             contents, size = back_up(settings, config.absolute().parent, out)
     except StoreError as error:
         fail(str(error))
     click.echo(f"{out}: {_describe(contents)}; {size:,} bytes")
+    if keep is not None:
+        try:
+            removed = remove_old_backups(out, keep)
+        except StoreError as error:
+            fail(str(error))
+        click.echo("".join(f"removed {path}\n" for path in removed), nl=False)
 
 
 @click.command()
