@@ -49,6 +49,16 @@ class Terminal:
             pass
         return self.process.wait(PATIENCE_S)
 
+    def break_off(self, key: str) -> int:
+        """Press a key until it ends, as people do: one that comes just before the question reads is noticed only with
+        the next one. Its exit code."""
+        for _ in range(PATIENCE_S // 10):
+            self.type(key)
+            while select.select([self._ours], [], [], 10)[0]:
+                if not self._read():
+                    return self.end()
+        raise AssertionError(f"it did not end: {self.shown}")
+
     def _read(self) -> bool:
         """Whether it may go on."""
         if not select.select([self._ours], [], [], PATIENCE_S)[0]:

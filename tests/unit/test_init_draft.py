@@ -1,7 +1,5 @@
 """What ``lookout init`` writes: chains by their names, secrets in addresses, and the text of a draft."""
 
-import os
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from lookout.cli.draft import (
 )
 from lookout.cli.template import read_sections
 from lookout.cli.variables import can_be_written, find_secret, name_variable, write_variable
+from lookout.config.environment_file import read_environment_file
 
 PATH = Path("/nowhere/lookout.toml")
 RPC = ["https://a.example", "https://b.example", "https://c.example"]
@@ -93,12 +92,10 @@ def test_a_variable_is_named_after_what_it_is_for_and_like_no_other() -> None:
 
 
 @pytest.mark.parametrize("value", ["plain", "a&b;c|d", '$HOME `id` "x"', "#no-comment", "%27 = ö ~"])
-def test_a_shell_reads_a_variable_as_it_is(value: str, tmp_path: Path) -> None:
+def test_a_variable_is_read_as_it_is(value: str, tmp_path: Path) -> None:
     assert can_be_written(value)
     (tmp_path / "environment").write_text(write_variable("NAME", value), encoding="utf-8")
-    shell = ["/bin/sh", "-c", "set -a; . ./environment; exec printenv NAME"]
-    done = subprocess.run(shell, cwd=tmp_path, capture_output=True, check=True, env={"PATH": os.environ["PATH"]})
-    assert done.stdout.decode() == f"{value}\n"
+    assert read_environment_file(tmp_path / "environment") == {"NAME": value}
 
 
 @pytest.mark.parametrize("value", ["it's", "back\\slash", "two\nlines", "bell\a"])

@@ -132,7 +132,7 @@ def _say_written(draft: Draft) -> None:
     click.echo(f"\n{draft.path} is written; only you can read it. Next:")
     if draft.environment():
         file = quote(str(draft.environment_path.absolute()))
-        click.echo(f"  set -a; . {file}; set +a    # in each shell: the secrets that are kept out of it")
+        click.echo(f"  export LOOKOUT_ENV_FILE={file}    # in each shell: the secrets that are kept out of it")
     click.echo(f"  lookout check-config{which} && lookout probe{which}")
     if draft.find("alerts"):
         click.echo(f"  lookout alerts test{which}")

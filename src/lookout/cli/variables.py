@@ -34,7 +34,7 @@ def can_be_written(value: str) -> bool:
 
 
 def write_variable(name: str, value: str) -> str:
-    """A line that a shell and systemd read alike."""
+    """A line of an environment file."""
     return f"{name}='{value}'\n"
 
 
