@@ -1,4 +1,4 @@
-"""Takes a picture of the status page in every scene of the browser tests: ``python -m tools.gallery FOLDER``.
+"""Takes pictures of the status page in every scene of the browser tests: ``python -m tools.gallery FOLDER [SCENE ...]``
 
 For looking at: what does somebody with a wallet understand of it after five seconds?
 """
@@ -16,12 +16,13 @@ from tests.browser.scenes import SCENES, Scene, a_site
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    by_deployment = sorted(SCENES.items(), key=lambda item: item[1].deployment)
+    named = {name: scene for name, scene in SCENES.items() if name in sys.argv[2:] or len(sys.argv) == 2}
+    by_deployment = sorted(named.items(), key=lambda item: item[1].deployment)
     with a_browser() as browser:
         for deployment, scenes in groupby(by_deployment, key=lambda item: item[1].deployment):
             with tempfile.TemporaryDirectory() as name, a_site(Path(name), deployment) as site:

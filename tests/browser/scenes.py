@@ -1,7 +1,7 @@
-"""Deployments in situations that people open the page in: each is looked at by axe, and ``tools.gallery`` takes pictures
-of them."""
+"""Deployments in situations that people open the page in: axe looks at each, and ``tools.gallery`` takes pictures."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +33,7 @@ class Scene(NamedTuple):
     """A deployment, seen with these options of a browser; ``headline`` is what is to be understood first."""
 
     deployment: str
-    headline: str
+    headline: str | re.Pattern[str]
     options: dict[str, Any] = DESKTOP
     media: str = "screen"
     address: str = ""
@@ -151,6 +151,8 @@ def deployments() -> dict[str, Deployment]:
     }
 
 
+# With marks around what is Latin, so that it does not turn the sentence around itself.
+AR_HEADLINE: Final = re.compile("^رُصدت مشكلات: .*Arbitrum One.*Polygon.*BNB Smart Chain")
 MIXED_HEADLINE: Final = "Problems seen: Arbitrum One, Polygon, BNB Smart Chain"
 SCENES: Final = {
     "launch": Scene("launch", "No problem seen"),
@@ -165,6 +167,13 @@ SCENES: Final = {
     "phone": Scene("mixed", MIXED_HEADLINE, PHONE),
     "dark": Scene("mixed", MIXED_HEADLINE, DESKTOP | {"color_scheme": "dark"}),
     "phone-dark": Scene("mixed", MIXED_HEADLINE, PHONE | {"color_scheme": "dark"}),
+    "arabic": Scene("mixed", AR_HEADLINE, DESKTOP | {"locale": "ar-EG"}),
+    "arabic-phone": Scene("mixed", AR_HEADLINE, PHONE | {"locale": "ar"}),
+    "german": Scene("mixed", "Probleme gesehen: Arbitrum One, Polygon, BNB Smart Chain", DESKTOP | {"locale": "de-AT"}),
+    "chinese": Scene("mixed", re.compile("^发现问题"), DESKTOP | {"locale": "zh-CN"}),
+    "spanish-phone": Scene(
+        "mixed", "Se han visto problemas: Arbitrum One, Polygon, BNB Smart Chain", PHONE | {"locale": "es-MX"}
+    ),
     "no-javascript": Scene("mixed", "", DESKTOP | {"java_script_enabled": False}),
     "no-javascript-phone": Scene("mixed", "", PHONE | {"java_script_enabled": False}),
     "print": Scene("mixed", MIXED_HEADLINE, {"viewport": {"width": 760, "height": 1075}}, media="print"),

@@ -13,7 +13,7 @@ const LEAST_WIDTH = 1.5; // of trouble
 const LEAST_WIDTH_OF_WORST = 2;
 const FILLING_WIDTH = 5;
 const FILLING_SHARE = 0.01;
-const NARROW_PX = 460;
+const CHARACTER_PX = 7; // of a label of the axis, and some room
 const DAYS_AT_MOST = 366; // that a strip leaves room for, whatever a history says that it will hold
 
 /**
@@ -361,6 +361,7 @@ export function ticks({ begin, end }, width) {
     if (at >= end) break;
     found.push({ x: Math.round(((at - begin) / (end - begin)) * width), label: isDay ? clock(at) : day(at) });
   }
-  const every = width < NARROW_PX ? (isDay ? 2 : 4) : width < NARROW_PX * 1.6 ? 2 : 1;
+  const widest = Math.max(0, ...found.map(({ label }) => label.length)) * CHARACTER_PX + CHARACTER_PX;
+  const every = Math.max(1, Math.ceil((widest * found.length) / width));
   return found.map((tick, n) => ({ ...tick, label: n % every === 0 ? tick.label : "" }));
 }

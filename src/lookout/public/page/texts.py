@@ -2,6 +2,7 @@
 
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Final, Literal
 
 import msgspec
@@ -12,7 +13,8 @@ from lookout.core.services import SERVICES
 from lookout_reader.statuses import STATUSES
 from lookout_reader.words import NOTES, REASON_TEXTS
 
-LANGUAGES: Final = ("en",)  # texts/*.json; the first one is what the others are made from
+LANGUAGES: Final = ("en", "de", "es", "zh", "ar")  # texts/*.json; the first one is what the others are made from
+FOLDER: Final = files(__package__).joinpath("texts")
 
 Text = str | dict[str, str]  # with a form for each plural of the language, as CLDR names them
 
@@ -28,25 +30,24 @@ class Catalogue(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
 
 @cache
-def read_catalogue(code: str) -> Catalogue:
+def read_catalogue(code: str, folder: Traversable = FOLDER) -> Catalogue:
     """As its file has it; the English one also with what the reader and the services say in English."""
-    body = files(__package__).joinpath("texts", f"{code}.json").read_bytes()
-    catalogue = msgspec.json.decode(body, type=Catalogue)
+    catalogue = msgspec.json.decode(folder.joinpath(f"{code}.json").read_bytes(), type=Catalogue)
     return replace(catalogue, texts=_declared_elsewhere() | catalogue.texts) if code == LANGUAGES[0] else catalogue
 
 
-def complete_catalogue(code: str) -> Catalogue:
+def complete_catalogue(code: str, folder: Traversable = FOLDER) -> Catalogue:
     """With the English text where there is no other."""
-    catalogue = read_catalogue(code)
-    return replace(catalogue, texts=read_catalogue(LANGUAGES[0]).texts | catalogue.texts)
+    catalogue = read_catalogue(code, folder)
+    return replace(catalogue, texts=read_catalogue(LANGUAGES[0], folder).texts | catalogue.texts)
 
 
 def encode_script(code: str) -> bytes:
-    """The catalogue as the page's scripts load it; a service that is still called by its ``title`` has been given no
-    other, and is called by the catalogue's."""
-    catalogue = msgspec.to_builtins(complete_catalogue(code))
+    """The catalogue as the page's scripts load it. A service that is still called by its title here was given no other
+    by the operator, and is called as the catalogue has it."""
     titles = {service.name: service.title for service in SERVICES}
-    return b"export default " + msgspec.json.encode(catalogue | {"titles": titles}) + b";\n"
+    catalogue = msgspec.to_builtins(complete_catalogue(code)) | {"titles": titles}
+    return b"export default " + msgspec.json.encode(catalogue) + b";\n"
 
 
 def _declared_elsewhere() -> dict[str, Text]:

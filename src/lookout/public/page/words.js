@@ -34,9 +34,10 @@ export function hasText(key) {
   return Object.hasOwn(TEXTS, key);
 }
 
-/** A name in Latin letters would turn an Arabic sentence around itself. */
+/** A name in Latin letters would turn an Arabic sentence around itself; so would what has such names in it. */
 function isolate(slot) {
-  return DIRECTION === "rtl" ? `\u2068${slot}\u2069` : slot;
+  if (DIRECTION === "ltr") return slot;
+  return `${/[\u0590-\u08ff]/.test(slot) ? "\u2067" : "\u2068"}${slot}\u2069`;
 }
 
 export function list(items) {
