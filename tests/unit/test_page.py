@@ -4,6 +4,7 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -117,6 +118,20 @@ def test_no_row_is_told_apart_by_colour_least_of_all_a_current_one(status: Statu
     assert elements.names() == Elements(other).names()
     assert {attributes.get("class") for _, attributes in elements.found} == {None, "shape"}
     assert "data-status" not in row
+
+
+def test_what_the_operator_notes_stands_before_the_rows_with_what_it_is_about() -> None:
+    notes: Any = [
+        {"text": "<b>Moving</b>", "services": [], "chains": [], "from": "2026-11-05T11:00:00Z", "until": None},
+        {"text": "Rebuilt", "services": ["ppoi"], "chains": [8453], "until": "2026-11-05T13:00:00Z"},
+    ]
+    report = live_document(Report(NOON, (a_row("current"),))).body
+    text = html.render(report, LIVE, HISTORY, msgspec.structs.replace(DESCRIPTION, notes=notes)).decode()
+    assert "<li><b>From the operator</b>: &lt;b&gt;Moving&lt;/b&gt;</li>" in text
+    about = "about Private proof of innocence, Base, until 2026-11-05 13:00:00 UTC"
+    assert f"<li><b>From the operator, {about}</b>: Rebuilt</li>" in text
+    assert text.index("Rebuilt") < text.index("<table>")
+    assert "no problem seen" in text
 
 
 @pytest.mark.clause("C1")

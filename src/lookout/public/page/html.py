@@ -14,7 +14,7 @@ from string import Template
 from typing import Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from lookout.core.model import Metrics
 from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
@@ -45,6 +45,8 @@ _SCRIPTS: Final = (
 )
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
 _JAVASCRIPT: Final = "text/javascript; charset=utf-8"
+# Each is asked for at once, and not only when a script that imports it has come.
+_PRELOADS: Final = "\n".join(f'<link rel="modulepreload" href="/assets/{name}">' for name in _SCRIPTS)
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
@@ -70,6 +72,7 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
         shapes="\n".join(map(_symbol, STATUSES)),
         about=escape(description.encode().decode()),
         languages=_languages(),
+        preloads=_PRELOADS,
         ready_made=_ready_made(live, description),
     )
     return text.encode()
@@ -101,12 +104,36 @@ def _ready_made(live: bytes | None, description: Description) -> str:
     title = "the wallet" if description.title == description.protocol else escape(description.title)
     return f"""<div class="ready-made">
 <h1>Status of what {title} depends on</h1>
-{rows}
+{_notes(description)}{rows}
 <h2>What this does not say</h2>
 <ul class="notes">
 {warnings}
 </ul>
 {_operator(description)}</div>"""
+
+
+class _Note(Struct):
+    text: str
+    services: tuple[str, ...] = ()
+    chains: tuple[int, ...] = ()
+    until: str | None = None
+
+
+class _Noted(Struct):
+    notes: tuple[_Note, ...] = ()
+
+
+def _notes(description: Description) -> str:
+    """What the operator notes, with what it is about."""
+    about = description.read()
+    titles = {service.name: service.title for service in description.services}
+    lines = []
+    for note in msgspec.json.decode(description.encode(), type=_Noted).notes:
+        scope = [titles.get(name, name) for name in note.services] + [about.chain_name(each) for each in note.chains]
+        of = f", about {', '.join(scope)}" if scope else ""
+        until = f", until {_words(note.until)} UTC" if note.until else ""
+        lines.append(f"<li><b>From the operator{escape(of)}{until}</b>: {escape(note.text)}</li>\n")
+    return f'<ul class="notes">\n{"".join(lines)}</ul>\n' if lines else ""
 
 
 def _operator(description: Description) -> str:
