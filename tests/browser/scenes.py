@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from lookout.base.instants import format_instant
 from lookout.base.known_chains import KNOWN_CHAINS
@@ -35,7 +35,7 @@ class Scene(NamedTuple):
     deployment: str
     headline: str | re.Pattern[str]
     options: dict[str, Any] = DESKTOP
-    media: str = "screen"
+    media: Literal["screen", "print"] = "screen"
     address: str = ""
 
 
@@ -71,7 +71,7 @@ def bad(status: str, reason: str, *, answered_ago_ms: int | None = None, **metri
     }
 
 
-UNWATCHED: Final = {
+UNWATCHED: Final[Json] = {
     "status": "unmonitored",
     "reason": "not-configured",
     "observedAt": None,

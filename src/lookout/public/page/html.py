@@ -153,6 +153,7 @@ def _warnings(description: Description) -> Iterator[str]:
         yield f"<li>{f'<b>{about}</b>: ' if about else ''}{escape(_text(f'warning.{note.id}'), quote=False)}</li>"
 
 
+@cache
 def _text(key: str) -> str:
     text = read_catalogue(LANGUAGES[0]).texts[key]
     return text if isinstance(text, str) else text["other"]
@@ -181,7 +182,7 @@ def _rows(rows: Iterable[LiveRow], description: Description) -> str:
     about = description.read()
     titles = {service.name: service.title for service in description.services}
     services = {name: place for place, name in enumerate(titles)}
-    chains = {None: -1, **{chain_id: place for place, chain_id in enumerate(about.chains)}}
+    chains: dict[int | None, int] = {None: -1} | {chain_id: place for place, chain_id in enumerate(about.chains)}
 
     def place(row: LiveRow) -> tuple[int, int, int]:
         return services.get(row.service, len(services)), chains.get(row.chain_id, len(chains)), row.chain_id or 0

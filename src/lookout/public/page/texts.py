@@ -1,6 +1,5 @@
 """The texts of the page: one catalogue for each language. A browser loads one, so each is whole by itself."""
 
-from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final, Literal
@@ -29,7 +28,6 @@ class Catalogue(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     texts: dict[str, Text]
 
 
-@cache
 def read_catalogue(code: str, folder: Traversable = FOLDER) -> Catalogue:
     """As its file has it; the English one also with what the reader and the services say in English."""
     catalogue = msgspec.json.decode(folder.joinpath(f"{code}.json").read_bytes(), type=Catalogue)
