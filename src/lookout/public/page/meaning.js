@@ -77,7 +77,8 @@ function wordsOf(check, now) {
   const situation = situationOf(check);
   const own = `means.${check.service}.${situation}`;
   if (hasText(own)) return { words: text(own), isAboutService: true };
-  if (situation !== "unreached") return { words: text(`means.${situation}`), isAboutService: false };
+  const any = `means.${situation}`;
+  if (situation !== "unreached") return { words: text(hasText(any) ? any : `sentence.${check.status}`), isAboutService: false };
   return { words: unreachedText("means.unreached", check.row, now), isAboutService: false };
 }
 

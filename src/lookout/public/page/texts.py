@@ -51,6 +51,7 @@ def encode_script(code: str) -> bytes:
 def _declared_elsewhere() -> dict[str, Text]:
     return {
         **{f"service.{service.name}": service.title for service in SERVICES},
+        **{f"status.{status.word}": status.name for status in STATUSES},
         **{f"sentence.{status.word}": status.sentence for status in STATUSES},
         **{f"reason.{reason}": text for reason, text in REASON_TEXTS.items()},
         **{f"warning.{note.id}": note.text for note in NOTES},
