@@ -134,6 +134,13 @@ def test_what_the_operator_notes_stands_before_the_rows_with_what_it_is_about() 
     assert "no problem seen" in text
 
 
+@pytest.mark.clause("C12")
+def test_broadcasters_of_which_some_answered_are_said_to_be_that_and_no_worse() -> None:
+    text = rendered(msgspec.structs.replace(a_row("degraded", BROADCASTERS), reason="partial-coverage"))
+    assert "<b>limited</b>: some answered, others did not" in text
+    assert "serious" not in text
+
+
 @pytest.mark.clause("C1")
 def test_a_status_that_nobody_knows_is_unknown() -> None:
     assert "<b>not known</b>" in rendered(msgspec.structs.replace(a_row("current"), status="splendid"))

@@ -44,6 +44,7 @@ _SCRIPTS: Final = (
     "lookout-reader.js",
 )
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
+_PARTIAL: Final = "some answered, others did not"  # which is no more than a partial reading (C12)
 _JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 # Each is asked for at once, and not only when a script that imports it has come.
 _PRELOADS: Final = "\n".join(f'<link rel="modulepreload" href="/assets/{name}">' for name in _SCRIPTS)
@@ -195,10 +196,11 @@ def _rows(rows: Iterable[LiveRow], description: Description) -> str:
 @lru_cache(4096)  # from one report to the next few rows change
 def _row(row: LiveRow, title: str, chain: str) -> str:
     status = row.status if row.status in _STATUSES else "unknown"
+    words = _PARTIAL if row.reason == "partial-coverage" else _STATUSES[status]
     return (
         f'<tr><th scope="row">{escape(title)}</th><td>{escape(chain)}</td>'
         f'<td><svg class="shape" aria-hidden="true"><use href="#shape-{status}"/></svg> '
-        f"<b>{_text(f'status.{status}')}</b>: {_STATUSES[status]}</td>"
+        f"<b>{_text(f'status.{status}')}</b>: {words}</td>"
         f'<td data-label="{_NUMBERS}">{_numbers(row.metrics)}</td>'
         f'<td data-label="{_SEEN}">{_words(row.observed_at)}</td>'
         f'<td data-label="{_UNTIL}">{_words(row.expires_at)}</td></tr>'

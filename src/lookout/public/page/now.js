@@ -4,7 +4,7 @@ import { EFFECTIVE_STATUSES, countedChains, headlineOf, notesFor } from "./looko
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
 import { meaningOf, unreachedText } from "./meaning.js";
 import { makeNotes } from "./notes.js";
-import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, duration, hasText, isRunByOthers, list, moment, serviceName, statusWord, text } from "./words.js";
+import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, serviceName, statusWord, text } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -170,7 +170,7 @@ export function makeCards(onMore) {
     for (const group of view.groups) if (!blocks.has(group.id)) blocks.set(group.id, makeBlock(group, onMore));
     setChildren(list, view.groups.map(({ id }) => blocks.get(id).element));
     for (const group of view.groups) blocks.get(group.id).update(group, view);
-    const services = view.by === "chain" ? [...new Set(view.checks.map(({ service }) => service))] : [];
+    const services = view.by === "chain" ? [...new Set(view.groups.flatMap(({ all }) => all.map(({ service }) => service)))].sort(compareServices) : [];
     if (services.join() === warned) return;
     warned = services.join();
     warnings.replaceChildren(...warningElements(services));

@@ -16,7 +16,7 @@ const ABOUT_MS = 60_000;
 const UNREACHED_MS = 150_000; // as long as a row holds: later, nobody is known to try again
 const FUTURE_MS = 30_000;
 const SHOWN_AT_FIRST = 20; // of each group
-const GROUPS_AT_FIRST = { chain: 40, service: Infinity };
+const GROUPS_AT_FIRST = { chain: 50, service: Infinity };
 const SHOWN_MORE = 100;
 const NO_ROWS = new Map();
 

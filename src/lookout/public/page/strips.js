@@ -352,7 +352,7 @@ function fillingBar({ status, beginsAt, endsAt }, x) {
   return s("rect", { class: "filling", "data-status": status ?? "no-data", fill: "url(#hatch-filling)", ...place });
 }
 
-/** The borders of local days, or of every third hour within one, with what to write at them. */
+/** The borders of local days, or of every third hour within one, with what to write at them where there is room. */
 export function ticks({ begin, end }, width) {
   const isDay = end - begin < 2 * DAY_MS;
   const found = [];
@@ -363,5 +363,6 @@ export function ticks({ begin, end }, width) {
   }
   const widest = Math.max(0, ...found.map(({ label }) => label.length)) * CHARACTER_PX + CHARACTER_PX;
   const every = Math.max(1, Math.ceil((widest * found.length) / width));
-  return found.map((tick, n) => ({ ...tick, label: n % every === 0 ? tick.label : "" }));
+  const fits = ({ x }, n) => n % every === 0 && x + widest <= width + CHARACTER_PX;
+  return found.map((tick, n) => ({ ...tick, label: fits(tick, n) ? tick.label : "" }));
 }
