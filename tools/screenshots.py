@@ -23,6 +23,7 @@ from lookout.demo.sim.world import World
 from lookout.documents.reports import documents_of
 from lookout.state.differ import all_pieces
 from lookout.store.sqlite.writer import open_writer
+from tests.browser.pages import LAUNCH as CHAIN_TABLES
 from tests.integration.served import HISTORY, LIVE, a_server
 
 ROOT: Final = Path(__file__).parent.parent
@@ -86,7 +87,7 @@ def a_served_fortnight() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="lookout-images-") as name:
         folder = Path(name)
         live_through(folder)
-        with a_server(folder) as server:
+        with a_server(folder, more=CHAIN_TABLES) as server:
             yield server.base
 
 

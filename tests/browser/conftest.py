@@ -38,8 +38,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture
 def open_page(browser: Browser, site: Site) -> Iterator[Open]:
-    """Opens the page, with a clock that is so much ahead and answers of one's own if told. In the end nothing but the
-    server was asked, and nothing was complained of: no violation of the page's policy, and no error."""
+    """Opens the page, with a clock that is so much ahead, with answers and an end of its address if told. In the end
+    nothing but the server was asked, and nothing was complained of: no violation of the page's policy, and no error."""
     watched: list[Watched] = []
 
     def opened(
@@ -47,6 +47,7 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
         *,
         clock_ahead_ms: int | None = None,
         routes: Mapping[str, Callable[[Route], None]] | None = None,
+        address: str = "",
         **options: Any,
     ) -> Page:
         context = browser.new_context(timezone_id=BERLIN, **options)
@@ -56,7 +57,7 @@ def open_page(browser: Browser, site: Site) -> Iterator[Open]:
             page.clock.install(time=(now_ms() + clock_ahead_ms) / 1000)
         for path, handler in (routes or {}).items():
             page.route(f"**{path}", handler)
-        page.goto(base + "/")
+        page.goto(f"{base}/{address}")
         return page
 
     yield opened

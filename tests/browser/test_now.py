@@ -2,18 +2,22 @@
 
 import re
 import time
+from datetime import datetime
 from email.utils import formatdate
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Route, expect
 
 from lookout.base.instants import format_instant
 from tests.browser.pages import (
+    BERLIN,
     CHROMIUM,
     GREEN,
     LAUNCH,
     MISSING,
+    Json,
     Open,
     Site,
     a_check,
@@ -31,13 +35,13 @@ from tests.integration.served import HISTORY, LIVE, a_server
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
 SEVEN = {
-    "current": "shape-current",
-    "catching up": "shape-catching-up",
-    "degraded": "shape-degraded",
-    "unavailable": "shape-unavailable",
-    "unknown": "shape-unknown",
-    "unmonitored": "shape-unmonitored",
-    "stale": "shape-stale",
+    "no problem seen": "shape-current",
+    "behind": "shape-catching-up",
+    "limited": "shape-degraded",
+    "not answering": "shape-unavailable",
+    "not known": "shape-unknown",
+    "not watched": "shape-unmonitored",
+    "too old to say": "shape-stale",
 }
 
 
@@ -52,15 +56,15 @@ def test_each_status_has_its_shape_its_word_and_its_reason(site: Site, open_page
         " card.querySelector('use').getAttribute('href').slice(1)])"
     )
     assert dict(map(tuple, shown)) == SEVEN
-    expect(card(page, "indexer", 999).locator(".word")).to_have_text("unknown")
+    expect(card(page, "indexer", 999).locator(".word")).to_have_text("not known")
     expect(card(page, "broadcasters", 1)).to_contain_text("3 of 5 answered")
     expect(card(page, "broadcasters", 1)).to_contain_text("Only some of those asked have answered.")
-    expect(card(page, "indexer", 1)).to_contain_text("100 of 105, 5 behind")
-    expect(card(page, "indexer", 1)).to_contain_text(re.compile(r"seen \d+ s ago"))
+    expect(card(page, "indexer", 1)).to_contain_text("5 blocks behind, at 100")
+    expect(card(page, "indexer", 1)).to_contain_text(re.compile(r"checked \d+ s ago"))
     expect(card(page, "messaging", None)).to_contain_text("4 peers")
-    expect(card(page, "ppoi", 137)).to_contain_text("It was current then")
-    expect(card(page, "indexer", 999)).to_contain_text("Chain 999")
-    expect(page.locator("h1")).to_contain_text("unavailable")
+    expect(card(page, "ppoi", 137)).to_contain_text("The last reading said: no problem seen.")
+    expect(page.locator(".group", has=card(page, "indexer", 999)).locator("h3")).to_have_text("Chain 999")
+    expect(page.locator("h1")).to_have_text("Problems seen: Ethereum, BNB Smart Chain")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
@@ -70,13 +74,17 @@ def test_the_head_line_is_healthy_only_if_every_mainnet_check_is_current(site: S
     trouble_on_the_test_network = [c | {"status": "unavailable"} if c["chainId"] == 11155111 else c for c in checks]
     site.has(a_live_report(trouble_on_the_test_network), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("All 17 checks outside test networks are current")
+    expect(page.locator("h1")).to_have_text("No problem seen")
+    expect(page.locator(".counts")).to_have_text(
+        "17 checks: Ethereum, Arbitrum One, Polygon, BNB Smart Chain · test networks are not counted"
+    )
     expect(page.locator(".head")).to_have_attribute("data-healthy", "true")
     expect(page.locator(".age")).to_have_text(re.compile(r"Report of \d+ s ago"))
 
     site.has(a_live_report([*checks[:-2], a_check("unknown", "hosted-indexer", 42161)]), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("1 of 17 checks outside test networks is unknown")
+    expect(page.locator("h1")).to_have_text("Not everything is known: Arbitrum One")
+    expect(page.locator(".counts")).to_contain_text("17 checks · not known: 1, no problem seen: 16")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
@@ -95,7 +103,7 @@ def test_with_a_dead_server_everything_turns_grey_on_the_pages_own_clock(tmp_pat
     page.clock.run_for(120 * SECOND)
     expect(page.locator('.card[data-status="stale"]')).to_have_count(21)
     assert page.locator(GREEN).count() == 0
-    expect(page.locator("h1")).to_have_text("All 17 checks outside test networks are stale")
+    expect(page.locator("h1")).to_have_text("Nothing recent is known")
     page.clock.run_for(180 * SECOND)
     expect(page.locator(".past")).to_have_class("past old")
     expect(page.locator(".past .written")).to_contain_text("What is shown was written")
@@ -110,7 +118,7 @@ def test_a_monitor_that_has_stopped_is_noticed_although_its_rows_hold(site: Site
     expect(page.locator(".head")).to_have_attribute("data-healthy", "true")  # as it may be behind a cache
     page.clock.fast_forward(50 * SECOND)
     expect(page.locator(".troubles")).to_contain_text("The monitor seems to have stopped")
-    expect(page.locator("h1")).to_have_text("Everything outside test networks was current when last seen")
+    expect(page.locator("h1")).to_have_text("No problem when last seen")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
@@ -161,7 +169,7 @@ def test_an_age_is_never_rounded_up(site: Site, open_page: Open) -> None:
     old = {"observedAt": format_instant(seen_at), "expiresAt": format_instant(seen_at + 290 * SECOND)}
     site.has(a_live_report([a_check("current") | old]), a_history(all_current()))
     page = open_page(clock_ahead_ms=0)
-    expect(card(page, "indexer", 1).locator(".seen")).to_contain_text("in step, seen 2 min ago")
+    expect(card(page, "indexer", 1).locator(".seen")).to_have_text("checked 2 min ago")
 
 
 class Dated:
@@ -220,9 +228,13 @@ def test_chains_are_called_as_the_configuration_calls_them(tmp_path: Path, open_
     )
     with a_server(tmp_path, more=chains) as server:
         page = open_page(server.base)
-        expect(page.locator(".card .chain")).to_have_text(["Ethereum's <b>main</b> net & more", "Base", "Chain 999"])
-        expect(page.locator(".incidents li .where").first).to_contain_text("Indexer, ")
-        expect(page.locator(".incidents")).to_contain_text("Indexer, Base")
+        names = ["Ethereum's <b>main</b> net & more", "Base", "Chain 999"]
+        expect(page.locator(".group h3")).to_have_text(names)
+        expect(page.locator(".incidents li .where").first).to_contain_text("Indexer on ")
+        expect(page.locator(".incidents")).to_contain_text("Indexer on Base")
+        page.get_by_role("radio", name="service").check()
+        expect(page.locator(".card .title")).to_have_text(names)
+        assert page.url.endswith("#by=service")
         page.locator("#filter").fill("base")
         expect(page.locator(".card")).to_have_count(1)
         without = open_page(server.base, java_script_enabled=False)
@@ -233,7 +245,10 @@ def test_chains_are_called_as_the_configuration_calls_them(tmp_path: Path, open_
 def test_a_single_check_is_called_that(site: Site, open_page: Open) -> None:
     checks = [a_check("unmonitored", check["service"], check["chainId"]) for check in all_current()[1:]]
     site.has(a_live_report([all_current()[0], *checks]), a_history(all_current()))
-    expect(open_page().locator("h1")).to_have_text("The only watched check outside test networks is current")
+    page = open_page()
+    expect(page.locator("h1")).to_have_text("No problem seen")
+    expect(page.locator(".counts")).to_contain_text("1 check: ")
+    expect(page.locator(".counts")).to_contain_text("16 more are not watched")
 
 
 @pytest.mark.clause("C11")
@@ -241,11 +256,12 @@ def test_a_service_that_the_page_does_not_know_counts_too(site: Site, open_page:
     checks = [*all_current(), a_check("current", "relayer", 1), a_check("unavailable", "relayer", 11155111)]
     site.has(a_live_report(checks), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("All 18 checks outside test networks are current")
+    expect(page.locator("h1")).to_have_text("No problem seen")
+    expect(page.locator(".counts")).to_contain_text("18 checks: ")
     site.has(a_live_report([*all_current(), a_check("unavailable", "relayer", 1)]), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("1 of 18 checks outside test networks is unavailable")
-    expect(page.locator(".counts")).to_contain_text("relayer on Ethereum")
+    expect(page.locator("h1")).to_have_text("Problem seen: Ethereum")
+    expect(page.locator(".meaning li")).to_have_text("relayer on Ethereum: does not answer")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
@@ -254,7 +270,7 @@ def test_a_configured_chain_without_rows_withholds_health(site: Site, open_page:
     three = [check for check in all_current() if check["chainId"] != 137]
     site.has(a_live_report(three), a_history(three))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("4 of 17 checks outside test networks are unknown")
+    expect(page.locator("h1")).to_have_text("Not everything is known: Polygon")
     expect(page.locator(".counts")).to_contain_text("not in the report: Polygon")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
@@ -269,14 +285,14 @@ def test_any_chain_of_the_configuration_counts_unless_it_is_a_test_network(tmp_p
     chains = "".join(f'[[chains]]\nid = {each}\nrpc = ["http://127.0.0.1:1"]\n' for each in (8453, 84532))
     with a_server(tmp_path, more=chains) as server:
         page = open_page(server.base)
-        expect(page.locator("h1")).to_have_text("All 5 checks outside test networks are current")
-        expect(page.locator(".counts")).to_have_text("Base")
+        expect(page.locator("h1")).to_have_text("No problem seen")
+        expect(page.locator(".counts")).to_have_text("5 checks: Base · test networks are not counted")
         site = Site(server, tmp_path)
         red = [*checks[:2], a_check("unavailable", "broadcasters", 8453), *checks[3:]]
         site.has(a_live_report(red), a_history(checks))
         page = open_page(server.base)
-        expect(page.locator("h1")).to_have_text("1 of 5 checks outside test networks is unavailable")
-        expect(page.locator(".counts")).to_contain_text("Broadcasters on Base")
+        expect(page.locator("h1")).to_have_text("Problem seen: Base")
+        expect(page.locator(".meaning li")).to_have_text("Base: sending may fail: no broadcaster answers")
 
 
 def test_what_nobody_watches_can_be_left_off_the_page(tmp_path: Path, open_page: Open) -> None:
@@ -289,7 +305,148 @@ def test_what_nobody_watches_can_be_left_off_the_page(tmp_path: Path, open_page:
     with a_server(tmp_path, more=chain + page_table) as server:
         page = open_page(server.base)
         expect(page.locator(".card")).to_have_count(1)
-        expect(page.locator("h1")).to_have_text("The only watched check is current")
-        expect(page.locator(".service .note", has_text="run by other people")).to_have_count(1)
+        expect(page.locator("h1")).to_have_text("No problem seen")
+        expect(page.locator(".counts")).to_have_text("1 check: Base · 4 more are not watched")
+        expect(page.locator(".warnings li", has_text="run by other people")).to_contain_text("Indexer")
         without = open_page(server.base, java_script_enabled=False)
         expect(without.locator("tbody tr")).to_have_count(1)
+
+
+def unreached(service: str, chain_id: int | None, *, seen_ago_ms: int = 20 * SECOND, answered: bool = True) -> Json:
+    """A row whose last probe or two have failed."""
+    seen_at = now_ms() - seen_ago_ms
+    answered_at = format_instant(seen_at - 30 * SECOND) if answered else None
+    return a_check("unknown", service, chain_id, reason="unreachable") | {
+        "observedAt": format_instant(seen_at),
+        "lastSuccessAt": answered_at,
+    }
+
+
+def berlin_clock(instant: str) -> str:
+    return datetime.fromisoformat(instant).astimezone(ZoneInfo(BERLIN)).strftime("%H:%M")
+
+
+@pytest.mark.clause("C1", "C12")
+def test_the_first_minutes_of_an_outage_are_said_to_be_that(site: Site, open_page: Open) -> None:
+    checks = [c for c in all_current() if (c["service"], c["chainId"]) not in (("broadcasters", 137), ("ppoi", 137))]
+    late, never = unreached("broadcasters", 137), unreached("ppoi", 137, answered=False)
+    site.has(a_live_report([*checks, late, never]), a_history(all_current()))
+    page = open_page()
+    since = berlin_clock(late["lastSuccessAt"])
+    expect(page.locator("h1")).to_have_text("Not reached, trying again: Polygon")
+    expect(page.locator(".meaning li")).to_have_text(
+        [
+            "Private proof of innocence on Polygon: not reached yet, trying again",
+            f"Broadcasters on Polygon: not reached since {since}, trying again",
+        ]
+    )
+    expect(card(page, "broadcasters", 137)).to_contain_text(f"not reached since {since}, trying again")
+    expect(card(page, "broadcasters", 137)).to_have_attribute("data-status", "unknown")
+
+
+@pytest.mark.clause("C1", "M14")
+def test_nobody_is_said_to_try_again_once_the_row_is_old(site: Site, open_page: Open) -> None:
+    late = unreached("broadcasters", 137, seen_ago_ms=100 * SECOND)
+    checks = [c for c in all_current() if (c["service"], c["chainId"]) != ("broadcasters", 137)]
+    site.has(a_live_report([*checks, late]), a_history(all_current()))
+    page = open_page(clock_ahead_ms=0)
+    expect(page.locator("h1")).to_contain_text("trying again")
+    page.clock.fast_forward(60 * SECOND)
+    expect(page.locator("h1")).not_to_contain_text("trying again")
+    expect(card(page, "broadcasters", 137)).not_to_contain_text("trying again")
+
+
+@pytest.mark.clause("C12")
+@pytest.mark.parametrize(
+    ("service", "chain_id", "fields", "sentence"),
+    [
+        (
+            "broadcasters",
+            137,
+            {"status": "unavailable", "reason": "unreachable"},
+            "Polygon: sending may fail: no broadcaster answers",
+        ),
+        (
+            "broadcasters",
+            137,
+            {"status": "degraded", "reason": "partial-coverage"},
+            "Polygon: sending may take longer: some broadcasters did not answer, others may work",
+        ),
+        ("indexer", 1, {"status": "catching-up"}, "Ethereum: new transactions may show up late: the indexer is behind"),
+        (
+            "indexer",
+            1,
+            {"status": "degraded"},
+            "Ethereum: new transactions may show up very late: the indexer is far behind",
+        ),
+        (
+            "ppoi",
+            1,
+            {"status": "unavailable"},
+            "Ethereum: new proofs of innocence may be delayed: the node does not answer",
+        ),
+        (
+            "messaging",
+            None,
+            {"status": "unavailable"},
+            "Messaging: sending through broadcasters may fail: the messaging network is not reached",
+        ),
+        (
+            "indexer",
+            1,
+            {"status": "degraded", "reason": "constructor"},
+            "Indexer on Ethereum: answers, but only in a limited way",
+        ),
+        (
+            "indexer",
+            1,
+            {"status": "unknown", "reason": "incompatible-reference"},
+            "Indexer on Ethereum: answers, but there is nothing safe to compare its answer with",
+        ),
+    ],
+)
+def test_what_a_row_means_is_said_per_chain_and_never_more_than_it_may(
+    site: Site, open_page: Open, service: str, chain_id: int | None, fields: Json, sentence: str
+) -> None:
+    checks = [c for c in all_current() if (c["service"], c["chainId"]) != (service, chain_id)]
+    changed = a_check("degraded", service, chain_id) | fields
+    site.has(a_live_report([*checks, changed]), a_history(all_current()))
+    expect(open_page().locator(".meaning li")).to_have_text([sentence])
+
+
+def test_the_same_of_several_chains_is_said_once(site: Site, open_page: Open) -> None:
+    down = [
+        c | {"status": "unavailable", "reason": "unreachable"} if c["service"] == "broadcasters" else c
+        for c in all_current()
+    ]
+    site.has(a_live_report(down), a_history(all_current()))
+    page = open_page()
+    expect(page.locator("h1")).to_have_text("Problems seen: 4 of 4 chains")
+    expect(page.locator(".meaning li")).to_have_text(
+        ["Ethereum, Arbitrum One, Polygon, BNB Smart Chain: sending may fail: no broadcaster answers"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "shown"),
+    [
+        pytest.param({"position": 100, "head": 118}, "up to date, at 100", id="what is current is not called behind"),
+        pytest.param({"position": 106, "head": 100}, "up to date, at 106", id="nor ahead of its head"),
+        pytest.param({}, "up to date", id="nor at a position that nobody knows"),
+    ],
+)
+def test_no_card_contradicts_itself(site: Site, open_page: Open, metrics: Json, shown: str) -> None:
+    site.has(a_live_report([a_check("current", metrics=metrics)]), a_history(all_current()))
+    page = open_page()
+    expect(card(page, "indexer", 1).locator(".metrics")).to_have_text(shown)
+    expect(card(page, "indexer", 1)).not_to_contain_text("behind")
+
+
+def test_chains_have_one_order_wherever_they_stand(site: Site, open_page: Open) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    page = open_page()
+    chains = ["Ethereum", "Arbitrum One", "Polygon", "BNB Smart Chain", "Sepolia"]
+    expect(page.locator(".rows h3")).to_have_text(["Shared by the chains", *chains])
+    page.get_by_role("radio", name="service").check()
+    expect(page.locator('[data-group="service indexer"] .title')).to_have_text([*chains[:4], "Sepolia test network"])
+    expect(page.locator(".rows .name").nth(3)).to_have_text("Polygon")

@@ -4,6 +4,7 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,8 +14,11 @@ from lookout.documents.reports import live_document
 from lookout.public.about import Description, ServiceDescription
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
+from lookout.public.page.sources import strip_source
+from lookout.public.page.texts import read_catalogue
 from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
+from lookout_reader.words import NOTES
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, SECOND
 from tests.descriptions import LAUNCH, a_description
 from tests.unit.server.fakes import FakeReader, SetClock, a_poller
@@ -22,6 +26,7 @@ from tests.unit.server.fakes import FakeReader, SetClock, a_poller
 LIVE, HISTORY = "/api/v1/protocol/liveness", "/api/v1/protocol/liveness/history"
 PAGE = Path(html.__file__).parent
 ABOUT_META = "lookout-about"
+OWN_SCRIPTS = 3
 DESCRIPTION = a_description(LAUNCH | {8453: "Base"})
 
 
@@ -53,12 +58,19 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     text = rendered(a_row("catching-up"), a_row("current", MESSAGING))
     assert "As it was at" in text
     assert "2026-11-05 12:00:00 UTC" in text
-    assert "<b>catching-up</b>: answered, but was behind" in text
+    assert "<b>behind</b>: answered, but was behind" in text
     assert "position 7,000, head 7,005" in text
     assert "<td>Ethereum</td>" in text
-    assert "<b>current</b>: answered, and what was checked was as it should be" in text
-    assert "<td>shared</td>" in text
-    assert "<td>2026-11-05 11:59:59</td><td>2026-11-05 12:02:29</td>" in text
+    assert "<b>no problem seen</b>: answered, and what was checked was as it should be" in text
+    assert "<td>shared by the chains</td>" in text
+    assert ">2026-11-05 11:59:59</td>" in text
+    assert ">2026-11-05 12:02:29</td>" in text
+
+
+def test_chains_stand_in_the_order_of_the_configuration_and_others_after_them_by_number() -> None:
+    text = rendered(*(a_row("current", Check("indexer", chain_id)) for chain_id in (1, 10, 5, 137, 8453, 42161)))
+    order = re.findall(r"</th><td>([^<]*)</td>", text)
+    assert order == ["Ethereum", "Arbitrum One", "Polygon", "Base", "chain 5", "chain 10"]
 
 
 @pytest.mark.clause("M10")
@@ -89,7 +101,7 @@ def test_the_scripts_have_the_description_whatever_is_in_it() -> None:
     (found,) = (attributes["content"] for _, attributes in Elements(text).found if attributes.get("name") == ABOUT_META)
     assert found is not None
     assert msgspec.json.decode(found, type=Description) == description
-    assert Elements(text).names().count("script") == 2, "the page's own"
+    assert Elements(text).names().count("script") == OWN_SCRIPTS, "the page's own"
 
 
 def test_whoever_reads_feeds_finds_the_servers() -> None:
@@ -108,9 +120,30 @@ def test_no_row_is_told_apart_by_colour_least_of_all_a_current_one(status: Statu
     assert "data-status" not in row
 
 
+def test_what_the_operator_notes_stands_before_the_rows_with_what_it_is_about() -> None:
+    notes: Any = [
+        {"text": "<b>Moving</b>", "services": [], "chains": [], "from": "2026-11-05T11:00:00Z", "until": None},
+        {"text": "Rebuilt", "services": ["ppoi"], "chains": [8453], "until": "2026-11-05T13:00:00Z"},
+    ]
+    report = live_document(Report(NOON, (a_row("current"),))).body
+    text = html.render(report, LIVE, HISTORY, msgspec.structs.replace(DESCRIPTION, notes=notes)).decode()
+    assert "<li><b>From the operator</b>: &lt;b&gt;Moving&lt;/b&gt;</li>" in text
+    about = "about Private proof of innocence, Base, until 2026-11-05 13:00:00 UTC"
+    assert f"<li><b>From the operator, {about}</b>: Rebuilt</li>" in text
+    assert text.index("Rebuilt") < text.index("<table>")
+    assert "no problem seen" in text
+
+
+@pytest.mark.clause("C12")
+def test_broadcasters_of_which_some_answered_are_said_to_be_that_and_no_worse() -> None:
+    text = rendered(msgspec.structs.replace(a_row("degraded", BROADCASTERS), reason="partial-coverage"))
+    assert "<b>limited</b>: some answered, others did not" in text
+    assert "serious" not in text
+
+
 @pytest.mark.clause("C1")
 def test_a_status_that_nobody_knows_is_unknown() -> None:
-    assert "<b>unknown</b>" in rendered(msgspec.structs.replace(a_row("current"), status="splendid"))
+    assert "<b>not known</b>" in rendered(msgspec.structs.replace(a_row("current"), status="splendid"))
 
 
 def test_hostile_names_stay_text() -> None:
@@ -120,14 +153,14 @@ def test_hostile_names_stay_text() -> None:
         status='"><img src=x onerror=alert(1)>',
     )
     text = rendered(row)
-    assert Elements(text).names().count("script") == 2, "the page's own"
+    assert Elements(text).names().count("script") == OWN_SCRIPTS, "the page's own"
     assert "img" not in Elements(text).names()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     services = (ServiceDescription("<script>", "a service", run_by_others=True),)
     noted = html.render(None, LIVE, HISTORY, msgspec.structs.replace(DESCRIPTION, services=services)).decode()
-    assert Elements(noted).names().count("script") == 2
+    assert Elements(noted).names().count("script") == OWN_SCRIPTS
     paths = html.render(None, '/api/v1/"><script>/liveness', HISTORY, DESCRIPTION).decode()
-    assert Elements(paths).names().count("script") == 2
+    assert Elements(paths).names().count("script") == OWN_SCRIPTS
 
 
 @pytest.mark.clause("C6")
@@ -153,13 +186,14 @@ def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) 
 
 
 @pytest.mark.clause("C12")
-def test_what_people_are_told_is_in_the_readers_own_words() -> None:
-    text = re.sub(r"<b>.*?</b>: ", "", rendered(a_row("degraded", BROADCASTERS)))
-    reader = (PAGE / "lookout-reader.js").read_text(encoding="utf-8")
-    notes = re.search(r"export const NOTES = (.*?)\.map\(", reader, re.DOTALL)
-    assert notes is not None
-    for note in re.findall(r'"([A-Z][^"]+\.)"\]', notes[1]):
-        assert f"<li>{note}</li>" in text
+def test_every_warning_of_the_contract_is_on_the_page_beside_the_services_it_is_about() -> None:
+    text = rendered(a_row("degraded", BROADCASTERS))
+    warnings = {note.id: note.services for note in NOTES}
+    for name, services in warnings.items():
+        words = read_catalogue("en").texts[f"warning.{name}"]
+        (found,) = re.findall(f"<li>(.*?){words}</li>", text)
+        titles = {service.name: service.title for service in DESCRIPTION.services}
+        assert found == ("" if services is None else f"<b>{', '.join(titles[each] for each in services)}</b>: ")
 
 
 def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:
@@ -180,6 +214,24 @@ def test_every_file_that_is_loaded_is_an_asset() -> None:
     for path, (_, body) in assets.items():
         for imported in re.findall(r'from "\./([^"]+)"', body.decode()):
             assert f"/assets/{imported}" in assets, path
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        pytest.param("/** What\n * it is. */\nlet a = 1;\n", "let a = 1;\n", id="a comment of several lines"),
+        pytest.param("  // why\n  f(x); // and why\n", "f(x); // and why\n", id="one of its own line, and no other"),
+        pytest.param('a("//x");\nb(/\\/*x/);\n\nc();\n', 'a("//x");\nb(/\\/*x/);\nc();\n', id="nothing in strings"),
+    ],
+)
+def test_what_a_browser_does_not_need_is_not_sent(source: str, left: str) -> None:
+    assert strip_source(source) == left
+
+
+def test_no_script_has_a_text_of_several_lines_which_would_lose_its_indentation() -> None:
+    for path in PAGE.glob("*.js"):
+        code = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert all(line.count("`") % 2 == 0 for line in code.splitlines()), path
 
 
 @pytest.mark.clause("E1")

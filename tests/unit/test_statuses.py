@@ -134,7 +134,7 @@ def test_a_made_up_status_is_in_the_feeds(shown: Any) -> None:
 
 def test_a_made_up_status_is_on_the_page_and_in_the_terminal(shown: Any) -> None:
     assert '<symbol id="shape-half-awake" viewBox="0 0 16 16"><path d="M1 2h3"/></symbol>' in shown["page"]
-    assert "<b>half-awake</b>: answered, but in its sleep" in shown["page"]
+    assert "<b>half awake</b>: answered, but in its sleep" in shown["page"]
     assert "--half-awake: #123456; --half-awake-bar: #234567; --tint-half-awake: #345678;" in shown["style"]
     assert "--half-awake: #456789; --half-awake-bar: #56789a; --tint-half-awake: #6789ab;" in shown["style"]
     assert ".bar.half-awake { fill: var(--half-awake-bar); }" in shown["style"]

@@ -5,7 +5,8 @@ itself (if scripts run but page.js has failed, reload.js does that), and none is
 how long ago the page was loaded.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from html import escape
 from importlib.resources import files
@@ -13,40 +14,55 @@ from string import Template
 from typing import Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from lookout.core.model import Metrics
 from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
 from lookout.public.about import Description
+from lookout.public.page.sources import strip_source
 from lookout.public.page.style import status_rules
+from lookout.public.page.texts import LANGUAGES, encode_script, read_catalogue
 from lookout_reader.about import About
 from lookout_reader.statuses import STATUSES, StatusEntry
-from lookout_reader.words import NOTES, OTHERS, Note
+from lookout_reader.words import NOTES, OTHERS
 
 # By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
 _STATUSES: Final = {status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None}
 _SCRIPTS: Final = (
     "page.js",
     "reload.js",
+    "language.js",
+    "address.js",
     "now.js",
+    "meaning.js",
+    "notes.js",
     "past.js",
     "strips.js",
+    "foot.js",
     "words.js",
     "dom.js",
     "lookout-reader.js",
 )
+_THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
+_PARTIAL: Final = "some answered, others did not"  # which is no more than a partial reading (C12)
+_JAVASCRIPT: Final = "text/javascript; charset=utf-8"
+# Each is asked for at once, and not only when a script that imports it has come.
+_PRELOADS: Final = "\n".join(f'<link rel="modulepreload" href="/assets/{name}">' for name in _SCRIPTS)
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(_SCRIPTS, "text/javascript; charset=utf-8"),
+    **dict.fromkeys(_SCRIPTS, _JAVASCRIPT),
 }
 
 
 def assets() -> dict[str, tuple[str, bytes]]:
     """What the page loads, by path: media type and content."""
-    bodies = {name: files(__package__).joinpath(name).read_bytes() for name in _TYPES}
-    bodies["page.css"] += status_rules().encode()
-    return {f"/assets/{name}": (media_type, bodies[name]) for name, media_type in _TYPES.items()}
+    bodies = {name: files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _TYPES}
+    bodies["page.css"] += status_rules()
+    found = {
+        f"/assets/{name}": (media_type, strip_source(bodies[name]).encode()) for name, media_type in _TYPES.items()
+    }
+    return found | {f"/assets/texts-{code}.js": (_JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
 
 
 def render(live: bytes | None, live_path: str, history_path: str, description: Description) -> bytes:
@@ -56,6 +72,8 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
         history_path=escape(history_path),
         shapes="\n".join(map(_symbol, STATUSES)),
         about=escape(description.encode().decode()),
+        languages=_languages(),
+        preloads=_PRELOADS,
         ready_made=_ready_made(live, description),
     )
     return text.encode()
@@ -64,6 +82,11 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
 @cache
 def _frame() -> Template:
     return Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+
+
+@cache
+def _languages() -> str:
+    return escape(json.dumps({code: read_catalogue(code).language for code in LANGUAGES}))
 
 
 def _symbol(status: StatusEntry) -> str:
@@ -78,17 +101,40 @@ def _ready_made(live: bytes | None, description: Description) -> str:
     if report is not None and report.schema_version != SCHEMA_VERSION:  # C6
         report = None
     rows = _no_report() if report is None else _table(report, description)
-    others = [each.name for each in description.services if each.run_by_others]
-    notes = "\n".join(_note(note, others) for note in NOTES if others or note.id != OTHERS)
+    warnings = "\n".join(_warnings(description))
     title = "the wallet" if description.title == description.protocol else escape(description.title)
     return f"""<div class="ready-made">
 <h1>Status of what {title} depends on</h1>
-{rows}
+{_notes(description)}{rows}
 <h2>What this does not say</h2>
 <ul class="notes">
-{notes}
+{warnings}
 </ul>
 {_operator(description)}</div>"""
+
+
+class _Note(Struct):
+    text: str
+    services: tuple[str, ...] = ()
+    chains: tuple[int, ...] = ()
+    until: str | None = None
+
+
+class _Noted(Struct):
+    notes: tuple[_Note, ...] = ()
+
+
+def _notes(description: Description) -> str:
+    """What the operator notes, with what it is about."""
+    about = description.read()
+    titles = {service.name: service.title for service in description.services}
+    lines = []
+    for note in msgspec.json.decode(description.encode(), type=_Noted).notes:
+        scope = [titles.get(name, name) for name in note.services] + [about.chain_name(each) for each in note.chains]
+        of = f", about {', '.join(scope)}" if scope else ""
+        until = f", until {_words(note.until)} UTC" if note.until else ""
+        lines.append(f"<li><b>From the operator{escape(of)}{until}</b>: {escape(note.text)}</li>\n")
+    return f'<ul class="notes">\n{"".join(lines)}</ul>\n' if lines else ""
 
 
 def _operator(description: Description) -> str:
@@ -97,10 +143,21 @@ def _operator(description: Description) -> str:
     return f"<p>{'. '.join(given)}.</p>\n" if given else ""
 
 
-def _note(note: Note, others: Iterable[str]) -> str:
-    services = others if note.id == OTHERS else note.services or ()
-    of = "" if note.services is None else f"<b>{escape(', '.join(services))}</b>: "
-    return f"<li>{of}{escape(note.text, quote=False)}</li>"
+def _warnings(description: Description) -> Iterator[str]:
+    titles = {service.name: service.title for service in description.services}
+    others = [service.name for service in description.services if service.run_by_others]
+    for note in NOTES:
+        services = others if note.id == OTHERS else note.services
+        if services == []:
+            continue
+        about = ", ".join(escape(titles.get(name, name)) for name in services or ())
+        yield f"<li>{f'<b>{about}</b>: ' if about else ''}{escape(_text(f'warning.{note.id}'), quote=False)}</li>"
+
+
+@cache
+def _text(key: str) -> str:
+    text = read_catalogue(LANGUAGES[0]).texts[key]
+    return text if isinstance(text, str) else text["other"]
 
 
 def _no_report() -> str:
@@ -108,38 +165,51 @@ def _no_report() -> str:
 
 
 def _table(report: LiveReport, description: Description) -> str:
-    about = description.read()
-    rows = (row for row in report.checks if description.show_unmonitored or row.status != "unmonitored")
+    shown = [row for row in report.checks if description.show_unmonitored or row.status != "unmonitored"]
     return f"""<p>As it was at <time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>. Without
-its script this page cannot tell how old that is. Past its time in the last column a row's status is not known. The page
-asks for a newer report every 30 seconds where it can: if the time above stays the same, reload it.</p>
+its script this page cannot know how old that is. Past the time that a row holds until, its status is not known. The
+page asks for a newer report every 30 seconds where it can: if the time above stays the same, reload it.</p>
 <table>
-<thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">status then</th>
-<th scope="col">in numbers</th><th scope="col">seen (UTC)</th><th scope="col">holds until (UTC)</th></tr></thead>
+<thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">{_THEN}</th>
+<th scope="col">{_NUMBERS}</th><th scope="col">{_SEEN}</th><th scope="col">{_UNTIL}</th></tr></thead>
 <tbody>
-{_rows(rows, about)}
+{_rows(shown, description)}
 </tbody>
 </table>"""
 
 
-def _rows(rows: Iterable[LiveRow], about: About) -> str:
-    return "\n".join(_row(row, _chain(row.chain_id, about)) for row in rows)
+def _rows(rows: Iterable[LiveRow], description: Description) -> str:
+    """In the page's order of chains, which is the configuration's."""
+    about = description.read()
+    titles = {service.name: service.title for service in description.services}
+    services = {name: place for place, name in enumerate(titles)}
+    chains: dict[int | None, int] = {None: -1} | {chain_id: place for place, chain_id in enumerate(about.chains)}
+
+    def place(row: LiveRow) -> tuple[int, int, int]:
+        return services.get(row.service, len(services)), chains.get(row.chain_id, len(chains)), row.chain_id or 0
+
+    return "\n".join(
+        _row(row, titles.get(row.service, row.service), _chain(row.chain_id, about)) for row in sorted(rows, key=place)
+    )
 
 
 @lru_cache(4096)  # from one report to the next few rows change
-def _row(row: LiveRow, chain: str) -> str:
+def _row(row: LiveRow, title: str, chain: str) -> str:
     status = row.status if row.status in _STATUSES else "unknown"
+    words = _PARTIAL if row.reason == "partial-coverage" else _STATUSES[status]
     return (
-        f'<tr><th scope="row">{escape(row.service)}</th><td>{escape(chain)}</td>'
+        f'<tr><th scope="row">{escape(title)}</th><td>{escape(chain)}</td>'
         f'<td><svg class="shape" aria-hidden="true"><use href="#shape-{status}"/></svg> '
-        f"<b>{status}</b>: {_STATUSES[status]}</td><td>{_numbers(row.metrics)}</td>"
-        f"<td>{_words(row.observed_at)}</td><td>{_words(row.expires_at)}</td></tr>"
+        f"<b>{_text(f'status.{status}')}</b>: {words}</td>"
+        f'<td data-label="{_NUMBERS}">{_numbers(row.metrics)}</td>'
+        f'<td data-label="{_SEEN}">{_words(row.observed_at)}</td>'
+        f'<td data-label="{_UNTIL}">{_words(row.expires_at)}</td></tr>'
     )
 
 
 def _chain(chain_id: int | None, about: About) -> str:
     if chain_id is None:
-        return "shared"
+        return "shared by the chains"
     name = about.chain_name(chain_id)
     return f"{name} (test network)" if chain_id in about.test_networks else name
 

@@ -1,8 +1,10 @@
 /** What works now: the head line, what is wrong with the page's own knowledge, and a card for every check. */
 
-import { countedChains, headlineOf, notesFor, reasonText, statusText } from "./lookout-reader.js";
+import { EFFECTIVE_STATUSES, countedChains, headlineOf, notesFor } from "./lookout-reader.js";
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
-import { ABOUT, PAGE_TITLE, chainKind, chainName, count, duration, goodReason, isRunByOthers, serviceName, statusWord } from "./words.js";
+import { meaningOf, unreachedText } from "./meaning.js";
+import { makeNotes } from "./notes.js";
+import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, serviceName, statusWord, text } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -14,6 +16,7 @@ const BEHIND_MS = 30_000;
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
 const NAMED_AT_MOST = 3;
 const CHAINS_AT_MOST = 8;
+const SENTENCES_AT_MOST = 6;
 
 // ---- The head
 
@@ -26,20 +29,14 @@ export function isClockWrong({ clockAheadMs }) {
 function troublesOf(view) {
   const { report, reportProblem, clockIsWrong } = view;
   const troubles = [];
-  if (clockIsWrong) {
-    const way = view.clockAheadMs > 0 ? "ahead of" : "behind";
-    troubles.push(`The clock of this device seems to be ${way} the server's. Until it is right, old cannot be told from new here.`);
-  }
-  if (reportProblem !== null) troubles.push(`${problemText(reportProblem)} ${heldText(report)}`);
+  if (clockIsWrong) troubles.push(text(view.clockAheadMs > 0 ? "trouble.ahead" : "trouble.behind"));
+  if (reportProblem !== null) troubles.push(`${problemText(reportProblem)} ${text(report === null ? "trouble.nothing-held" : "trouble.held")}`);
   if (report === null) return troubles;
   const age = ageOf(view);
-  if (age === null) troubles.push("The report does not say when it was made.");
-  else if (!clockIsWrong && age < -BEHIND_MS)
-    troubles.push("The report is from the future: the clock of this device or of the monitor is wrong.");
-  else if (!clockIsWrong && reportProblem === null && age > STOPPED_MS)
-    troubles.push("The monitor seems to have stopped: it has made no new report for some minutes.");
-  if (report.unreadableRows === 1) troubles.push("A row of the report cannot be read.");
-  else if (report.unreadableRows > 1) troubles.push(`${count(report.unreadableRows)} rows of the report cannot be read.`);
+  if (age === null) troubles.push(text("trouble.undated"));
+  else if (!clockIsWrong && age < -BEHIND_MS) troubles.push(text("trouble.future"));
+  else if (!clockIsWrong && reportProblem === null && age > STOPPED_MS) troubles.push(text("trouble.stopped"));
+  if (report.unreadableRows > 0) troubles.push(text("trouble.rows", { count: report.unreadableRows }));
   return troubles;
 }
 
@@ -51,39 +48,45 @@ function ageOf({ now, report, receivedAgoMs }) {
 }
 
 function problemText(problem) {
-  if (problem.startsWith("unreadable: ")) return `The server's report cannot be read: ${problem.slice(12)}.`;
-  if (problem.startsWith("no answer")) return "The server does not answer.";
-  if (problem === "not available yet") return "The server has no report yet.";
-  return `The server gave no report: ${problem}.`;
-}
-
-function heldText(report) {
-  return report === null
-    ? "There is nothing to show; the page goes on asking."
-    : "What is shown was fetched before, and turns grey as it expires; the page goes on asking.";
+  if (problem.startsWith("unreadable: ")) return text("trouble.unreadable", { problem: problem.slice(12) });
+  if (problem.startsWith("no answer")) return text("trouble.silent");
+  if (problem === "not available yet") return text("trouble.none");
+  return text("trouble.refused", { problem });
 }
 
 export function makeHead() {
   const mark = shape("unknown");
-  const title = h("h1", {}, "Reading the report…");
+  const title = h("h1", {}, text("headline.reading"));
   const counts = h("p", { class: "counts" });
+  const meaning = h("ul", { class: "meaning", "aria-label": text("means.heading") });
   const age = h("p", { class: "age" });
+  const printed = h("p", { class: "printed" });
   const troubles = h("div", { class: "troubles", role: "alert" });
   const state = h("div", { class: "state" }, mark, title);
-  const about = h("p", { class: "about-page" }, `Status of what ${PAGE_TITLE || "the wallet"} depends on, as one monitor sees it`);
-  const element = h("header", { class: "head" }, about, state, counts, age, troubles);
+  const about = h("p", { class: "about-page" }, PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet"));
+  const warning = h("p", { class: "warning" }, `${text("warning.one-view")} `, h("b", {}, text("warning.not-a-signal")));
+  const notes = makeNotes();
+  const element = h("header", { class: "head" }, about, state, counts, meaning, notes.element, warning, age, printed, troubles);
   let announced = "";
+  let drawn = "";
 
   function update(view) {
     const found = troublesOf(view);
-    const { status, healthy, text, detail } = headline(view, found.length > 0);
+    const { status, healthy, headline, detail, sentences } = summaryOf(view, found.length > 0);
     element.dataset.healthy = String(healthy);
     setStatus(element, status);
-    setText(title, text);
+    setText(title, headline);
     setText(counts, detail);
     setText(age, ageText(view));
-    const tab = `${text} · ${PAGE_TITLE || "Lookout"}`;
+    setText(printed, view.report?.generatedAt == null ? "" : text("age.at", { moment: moment(view.report.generatedAt) }));
+    notes.update(view.notes);
+    const tab = `${headline} · ${PAGE_TITLE || "Lookout"}`;
     if (document.title !== tab) document.title = tab;
+    if (JSON.stringify(sentences) !== drawn) {
+      drawn = JSON.stringify(sentences);
+      meaning.hidden = sentences.length === 0;
+      meaning.replaceChildren(...sentenceElements(sentences));
+    }
     if (found.join() === announced) return; // it is read out once
     announced = found.join();
     troubles.replaceChildren(...found.map((trouble) => h("p", {}, trouble)));
@@ -91,146 +94,199 @@ export function makeHead() {
   return { element, update };
 }
 
-function headline({ report, rows, historyRows, judgedAt, receivedAgoMs }, inDoubt) {
-  if (report === null) return { status: "unknown", healthy: false, text: "Nothing is known right now", detail: "" };
-  const chains = countedChains(ABOUT, [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId));
-  const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
-  return { ...found, detail: detailText(found) };
+function sentenceElements(sentences) {
+  const shown = sentences.slice(0, SENTENCES_AT_MOST);
+  const left = sentences.length - shown.length;
+  return [
+    ...shown.map(({ status, place, words }) =>
+      h("li", { "data-status": status }, shape(status), h("p", {}, h("b", {}, text("means.line", { place })), ` ${words}`)),
+    ),
+    ...(left === 0 ? [] : [h("li", {}, text("means.more", { count: left }))]),
+  ];
 }
 
-function detailText({ checks, others, chains, missing }) {
-  if (["current", "unmonitored"].includes(checks[0].effective)) return chainsText(chains);
-  return lines(namesText(checks), othersText(others), missing.length === 0 ? "" : `not in the report: ${missingText(missing)}`);
+function summaryOf({ report, rows, historyRows, checks, judgedAt, now, receivedAgoMs }, inDoubt) {
+  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), detail: "", sentences: [] };
+  const chains = countedChains(ABOUT, [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId));
+  const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
+  const counted = checks.filter(({ chainId }) => chainId === null || chains.includes(chainId));
+  const missing = found.missing.map((check) => ({ ...check, status: "unknown", row: null, unreached: false }));
+  const { headline, sentences } = meaningOf([...counted, ...missing], { chains, inDoubt, now });
+  return { ...found, headline, sentences, detail: detailText(found, checks.length > counted.length) };
+}
+
+/** What was counted, and what it came to. */
+function detailText({ checks, others, chains, missing }, isPart) {
+  const counts = { [checks[0].effective]: checks.length, ...others };
+  const { unmonitored = 0, ...watched } = counts;
+  const all = Object.values(watched).reduce((sum, number) => sum + number, 0);
+  const total = all === 0 ? "" : text("scope.checks", { count: all });
+  const isWell = watched.current === all;
+  const byStatus = EFFECTIVE_STATUSES.filter((status) => status in watched).map((status) =>
+    text("scope.count", { status: statusWord(status), count: watched[status] }),
+  );
+  return [
+    all > 0 && isWell ? text("scope.chains", { checks: total, chains: chainsText(chains) }) : total,
+    isWell ? "" : list(byStatus),
+    unmonitored === 0 ? "" : text("scope.unmonitored", { count: unmonitored }),
+    missing.length === 0 ? "" : text("scope.missing", { places: missingText(missing) }),
+    isPart ? text("scope.test") : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** The checks that the report lacks, or their chains if they are many. */
 function missingText(missing) {
-  return namesText(missing) || chainsText([...new Set(missing.map(({ chainId }) => chainId))]);
+  if (missing.length <= NAMED_AT_MOST) return list(missing.map(checkName));
+  return chainsText([...new Set(missing.map(({ chainId }) => chainId))]);
 }
 
 function chainsText(chains) {
-  return chains.length > CHAINS_AT_MOST ? `${count(chains.length)} chains` : chains.map(chainName).join(", ");
-}
-
-function lines(...texts) {
-  return texts.filter(Boolean).join(" · ");
-}
-
-/** Which ones are meant, if they are few. */
-function namesText(checks) {
-  if (checks.length > NAMED_AT_MOST) return "";
-  return checks
-    .map(({ service, chainId }) => (chainId === null ? serviceName(service) : `${serviceName(service)} on ${chainName(chainId)}`))
-    .join(", ");
-}
-
-function othersText(counts) {
-  const others = Object.entries(counts).map(([status, count]) => `${count} ${statusWord(status)}`);
-  return others.length === 0 ? "" : `besides ${others.join(", ")}`;
+  return chains.length > CHAINS_AT_MOST ? text("chains", { count: chains.length }) : list(chains.map(chainName));
 }
 
 function ageText(view) {
-  if (view.report === null) return "No report yet";
+  if (view.report === null) return text("age.none");
   if (view.clockIsWrong) {
-    const way = view.clockAheadMs > 0 ? "ahead of" : "behind";
     const wrongBy = Math.round(Math.abs(view.clockAheadMs) / DATE_MS) * DATE_MS;
-    return `Report of an unknown age: the clock here is ${duration(wrongBy)} ${way} the server's`;
+    return text(view.clockAheadMs > 0 ? "age.ahead" : "age.behind", { duration: duration(wrongBy) });
   }
   const age = ageOf(view);
-  if (age === null) return "Report of an unknown time";
-  return age < -1000 ? "Report of a time yet to come" : `Report of ${duration(age)} ago`;
+  if (age === null) return text("age.unknown");
+  return age < -1000 ? text("age.future") : text("age.ago", { duration: duration(age) });
 }
 
 // ---- The cards
 
-/** The service's blocks. `view.groups` says which checks are shown; `onMore` is asked for more of a service. */
+/** A block for each group. `view.groups` says which checks are shown; `onMore` is asked for more of a group. */
 export function makeCards(onMore) {
-  const element = h("div", { class: "services" });
   const blocks = new Map();
+  const list = h("div", { class: "groups" });
+  const warnings = h("ul", { class: "notes warnings" });
+  const element = h("div", {}, list, warnings);
+  let warned = "";
   function update(view) {
-    for (const { service } of view.groups) if (!blocks.has(service)) blocks.set(service, makeBlock(service, onMore));
-    setChildren(element, view.groups.map(({ service }) => blocks.get(service).element));
-    for (const group of view.groups) blocks.get(group.service).update(group, view);
+    for (const group of view.groups) if (!blocks.has(group.id)) blocks.set(group.id, makeBlock(group, onMore));
+    setChildren(list, view.groups.map(({ id }) => blocks.get(id).element));
+    for (const group of view.groups) blocks.get(group.id).update(group, view);
+    const services = view.by === "chain" ? [...new Set(view.groups.flatMap(({ all }) => all.map(({ service }) => service)))].sort(compareServices) : [];
+    if (services.join() === warned) return;
+    warned = services.join();
+    warnings.replaceChildren(...warningElements(services));
   }
   return { element, update };
 }
 
-function makeBlock(service, onMore) {
-  const list = h("ul", { class: "cards", "aria-label": serviceName(service) });
-  const more = h("button", { type: "button", class: "more", click: () => onMore(service) });
-  const notes = notesFor(service, isRunByOthers(service)).filter((note) => note.services !== null);
+/** What the rows of a service do not say (C12). */
+function warningsFor(service) {
+  return notesFor(service, isRunByOthers(service)).filter((note) => note.services !== null);
+}
+
+/** Each warning once, with the services that it is about. */
+function warningElements(services) {
+  const about = new Map();
+  for (const service of services) for (const { id } of warningsFor(service)) about.set(id, [...(about.get(id) ?? []), serviceName(service)]);
+  return Array.from(about, ([id, names]) => h("li", {}, h("b", {}, text("means.line", { place: list(names) })), ` ${text(`warning.${id}`)}`));
+}
+
+function makeBlock({ id, by, title, service, chainId }, onMore) {
+  const cardList = h("ul", { class: "cards", "aria-label": title });
+  const more = h("button", { type: "button", class: "more", click: () => onMore(id) });
+  const warnings = by === "service" ? warningsFor(service) : [];
+  const kind = by === "chain" ? chainKind(chainId) : null;
+  const notes = makeNotes();
   const element = h(
     "section",
-    { class: "service", "data-service": service },
-    h("div", { class: "about" }, h("h3", {}, serviceName(service)), ...notes.map(({ text }) => h("p", { class: "note" }, text))),
-    h("div", {}, list, more),
+    { class: `group by-${by}`, "data-group": id },
+    h(
+      "div",
+      { class: "about" },
+      h("h3", {}, title, kind === null ? null : h("span", { class: "kind" }, ` ${kind}`)),
+      ...warnings.map((warning) => h("p", { class: "note" }, text(`warning.${warning.id}`))),
+    ),
+    h("div", {}, notes.element, cardList, more),
   );
   const cards = new Map();
-  function update({ checks, left }, view) {
-    const shown = checks.map((check) => {
-      if (!cards.has(check.key)) cards.set(check.key, makeCard(check));
+  function update(group, view) {
+    const shown = group.checks.map((check) => {
+      if (!cards.has(check.key)) cards.set(check.key, makeCard(check, by));
       return cards.get(check.key);
     });
-    setChildren(list, shown.map((card) => card.element));
-    checks.forEach((check, n) => shown[n].update(view.rows.get(check.key) ?? null, check.status, view));
-    more.hidden = left === 0;
-    setText(more, `Show more (${count(left)} left)`);
+    setChildren(cardList, shown.map((card) => card.element));
+    group.checks.forEach((check, n) => shown[n].update(check, view));
+    notes.update(group.notes);
+    more.hidden = group.left === 0;
+    setText(more, text("more", { count: group.left }));
   }
   return { element, update };
 }
 
-function makeCard({ key, chainId }) {
+function makeCard({ key, service, chainId }, by) {
   const word = h("b", { class: "word" });
-  const kind = chainKind(chainId);
+  const kind = by === "service" ? chainKind(chainId) : null;
   const why = h("p", { class: "why" });
   const metrics = h("p", { class: "metrics" });
   const seen = h("p", { class: "seen" });
   const element = h(
     "li",
     { class: "card", "data-check": key },
-    h("p", { class: "chain" }, chainName(chainId), kind === null ? null : h("span", { class: "kind" }, ` ${kind}`)),
+    h("p", { class: "title" }, by === "chain" ? serviceName(service) : chainName(chainId), kind === null ? null : h("span", { class: "kind" }, ` ${kind}`)),
     h("p", { class: "state" }, shape("unknown"), word),
     metrics,
     why,
     seen,
   );
-  function update(row, status, { now, clockIsWrong }) {
+  function update(check, { now, clockIsWrong }) {
+    const { status, row } = check;
+    const measured = row?.readable && status !== "stale" ? metricsText(row, status) : "";
     setStatus(element, status);
     setText(word, statusWord(status));
-    setText(why, whyText(row, status, clockIsWrong));
-    setText(metrics, metricsText(row?.readable ? row.metrics : {}));
-    setText(seen, clockIsWrong ? "" : seenText(row, status, now));
+    setText(metrics, measured);
+    setText(why, whyText(check, measured, now, clockIsWrong));
+    setText(seen, clockIsWrong ? "" : seenText(check, now));
   }
   return { element, update };
 }
 
-function whyText(row, status, clockIsWrong) {
-  if (row === null) return "The report has no row for it.";
-  if (!row.readable) return `Its row cannot be read: ${row.problem}.`;
-  if (clockIsWrong) return "The clock of this device is wrong: old cannot be told from new.";
-  if (status === "stale") return `It was ${statusWord(row.publishedStatus)} then. That is too long ago to tell.`;
-  if (status === "current" && goodReason(row.reason) !== null) return ""; // seenText says it, in a word
-  if (status === "unknown" && row.publishedStatus !== "unknown" && row.observedAt !== null) return statusText("unknown");
-  return reasonText(row.reason) ?? statusText(status);
+function whyText({ row, status, unreached }, measured, now, clockIsWrong) {
+  if (row === null) return text("card.missing");
+  if (!row.readable) return text("card.unreadable", { problem: row.problem });
+  if (clockIsWrong) return text("card.clock");
+  if (status === "stale") return text("card.stale", { status: statusWord(row.publishedStatus) });
+  if (unreached) return unreachedText("card.unreached", row, now);
+  if (status === "unavailable" && row.reason === "unreachable") return unreachedText("card.unavailable", row, now);
+  if (status !== "unknown" && isSaidByNumbers(row, measured)) return "";
+  if (status === "unknown" && row.publishedStatus !== "unknown" && row.observedAt !== null) return text("sentence.unknown");
+  const reason = `reason.${row.reason}`;
+  return hasText(reason) ? text(reason) : text(`sentence.${status}`);
 }
 
-function metricsText({ position, head, responding, monitored, peers }) {
-  if (position !== undefined && head !== undefined) {
-    const lag = Math.max(0, head - position);
-    return `${count(position)} of ${count(head)}${lag === 0 ? "" : `, ${count(lag)} behind`}`;
+function isSaidByNumbers({ reason, metrics }, measured) {
+  if (reason === "behind") return metrics.head > metrics.position;
+  return measured !== "" && (reason === "synced" || reason === "responding");
+}
+
+/** In numbers, which never contradict the status: what is current is not called behind, though it may be by a little. */
+function metricsText({ service, reason, metrics: { position, head, responding, monitored, peers } }, status) {
+  if (position !== undefined) {
+    if (status === "current" && reason === "synced") return text("card.synced.at", { position });
+    const lag = head === undefined || status === "current" ? 0 : Math.max(0, head - position);
+    if (lag === 0) return text("card.position", { position });
+    return text(service === "ppoi" ? "card.entries" : "card.blocks", { count: lag, position });
   }
-  if (position !== undefined) return `at ${count(position)}`;
-  if (responding !== undefined && monitored !== undefined) return `${count(responding)} of ${count(monitored)} answered`;
-  if (peers !== undefined) return `${count(peers)} ${peers === 1 ? "peer" : "peers"}`;
-  return "";
+  if (responding !== undefined && monitored !== undefined) return text("card.answered", { responding, monitored });
+  if (peers !== undefined) return text("card.peers", { count: peers });
+  if (status !== "current") return "";
+  return reason === "synced" || reason === "responding" ? text(`card.${reason}`) : "";
 }
 
-function seenText(row, status, now) {
-  if (!row?.readable || row.observedAt === null) return status === "unmonitored" ? "" : "never seen";
-  if (row.observedAt - now > BEHIND_MS) return "seen at a time yet to come";
-  const good = status === "current" ? goodReason(row.reason) : null;
-  const seen = `${good === null ? "" : `${good}, `}seen ${duration(now - row.observedAt)} ago`;
+function seenText({ row, status, unreached }, now) {
+  if (!row?.readable || row.observedAt === null) return status === "unmonitored" ? "" : text("card.never");
+  if (row.observedAt - now > BEHIND_MS) return text("card.future");
+  const seen = text("card.checked", { duration: duration(now - row.observedAt) });
   const answered = row.lastSuccessAt;
-  if (answered === null || answered >= row.observedAt) return seen;
-  return `${seen}, last good answer ${duration(now - answered)} ago`;
+  const isSaid = unreached || status === "unavailable" || status === "stale";
+  if (isSaid || answered === null || answered >= row.observedAt) return seen;
+  return list([seen, text("card.answer", { duration: duration(now - answered) })]);
 }

@@ -1,12 +1,11 @@
 /** The last days: a strip and the uptimes of every check, and the incidents that the strips show. */
 
-import { WINDOWS, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
+import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
 import { h, setChildren, setText, shape } from "./dom.js";
 import { makeStrips, ticks } from "./strips.js";
-import { NO_READINGS, READINGS, bucketLength, chainName, count, day, duration, moment, percent, serviceName, statusWord, wholePercent, zone } from "./words.js";
+import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, serviceName, statusWord, text, wholePercent, zone } from "./words.js";
 
-const WINDOW_WORDS = { "24h": "24 h", "7d": "7 days", "14d": "14 days" };
-const KEYS = "Keys: ← → bucket, PgUp PgDn day, Home End first and last, ↑ ↓ row, Enter opens the day, Esc goes back.";
+const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
 const INCIDENTS_AT_FIRST = 10;
 const OLD_MS = 300_000;
 
@@ -14,21 +13,23 @@ export function makePast() {
   const strips = makeStrips(onZoom);
   const axis = h("div", { class: "axis", "aria-hidden": "true" });
   const title = h("h2", { id: "past-title" }, windowText(null));
-  const back = h("button", { type: "button", click: () => strips.zoom(null) }, "All days");
-  const before = h("button", { type: "button", "aria-label": "the day before", click: () => strips.zoomBy(-1) }, "‹");
-  const after = h("button", { type: "button", "aria-label": "the day after", click: () => strips.zoomBy(1) }, "›");
+  const back = h("button", { type: "button", click: () => strips.showAll() }, text("past.all"));
+  const before = h("button", { type: "button", "aria-label": text("past.before"), click: () => strips.zoomBy(-1) }, "‹");
+  const after = h("button", { type: "button", "aria-label": text("past.after"), click: () => strips.zoomBy(1) }, "›");
   const dayName = h("b");
   const hint = h("p", { class: "hint" });
   const days = h("div", { class: "days", hidden: "" }, dayName, before, after, back);
   const problem = h("p", { class: "problem", role: "status" });
   const written = h("p", { class: "written hint" }); // not in the status: it changes every second
   const rowsElement = h("div", { class: "rows" });
+  const uptimeHeads = h("div", { class: "uptimes", "aria-hidden": "true" });
   const element = h(
     "section",
     { class: "past", "aria-labelledby": "past-title" },
     h("div", { class: "bar-head" }, title, legend()),
+    h("p", { class: "warning" }, text("warning.history")),
     hint,
-    h("p", { id: "strip-keys", class: "hint keys" }, KEYS),
+    h("p", { id: "strip-keys", class: "hint keys" }, text("past.keys")),
     problem,
     written,
     h(
@@ -36,7 +37,7 @@ export function makePast() {
       { class: "row axis-row" },
       h("div", {}, days),
       axis,
-      h("div", { class: "uptimes", "aria-hidden": "true" }, ...["Uptime 24 h", "7 days", "14 days"].map((text) => h("span", {}, text))),
+      uptimeHeads,
     ),
     rowsElement,
     strips.readout,
@@ -44,6 +45,8 @@ export function makePast() {
   const rows = new Map();
   const headings = new Map();
   let history = null;
+  let historyRows = new Map();
+  let shownKeys = [];
   let drawn = "";
 
   strips.watchWidth(axis);
@@ -52,17 +55,19 @@ export function makePast() {
   function drawAxis() {
     const frame = strips.frame();
     if (frame === null) return;
-    const labels = ticks(frame, axis.clientWidth).map(({ x, text }) => {
-      const label = h("span", {}, text);
-      label.style.left = `${x}px`;
-      return label;
+    const labels = ticks(frame, axis.clientWidth).map(({ x, label }) => {
+      const element = h("span", {}, label);
+      element.style.left = `${(x / Math.max(axis.clientWidth, 1)) * 100}%`;
+      return element;
     });
     axis.replaceChildren(...labels);
   }
 
   function drawTitle() {
     const zoomedTo = strips.zoomedTo();
-    setText(title, `${windowText(history)}${zoomedTo === null ? "" : `: ${day(zoomedTo)}`}`);
+    setText(title, zoomedTo === null ? windowText(history) : text("past.day", { title: windowText(history), day: day(zoomedTo) }));
+    const heads = zoomedTo === null ? Object.keys(WINDOWS).map(windowName) : ["uptime.day", "uptime.trouble"].map((key) => text(key));
+    uptimeHeads.replaceChildren(...heads.map((name, n) => h("span", {}, n === 0 && zoomedTo === null ? text("uptime", { window: name }) : name)));
   }
 
   function onZoom() {
@@ -72,27 +77,34 @@ export function makePast() {
     days.hidden = zoomedTo === null;
     element.dataset.zoomed = String(zoomedTo !== null);
     drawAxis();
+    drawFigures();
+  }
+
+  function drawFigures() {
+    for (const key of shownKeys) rows.get(key).update(history, historyRows.get(key) ?? null, strips.zoomedTo());
   }
 
   function update(view) {
     setText(problem, problemText(view));
     setText(written, writtenText(view));
-    setText(hint, `Worse is taller. Times are those of ${zone()}. ${bucketsText(view.history)}`);
+    setText(hint, `${text("past.hint", { zone: zone() })} ${bucketsText(view.history)}`);
     element.classList.toggle("old", isOld(view));
-    const children = view.groups.flatMap(({ service, checks }) => [
-      takeOrMake(headings, service, () => h("h3", {}, serviceName(service))),
+    const children = view.groups.flatMap(({ id, title: name, checks }) => [
+      takeOrMake(headings, id, () => h("h3", {}, name)),
       ...checks.map((check) => takeOrMake(rows, check.key, () => makeRow(check, strips.stripOf(check))).element),
     ]);
     setChildren(rowsElement, children);
     const keys = view.groups.flatMap(({ checks }) => checks.map(({ key }) => key));
-    if (view.history === history && keys.join() === drawn) return;
-    [history, drawn] = [view.history, keys.join()];
-    for (const key of keys) rows.get(key).update(history, view.historyRows.get(key) ?? null);
-    strips.update(history, view.historyRows, keys);
+    const state = `${view.by} ${keys.join()}`;
+    if (view.history === history && state === drawn) return;
+    [history, historyRows, shownKeys, drawn] = [view.history, view.historyRows, keys, state];
+    for (const key of keys) rows.get(key).rename(view.by);
+    drawFigures();
+    strips.update(history, historyRows, keys);
     drawTitle();
     drawAxis();
   }
-  return { element, update };
+  return { element, update, zoom: strips.zoom, reach: strips.reach };
 }
 
 function takeOrMake(map, key, make) {
@@ -104,21 +116,20 @@ function legend() {
   const sample = (name) => h("span", { class: `sample ${name}` });
   return h(
     "ul",
-    { class: "legend", "aria-label": "What the colours and heights mean" },
+    { class: "legend", "aria-label": text("past.legend") },
     ...[...READINGS, ...NO_READINGS].map((status) => h("li", {}, sample(status), statusWord(status))),
-    h("li", {}, sample("no-data"), "no data"),
-    h("li", {}, sample("filling"), "still filling"),
+    h("li", {}, sample("no-data"), statusWord(null)),
+    h("li", {}, sample("filling"), statusWord("filling")),
   );
 }
 
 function windowText(history) {
   const days = history?.retentionDays ?? null;
-  if (days === null) return "The last days";
-  return days === 1 ? "The last day" : `The last ${count(days)} days`;
+  return days === null ? text("past") : text("past.days", { count: days });
 }
 
 function bucketsText(history) {
-  return history === null ? "" : `Choose a day to see it in buckets of ${bucketLength(history.bucketSeconds)}.`;
+  return history === null ? "" : text("past.buckets", { length: bucketLength(history.bucketSeconds) });
 }
 
 /** Whether it is not known to be of now. */
@@ -128,51 +139,95 @@ function isOld({ now, history, clockIsWrong }) {
 
 function problemText(view) {
   const { history, historyProblem, clockIsWrong } = view;
-  if (historyProblem !== null) return `No newer history: ${historyProblem === "not available yet" ? "there is none yet" : historyProblem}.`;
-  if (history === null) return "Reading the history…";
+  if (historyProblem !== null) {
+    return text("past.problem", { problem: historyProblem === "not available yet" ? text("past.none") : historyProblem });
+  }
+  if (history === null) return text("past.reading");
   if (!isOld(view)) return "";
-  return clockIsWrong ? "By the clock of this device nobody can tell whether this history is of now." : "This history is not of now.";
+  return text(clockIsWrong ? "past.clock" : "past.old");
 }
 
 function writtenText(view) {
   const { now, history, historyProblem, clockIsWrong } = view;
   if (historyProblem === null && !isOld(view)) return "";
   const known = history !== null && !clockIsWrong && history.generatedAt !== null && history.generatedAt <= now;
-  return known ? `What is shown was written ${duration(now - history.generatedAt)} ago.` : "";
+  return known ? text("past.written", { duration: duration(now - history.generatedAt) }) : "";
 }
 
 // ---- Uptime
 
-function makeRow({ chainId }, strip) {
+function windowName(window) {
+  return text(`uptime.${window}`);
+}
+
+function makeRow({ service, chainId }, strip) {
   const cells = Object.keys(WINDOWS).map((window) => {
+    const label = h("span", { class: "label" });
     const value = h("b");
     const known = h("small");
-    return { window, value, known, element: h("span", {}, h("span", { class: "label" }, WINDOW_WORDS[window]), value, known) };
+    return { window, label, value, known, element: h("span", {}, label, value, known) };
   });
-  const element = h(
-    "div",
-    { class: "row" },
-    h("span", { class: "name" }, chainName(chainId)),
-    strip,
-    h("span", { class: "uptimes" }, ...cells.map((cell) => cell.element)),
-  );
-  function update(history, row) {
-    for (const { window, value, known } of cells) {
-      const uptime = row?.readable ? row.uptime[window] : null;
-      const share = history === null ? 0 : coverageOf(history, row, window).share;
-      setText(value, uptime === null ? noUptime(history, row, window) : percent(uptime));
-      value.className = uptime === null ? "little" : "";
-      setText(known, uptime === null ? "" : `of ${wholePercent(share)} known`);
-    }
+  const name = h("span", { class: "name" });
+  const element = h("div", { class: "row" }, name, strip, h("span", { class: "uptimes" }, ...cells.map((cell) => cell.element)));
+
+  function rename(by) {
+    setText(name, by === "chain" ? serviceName(service) : chainName(chainId));
   }
-  return { element, update };
+
+  /** The figures of the windows, or of the day that begins at `zoomedTo`. */
+  function update(history, row, zoomedTo) {
+    const figures = zoomedTo === null ? cells.map(({ window }) => windowFigure(history, row, window)) : dayFigures(history, row, zoomedTo);
+    cells.forEach(({ label, value, known, element: cell }, n) => {
+      const figure = figures[n];
+      cell.hidden = figure === undefined;
+      if (figure === undefined) return;
+      setText(label, figure.label);
+      setText(value, figure.value);
+      value.className = figure.known === null ? "little" : "";
+      setText(known, figure.known ?? "");
+    });
+  }
+  return { element, rename, update };
+}
+
+function windowFigure(history, row, window) {
+  const label = windowName(window);
+  const uptime = row?.readable ? row.uptime[window] : null;
+  if (uptime === null) return { label, value: noUptime(history, row, window), known: null };
+  return { label, value: percent(uptime), known: knownText(history === null ? 0 : coverageOf(history, row, window).share) };
+}
+
+/** Counted from the day's buckets, as the windows' are (H9 to H11): what there was of the day so far. */
+function dayFigures(history, row, begin) {
+  const end = midnight(begin, 1);
+  const bucketMs = history.bucketSeconds * 1000;
+  const buckets = bucketsOf(history, row).filter(({ beginsAt }) => beginsAt >= begin && beginsAt < end);
+  const known = buckets.filter(({ status }) => KNOWN_STATUSES.includes(status));
+  const trouble = known.filter(({ status }) => status !== "current");
+  const existing = Math.ceil((Math.min(end, history.to + bucketMs) - begin) / bucketMs);
+  const label = text("uptime.day");
+  if (known.length < LEAST_KNOWN) {
+    const isUnwatched = buckets.length > 0 && buckets.every(({ status }) => status === "unmonitored");
+    return [{ label, value: text(isUnwatched ? "uptime.unmonitored" : "uptime.little"), known: null }];
+  }
+  const share = 1 - trouble.length / known.length;
+  const uptime = trouble.length === 0 ? 1 : Math.min(0.9999, Math.round(share * 10_000) / 10_000);
+  const lasted = trouble.length === 0 ? "–" : duration(trouble.length * bucketMs);
+  return [
+    { label, value: percent(uptime), known: knownText(known.length / existing) },
+    { label: text("uptime.trouble"), value: lasted, known: "" },
+  ];
+}
+
+function knownText(share) {
+  return share === 1 ? text("uptime.known.all") : text("uptime.known", { share: wholePercent(share) });
 }
 
 /** Why there is none. */
 function noUptime(history, row, window) {
-  if (history === null || !row?.readable) return "too little known";
+  if (history === null || !row?.readable) return text("uptime.little");
   const buckets = row.buckets.slice(-coverageOf(history, row, window).existing);
-  return /^[.-]*$/.test(buckets) && buckets.includes(".") ? "not monitored" : "too little known";
+  return text(/^[.-]*$/.test(buckets) && buckets.includes(".") ? "uptime.unmonitored" : "uptime.little");
 }
 
 // ---- Incidents
@@ -181,7 +236,7 @@ export function makeIncidents() {
   const list = h("ol", { class: "incidents" });
   const more = h("button", { type: "button", class: "more", click: onMore });
   const none = h("p", { class: "hint" });
-  const element = h("section", { "aria-labelledby": "incidents-title" }, h("h2", { id: "incidents-title" }, "Incidents"), none, list, more);
+  const element = h("section", { "aria-labelledby": "incidents-title" }, h("h2", { id: "incidents-title" }, text("incidents")), none, list, more);
   let limit = INCIDENTS_AT_FIRST;
   let history;
   let matching = "";
@@ -204,8 +259,8 @@ export function makeIncidents() {
   function draw() {
     list.replaceChildren(...incidents.slice(0, limit).map((incident) => incidentElement(history, incident, old)));
     more.hidden = incidents.length <= limit;
-    setText(more, `Show more (${count(incidents.length - limit)} left)`);
-    setText(none, incidents.length > 0 || history === null ? "Made from the strips: very short troubles do not show." : "None in the strips above.");
+    setText(more, text("more", { count: Math.max(0, incidents.length - limit) }));
+    setText(none, text(incidents.length > 0 || history === null ? "incidents.hint" : "incidents.none"));
   }
   return { element, update };
 }
@@ -223,13 +278,14 @@ function allIncidents({ history, historyRows, isMatching }) {
 function incidentElement(history, { row, worst, beginsAt, endsAt, beginSeen, endSeen }, old) {
   const open = endsAt === null;
   const length = duration((endsAt ?? history.to + history.bucketSeconds * 1000) - beginsAt);
-  const seen = open ? `up to ${length}${old ? " seen" : " so far"}` : `${beginSeen && endSeen ? "" : "at least "}${length}`;
+  const seen = open ? text(old ? "incident.seen" : "incident.so-far", { duration: length }) : beginSeen && endSeen ? length : text("incident.least", { duration: length });
+  const provisional = open ? h("em", { class: "provisional" }, text(old ? "incident.unknown" : "incident.ongoing")) : null;
   return h(
     "li",
     { "data-status": worst },
     h("span", { class: "state" }, shape(worst), h("b", { class: "word" }, statusWord(worst))),
-    h("span", { class: "where" }, `${serviceName(row.service)}, ${chainName(row.chainId)}`),
+    h("span", { class: "where" }, checkName(row)),
     h("span", { class: "when" }, moment(beginsAt)),
-    h("span", { class: "length" }, `${seen} `, open ? h("em", { class: "provisional" }, old ? "end unknown" : "ongoing, provisional") : null),
+    h("span", { class: "length" }, `${seen} `, provisional),
   );
 }

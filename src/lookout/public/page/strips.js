@@ -1,8 +1,9 @@
 /** The strips of the last days: drawn from buckets, walked by keyboard, zoomed to a day. */
 
 import { bucketBeginsAt, bucketsOf } from "./lookout-reader.js";
+import { writeAddress } from "./address.js";
 import { h, s, shape } from "./dom.js";
-import { NO_READINGS, READINGS, clock, day, midnight, span, statusWord } from "./words.js";
+import { NO_READINGS, READINGS, checkName, clock, day, dayName, midnight, span, statusWord, text } from "./words.js";
 
 const HEIGHT = 28;
 const DAY_MS = 86_400_000;
@@ -12,7 +13,7 @@ const LEAST_WIDTH = 1.5; // of trouble
 const LEAST_WIDTH_OF_WORST = 2;
 const FILLING_WIDTH = 5;
 const FILLING_SHARE = 0.01;
-const NARROW_PX = 460;
+const CHARACTER_PX = 7; // of a label of the axis, and some room
 const DAYS_AT_MOST = 366; // that a strip leaves room for, whatever a history says that it will hold
 
 /**
@@ -27,17 +28,17 @@ export function makeStrips(onZoom) {
   let zoomedTo = null; // the midnight that begins the day
   let cursorAt = null; // null is the latest bucket
 
-  function stripOf({ key, label }) {
-    if (!strips.has(key)) strips.set(key, makeStrip(key, label));
-    return strips.get(key).element;
+  function stripOf(check) {
+    if (!strips.has(check.key)) strips.set(check.key, makeStrip(check));
+    return strips.get(check.key).element;
   }
 
-  function makeStrip(key, label) {
+  function makeStrip({ key, service, chainId, address }) {
     const element = h("div", {
       class: "strip",
       role: "slider",
       tabindex: strips.size === 0 ? "0" : "-1",
-      "aria-label": label,
+      "aria-label": text("past.row", { check: checkName({ service, chainId }) }),
       "aria-describedby": "strip-keys",
       "aria-valuemin": "0",
       "aria-valuemax": "0",
@@ -50,7 +51,7 @@ export function makeStrips(onZoom) {
       pointermove: (event) => strip.buckets.length > 0 && show(strip, indexAt(event, strip)),
       pointerleave: () => leave(strip),
     });
-    const strip = { key, element, row: null, buckets: [], visible: false };
+    const strip = { key, address, element, row: null, buckets: [], visible: false };
     inView.observe(element);
     return strip;
   }
@@ -96,7 +97,7 @@ export function makeStrips(onZoom) {
     element.classList.toggle("empty", !readable);
     speak(strip, strip.buckets[readable ? cursor() : 0]);
     if (!readable) {
-      element.replaceChildren(h("span", { class: "none" }, history === null ? "" : "no history that can be read"));
+      element.replaceChildren(h("span", { class: "none" }, history === null ? "" : text("past.unreadable")));
       return;
     }
     element.replaceChildren(picture(strip.buckets, frame(), element.clientWidth));
@@ -112,7 +113,7 @@ export function makeStrips(onZoom) {
   }
 
   function speak({ element }, bucket) {
-    element.setAttribute("aria-valuetext", bucket === undefined ? "no history that can be read" : bucketText(bucket));
+    element.setAttribute("aria-valuetext", bucket === undefined ? text("past.unreadable") : bucketText(bucket));
     if (history === null) return;
     element.setAttribute("aria-valuemax", String(history.length - 1));
     element.setAttribute("aria-valuenow", String(cursor()));
@@ -129,6 +130,7 @@ export function makeStrips(onZoom) {
 
   function onFocus(strip) {
     for (const other of strips.values()) other.element.tabIndex = other === strip ? 0 : -1;
+    writeAddress({ row: strip.address });
     if (strip.buckets.length === 0) draw(strip);
     if (strip.buckets.length > 0) moveTo(strip, cursor());
   }
@@ -150,8 +152,8 @@ export function makeStrips(onZoom) {
     const steps = {
       ArrowLeft: () => moveTo(strip, cursor() - 1),
       ArrowRight: () => moveTo(strip, cursor() + 1),
-      PageUp: () => moveTo(strip, cursor() + perDay),
-      PageDown: () => moveTo(strip, cursor() - perDay),
+      PageUp: () => moveTo(strip, cursor() - perDay),
+      PageDown: () => moveTo(strip, cursor() + perDay),
       Home: () => moveTo(strip, toBucket(begin)),
       End: () => moveTo(strip, toBucket(end) - 1),
       Enter: () => zoom(midnight(bucketBeginsAt(history, cursor()))),
@@ -217,6 +219,7 @@ export function makeStrips(onZoom) {
   function zoom(to) {
     if (history === null || to === zoomedTo) return;
     zoomedTo = to;
+    writeAddress({ day: to === null ? null : dayName(to) });
     hide();
     onZoom();
     redraw();
@@ -225,7 +228,25 @@ export function makeStrips(onZoom) {
   /** One day on or back, as far as there is a history. */
   function zoomBy(days) {
     const to = midnight(zoomedTo, days);
-    if (to <= history.to && midnight(to, 1) > history.from) zoom(to);
+    if (isInHistory(to)) zoom(to);
+  }
+
+  function isInHistory(midnightAt) {
+    return midnightAt <= history.to && midnight(midnightAt, 1) > history.from;
+  }
+
+  /** To the strip of this address, on the day that is shown. */
+  function reach(address) {
+    const strip = [...strips.values()].find((each) => each.address === address);
+    if (strip === undefined || !strip.element.isConnected) return;
+    if (zoomedTo !== null) cursorAt = Math.max(zoomedTo, history.from);
+    strip.element.scrollIntoView({ block: "center" });
+    strip.element.focus();
+  }
+
+  /** All of them, and not only those in view. */
+  function drawAll() {
+    for (const strip of strips.values()) if (strip.element.isConnected) draw(strip);
   }
 
   function onScroll() {
@@ -234,6 +255,7 @@ export function makeStrips(onZoom) {
     else show(strip, cursor());
   }
 
+  window.addEventListener("beforeprint", drawAll);
   window.addEventListener("scroll", onScroll, { passive: true });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) zoom(null);
@@ -242,8 +264,10 @@ export function makeStrips(onZoom) {
     readout,
     stripOf,
     update,
-    zoom,
+    zoom: (to) => history !== null && isInHistory(to) && zoom(to),
+    showAll: () => zoom(null),
     zoomBy,
+    reach,
     watchWidth: (element) => resized.observe(element),
     frame: () => (history === null ? null : frame()),
     zoomedTo: () => zoomedTo,
@@ -261,8 +285,8 @@ function wholeFrame({ from, to, bucketSeconds, retentionDays }) {
 
 /** A bucket in words, such as "Tue 10 Nov 14:05–14:10 (13:05 UTC): degraded". */
 export function bucketText({ beginsAt, endsAt, status, filling }) {
-  const words = filling ? `provisional, still filling; so far ${statusWord(status)}` : statusWord(status);
-  return `${span(beginsAt, endsAt)}: ${words}`;
+  const words = filling ? text("past.provisional", { status: statusWord(status) }) : statusWord(status);
+  return text("past.bucket", { span: span(beginsAt, endsAt), status: words });
 }
 
 // ---- Drawing
@@ -281,7 +305,7 @@ function picture(buckets, { begin, end }, width) {
   const order = ["null", ...[...NO_READINGS].reverse(), ...READINGS];
   return s(
     "svg",
-    { width, height: HEIGHT, "aria-hidden": "true" },
+    { width, height: HEIGHT, viewBox: `0 0 ${Math.max(width, 1)} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, // paper has another width
     s("path", { class: "ticks", d: ticks({ begin, end }, width).map(({ x: at }) => `M${at} 0V${HEIGHT}`).join("") }),
     ...order.filter((status) => status in paths).map((status) => s("path", attributes(status, paths[status]))),
     filling === null ? null : fillingBar(filling, x),
@@ -328,16 +352,17 @@ function fillingBar({ status, beginsAt, endsAt }, x) {
   return s("rect", { class: "filling", "data-status": status ?? "no-data", fill: "url(#hatch-filling)", ...place });
 }
 
-/** The borders of local days, or of every third hour within one, with what to write at them. */
+/** The borders of local days, or of every third hour within one, with what to write at them where there is room. */
 export function ticks({ begin, end }, width) {
   const isDay = end - begin < 2 * DAY_MS;
   const found = [];
   for (let n = 1; n < 1000; n++) {
     const at = isDay ? new Date(begin).setHours(n * 3, 0, 0, 0) : midnight(begin, n);
     if (at >= end) break;
-    const text = isDay ? clock(at) : day(at);
-    found.push({ x: Math.round(((at - begin) / (end - begin)) * width), text });
+    found.push({ x: Math.round(((at - begin) / (end - begin)) * width), label: isDay ? clock(at) : day(at) });
   }
-  const every = width < NARROW_PX ? (isDay ? 2 : 4) : width < NARROW_PX * 1.6 ? 2 : 1;
-  return found.map((tick, n) => ({ ...tick, text: n % every === 0 ? tick.text : "" }));
+  const widest = Math.max(0, ...found.map(({ label }) => label.length)) * CHARACTER_PX + CHARACTER_PX;
+  const every = Math.max(1, Math.ceil((widest * found.length) / width));
+  const fits = ({ x }, n) => n % every === 0 && x + widest <= width + CHARACTER_PX;
+  return found.map((tick, n) => ({ ...tick, label: fits(tick, n) ? tick.label : "" }));
 }

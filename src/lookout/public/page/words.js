@@ -1,6 +1,7 @@
-/** Names, numbers and instants as people read them. */
+/** Texts, names, numbers and instants as people read them. */
 
 import { EFFECTIVE_STATUSES, KNOWN_STATUSES, parseAbout } from "./lookout-reader.js";
+import { DIRECTION, LOCALE, TEXTS, TITLES } from "./language.js";
 
 /** The description of the deployment that the page was made with. */
 export const ABOUT_TEXT = document.querySelector("meta[name=lookout-about]").content;
@@ -12,25 +13,58 @@ export const SHOW_UNMONITORED = showUnmonitored;
 export const PAGE_TITLE = ABOUT.title === protocol ? "" : ABOUT.title;
 const CHAINS = new Map(ABOUT.chains.map((chain) => [chain.id, chain]));
 const SERVICES = new Map(ABOUT.services.map((service) => [service.name, service]));
+const CHAIN_ORDER = new Map(ABOUT.chains.map(({ id }, n) => [id, n]));
+const SERVICE_ORDER = new Map(ABOUT.services.map(({ name }, n) => [name, n]));
 /** What a bucket can say: the current one first and the worst last; and what it says without a reading. */
 export const READINGS = [...KNOWN_STATUSES].reverse();
 export const NO_READINGS = EFFECTIVE_STATUSES.filter((status) => status !== "stale" && !READINGS.includes(status));
-const GOOD_REASONS = { synced: "in step", responding: "answering" };
-const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+// ---- Texts
+
+const plurals = new Intl.PluralRules(LOCALE);
+
+/** The text of a key, with these in its slots. One that has plurals is chosen by `count`. */
+export function text(key, slots = {}) {
+  const found = TEXTS[key];
+  const pattern = typeof found === "string" ? found : (found[plurals.select(slots.count)] ?? found.other);
+  return pattern.replace(/\{(\w+)\}/g, (_, name) => (typeof slots[name] === "number" ? count(slots[name]) : isolate(slots[name])));
+}
+
+export function hasText(key) {
+  return Object.hasOwn(TEXTS, key);
+}
+
+/** A name in Latin letters would turn an Arabic sentence around itself; so would what has such names in it. */
+function isolate(slot) {
+  if (DIRECTION === "ltr") return slot;
+  return `${/[\u0590-\u08ff]/.test(slot) ? "\u2067" : "\u2068"}${slot}\u2069`;
+}
+
+export function list(items) {
+  return items.length === 0 ? "" : items.reduce((one, other) => text("list", { one, other }));
+}
+
+// ---- Names
 
 export function chainName(chainId) {
-  if (chainId === null) return "Shared";
-  return CHAINS.get(chainId)?.name ?? `Chain ${chainId}`;
+  if (chainId === null) return text("shared");
+  return CHAINS.get(chainId)?.name ?? text("chain.unnamed", { id: String(chainId) });
 }
 
 /** What a chain is besides its name; null for a mainnet. */
 export function chainKind(chainId) {
-  return ABOUT.testNetworks.includes(chainId) ? "test network" : null;
+  return ABOUT.testNetworks.includes(chainId) ? text("chain.test") : null;
 }
 
+/** As the operator calls it; in the page's language where that is the name that everybody has for it. */
 export function serviceName(service) {
-  return SERVICES.get(service)?.title ?? service;
+  const title = SERVICES.get(service)?.title;
+  if (Object.hasOwn(TITLES, service) && (title ?? TITLES[service]) === TITLES[service]) return text(`service.${service}`);
+  return title ?? service;
+}
+
+export function checkName({ service, chainId }) {
+  return chainId === null ? serviceName(service) : text("check", { service: serviceName(service), chain: chainName(chainId) });
 }
 
 export function isRunByOthers(service) {
@@ -38,16 +72,33 @@ export function isRunByOthers(service) {
 }
 
 export function statusWord(status) {
-  return status === null ? "no data" : status.replace("-", " ");
+  return text(`status.${status ?? "no-data"}`);
 }
 
-/** The reason of a current row in a word or two, so that what is well takes little room; null for any other. */
-export function goodReason(reason) {
-  return Object.hasOwn(GOOD_REASONS, reason) ? GOOD_REASONS[reason] : null;
+export function capitalize(words) {
+  return words.charAt(0).toLocaleUpperCase(LOCALE) + words.slice(1);
 }
+
+/** The one order of chains: what is shared, then as the operator has them, then by number. */
+export function compareChains(one, other) {
+  if (one === other) return 0;
+  if (one === null || other === null) return one === null ? -1 : 1;
+  return (CHAIN_ORDER.get(one) ?? Infinity) - (CHAIN_ORDER.get(other) ?? Infinity) || one - other;
+}
+
+/** The one order of services: as the operator has them, then as the report has them. */
+export function compareServices(one, other) {
+  const [a, b] = [SERVICE_ORDER.get(one) ?? Infinity, SERVICE_ORDER.get(other) ?? Infinity];
+  return a === b ? 0 : a - b;
+}
+
+// ---- Numbers
+
+const numbers = new Intl.NumberFormat(LOCALE);
+const hundredths = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 export function count(number) {
-  return number.toLocaleString("en-US");
+  return numbers.format(number);
 }
 
 /**
@@ -57,43 +108,59 @@ export function count(number) {
 export function duration(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const minutes = Math.floor(seconds / 60);
-  if (seconds < 120) return `${seconds} s`;
-  if (minutes < 60) return `${minutes} min`;
+  if (seconds < 120) return unit(seconds, "s");
+  if (minutes < 60) return unit(minutes, "min");
   if (minutes < 24 * 60) return two(minutes, 60, "h", "min");
   return two(Math.floor(minutes / 60), 24, "d", "h");
 }
 
-/** The length of a bucket, to the second. */
-export function bucketLength(seconds) {
-  return seconds % 60 === 0 ? duration(seconds * 1000) : `${count(seconds)} s`;
+function unit(amount, name) {
+  return text(`duration.${name}`, { amount });
 }
 
 function two(amount, per, large, small) {
   const rest = amount % per;
-  return `${Math.floor(amount / per)} ${large}${rest === 0 ? "" : ` ${rest} ${small}`}`;
+  return `${unit(Math.floor(amount / per), large)}${rest === 0 ? "" : ` ${unit(rest, small)}`}`;
+}
+
+/** The length of a bucket, to the second. */
+export function bucketLength(seconds) {
+  return seconds % 60 === 0 ? duration(seconds * 1000) : unit(seconds, "s");
 }
 
 /** An uptime, whose four decimals are all there are. */
 export function percent(share) {
-  return share === 1 ? "100 %" : `${(share * 100).toFixed(2)} %`;
+  return text("percent", { share: share === 1 ? count(100) : hundredths.format((share * 100).toFixed(2)) });
 }
 
 /** A coverage in whole percent, never rounded up to all of it or down to none. */
 export function wholePercent(share) {
-  if (share > 0 && share < 0.01) return "under 1 %";
-  return `${Math.floor(share * 100)} %`;
+  if (share > 0 && share < 0.01) return text("percent.least");
+  return text("percent", { share: Math.floor(share * 100) });
 }
 
-// Instants. The page is in English, and so are its days; the zone is the reader's.
+// ---- Instants. The zone is the reader's.
+
+const weekdays = new Intl.DateTimeFormat(LOCALE, { weekday: "short", timeZone: "UTC" });
+const months = new Intl.DateTimeFormat(LOCALE, { month: "short", timeZone: "UTC" });
 
 export function day(at) {
   const date = new Date(at);
-  return `${DAYS[date.getDay()]} ${date.getDate()} ${MONTHS[date.getMonth()]}`;
+  return utcDay(Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()));
+}
+
+function utcDay(at) {
+  return text("date", { weekday: weekdays.format(at), day: String(new Date(at).getUTCDate()), month: months.format(at) });
 }
 
 export function clock(at) {
   const date = new Date(at);
   return `${pad(date.getHours())}:${pad(date.getMinutes())}`;
+}
+
+/** "14:02", with its day if that is another than today: since when something is so. */
+export function sinceText(at, now) {
+  return midnight(at) === midnight(now) ? clock(at) : `${day(at)} ${clock(at)}`;
 }
 
 /** "Tue 10 Nov 14:05–14:10 (13:05 UTC)"; only once for a reader in UTC. */
@@ -108,10 +175,10 @@ export function moment(at) {
 /** With the instant in UTC, and its day where that is another one: "Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC)". */
 function withUtc(local, at) {
   const date = new Date(at);
-  if (date.getTimezoneOffset() === 0) return `${local} UTC`;
-  const utcDay = `${DAYS[date.getUTCDay()]} ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+  if (date.getTimezoneOffset() === 0) return text("utc", { local });
   const utcClock = `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
-  return `${local} (${utcDay === day(at) ? "" : `${utcDay} `}${utcClock} UTC)`;
+  const utc = utcDay(at) === day(at) ? utcClock : `${utcDay(at)} ${utcClock}`;
+  return text("utc.other", { local, utc });
 }
 
 export function zone() {
@@ -122,6 +189,20 @@ export function zone() {
 export function midnight(at, days = 0) {
   const date = new Date(at);
   return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days).getTime();
+}
+
+/** "2026-11-12", as an address has it, of the local day of an instant. */
+export function dayName(at) {
+  const date = new Date(at);
+  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+}
+
+/** The midnight that begins the local day of such a name; null if it is none. */
+export function parseDayName(name) {
+  const parts = /^(\d{4})-(\d{2})-(\d{2})$/.exec(name ?? "");
+  if (parts === null) return null;
+  const at = new Date(Number(parts[1]), Number(parts[2]) - 1, Number(parts[3])).getTime();
+  return dayName(at) === name ? at : null;
 }
 
 function pad(number) {

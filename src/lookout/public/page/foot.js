@@ -1,0 +1,50 @@
+/** The end of the page: who runs the monitor, where else its data is, and the languages of the page. */
+
+import { h } from "./dom.js";
+import { LANGUAGE, LANGUAGES, REVIEWED_BY } from "./language.js";
+import { ABOUT, text } from "./words.js";
+
+export function makeFoot() {
+  const live = document.querySelector("meta[name=lookout-live]").content;
+  const history = document.querySelector("meta[name=lookout-history]").content;
+  const links = [
+    [live, "link.live"],
+    [history, "link.history"],
+    ["/openapi.json", "link.api"],
+    ["/feed.atom", "link.feed"],
+    ["/badge.svg", "link.badge"],
+  ];
+  return h(
+    "footer",
+    {},
+    ...operatorElements(),
+    h("p", { class: "links" }, ...links.map(([href, key]) => h("a", { href }, text(key)))),
+    h("nav", { class: "links", "aria-label": text("page.languages") }, ...Object.entries(LANGUAGES).map(languageLink)),
+  );
+}
+
+/** Who runs the monitor, as far as the operator says so. */
+function operatorElements() {
+  const { operator, contact } = ABOUT;
+  if (operator === "" && contact === "") return [];
+  const by = operator === "" ? "" : `${text("page.operator", { operator })} `;
+  const address = linkOf(contact);
+  const how = contact === "" ? [] : [`${text("page.contact")} `, address === null ? contact : h("a", { href: address }, contact)];
+  return [h("p", { class: "operator" }, by, ...how)];
+}
+
+function linkOf(contact) {
+  if (/^(https?:\/\/|mailto:)/.test(contact)) return contact;
+  return /^[^\s@:/]+@[^\s@:/]+$/.test(contact) ? `mailto:${contact}` : null;
+}
+
+function languageLink([code, name]) {
+  const current = code === LANGUAGE ? { "aria-current": "true" } : {};
+  return h("a", { href: `#lang=${code}`, lang: code, hreflang: code, ...current }, name);
+}
+
+/** Said until a person has reviewed the translation: what counts is the English text. */
+export function machineElements() {
+  if (REVIEWED_BY !== "") return [];
+  return [h("p", { class: "hint machine" }, `${text("page.machine")} `, h("a", { href: "#lang=en", hreflang: "en" }, text("page.original")))];
+}

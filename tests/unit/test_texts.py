@@ -1,0 +1,106 @@
+"""The texts of the page: none is missing in any language, and each has the slots and plurals that it needs."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+
+from lookout.public.page import html, texts
+from lookout.public.page.texts import LANGUAGES, complete_catalogue, encode_script, read_catalogue
+from lookout_reader.statuses import STATUSES
+from lookout_reader.words import NOTES
+
+ENGLISH: Final = read_catalogue(LANGUAGES[0])
+OTHERS: Final = LANGUAGES[1:]
+# The forms that a whole number can take (CLDR); "other" is there for each that is not.
+FORMS: Final = {
+    "en": {"one"},
+    "de": {"one"},
+    "es": {"one", "many"},
+    "zh": set(),
+    "ar": {"zero", "one", "two", "few", "many"},
+}
+# What is the same in another language by chance, or because it is no word.
+SAME: Final = re.compile(
+    r"[{}\w\s.,:()%]*UTC[)]?|(\{\w+\}\W*)+|\{\w+\} (%|s|min|h|d)|24 h|Indexer|\{count\} (Peers?)|Chain.*"
+)
+
+
+def forms_of(text: texts.Text) -> dict[str, str]:
+    return {"other": text} if isinstance(text, str) else text
+
+
+def slots_of(text: texts.Text) -> set[str]:
+    return {slot for form in forms_of(text).values() for slot in re.findall(r"\{(\w+)\}", form)}
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_no_text_is_left_in_english_and_none_is_of_nothing(code: str) -> None:
+    found = read_catalogue(code).texts
+    assert found.keys() == ENGLISH.texts.keys()
+    same = [
+        key for key, text in found.items() if text == ENGLISH.texts[key] and not SAME.fullmatch(forms_of(text)["other"])
+    ]
+    assert same == []
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_every_text_has_the_slots_of_the_english_one_and_the_plurals_of_its_language(code: str) -> None:
+    for key, text in read_catalogue(code).texts.items():
+        assert slots_of(text) == slots_of(ENGLISH.texts[key]), key
+        assert isinstance(text, str) == isinstance(ENGLISH.texts[key], str), key
+        assert "other" in forms_of(text), key
+        assert forms_of(text).keys() - {"other"} <= FORMS[code], key
+
+
+@pytest.mark.clause("C12")
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_the_contracts_warnings_are_in_every_language(code: str) -> None:
+    found = read_catalogue(code).texts
+    warnings = [found[f"warning.{note.id}"] for note in NOTES]
+    assert len(set(map(str, warnings))) == len(NOTES)
+    assert all(f"status.{status.word}" in found and f"sentence.{status.word}" in found for status in STATUSES)
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_a_translation_says_that_a_machine_made_it_until_somebody_has_reviewed_it(code: str) -> None:
+    assert read_catalogue(code).reviewed_by == ""
+    assert read_catalogue(code).texts["page.machine"]
+
+
+def test_a_missing_text_falls_back_to_english(tmp_path: Path) -> None:
+    whole = complete_catalogue("de").texts
+    assert whole.keys() == ENGLISH.texts.keys()
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for code in ("en", "de"):
+        catalogue = msgspec.json.decode(files(texts.__package__).joinpath("texts", f"{code}.json").read_bytes())
+        if code == "de":
+            del catalogue["texts"]["now"]
+        (folder / f"{code}.json").write_bytes(msgspec.json.encode(catalogue))
+    assert complete_catalogue("de", folder).texts["now"] == "Now"
+    assert complete_catalogue("de", folder).texts["past"] == "Die letzten Tage"
+
+
+def test_every_key_that_a_script_asks_for_is_there_and_every_text_is_asked_for() -> None:
+    scripts = "".join(
+        path.read_text(encoding="utf-8") for path in Path(html.__file__).parent.glob("*.js") if not path.is_symlink()
+    )
+    quoted = set(re.findall(r'"([a-z][\w.-]*)"', scripts))
+    asked = set(re.findall(r'\btext\(\s*"([\w.-]+)"', scripts))
+    assert asked <= ENGLISH.texts.keys()
+    made = re.findall(r"`([a-z]+)\.\$\{", scripts)  # such as `status.${status}`
+    unused = [key for key in ENGLISH.texts if key not in quoted and key.split(".")[0] not in made]
+    assert [key for key in unused if key.removesuffix(".never") not in quoted] == []
+
+
+def test_a_browser_gets_one_whole_catalogue_as_a_script() -> None:
+    script = encode_script("ar").decode()
+    assert script.startswith("export default {")
+    found = msgspec.json.decode(script.removeprefix("export default ").removesuffix(";\n"))
+    assert found["direction"] == "rtl"
+    assert found["titles"]["ppoi"] == "Private proof of innocence"
+    assert found["texts"].keys() == ENGLISH.texts.keys()

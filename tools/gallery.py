@@ -1,0 +1,56 @@
+"""Takes pictures of the status page in every scene of the browser tests: ``python -m tools.gallery FOLDER [SCENE ...]``
+
+For looking at: what does somebody with a wallet understand of it after five seconds?
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+from tests.browser.pages import BERLIN, a_browser
+from tests.browser.scenes import SCENES, Scene, a_site
+
+
+def main() -> int:
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    named = {name: scene for name, scene in SCENES.items() if name in sys.argv[2:] or len(sys.argv) == 2}
+    by_deployment = sorted(named.items(), key=lambda item: item[1].deployment)
+    with a_browser() as browser:
+        for deployment, scenes in groupby(by_deployment, key=lambda item: item[1].deployment):
+            with tempfile.TemporaryDirectory() as name, a_site(Path(name), deployment) as site:
+                for scene_name, scene in scenes:
+                    take(browser, site.server.base, scene, folder / f"{scene_name}.png")
+    return 0
+
+
+def take(browser: Browser, base: str, scene: Scene, path: Path) -> None:
+    for page in a_view(browser, base, scene):
+        page.screenshot(path=path)
+        page.screenshot(path=path.with_stem(f"{path.stem}-whole"), full_page=True)
+        print(path)
+
+
+def a_view(browser: Browser, base: str, scene: Scene) -> Iterator[Page]:
+    """The page as the scene has it, whole: every strip is drawn."""
+    context = browser.new_context(timezone_id=BERLIN, reduced_motion="reduce", **scene.options)
+    page = context.new_page()
+    page.goto(f"{base}/{scene.address}")
+    page.wait_for_selector(".card, tbody tr")
+    if scene.options.get("java_script_enabled", True):
+        page.wait_for_selector(".uptimes b:not(:empty)", state="attached")
+        page.emulate_media(media="print" if scene.media == "print" else "screen")
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    yield page
+    context.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
