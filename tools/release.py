@@ -25,6 +25,7 @@ from tools.sbom import build_sboms
 ROOT: Final = Path(__file__).parent.parent
 MONITOR: Final = "src/lookout/__init__.py"
 READER: Final = "readers/python/src/lookout_reader/version.py"
+CHANGES: Final = "the first heading of CHANGELOG.md"
 HATCHLING: Final = (sys.executable, "-m", "hatchling", "build")
 # The folders of what is published for Python, and what each one's wheel installs.
 FOLDERS: Final = ("readers/python", ".")
@@ -46,13 +47,17 @@ def read_versions(tree: Path) -> dict[str, str | None]:
         READER: _find(r'^__version__ = "(.+)"$', _read(tree, READER)),
         "the dependency in pyproject.toml": _find(r"^lookout-reader==(.+)$", needs),
         "readers/js/package.json": json.loads(_read(tree, "readers/js/package.json"))["version"],
-        "the first heading with a date in CHANGELOG.md": _find(r"\A(\S+), \d{4}-\d\d-\d\d$", headings),
+        CHANGES: _find(r"\A(\S+), \d{4}-\d\d-\d\d$", headings) or "no version with its date",
     }
 
 
 def check_versions(versions: Mapping[str, str | None]) -> list[str]:
     wanted = versions[MONITOR]
     return [f"{place}: {found}, not {wanted}" for place, found in versions.items() if found != wanted]
+
+
+def check_commit(root: Path) -> list[str]:
+    return ["there are changes that are not committed"] if _run(["git", "status", "--porcelain"], root) else []
 
 
 def check_tree(tree: Path) -> list[str]:
@@ -63,7 +68,7 @@ def check_tree(tree: Path) -> list[str]:
             problems.append(f"{reader}/LICENSE is not a copy of LICENSE")
     for folder in FOLDERS:
         if "urls" not in _read_project(tree / folder):
-            problems.append(f"{folder}/pyproject.toml does not say where the project is: [project.urls]")
+            problems.append(f"{Path(folder, 'pyproject.toml')} does not say where the project is: [project.urls]")
     for path, text in build_sboms(tree).items():
         if path.read_text(encoding="utf-8") != text:
             problems.append(f"{path.relative_to(tree)} is out of date: make schemas")
@@ -105,7 +110,7 @@ def compare_builds(first: Path, second: Path) -> list[str]:
 
 def release(root: Path, out: Path) -> list[str]:
     """Write everything to publish into a folder; returns what is in the way of publishing it."""
-    problems = ["there are changes that are not committed"] if _run(["git", "status", "-s"], root) else []
+    problems = check_commit(root)
     with tempfile.TemporaryDirectory(prefix="lookout-release-") as name:
         folder = Path(name)
         tree, again, wheels = folder / "tree", folder / "again", folder / "wheels"
@@ -133,7 +138,7 @@ def _build(root: Path, tree: Path, out: Path, settings: Mapping[str, str]) -> No
     out.mkdir()
     for folder in FOLDERS:
         _run([*HATCHLING, "-d", out], tree / folder, settings)
-    _run(["npm", "pack", "--silent", "--pack-destination", out], tree / "readers" / "js", settings)
+    _run(["npm", "pack", "--loglevel=error", "--pack-destination", out], tree / "readers" / "js", settings)
 
 
 def _build_wheels(out: Path, folder: Path, wheels: Path) -> None:
@@ -150,9 +155,10 @@ def _run(command: Sequence[str | Path], folder: Path, settings: Mapping[str, str
     try:
         done = subprocess.run(command, cwd=folder, env={**os.environ, **settings}, capture_output=True, check=False)
     except FileNotFoundError as missing:
-        raise BuildError(f"{command[0]} is not installed") from missing
+        raise BuildError(f"{missing.filename} is missing") from missing
     if done.returncode:
-        raise BuildError(f"{command[0]} failed in {folder}: {done.stderr.decode(errors='replace')[-2_000:]}")
+        said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise BuildError(f"{' '.join(map(str, command))} failed in {folder}: {said}")
     return done.stdout
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT: Final = Path(__file__).parent.parent
 NAME: Final = "sbom.cdx.json"
@@ -57,9 +58,10 @@ def _describe_own(registry: str, name: str, version: str, kind: str) -> Componen
 def _describe_needed(requirement: str, scope: str) -> Component:
     wanted = Requirement(requirement)
     purl = f"pkg:pypi/{canonicalize_name(wanted.name)}"
-    versions = "|".join(f"{each.operator.replace('==', '')}{each.version}" for each in wanted.specifier)
-    bounds = {"versionRange": f"vers:pypi/{versions}", "isExternal": True, "scope": scope}
-    return {"type": "library", "bom-ref": purl, "name": wanted.name, **bounds, "purl": purl}
+    bounds = sorted(wanted.specifier, key=lambda each: Version(each.version))
+    versions = "|".join(f"{each.operator.replace('==', '')}{each.version}" for each in bounds)
+    beside = {"versionRange": f"vers:pypi/{versions}", "isExternal": True, "scope": scope}
+    return {"type": "library", "bom-ref": purl, "name": wanted.name, **beside, "purl": purl}
 
 
 def _read_project(folder: Path) -> dict[str, Any]:
