@@ -5,11 +5,14 @@ import io
 import json
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from tools import release
 from tools.sbom import build_sboms, describe
@@ -104,6 +107,18 @@ def test_two_builds_are_compared_byte_for_byte(tmp_path: Path) -> None:
     (second / "new").write_bytes(b"")
     again = "is another file when it is built again"
     assert release.compare_builds(first, second) == [f"new {again}", f"other {again}"]
+
+
+def test_the_lowest_versions_that_are_tested_are_those_that_are_accepted() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    accepted = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["alerts"]])
+    lines = (ROOT / "requirements" / "lowest.in").read_text().splitlines()
+    tested = {wanted.name: wanted for wanted in map(Requirement, filter(lambda line: line[:1] != "#", lines))}
+    for wanted in accepted:
+        if wanted.name != "lookout-reader":  # which is of this repository
+            (bound,), (pin,) = wanted.specifier, tested.pop(wanted.name).specifier
+            assert (bound.operator, Version(bound.version)) == (">=", Version(pin.version)), wanted.name
+    assert tested == {}
 
 
 def test_the_sboms_are_fresh() -> None:
