@@ -16,7 +16,7 @@ export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
 # is built already: to build it, pip would fetch whatever it says it needs, without any hash.
 PIP := python -m pip --quiet --disable-pip-version-check install
 
-.PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants audit pins clean
+.PHONY: help setup run test check coverage format clauses schemas bench campaign edge mutants lowest audit pins release clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -48,9 +48,10 @@ format: .venv/installed-dev ## rewrite the code as `make check` wants it
 clauses: .venv/installed-dev ## every clause of the contract with its tests
 	@$(BIN)/python -m tools.clauses
 
-schemas: .venv/installed ## write docs/schemas/, the OpenAPI description and the JavaScript reader's statuses from the code
+schemas: .venv/installed ## write docs/schemas/, the OpenAPI description, the JavaScript reader's statuses and the SBOMs from the code
 	$(BIN)/python -m tools.schemas
 	$(BIN)/python -m tools.statuses
+	$(BIN)/python -m tools.sbom
 
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS="serve decode --json" names some, writes JSON
 	$(BIN)/python -m bench $(ARGS)
@@ -65,15 +66,21 @@ mutants: .venv-mutants/installed ## change the rules in every small way and chec
 	.venv-mutants/bin/mutmut run $(ARGS)
 	.venv-mutants/bin/mutmut results
 
+lowest: .venv-lowest/installed .venv/packages ## all tests with the oldest versions that pyproject.toml accepts of what Lookout needs
+	.venv-lowest/bin/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+
 audit: .venv-audit/installed ## ask PyPI whether a pinned dependency has a known vulnerability; needs the internet
 	@.venv-audit/bin/python -m tools.audit
 
 pins: .venv-audit/installed ## compile requirements/*.in again, for every platform
-	for set in run build alerts source dev mutants audit; do .venv-audit/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	for set in run build alerts source dev lowest mutants audit; do .venv-audit/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header requirements/$$set.in -o requirements/$$set.txt || exit 1; done
 
+release: .venv/installed ## build everything to publish into dist/, check it, and list it; needs git and npm
+	@$(BIN)/python -m tools.release
+
 clean: ## remove what the targets above made
-	rm -rf .venv .venv-audit .venv-mutants .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants build dist
+	rm -rf .venv .venv-audit .venv-lowest .venv-mutants .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache mutants build dist
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -85,10 +92,10 @@ clean: ## remove what the targets above made
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
-.venv/installed: .venv/python requirements/run.txt requirements/build.txt pyproject.toml src/lookout/__init__.py
+.venv/installed: .venv/python requirements/run.txt requirements/build.txt pyproject.toml readers/python/pyproject.toml
 	@echo "setting up .venv (once; seconds when nothing changed)"
 	@$(BIN)/$(PIP) --require-hashes --only-binary :all: -r requirements/run.txt -r requirements/build.txt
-	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable .
+	@$(BIN)/$(PIP) --no-deps --no-build-isolation --editable readers/python --editable .
 	@touch $@
 
 # One of them is nowhere to be had but as its source: it is built here, by what was pinned for that.
@@ -118,7 +125,16 @@ clean: ## remove what the targets above made
 .venv-mutants/installed: .venv/installed requirements/mutants.txt
 	@$(PYTHON) -m venv --clear .venv-mutants
 	@.venv-mutants/bin/$(PIP) --require-hashes --only-binary :all: -r requirements/mutants.txt
-	@.venv-mutants/bin/$(PIP) --no-deps --no-build-isolation --editable .
+	@.venv-mutants/bin/$(PIP) --no-deps --no-build-isolation --editable readers/python --editable .
+	@touch $@
+
+# An environment of its own, in which the oldest versions replace those that are pinned for every day.
+.venv-lowest/installed: .venv/installed requirements/source.txt requirements/dev.txt requirements/lowest.txt
+	@$(PYTHON) -m venv --clear .venv-lowest
+	@.venv-lowest/bin/$(PIP) --require-hashes --only-binary :all: -r requirements/source.txt
+	@.venv-lowest/bin/$(PIP) --require-hashes --only-binary :all: --no-binary sniffpy --no-build-isolation -r requirements/dev.txt
+	@.venv-lowest/bin/$(PIP) --require-hashes --only-binary :all: -r requirements/lowest.txt
+	@.venv-lowest/bin/$(PIP) --no-deps --no-build-isolation --editable readers/python --editable .
 	@touch $@
 
 # An environment of its own: what looks after the pins is no part of what they are for.

@@ -19,7 +19,7 @@ from lookout_reader.statuses import (
 from lookout_reader.words import NOTES, REASON_TEXTS
 
 READER: Final = Path(__file__).parent.parent / "readers" / "js"
-BEGIN: Final = "// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py\n"
+BEGIN: Final = "// ---- Written by `make schemas`, from readers/python/src/lookout_reader/statuses.py and words.py\n"
 END: Final = "// ---- Until here\n"
 
 

@@ -1,7 +1,7 @@
 /** Instants are milliseconds since 1970, as `Date.now()` gives them. */
 export type Instant = number;
 
-// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
+// ---- Written by `make schemas`, from readers/python/src/lookout_reader/statuses.py and words.py
 /** What a row can come to. */
 export type EffectiveStatus = "unavailable" | "degraded" | "catching-up" | "stale" | "unknown" | "current" | "unmonitored";
 /** Those of an incident. */

@@ -19,7 +19,7 @@ export const TEST_NETWORK = 11155111;
 /** The windows of uptime and coverage, in seconds. */
 export const WINDOWS = Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
 
-// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
+// ---- Written by `make schemas`, from readers/python/src/lookout_reader/statuses.py and words.py
 const STATUSES = [
   { word: "unavailable", character: "u", text: "It did not answer usefully several times in a row." },
   { word: "degraded", character: "d", text: "It answers, but with serious trouble. Do not rely on it where time matters." },

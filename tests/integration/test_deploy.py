@@ -293,7 +293,7 @@ def test_the_container_is_built_of_files_that_there_are_and_of_nothing_unpinned(
     assert [source for source in sources if not (ROOT / source).exists()] == []
     for install in re.findall(r"pip install .*", text):
         assert (
-            "--require-hashes --only-binary :all: -r requirements/" in install or "--no-deps dist/lookout-" in install
+            "--require-hashes --only-binary :all: -r requirements/" in install or "--no-deps dist/lookout_" in install
         )
     for pinned in ("run", "build"):
         assert "--hash=sha256:" in (ROOT / "requirements" / f"{pinned}.txt").read_text()

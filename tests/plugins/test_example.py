@@ -43,9 +43,9 @@ pool = "north"
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment with both wheels. What Lookout needs is that of the tests."""
+    """The programs of an environment with these wheels. What Lookout needs besides is that of the tests."""
     folder = tmp_path_factory.mktemp("clean")
-    for source in (ROOT, EXAMPLE):
+    for source in (ROOT, ROOT / "readers" / "python", EXAMPLE):
         run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist", cwd=source)
     venv.create(folder / "env", with_pip=False, symlinks=True)
     python = folder / "env" / "bin" / "python"

@@ -17,7 +17,10 @@ ATTACK: Final = re.compile(r"^\| (\d+\.\d+) \|", flags=re.MULTILINE)
 HASH: Final = re.compile(r"--hash=sha256:[0-9a-f]{64}\b")
 INSTALLING: Final = re.compile(r"\$\(PIP\)|\bpip3? (?:\S+ )*?(?:install|wheel)\b|\buv pip (?:install|sync)\b|\bnpm i")
 # From this very folder, and bringing nothing along.
-OWN: Final = re.compile(r"--no-deps (--no-build-isolation (--wheel-dir dist|--editable) \.|dist/lookout-\*\.whl)$")
+OWN: Final = re.compile(
+    r"--no-deps (--no-build-isolation (--wheel-dir dist \./readers/python|--editable readers/python --editable) \."
+    r"|dist/lookout_\*\.whl)$"
+)
 
 
 def named_tests() -> list[tuple[str, str]]:

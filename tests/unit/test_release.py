@@ -1,0 +1,171 @@
+"""What `make release` finds wrong, and what the SBOMs say."""
+
+import ast
+import io
+import json
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from tools import release
+from tools.sbom import build_sboms, describe
+
+ROOT: Final = Path(__file__).parent.parent.parent
+READER: Final = ROOT / "readers" / "python" / "src" / "lookout_reader"
+METADATA: Final = b"Metadata-Version: 2.4\nName: lookout-reader\nVersion: 1.2.3\n"
+INFO: Final = "lookout_reader-1.2.3.dist-info"
+WHOLE: Final = {
+    "lookout_reader/py.typed": b"",
+    f"{INFO}/METADATA": METADATA,
+    f"{INFO}/licenses/LICENSE": b"",
+    f"{INFO}/sboms/sbom.cdx.json": b"",
+}
+# Not on Windows, or with less in them there: https://docs.python.org/3/library/unix.html
+OF_SOME_SYSTEMS: Final = {
+    *("crypt", "curses", "fcntl", "grp", "nis", "os", "ossaudiodev", "posix", "pty", "pwd", "readline", "resource"),
+    *("select", "signal", "spwd", "subprocess", "syslog", "termios", "tty"),
+}
+
+
+def test_the_version_is_the_same_in_every_file_that_has_it() -> None:
+    versions = release.read_versions(ROOT)
+    wrong = release.check_versions(versions)
+    assert len(versions) == 5
+    assert [problem for problem in wrong if release.CHANGES not in problem] == []  # whose next version has no date yet
+
+
+@pytest.mark.parametrize(
+    ("found", "problems"),
+    [
+        pytest.param("1.2.3", [], id="the same"),
+        pytest.param("1.2.4", ["package.json: 1.2.4, not 1.2.3"], id="another"),
+        pytest.param(None, ["package.json: None, not 1.2.3"], id="none"),
+    ],
+)
+def test_a_version_is_compared_with_the_services(found: str | None, problems: list[str]) -> None:
+    assert release.check_versions({release.MONITOR: "1.2.3", "package.json": found}) == problems
+
+
+@pytest.mark.parametrize(
+    ("changed", "problems"),
+    [
+        pytest.param({}, [], id="a wheel as it should be"),
+        pytest.param(
+            {"lookout_reader/py.typed": None}, ["a.whl lacks lookout_reader/py.typed"], id="without its types"
+        ),
+        pytest.param(
+            {f"{INFO}/sboms/sbom.cdx.json": None}, [f"a.whl lacks {INFO}/sboms/sbom.cdx.json"], id="without its SBOM"
+        ),
+        pytest.param({"tests/secret.txt": b""}, ["a.whl has tests/secret.txt"], id="with what nobody asked for"),
+        pytest.param(
+            {f"{INFO}/METADATA": METADATA.replace(b"1.2.3", b"1.2.4")},
+            ["a.whl says that it is 1.2.4"],
+            id="of another version",
+        ),
+    ],
+)
+def test_a_wheel_is_checked(changed: dict[str, bytes | None], problems: list[str], tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as wheel:
+        for name, content in {**WHOLE, **changed}.items():
+            if content is not None:
+                wheel.writestr(name, content)
+    assert release.check_wheel(tmp_path / "a.whl", "1.2.3") == problems
+
+
+@pytest.mark.parametrize(
+    ("says", "problems"),
+    [
+        pytest.param({"name": "lookout-reader", "version": "1.2.3"}, [], id="as it should be"),
+        pytest.param(
+            {"name": "lookout", "version": "1.2.3"}, ["a.tgz says that it is lookout 1.2.3"], id="another name"
+        ),
+        pytest.param({"name": "lookout-reader"}, ["a.tgz says that it is lookout-reader None"], id="no version"),
+    ],
+)
+def test_the_package_for_npm_is_checked(says: dict[str, str], problems: list[str], tmp_path: Path) -> None:
+    content = json.dumps(says).encode()
+    with tarfile.open(tmp_path / "a.tgz", "w:gz") as tarball:
+        described = tarfile.TarInfo("package/package.json")
+        described.size = len(content)
+        tarball.addfile(described, io.BytesIO(content))
+    assert release.check_tarball(tmp_path / "a.tgz", "1.2.3") == problems
+
+
+def test_two_builds_are_compared_byte_for_byte(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        (folder / "same").write_bytes(b"1")
+        (folder / "other").write_bytes(folder.name.encode())
+    (second / "new").write_bytes(b"")
+    again = "is another file when it is built again"
+    assert release.compare_builds(first, second) == [f"new {again}", f"other {again}"]
+
+
+def test_the_lowest_versions_that_are_tested_are_those_that_are_accepted() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    accepted = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["alerts"]])
+    lines = (ROOT / "requirements" / "lowest.in").read_text().splitlines()
+    tested = {wanted.name: wanted for wanted in map(Requirement, filter(lambda line: line[:1] != "#", lines))}
+    for wanted in accepted:
+        if wanted.name != "lookout-reader":  # which is of this repository
+            (bound,), (pin,) = wanted.specifier, tested.pop(wanted.name).specifier
+            assert (bound.operator, Version(bound.version)) == (">=", Version(pin.version)), wanted.name
+    assert tested == {}
+
+
+def test_the_sboms_are_fresh() -> None:
+    sboms = build_sboms(ROOT)
+    assert len(sboms) == 2
+    for path, text in sboms.items():
+        assert path.read_text(encoding="utf-8") == text, "run: make schemas"
+
+
+def test_an_sbom_distinguishes_what_is_contained_from_what_is_needed() -> None:
+    project = {
+        "name": "lookout-monitor",
+        "version": "1.2.3",
+        "scripts": {"lookout": "lookout.cli:main"},
+        "dependencies": ["prometheus_client>=0.22", "lookout-reader==1.2.3"],
+        "optional-dependencies": {"alerts": ["apprise>=2,<3"]},
+    }
+    script = {"name": "lookout-reader", "bom-ref": "pkg:npm/lookout-reader@1.2.3"}
+    sbom: Any = json.loads(describe(project, [script]))
+    assert sbom["metadata"]["component"]["type"] == "application"
+    assert sbom["metadata"]["component"]["purl"] == "pkg:pypi/lookout-monitor@1.2.3"
+    needed = {
+        each["purl"]: (each["versionRange"], each["scope"]) for each in sbom["components"] if each.get("isExternal")
+    }
+    assert needed == {
+        "pkg:pypi/apprise": ("vers:pypi/>=2|<3", "optional"),
+        "pkg:pypi/lookout-reader": ("vers:pypi/1.2.3", "required"),
+        "pkg:pypi/prometheus-client": ("vers:pypi/>=0.22", "required"),
+    }
+    assert [each for each in sbom["components"] if not each.get("isExternal")] == [script]
+    (graph,) = sbom["dependencies"]
+    assert sorted(graph["dependsOn"]) == sorted(each["bom-ref"] for each in sbom["components"])
+
+
+def test_the_reader_imports_nothing_but_what_every_system_has() -> None:
+    files = sorted(READER.glob("*.py"))
+    imported = {name.partition(".")[0] for file in files for name in imports_of(file)}
+    assert {"lookout_reader", "urllib", "threading"} <= imported
+    assert imported - sys.stdlib_module_names == {"lookout_reader"}
+    assert imported & OF_SOME_SYSTEMS == set()
+
+
+def imports_of(file: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
