@@ -156,7 +156,7 @@ def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) 
 def test_what_people_are_told_is_in_the_readers_own_words() -> None:
     text = re.sub(r"<b>.*?</b>: ", "", rendered(a_row("degraded", BROADCASTERS)))
     reader = (PAGE / "lookout-reader.js").read_text(encoding="utf-8")
-    notes = re.search(r"export const NOTES = (.*?)\.map\(", reader, re.DOTALL)
+    notes = re.search(r"const NOTES = (.*?)\.map\(", reader, re.DOTALL)
     assert notes is not None
     for note in re.findall(r'"([A-Z][^"]+\.)"\]', notes[1]):
         assert f"<li>{note}</li>" in text

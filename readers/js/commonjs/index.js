@@ -1,0 +1,861 @@
+// Written by `make schemas`, from src/.
+(function (root, make) {
+  if (typeof module === "object" && module.exports) module.exports = make();
+  else root.lookoutReader = make();
+})(typeof self === "object" ? self : this, function () {
+"use strict";
+// What the live report and the history have in common: JSON with a version, and rows that are found by their check.
+
+const SCHEMA_VERSION = 1;
+const WRONG_VERSION = "its schemaVersion is not 1";
+const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
+
+function unreadable(problem) {
+  return Object.freeze({ readable: false, problem });
+}
+
+/** The object in `text` (a string, or UTF-8 bytes where there is a TextDecoder), or the problem with it. */
+function readJson(text) {
+  try {
+    const fields = JSON.parse(typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text));
+    if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+  } catch {
+    // the same
+  }
+  return { problem: "it is not JSON" };
+}
+
+function readDocument(text) {
+  const read = readJson(text);
+  return read.fields && read.fields.schemaVersion !== SCHEMA_VERSION ? { problem: WRONG_VERSION } : read;
+}
+
+function isTooDeep(value, levels) {
+  return typeof value === "object" && value !== null && (levels === 0 || Object.values(value).some((inner) => isTooDeep(inner, levels - 1)));
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function whole(value, least) {
+  return Number.isSafeInteger(value) && value >= least ? value + 0 : null; // + 0: no -0
+}
+
+// ---- Rows
+
+/**
+ * The rows in `raws`: who each is about, and with that whatever `readRest(raw)` finds, or the problem that it gives as a
+ * text. Of two rows of the same check nobody knows which one is right: neither is read.
+ */
+function readRows(raws, readRest) {
+  const rows = raws.map((raw) => readRow(raw, readRest));
+  const keys = rows.map((row) => isIdentified(row) && checkKey(row));
+  const times = new Map();
+  for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);
+  const isTwin = (key) => key && times.get(key) > 1;
+  const read = rows.map((row, index) => (isTwin(keys[index]) ? unreadableRow(row, "another row has the same service and chainId") : row));
+  return { rows: Object.freeze(read), unreadableRows: read.filter((row) => !row.readable).length };
+}
+
+function readRow(raw, readRest) {
+  if (!isObject(raw)) return unreadableRow({ service: null }, "the row is not an object");
+  const service = typeof raw.service === "string" && raw.service !== "" ? raw.service : null;
+  const chainId = raw.chainId === null ? null : (whole(raw.chainId, 1) ?? undefined);
+  const check = { service, chainId };
+  if (service === null) return unreadableRow(check, "its service is not a name");
+  if (chainId === undefined) return unreadableRow(check, "its chainId is neither a positive whole number nor null");
+  const rest = readRest(raw);
+  return typeof rest === "string" ? unreadableRow(check, rest) : Object.freeze({ readable: true, ...check, ...rest });
+}
+
+function unreadableRow({ service, chainId }, problem) {
+  return Object.freeze({ readable: false, service, chainId, problem });
+}
+
+function isIdentified(row) {
+  return row.service !== null && row.chainId !== undefined;
+}
+
+/** The key of a check in the map of rowsByCheck. */
+function checkKey({ service, chainId }) {
+  return JSON.stringify([service, chainId]);
+}
+
+/** The rows of a report or history by check (C8); rows whose check cannot be read are not in it. */
+function rowsByCheck(document) {
+  return new Map(document.rows.filter(isIdentified).map((row) => [checkKey(row), row]));
+}
+
+/** The row of a check in a report or history, readable or not; null if there is none (C8). */
+function findRow(document, service, chainId) {
+  if (!document?.readable) return null;
+  return document.rows.find((row) => row.service === service && row.chainId === chainId) ?? null;
+}
+
+// Instants are milliseconds since 1970, as Date.now() gives them.
+
+const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
+const HTTP_DATE = /^[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/;
+const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+/** Milliseconds since 1970 of `YYYY-MM-DDTHH:mm:ss.sssZ`, with or without the fraction; null for anything else. */
+function parseInstant(value) {
+  const [, second, fraction = ""] = match(INSTANT, value);
+  const at = parseSecond(second);
+  return at === null ? null : at + Number(fraction.slice(0, 3).padEnd(3, "0"));
+}
+
+/** Milliseconds since 1970 of a `Date` header; null for anything else. */
+function parseHttpDate(value) {
+  const [, day, month, year, time] = match(HTTP_DATE, value);
+  const number = String(MONTHS.indexOf(month) / 3 + 1).padStart(2, "0");
+  return parseSecond(`${year}-${number}-${day}T${time}`);
+}
+
+function match(pattern, value) {
+  return (typeof value === "string" && pattern.exec(value)) || [];
+}
+
+function parseSecond(text) {
+  const at = Date.parse(`${text}Z`);
+  // Date carries over what does not exist, such as the 31st of June: then the text differs.
+  return at >= 0 && new Date(at).toISOString().startsWith(text) ? at : null;
+}
+
+// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
+
+/** What a row can come to, from worst to best; unmonitored is neither (see rollUp). */
+const EFFECTIVE_STATUSES = /* @__PURE__ */ Object.freeze(["unavailable", "degraded", "catching-up", "stale", "unknown", "current", "unmonitored"]);
+/** Those that are a reading of the service, from worst to best: what uptime counts. */
+const KNOWN_STATUSES = /* @__PURE__ */ Object.freeze(["unavailable", "degraded", "catching-up", "current"]);
+/** The characters of the history, in the order of EFFECTIVE_STATUSES; a status that it does not have is a space. */
+const CHARACTERS = "udk ?c.";
+const CURRENT_CHARACTER = "c";
+const KNOWN_CHARACTERS = "udkc";
+const TROUBLE = /[udk]+/g;
+// With u, a character is one however encoded.
+const UNKNOWN_CHARACTER = /[^ckdu?.]/gu;
+
+// The history: its buckets, how much of a window they cover, and the incidents among them.
+
+
+/** The windows of uptime and coverage, in seconds. */
+const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
+const NO_DATA = "-";
+
+/** The history in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
+function parseHistory(text) {
+  const { problem, fields } = readDocument(text);
+  if (problem) return unreadable(problem);
+  const bucketSeconds = whole(fields.bucketSeconds, 1);
+  const from = parseInstant(fields.from);
+  const to = parseInstant(fields.to);
+  const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
+  if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
+  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
+  const length = ended + 1;
+  return Object.freeze({
+    readable: true,
+    generatedAt: parseInstant(fields.generatedAt),
+    bucketSeconds,
+    retentionDays: whole(fields.retentionDays, 1),
+    from,
+    to,
+    length,
+    ...readRows(fields.rows, (raw) => readPast(raw, length)),
+  });
+}
+
+function readPast(raw, length) {
+  if (!isObject(raw.uptime)) return "its uptime is missing";
+  if (typeof raw.buckets !== "string") return "its buckets are not text";
+  const buckets = raw.buckets.replace(UNKNOWN_CHARACTER, NO_DATA); // C5
+  if (buckets.length !== length) return "its buckets have the wrong length";
+  const uptime = {};
+  for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
+  return { buckets, uptime: Object.freeze(uptime) };
+}
+
+function share(value) {
+  return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
+}
+
+/** When the bucket at `index` began. */
+function bucketBeginsAt(history, index) {
+  return history.from + index * history.bucketSeconds * 1000;
+}
+
+/** The buckets of a row with their instants; the last one is still filling, and is to be shown as provisional (C13). */
+function bucketsOf(history, row) {
+  return Array.from(charactersOf(row), (character, index) => ({
+    beginsAt: bucketBeginsAt(history, index),
+    endsAt: bucketBeginsAt(history, index + 1),
+    character,
+    status: statusOf(character),
+    filling: index === history.length - 1,
+  }));
+}
+
+/**
+ * How much of a window was known (the service was read, well or in trouble), which is what its uptime was counted from:
+ * of all buckets that the window has, and of those that the history already had.
+ */
+function coverageOf(history, row, window) {
+  const characters = charactersOf(row);
+  const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
+  const existing = Math.min(buckets, history.length);
+  let known = 0;
+  for (let index = history.length - existing; index < characters.length; index++) {
+    if (KNOWN_CHARACTERS.includes(characters[index])) known++;
+  }
+  return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
+}
+
+/**
+ * The runs of buckets that were catching up, degraded or unavailable, oldest first. `beginSeen` and `endSeen` say
+ * whether the bucket before or after was current: otherwise it may have begun earlier, or gone on unseen. `endsAt` is
+ * null while it lasts.
+ */
+function incidentsOf(history, row) {
+  const characters = charactersOf(row);
+  return Array.from(characters.matchAll(TROUBLE), ({ index, 0: run }) => {
+    const end = index + run.length;
+    return {
+      beginsAt: bucketBeginsAt(history, index),
+      endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
+      worst: statusOf([...CHARACTERS].find((character) => run.includes(character))),
+      buckets: run.length,
+      beginSeen: characters[index - 1] === CURRENT_CHARACTER,
+      endSeen: characters[end] === CURRENT_CHARACTER,
+    };
+  });
+}
+
+function statusOf(character) {
+  return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
+}
+
+function charactersOf(row) {
+  return row?.readable ? row.buckets : "";
+}
+
+// The live report, and what its rows are worth.
+
+
+const FUTURE_MS = 30_000;
+const OLD_MS = 300_000;
+
+/** The live report in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
+function parseReport(text) {
+  const { problem, fields } = readDocument(text);
+  if (problem) return unreadable(problem);
+  if (!Array.isArray(fields.checks)) return unreadable("its checks are not a list");
+  return Object.freeze({ readable: true, generatedAt: parseInstant(fields.generatedAt), ...readRows(fields.checks, readCheck) });
+}
+
+function readCheck(raw) {
+  return {
+    publishedStatus: textOrNull(raw.status),
+    reason: textOrNull(raw.reason),
+    observedAt: parseInstant(raw.observedAt),
+    lastSuccessAt: parseInstant(raw.lastSuccessAt),
+    expiresAt: parseInstant(raw.expiresAt),
+    metrics: readMetrics(raw.metrics),
+  };
+}
+
+function textOrNull(value) {
+  return typeof value === "string" ? value : null;
+}
+
+/** The metrics that are known; one that is missing is left out and never 0 (C5). */
+function readMetrics(raw) {
+  const metrics = {};
+  for (const key of ["position", "head", "responding", "monitored", "peers"]) {
+    const value = isObject(raw) ? whole(raw[key], 0) : null;
+    if (value !== null) metrics[key] = value;
+  }
+  return Object.freeze(metrics);
+}
+
+/**
+ * What a row of the live report is worth at `now` (C1 to C4). A row that is unreadable or not there (null) is unknown,
+ * and so is every row for a reader without a clock. `receivedAgoMs` is how long ago its report first arrived, by a clock
+ * that is never set: a row is at least that old, whatever `now` says.
+ */
+function effectiveStatus(row, now, receivedAgoMs = 0) {
+  if (!row?.readable || !Number.isFinite(now)) return "unknown";
+  const { publishedStatus, observedAt, expiresAt } = row;
+  if (publishedStatus === "unmonitored") return "unmonitored"; // C1
+  if (!KNOWN_STATUSES.includes(publishedStatus)) return "unknown"; // C1
+  if (observedAt === null || expiresAt === null) return "unknown"; // C2
+  if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
+  if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
+  if (!(receivedAgoMs < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3, though the clock be slow
+  return publishedStatus; // C4
+}
+
+/** The milliseconds until the passing of time changes what a row is worth; Infinity if it does not. */
+function nextChangeMs({ rows }, now, receivedAgoMs) {
+  let next = Infinity;
+  for (const row of rows) {
+    const { observedAt, expiresAt } = row;
+    const worth = effectiveStatus(row, now, receivedAgoMs);
+    // The instants that the rules above compare with.
+    for (const wait of [
+      observedAt - FUTURE_MS - now,
+      expiresAt - now,
+      observedAt + OLD_MS - now,
+      Math.min(expiresAt - observedAt, OLD_MS) - receivedAgoMs,
+    ]) {
+      if (wait > 0 && wait < next && effectiveStatus(row, now + wait, receivedAgoMs + wait) !== worth) next = wait;
+    }
+  }
+  return next;
+}
+
+// What is held of one endpoint, and what follows from an answer: no network, no clock, no chance of its own.
+
+
+const JITTER = 0.1;
+const BACKOFF_JITTER = 0.5;
+const BACKOFF_MOST_S = 200; // before chance
+const WAIT_MOST_S = 300;
+const RETRY_AFTER_MOST_S = 600;
+const EVERY_MOST_S = 86_400; // what timers can count
+const FLOORS_S = { live: 15, history: 60 };
+
+const PROBLEMS = {
+  offline: "no answer",
+  "no-answer": "no answer",
+  timeout: "no answer in time",
+  "too-long": "an answer that is too long",
+  "no-copy": "unchanged, but there is no copy here",
+  "too-many-requests": "too many requests",
+  "not-available": "not available yet",
+};
+const CODES = { 304: "no-copy", 429: "too-many-requests", 503: "not-available" };
+
+/** A failure in words and as a code. */
+function failure(code) {
+  return { problem: PROBLEMS[code], code };
+}
+
+/** What is held of one endpoint before anything was asked: `kind` is "live" or "history". The floors hold (C10). */
+function newFeed(kind, everyS) {
+  return Object.freeze({
+    kind,
+    everyS: boundSeconds(kind, everyS, FLOORS_S[kind], EVERY_MOST_S),
+    document: null,
+    etag: null,
+    problem: null,
+    code: null,
+    failures: 0,
+    waitS: 0,
+    arrivals: 0,
+    arrivedAt: null,
+    clockAheadMs: null,
+  });
+}
+
+function boundSeconds(name, value, least, most) {
+  if (typeof value !== "number" || Number.isNaN(value)) throw new TypeError(`${name}: ${value} is not a number of seconds`);
+  return Math.min(Math.max(value, least), most);
+}
+
+/**
+ * The feed after an answer: `{httpCode, text, etag, retryAfter, date}`, or `{problem, code}` if there was none. A failure
+ * of any kind leaves the last good document as it is, and lengthens the wait (C9). `chance` is random, from 0 to 1.
+ * `arrivals` grows only with a document that is another than the one before.
+ */
+function takeAnswer(feed, answer, now, chance) {
+  const { problem = null, code = null, document = feed.document } = judgeAnswer(feed, answer);
+  const { everyS } = feed;
+  const ahead = clockAheadMs(answer, now);
+  const after = { ...feed, document, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
+  if (problem === null) {
+    after.failures = 0;
+    after.waitS = everyS + everyS * JITTER * chance;
+    if (document !== feed.document) {
+      after.etag = /^[ -~]+$/.test(answer.etag ?? "") ? answer.etag : null; // what can be sent back
+      if (!isSame(feed, after)) {
+        after.arrivals++;
+        after.arrivedAt = now;
+        after.clockAheadMs = ahead ?? guessClockAheadMs(feed, document, now);
+      }
+    }
+  } else {
+    after.failures++;
+    const backoffS = Math.min(everyS * 2 ** Math.min(after.failures, 10), Math.max(everyS, BACKOFF_MOST_S));
+    const askedS = askedToWaitS(answer, now);
+    after.waitS = Math.max(
+      Math.min(backoffS + backoffS * BACKOFF_JITTER * chance, Math.max(WAIT_MOST_S, everyS + everyS * JITTER)),
+      askedS + askedS * JITTER * chance,
+    );
+  }
+  return Object.freeze(after);
+}
+
+/** The seconds that an answer asks to wait for. */
+function askedToWaitS({ retryAfter, date }, now) {
+  const until = parseHttpDate(retryAfter);
+  const waitS = until === null ? seconds(retryAfter) : (until - (parseHttpDate(date) ?? now)) / 1000;
+  return Math.min(Math.max(waitS, 0), RETRY_AFTER_MOST_S);
+}
+
+function seconds(text) {
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}
+
+/** Whether a document is the one that was held already, sent once more: nothing about it may be renewed then. */
+function isSame(held, { document, etag }) {
+  if (held.document === null) return false;
+  if (etag !== null && etag === held.etag) return true;
+  // Without a date and an ETag nothing says that they differ.
+  const { generatedAt } = document;
+  return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag === null && held.etag === null));
+}
+
+/** The document that is now the last good one, or what is wrong. */
+function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
+  if (problem !== undefined) return { problem, code };
+  if (httpCode === 304 && feed.document !== null) return {};
+  if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
+  const document = feed.kind === "live" ? parseReport(text) : parseHistory(text);
+  if (document.readable) return { document };
+  return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
+}
+
+// ---- The device's clock. No rule uses what is found here.
+
+const AHEAD_MS = 90_000; // 60 s of it a cache may explain
+const REPORTS_AHEAD_MS = 150_000; // a report is made every 30 s
+const APART_MOST_MS = 120_000;
+const STEADY_MS = 60_000;
+
+/**
+ * By how much this reader's clock seems to be ahead of the server's, from an answer's `Date` (and `Age`, if a cache
+ * kept it); null if unknown. To be shown, and for nothing else: no rule uses it.
+ */
+function clockAheadMs({ date, age }, now) {
+  const at = parseHttpDate(date);
+  return at === null ? null : now - at - seconds(age) * 1000;
+}
+
+/**
+ * The same where no `Date` can be read, as in a page of another origin: from a report that just arrived. One from the
+ * future came too early; and one that is old is no old copy if it and the one before came as far apart as they were made.
+ */
+function guessClockAheadMs(held, { generatedAt }, now) {
+  const aheadMs = now - generatedAt;
+  const apartMs = now - held.arrivedAt;
+  const isSteady = apartMs < APART_MOST_MS && Math.abs(apartMs - (generatedAt - held.document?.generatedAt)) < STEADY_MS;
+  const isWrong = aheadMs < -FUTURE_MS || (aheadMs > REPORTS_AHEAD_MS && isSteady);
+  return generatedAt !== null && isWrong ? aheadMs : null;
+}
+
+/** Whether an update's clock is known to be wrong, as far as no cache explains it: "ahead", "behind" or null. */
+function wrongClock({ clockAheadMs }) {
+  if (clockAheadMs > AHEAD_MS) return "ahead";
+  return clockAheadMs < -FUTURE_MS ? "behind" : null;
+}
+
+/** The contract's services, which every report has; messaging is one check for all chains. */
+const SERVICES = /* @__PURE__ */ Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
+const SHARED_SERVICE = "messaging";
+
+/** The default allowlist of a roll-up; a client may bring its own (C11). */
+const MAINNETS = /* @__PURE__ */ Object.freeze([1, 42161, 137, 56]);
+const TEST_NETWORK = 11155111;
+
+// Whether a wallet may use what it needs now.
+
+
+/** Whether every one of the `services` is current on this chain: true only if nothing stands in the way. */
+function canUse(report, needs) {
+  return obstaclesOf(report, needs).length === 0;
+}
+
+/**
+ * What stands in the way of using the `services` on this `chain` at `now`: each check that is not current. One that is
+ * unmonitored, unknown, unreadable or not in the report is not current. A service with one row for all chains, such as
+ * messaging, is found by itself. `receivedAgoMs` is as in effectiveStatus.
+ */
+function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
+  if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
+  const rows = readableRows(report);
+  return services
+    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, now, receivedAgoMs)))
+    .filter(({ effective }) => effective !== "current");
+}
+
+/** Where the service has to be current; one that is not the contract's may have a row for each chain, or a shared one. */
+function chainsOf(rows, service, chain) {
+  if (service === SHARED_SERVICE) return [null];
+  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
+  return found.length === 0 ? [chain] : found;
+}
+
+function readableRows(report) {
+  return report?.readable ? rowsByCheck(report) : new Map();
+}
+
+function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
+  const row = rows.get(checkKey({ service, chainId })) ?? null;
+  const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
+  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
+}
+
+// One request: what is asked differs from one environment to the next.
+
+
+const BODY_MOST = 64 * 1024 * 1024;
+
+/** An answer, or a failure: to a script a 429 without CORS headers is like a network that is down. Never rejects. */
+async function request(url, etag, { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, aborting) {
+  let timer;
+  // Not every fetch listens to its signal.
+  const late = new Promise((resolve) => (timer = setTimeout(() => resolve(failure("timeout")), timeoutMs)));
+  try {
+    return await Promise.race([exchange(url, etag, fetch, userAgent, aborting.signal), late]);
+  } catch {
+    return failure(globalThis.navigator?.onLine === false ? "offline" : "no-answer");
+  } finally {
+    clearTimeout(timer);
+    aborting.abort(); // what is still on its way
+  }
+}
+
+async function exchange(url, etag, fetch, userAgent, signal) {
+  const headers = { Accept: "application/json" };
+  const options = { headers, credentials: "omit", referrerPolicy: "no-referrer", signal };
+  const isReactNative = globalThis.navigator?.product === "ReactNative";
+  if (!isReactNative && (typeof document === "object" || typeof importScripts === "function")) {
+    // A browser's cache asks with the ETag that it kept; to a script that would cost a preflight with every request
+    // (C10). Not if it is whatwg-fetch, which makes another address of it.
+    if (!fetch.polyfill) options.cache = "no-cache";
+  } else {
+    if (etag !== null) headers["If-None-Match"] = etag;
+    if (!isReactNative) headers["User-Agent"] = userAgent;
+  }
+  const response = await fetch(url, options);
+  if (/^https:/i.test(url) && /^http:/i.test(response.url)) return failure("no-answer"); // whoever led there
+  const header = (name) => response.headers.get(name);
+  const text = response.status === 200 ? await bodyOf(response, header("content-length")) : "";
+  if (text === null) return failure("too-long");
+  return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
+}
+
+/**
+ * As bytes if they come in a stream, which are held to be UTF-8 when they are read: text() would replace what is not.
+ * Null if it is too long: of a stream no more than that is kept.
+ */
+async function bodyOf(response, length) {
+  if (length > BODY_MOST) return null;
+  if (!response.body?.getReader || typeof TextDecoder !== "function") {
+    const whole = response.text ? await response.text() : new Uint8Array(await response.arrayBuffer());
+    return whole.length > BODY_MOST ? null : whole;
+  }
+  const reader = response.body.getReader();
+  const parts = [];
+  let left = BODY_MOST;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Uint8Array(await new Blob(parts).arrayBuffer());
+    parts.push(value);
+    left -= value.length;
+    if (left < 0) return null;
+  }
+}
+
+// Asking both endpoints again and again, politely, for as many listeners as there are.
+
+
+const AGENT = "lookout-reader-js/0.1.0";
+const TIMEOUT_LEAST_S = 1;
+const TIMEOUT_MOST_S = 60;
+const TIMER_MOST_MS = 86_400_000;
+
+/** A reader that asks at once and until it is stopped, and calls `onUpdate` with whatever is new. */
+function poll(options) {
+  const reader = createReader(options);
+  reader.subscribe(options.onUpdate ?? (() => {}));
+  return reader;
+}
+
+/**
+ * Asks while somebody listens, one request at a time, and calls every listener after every answer and whenever the
+ * passing of time changes what a row is worth. In between it sleeps.
+ */
+function createReader({
+  baseUrl,
+  protocol,
+  live = 30,
+  history = 120,
+  timeoutS = 10,
+  userAgent = AGENT,
+  fetch,
+  signal,
+  now = () => Date.now(),
+  monotonic = () => (globalThis.performance ?? Date).now(),
+  random = Math.random,
+  setTimeout = globalThis.setTimeout,
+  clearTimeout = globalThis.clearTimeout,
+  document = globalThis.document,
+  window = globalThis,
+}) {
+  if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
+  if (typeof protocol !== "string" || protocol === "") throw new TypeError("protocol: no name given");
+  const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
+  const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
+  const urls = { live: liveUrl, history: `${liveUrl}/history` };
+  const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
+  const kinds = Object.keys(urls).filter((kind) => (kind === "live" ? live : history) !== false);
+  const dueAt = { live: -Infinity, history: -Infinity };
+  const floorAt = { ...dueAt }; // when it may be asked for at the earliest
+  const listeners = new Set();
+  const events = [
+    [document, "visibilitychange", wake],
+    [window, "pageshow", wake],
+    [window, "pagehide", giveUp],
+    [window, "online", askAgain],
+  ].filter(([target]) => target?.addEventListener); // React Native's window has none
+  let receivedAt = null; // of the report that is held, by the clock that is never set
+  let snapshot = null;
+  let worth; // of the snapshot's rows
+  let published = getSnapshot();
+  let timer;
+  let asking = null; // the request under way, as a promise
+  let aborting;
+  let isStopped = false;
+
+  function receivedAgoMs() {
+    return receivedAt === null ? null : Math.max(monotonic() - receivedAt, 0);
+  }
+
+  function latest() {
+    return Object.freeze({
+      now: now(),
+      report: feeds.live.document,
+      reportProblem: feeds.live.problem,
+      history: feeds.history.document,
+      historyProblem: feeds.history.problem,
+      clockAheadMs: feeds.live.clockAheadMs,
+      receivedAgoMs: receivedAgoMs(),
+      reportCode: feeds.live.code,
+      historyCode: feeds.history.code,
+    });
+  }
+
+  /** The same value until there is an answer, or a row is worth something else. */
+  function getSnapshot() {
+    const update = latest();
+    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
+    if (snapshot === null || found !== worth) snapshot = update;
+    worth = found;
+    return snapshot;
+  }
+
+  function publish() {
+    if (getSnapshot() === published) return;
+    published = snapshot;
+    for (const call of [...listeners]) {
+      try {
+        call(published);
+      } catch (error) {
+        // On its own, so that it is reported as what it is and ends nobody else.
+        (globalThis.queueMicrotask ?? setTimeout)(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  async function ask(kind) {
+    await null; // what time has changed is published first
+    const askedAt = monotonic();
+    const own = (aborting = new AbortController());
+    const answer = await request(urls[kind], feeds[kind].etag, { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
+    const answeredAt = monotonic();
+    const answeredNow = now();
+    dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
+    if (aborting === own) {
+      const before = feeds[kind];
+      const after = (feeds[kind] = takeAnswer(before, answer, answeredNow, random()));
+      dueAt[kind] = answeredAt + after.waitS * 1000;
+      if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
+      snapshot = null;
+      publish();
+    }
+    asking = null;
+    wake();
+  }
+
+  /** Publishes what time has changed, asks for what is due, and sleeps until there is something to do. */
+  function wake() {
+    clearTimeout(timer);
+    if (listeners.size === 0 || document?.visibilityState === "hidden") return;
+    publish();
+    const [next] = [...kinds].sort((one, other) => dueAt[one] - dueAt[other]);
+    const dueMs = dueAt[next] - monotonic();
+    if (dueMs <= 0) asking ??= ask(next);
+    const update = latest();
+    const changeMs = update.report ? nextChangeMs(update.report, update.now, update.receivedAgoMs) : Infinity;
+    timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, TIMER_MOST_MS)));
+  }
+
+  /** Drops the request under way. In the back/forward cache, too, no answer is waited for. */
+  function giveUp() {
+    aborting?.abort();
+    aborting = null;
+  }
+
+  /** Online again: asks at once for what has failed, but no faster than the floors. */
+  function askAgain() {
+    for (const kind of kinds) if (feeds[kind].problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
+    wake();
+  }
+
+  /** Adds a listener, and gives back what removes it. The first one starts the asking, and the last one ends it. */
+  function subscribe(listener) {
+    const call = (update) => listener(update); // the same function may listen twice
+    if (isStopped) return () => {};
+    listeners.add(call);
+    if (listeners.size === 1) {
+      for (const [target, type, handler] of events) target.addEventListener(type, handler);
+      Promise.resolve().then(wake); // nothing is published before this has returned
+    }
+    return () => {
+      if (listeners.delete(call) && listeners.size === 0) rest();
+    };
+  }
+
+  function rest() {
+    clearTimeout(timer);
+    for (const [target, type, handler] of events) target.removeEventListener(type, handler);
+  }
+
+  /** Asks for these now, unless that was less than the floors ago (C10), and gives what is known then. */
+  async function bringUpToDate(wanted) {
+    for (const kind of wanted) {
+      while (asking) await asking;
+      if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));
+    }
+    return getSnapshot();
+  }
+
+  function stop() {
+    isStopped = true;
+    giveUp();
+    listeners.clear();
+    rest();
+    signal?.removeEventListener("abort", stop);
+  }
+
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop);
+  return Object.freeze({
+    latest,
+    receivedAgoMs,
+    getSnapshot,
+    subscribe,
+    read: () => bringUpToDate(["live"]),
+    refresh: () => bringUpToDate(kinds),
+    stop,
+  });
+}
+
+// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
+
+const STATUS_TEXTS = {
+  "unavailable": "It did not answer usefully several times in a row.",
+  "degraded": "It answers, but with serious trouble. Do not rely on it where time matters.",
+  "catching-up": "It answers, but is behind. Expect old data; this is not an outage.",
+  "stale": "There is no recent reading: what was seen is too old to tell.",
+  "unknown": "There is too little to judge by: it may or may not work.",
+  "current": "It answers, and what was checked is as it should be.",
+  "unmonitored": "Nobody watches this here. That is not a failure.",
+};
+
+const REASON_TEXTS = {
+  "synced": "It has come as far as it should.",
+  "behind": "It trails what it should have reached.",
+  "responding": "Everything that was asked has answered.",
+  "partial-coverage": "Only some of those asked have answered.",
+  "unreachable": "It could not be reached, or its answer could not be understood.",
+  "not-configured": "The operator has set up nothing to watch here.",
+  "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
+  "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
+};
+
+/** What to show people beside the data (C12); `services` are those it is about, null for all. */
+const NOTES = /* @__PURE__ */ Object.freeze(
+  /* @__PURE__ */ [
+    ["one-view", null, "This is what one monitor sees from one place. It is not an official status."],
+    ["not-a-signal", null, "It is not a signal that it is safe to transact."],
+    ["history", null, "The history does not tell what is up now."],
+    ["partial", ["broadcasters"], "Degraded broadcasters are a partial reading: some did not answer, others may work."],
+    ["peers", ["messaging"], "Peers are connections. They do not prove that a message is delivered."],
+    ["wallet-sync", ["indexer", "hosted-indexer"], "Whether an indexer is up to date does not tell whether your wallet is synced."],
+    ["proofs", ["ppoi"], "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."],
+    ["others", ["ppoi", "hosted-indexer"], "This is run by other people, not by the operator of the monitor."],
+  ].map(([id, services, text]) => Object.freeze({ id, services: services && Object.freeze(services), text })),
+);
+
+// Sentences for people.
+
+
+/** An effective status in a sentence. */
+function statusText(effective) {
+  return textIn(STATUS_TEXTS, effective) ?? STATUS_TEXTS.unknown;
+}
+
+/** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
+function reasonText(reason) {
+  return textIn(REASON_TEXTS, reason);
+}
+
+function textIn(texts, key) {
+  return Object.keys(texts).includes(key) ? texts[key] : null;
+}
+
+/**
+ * The notes to show beside a service's row, the general ones first (C12). Whether others run it is the operator's to say
+ * (parseAbout); without that, it is as at the launch.
+ */
+function notesFor(service, runByOthers = null) {
+  return NOTES.filter(({ id, services }) => {
+    if (services === null) return true;
+    return id === "others" && runByOthers !== null ? runByOthers : services.includes(service);
+  });
+}
+
+/**
+ * Reads Lookout's live report and history by the reader's rules (clauses C1 to C13 of Lookout's contract), so that
+ * nothing stale or unknown ever looks healthy. This is what a wallet needs; page.js has more, for status pages.
+ *
+ * Instants are milliseconds since 1970, as Date.now() gives them. Parsing never throws: what cannot be read is a value
+ * with `readable: false` and a `problem` in words.
+ */
+
+return {
+  NOTES,
+  SERVICES,
+  SHARED_SERVICE,
+  canUse,
+  checkKey,
+  createReader,
+  effectiveStatus,
+  findRow,
+  notesFor,
+  obstaclesOf,
+  parseHistory,
+  parseReport,
+  poll,
+  reasonText,
+  rowsByCheck,
+  statusText,
+  wrongClock,
+};
+});
