@@ -1,7 +1,6 @@
 // The cases of tests/data/vectors/reader, which the Python reader runs too: a case added there runs in both.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   NOTES,
@@ -27,9 +26,10 @@ import {
   takeAnswer,
   wrongClock,
 } from "../lookout-reader.js";
+import { readVectors } from "../testing/vectors.js";
 
 function vectors(name) {
-  return JSON.parse(readFileSync(new URL(`../../../tests/data/vectors/reader/${name}.json`, import.meta.url), "utf8"));
+  return readVectors(`reader/${name}`);
 }
 
 function each(name, clauses, run) {
