@@ -14,6 +14,8 @@ from tools.statuses import READER
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _EXPORT_FROM: Final = re.compile(r'^export (?:\{ ([^}]*) \}|\*) from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _DECLARATION: Final = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
+# On lines of their own: whoever reads the code reads the modules, and a page loads it sooner without them.
+_COMMENT: Final = re.compile(r"^ *(?://.*|/\*\*(?:.|\n)*?\*/)\n", re.MULTILINE)
 _TYPE: Final = re.compile(r"^export (?:type|interface) (\w+)", re.MULTILINE)
 
 _WRITTEN: Final = "// Written by `make schemas`, from src/.\n"
@@ -50,7 +52,7 @@ def _join(folder: Path, entry: str) -> tuple[str, list[str]]:
         for each in needed:
             if each not in texts:
                 add(each)
-        without = _EXPORT_FROM.sub("", _IMPORT.sub("", text))
+        without = _COMMENT.sub("", _EXPORT_FROM.sub("", _IMPORT.sub("", text)))
         texts[name] = re.sub(r"^export (?=async|function|const|let|class)", "", without, flags=re.MULTILINE).strip()
 
     add(entry)

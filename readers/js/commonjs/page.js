@@ -4,8 +4,6 @@
   else root.lookoutReader = make();
 })(typeof self === "object" ? self : this, function () {
 "use strict";
-// What the live report and the history have in common: JSON with a version, and rows that are found by their check.
-
 const SCHEMA_VERSION = 1;
 const WRONG_VERSION = "its schemaVersion is not 1";
 const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
@@ -14,13 +12,11 @@ function unreadable(problem) {
   return Object.freeze({ readable: false, problem });
 }
 
-/** The object in `text` (a string, or UTF-8 bytes where there is a TextDecoder), or the problem with it. */
 function readJson(text) {
   try {
     const fields = JSON.parse(typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text));
     if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
   } catch {
-    // the same
   }
   return { problem: "it is not JSON" };
 }
@@ -42,12 +38,7 @@ function whole(value, least) {
   return Number.isSafeInteger(value) && value >= least ? value + 0 : null; // + 0: no -0
 }
 
-// ---- Rows
 
-/**
- * The rows in `raws`: who each is about, and with that whatever `readRest(raw)` finds, or the problem that it gives as a
- * text. Of two rows of the same check nobody knows which one is right: neither is read.
- */
 function readRows(raws, readRest) {
   const rows = raws.map((raw) => readRow(raw, readRest));
   const keys = rows.map((row) => isIdentified(row) && checkKey(row));
@@ -77,39 +68,27 @@ function isIdentified(row) {
   return row.service !== null && row.chainId !== undefined;
 }
 
-/** The key of a check in the map of rowsByCheck. */
 function checkKey({ service, chainId }) {
   return JSON.stringify([service, chainId]);
 }
 
-/** The rows of a report or history by check (C8); rows whose check cannot be read are not in it. */
 function rowsByCheck(document) {
   return new Map(document.rows.filter(isIdentified).map((row) => [checkKey(row), row]));
 }
 
-/** The row of a check in a report or history, readable or not; null if there is none (C8). */
 function findRow(document, service, chainId) {
   if (!document?.readable) return null;
   return document.rows.find((row) => row.service === service && row.chainId === chainId) ?? null;
 }
 
-/** The contract's services, which every report has; messaging is one check for all chains. */
 const SERVICES = /* @__PURE__ */ Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
 const SHARED_SERVICE = "messaging";
 
-/** The default allowlist of a roll-up; a client may bring its own (C11). */
 const MAINNETS = /* @__PURE__ */ Object.freeze([1, 42161, 137, 56]);
 const TEST_NETWORK = 11155111;
 
-// The public description of a deployment.
-
-
 const MOST_ENTRIES = 2_000; // of a list; what comes after is not read
 
-/**
- * The public description of a deployment (`/about.json`) in `text`, or why it cannot be read. Never throws; what it has
- * besides is ignored (C5). `testNetworks` are the chains that no summary counts (C11).
- */
 function parseAbout(text) {
   const { problem, fields } = readJson(text);
   if (problem) return unreadable(problem);
@@ -135,10 +114,6 @@ function parseAbout(text) {
   });
 }
 
-/**
- * The chains that a summary of documents with rows of these chains counts: all of the description but its test networks.
- * One that has rows and is not in the description is counted too.
- */
 function countedChains(about, chainIds) {
   const known = new Set([null, ...about.chains.map(({ id }) => id)]);
   const others = [...new Set(chainIds)].filter((chainId) => !known.has(chainId)).sort((a, b) => a - b);
@@ -157,20 +132,16 @@ function objectsOf(value) {
   return listOf(value).filter(isObject);
 }
 
-// Instants are milliseconds since 1970, as Date.now() gives them.
-
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
 const HTTP_DATE = /^[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/;
 const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-/** Milliseconds since 1970 of `YYYY-MM-DDTHH:mm:ss.sssZ`, with or without the fraction; null for anything else. */
 function parseInstant(value) {
   const [, second, fraction = ""] = match(INSTANT, value);
   const at = parseSecond(second);
   return at === null ? null : at + Number(fraction.slice(0, 3).padEnd(3, "0"));
 }
 
-/** Milliseconds since 1970 of a `Date` header; null for anything else. */
 function parseHttpDate(value) {
   const [, day, month, year, time] = match(HTTP_DATE, value);
   const number = String(MONTHS.indexOf(month) / 3 + 1).padStart(2, "0");
@@ -183,32 +154,20 @@ function match(pattern, value) {
 
 function parseSecond(text) {
   const at = Date.parse(`${text}Z`);
-  // Date carries over what does not exist, such as the 31st of June: then the text differs.
   return at >= 0 && new Date(at).toISOString().startsWith(text) ? at : null;
 }
 
-// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
-
-/** What a row can come to, from worst to best; unmonitored is neither (see rollUp). */
 const EFFECTIVE_STATUSES = /* @__PURE__ */ Object.freeze(["unavailable", "degraded", "catching-up", "stale", "unknown", "current", "unmonitored"]);
-/** Those that are a reading of the service, from worst to best: what uptime counts. */
 const KNOWN_STATUSES = /* @__PURE__ */ Object.freeze(["unavailable", "degraded", "catching-up", "current"]);
-/** The characters of the history, in the order of EFFECTIVE_STATUSES; a status that it does not have is a space. */
 const CHARACTERS = "udk ?c.";
 const CURRENT_CHARACTER = "c";
 const KNOWN_CHARACTERS = "udkc";
 const TROUBLE = /[udk]+/g;
-// With u, a character is one however encoded.
 const UNKNOWN_CHARACTER = /[^ckdu?.]/gu;
 
-// The history: its buckets, how much of a window they cover, and the incidents among them.
-
-
-/** The windows of uptime and coverage, in seconds. */
 const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
 const NO_DATA = "-";
 
-/** The history in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
 function parseHistory(text) {
   const { problem, fields } = readDocument(text);
   if (problem) return unreadable(problem);
@@ -245,12 +204,10 @@ function share(value) {
   return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
 }
 
-/** When the bucket at `index` began. */
 function bucketBeginsAt(history, index) {
   return history.from + index * history.bucketSeconds * 1000;
 }
 
-/** The buckets of a row with their instants; the last one is still filling, and is to be shown as provisional (C13). */
 function bucketsOf(history, row) {
   return Array.from(charactersOf(row), (character, index) => ({
     beginsAt: bucketBeginsAt(history, index),
@@ -261,10 +218,6 @@ function bucketsOf(history, row) {
   }));
 }
 
-/**
- * How much of a window was known (the service was read, well or in trouble), which is what its uptime was counted from:
- * of all buckets that the window has, and of those that the history already had.
- */
 function coverageOf(history, row, window) {
   const characters = charactersOf(row);
   const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
@@ -276,11 +229,6 @@ function coverageOf(history, row, window) {
   return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
 }
 
-/**
- * The runs of buckets that were catching up, degraded or unavailable, oldest first. `beginSeen` and `endSeen` say
- * whether the bucket before or after was current: otherwise it may have begun earlier, or gone on unseen. `endsAt` is
- * null while it lasts.
- */
 function incidentsOf(history, row) {
   const characters = charactersOf(row);
   return Array.from(characters.matchAll(TROUBLE), ({ index, 0: run }) => {
@@ -304,13 +252,9 @@ function charactersOf(row) {
   return row?.readable ? row.buckets : "";
 }
 
-// The live report, and what its rows are worth.
-
-
 const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
 
-/** The live report in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
 function parseReport(text) {
   const { problem, fields } = readDocument(text);
   if (problem) return unreadable(problem);
@@ -333,7 +277,6 @@ function textOrNull(value) {
   return typeof value === "string" ? value : null;
 }
 
-/** The metrics that are known; one that is missing is left out and never 0 (C5). */
 function readMetrics(raw) {
   const metrics = {};
   for (const key of ["position", "head", "responding", "monitored", "peers"]) {
@@ -343,11 +286,6 @@ function readMetrics(raw) {
   return Object.freeze(metrics);
 }
 
-/**
- * What a row of the live report is worth at `now` (C1 to C4). A row that is unreadable or not there (null) is unknown,
- * and so is every row for a reader without a clock. `receivedAgoMs` is how long ago its report first arrived, by a clock
- * that is never set: a row is at least that old, whatever `now` says.
- */
 function effectiveStatus(row, now, receivedAgoMs = 0) {
   if (!row?.readable || !Number.isFinite(now)) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
@@ -360,13 +298,11 @@ function effectiveStatus(row, now, receivedAgoMs = 0) {
   return publishedStatus; // C4
 }
 
-/** The milliseconds until the passing of time changes what a row is worth; Infinity if it does not. */
 function nextChangeMs({ rows }, now, receivedAgoMs) {
   let next = Infinity;
   for (const row of rows) {
     const { observedAt, expiresAt } = row;
     const worth = effectiveStatus(row, now, receivedAgoMs);
-    // The instants that the rules above compare with.
     for (const wait of [
       observedAt - FUTURE_MS - now,
       expiresAt - now,
@@ -378,9 +314,6 @@ function nextChangeMs({ rows }, now, receivedAgoMs) {
   }
   return next;
 }
-
-// What is held of one endpoint, and what follows from an answer: no network, no clock, no chance of its own.
-
 
 const JITTER = 0.1;
 const BACKOFF_JITTER = 0.5;
@@ -401,12 +334,10 @@ const PROBLEMS = {
 };
 const CODES = { 304: "no-copy", 429: "too-many-requests", 503: "not-available" };
 
-/** A failure in words and as a code. */
 function failure(code) {
   return { problem: PROBLEMS[code], code };
 }
 
-/** What is held of one endpoint before anything was asked: `kind` is "live" or "history". The floors hold (C10). */
 function newFeed(kind, everyS) {
   return Object.freeze({
     kind,
@@ -428,11 +359,6 @@ function boundSeconds(name, value, least, most) {
   return Math.min(Math.max(value, least), most);
 }
 
-/**
- * The feed after an answer: `{httpCode, text, etag, retryAfter, date}`, or `{problem, code}` if there was none. A failure
- * of any kind leaves the last good document as it is, and lengthens the wait (C9). `chance` is random, from 0 to 1.
- * `arrivals` grows only with a document that is another than the one before.
- */
 function takeAnswer(feed, answer, now, chance) {
   const { problem = null, code = null, document = feed.document } = judgeAnswer(feed, answer);
   const { everyS } = feed;
@@ -461,7 +387,6 @@ function takeAnswer(feed, answer, now, chance) {
   return Object.freeze(after);
 }
 
-/** The seconds that an answer asks to wait for. */
 function askedToWaitS({ retryAfter, date }, now) {
   const until = parseHttpDate(retryAfter);
   const waitS = until === null ? seconds(retryAfter) : (until - (parseHttpDate(date) ?? now)) / 1000;
@@ -472,16 +397,13 @@ function seconds(text) {
   return /^\d{1,9}$/.test(text) ? Number(text) : 0;
 }
 
-/** Whether a document is the one that was held already, sent once more: nothing about it may be renewed then. */
 function isSame(held, { document, etag }) {
   if (held.document === null) return false;
   if (etag !== null && etag === held.etag) return true;
-  // Without a date and an ETag nothing says that they differ.
   const { generatedAt } = document;
   return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag === null && held.etag === null));
 }
 
-/** The document that is now the last good one, or what is wrong. */
 function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
@@ -491,26 +413,17 @@ function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
 }
 
-// ---- The device's clock. No rule uses what is found here.
 
 const AHEAD_MS = 90_000; // 60 s of it a cache may explain
 const REPORTS_AHEAD_MS = 150_000; // a report is made every 30 s
 const APART_MOST_MS = 120_000;
 const STEADY_MS = 60_000;
 
-/**
- * By how much this reader's clock seems to be ahead of the server's, from an answer's `Date` (and `Age`, if a cache
- * kept it); null if unknown. To be shown, and for nothing else: no rule uses it.
- */
 function clockAheadMs({ date, age }, now) {
   const at = parseHttpDate(date);
   return at === null ? null : now - at - seconds(age) * 1000;
 }
 
-/**
- * The same where no `Date` can be read, as in a page of another origin: from a report that just arrived. One from the
- * future came too early; and one that is old is no old copy if it and the one before came as far apart as they were made.
- */
 function guessClockAheadMs(held, { generatedAt }, now) {
   const aheadMs = now - generatedAt;
   const apartMs = now - held.arrivedAt;
@@ -519,25 +432,15 @@ function guessClockAheadMs(held, { generatedAt }, now) {
   return generatedAt !== null && isWrong ? aheadMs : null;
 }
 
-/** Whether an update's clock is known to be wrong, as far as no cache explains it: "ahead", "behind" or null. */
 function wrongClock({ clockAheadMs }) {
   if (clockAheadMs > AHEAD_MS) return "ahead";
   return clockAheadMs < -FUTURE_MS ? "behind" : null;
 }
 
-// Whether a wallet may use what it needs now.
-
-
-/** Whether every one of the `services` is current on this chain: true only if nothing stands in the way. */
 function canUse(report, needs) {
   return obstaclesOf(report, needs).length === 0;
 }
 
-/**
- * What stands in the way of using the `services` on this `chain` at `now`: each check that is not current. One that is
- * unmonitored, unknown, unreadable or not in the report is not current. A service with one row for all chains, such as
- * messaging, is found by itself. `receivedAgoMs` is as in effectiveStatus.
- */
 function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
   if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
   const rows = readableRows(report);
@@ -546,7 +449,6 @@ function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
     .filter(({ effective }) => effective !== "current");
 }
 
-/** Where the service has to be current; one that is not the contract's may have a row for each chain, or a shared one. */
 function chainsOf(rows, service, chain) {
   if (service === SHARED_SERVICE) return [null];
   const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
@@ -563,17 +465,6 @@ function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
   return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
 }
 
-// One status for many rows, for status pages: it is no gate.
-
-
-/**
- * One status for each service and for all, over the chains of the client's allowlist (C11). These are the `services` that
- * you name; or the contract's five and whatever else the report has, of no chain or on these chains. A row that is
- * missing or unreadable counts as unknown, and with anything but current rows nothing is healthy. Unmonitored rows are
- * neither failure nor health: this is no gate, for which there is canUse. A service that has a row of no chain is expected
- * on no chain, but what it has on these chains counts. Sepolia is left out, even if listed, unless `includeTestNetwork`.
- * `receivedAgoMs` is as in effectiveStatus.
- */
 function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services, includeTestNetwork = false }) {
   const rows = readableRows(report);
   const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
@@ -599,14 +490,12 @@ function judge(statuses) {
   return { status, healthy: status === "current" };
 }
 
-/** Where the service counts: on every chain if it is expected there, otherwise where it has rows. */
 function scopeOf(service, allowed, rows, isExpected) {
   const hasRow = (chainId) => rows.has(checkKey({ service, chainId }));
   if (isExpected && service !== SHARED_SERVICE && !hasRow(null)) return allowed;
   return [null, ...allowed].filter((chainId) => hasRow(chainId) || (service === SHARED_SERVICE && chainId === null));
 }
 
-/** Nobody knows which check it is of. One of the contract's five would be missing, and count as that. */
 function isAnyones(row) {
   return !isIdentified(row) && !SERVICES.includes(row.service);
 }
@@ -615,13 +504,6 @@ function worstOf(statuses) {
   return EFFECTIVE_STATUSES.find((status) => statuses.includes(status)) ?? "unknown";
 }
 
-// One sentence for the rows of the chains that count.
-
-
-/**
- * The rows of these chains, and those of no chain, in one sentence that says no more than they do (C11). Chains among the
- * `testNetworks` are left out. Nothing of a report that is `inDoubt` is current now.
- */
 function headlineOf(report, { now, receivedAgoMs = 0, chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false }) {
   const counted = [...new Set(chains)].filter((chainId) => !testNetworks.includes(chainId));
   const scope = new Set([null, ...counted]);
@@ -666,15 +548,10 @@ function headlineText(worst, number, watched, isPartOfAll, where, inDoubt) {
   return `${subject}${where} ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
 }
 
-// One request: what is asked differs from one environment to the next.
-
-
 const BODY_MOST = 64 * 1024 * 1024;
 
-/** An answer, or a failure: to a script a 429 without CORS headers is like a network that is down. Never rejects. */
 async function request(url, etag, { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, aborting) {
   let timer;
-  // Not every fetch listens to its signal.
   const late = new Promise((resolve) => (timer = setTimeout(() => resolve(failure("timeout")), timeoutMs)));
   try {
     return await Promise.race([exchange(url, etag, fetch, userAgent, aborting.signal), late]);
@@ -691,8 +568,6 @@ async function exchange(url, etag, fetch, userAgent, signal) {
   const options = { headers, credentials: "omit", referrerPolicy: "no-referrer", signal };
   const isReactNative = globalThis.navigator?.product === "ReactNative";
   if (!isReactNative && (typeof document === "object" || typeof importScripts === "function")) {
-    // A browser's cache asks with the ETag that it kept; to a script that would cost a preflight with every request
-    // (C10). Not if it is whatwg-fetch, which makes another address of it.
     if (!fetch.polyfill) options.cache = "no-cache";
   } else {
     if (etag !== null) headers["If-None-Match"] = etag;
@@ -706,10 +581,6 @@ async function exchange(url, etag, fetch, userAgent, signal) {
   return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
 }
 
-/**
- * As bytes if they come in a stream, which are held to be UTF-8 when they are read: text() would replace what is not.
- * Null if it is too long: of a stream no more than that is kept.
- */
 async function bodyOf(response, length) {
   if (length > BODY_MOST) return null;
   if (!response.body?.getReader || typeof TextDecoder !== "function") {
@@ -728,25 +599,17 @@ async function bodyOf(response, length) {
   }
 }
 
-// Asking both endpoints again and again, politely, for as many listeners as there are.
-
-
 const AGENT = "lookout-reader-js/0.1.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;
 
-/** A reader that asks at once and until it is stopped, and calls `onUpdate` with whatever is new. */
 function poll(options) {
   const reader = createReader(options);
   reader.subscribe(options.onUpdate ?? (() => {}));
   return reader;
 }
 
-/**
- * Asks while somebody listens, one request at a time, and calls every listener after every answer and whenever the
- * passing of time changes what a row is worth. In between it sleeps.
- */
 function createReader({
   baseUrl,
   protocol,
@@ -807,7 +670,6 @@ function createReader({
     });
   }
 
-  /** The same value until there is an answer, or a row is worth something else. */
   function getSnapshot() {
     const update = latest();
     const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
@@ -823,7 +685,6 @@ function createReader({
       try {
         call(published);
       } catch (error) {
-        // On its own, so that it is reported as what it is and ends nobody else.
         (globalThis.queueMicrotask ?? setTimeout)(() => {
           throw error;
         });
@@ -851,7 +712,6 @@ function createReader({
     wake();
   }
 
-  /** Publishes what time has changed, asks for what is due, and sleeps until there is something to do. */
   function wake() {
     clearTimeout(timer);
     if (listeners.size === 0 || document?.visibilityState === "hidden") return;
@@ -864,19 +724,16 @@ function createReader({
     timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, TIMER_MOST_MS)));
   }
 
-  /** Drops the request under way. In the back/forward cache, too, no answer is waited for. */
   function giveUp() {
     aborting?.abort();
     aborting = null;
   }
 
-  /** Online again: asks at once for what has failed, but no faster than the floors. */
   function askAgain() {
     for (const kind of kinds) if (feeds[kind].problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
     wake();
   }
 
-  /** Adds a listener, and gives back what removes it. The first one starts the asking, and the last one ends it. */
   function subscribe(listener) {
     const call = (update) => listener(update); // the same function may listen twice
     if (isStopped) return () => {};
@@ -895,7 +752,6 @@ function createReader({
     for (const [target, type, handler] of events) target.removeEventListener(type, handler);
   }
 
-  /** Asks for these now, unless that was less than the floors ago (C10), and gives what is known then. */
   async function bringUpToDate(wanted) {
     for (const kind of wanted) {
       while (asking) await asking;
@@ -925,8 +781,6 @@ function createReader({
   });
 }
 
-// ---- Written by `make schemas`, from src/lookout_reader/statuses.py and words.py
-
 const STATUS_TEXTS = {
   "unavailable": "It did not answer usefully several times in a row.",
   "degraded": "It answers, but with serious trouble. Do not rely on it where time matters.",
@@ -948,7 +802,6 @@ const REASON_TEXTS = {
   "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
 };
 
-/** What to show people beside the data (C12); `services` are those it is about, null for all. */
 const NOTES = /* @__PURE__ */ Object.freeze(
   /* @__PURE__ */ [
     ["one-view", null, "This is what one monitor sees from one place. It is not an official status."],
@@ -962,15 +815,10 @@ const NOTES = /* @__PURE__ */ Object.freeze(
   ].map(([id, services, text]) => Object.freeze({ id, services: services && Object.freeze(services), text })),
 );
 
-// Sentences for people.
-
-
-/** An effective status in a sentence. */
 function statusText(effective) {
   return textIn(STATUS_TEXTS, effective) ?? STATUS_TEXTS.unknown;
 }
 
-/** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
 function reasonText(reason) {
   return textIn(REASON_TEXTS, reason);
 }
@@ -979,26 +827,12 @@ function textIn(texts, key) {
   return Object.keys(texts).includes(key) ? texts[key] : null;
 }
 
-/**
- * The notes to show beside a service's row, the general ones first (C12). Whether others run it is the operator's to say
- * (parseAbout); without that, it is as at the launch.
- */
 function notesFor(service, runByOthers = null) {
   return NOTES.filter(({ id, services }) => {
     if (services === null) return true;
     return id === "others" && runByOthers !== null ? runByOthers : services.includes(service);
   });
 }
-
-/**
- * Reads Lookout's live report and history by the reader's rules (clauses C1 to C13 of Lookout's contract), so that
- * nothing stale or unknown ever looks healthy. This is what a wallet needs; page.js has more, for status pages.
- *
- * Instants are milliseconds since 1970, as Date.now() gives them. Parsing never throws: what cannot be read is a value
- * with `readable: false` and a `problem` in words.
- */
-
-/** All of the reader: beside what a wallet needs, what a status page shows, and the parts of a poller. */
 
 return {
   EFFECTIVE_STATUSES,
