@@ -2,7 +2,6 @@
 export {
   NOTES,
   SERVICES,
-  SHARED_SERVICE,
   canUse,
   checkKey,
   createReader,

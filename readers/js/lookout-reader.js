@@ -39,8 +39,9 @@ function readRows(raws, readRest) {
   const keys = rows.map((row) => isIdentified(row) && checkKey(row));
   const times = new Map();
   for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);
-  const isTwin = (key) => key && times.get(key) > 1;
-  const read = rows.map((row, index) => (isTwin(keys[index]) ? unreadableRow(row, "another row has the same service and chainId") : row));
+  const read = rows.map((row, index) =>
+    keys[index] && times.get(keys[index]) > 1 ? unreadableRow(row, "another row has the same service and chainId") : row,
+  );
   return { rows: Object.freeze(read), unreadableRows: read.filter((row) => !row.readable).length };
 }
 
@@ -396,14 +397,14 @@ function isSame(held, { document, etag }) {
   if (held.document === null) return false;
   if (etag !== null && etag === held.etag) return true;
   const { generatedAt } = document;
-  return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag === null && held.etag === null));
+  return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag ?? held.etag) === null);
 }
 
 function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
   if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
-  const document = feed.kind === "live" ? parseReport(text) : parseHistory(text);
+  const document = (feed.kind === "live" ? parseReport : parseHistory)(text);
   if (document.readable) return { document };
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
 }
@@ -601,7 +602,7 @@ const TIMER_MOST_MS = 86_400_000;
 
 function poll(options) {
   const reader = createReader(options);
-  reader.subscribe(options.onUpdate ?? (() => {}));
+  reader.subscribe((update) => options.onUpdate?.(update));
   return reader;
 }
 
@@ -623,7 +624,7 @@ function createReader({
   window = globalThis,
 }) {
   if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
-  if (typeof protocol !== "string" || protocol === "") throw new TypeError("protocol: no name given");
+  if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
   const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
   const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
   const urls = { live: liveUrl, history: `${liveUrl}/history` };

@@ -87,7 +87,16 @@ def make_project(folder: Path, *packages: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(content)
     (folder / "package.json").write_text('{"name":"wallet","private":true}')
-    command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", f"./{name}", *packages]
+    command = [
+        npm,
+        "install",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "--loglevel=error",
+        f"./{name}",
+        *packages,
+    ]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=900)
     if ran.returncode != 0:
         pytest.skip(f"npm could not install {' '.join(packages)}: {ran.stderr.strip().splitlines()[-1:]}")

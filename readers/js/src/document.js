@@ -47,8 +47,9 @@ export function readRows(raws, readRest) {
   const keys = rows.map((row) => isIdentified(row) && checkKey(row));
   const times = new Map();
   for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);
-  const isTwin = (key) => key && times.get(key) > 1;
-  const read = rows.map((row, index) => (isTwin(keys[index]) ? unreadableRow(row, "another row has the same service and chainId") : row));
+  const read = rows.map((row, index) =>
+    keys[index] && times.get(keys[index]) > 1 ? unreadableRow(row, "another row has the same service and chainId") : row,
+  );
   return { rows: Object.freeze(read), unreadableRows: read.filter((row) => !row.readable).length };
 }
 

@@ -101,7 +101,7 @@ function isSame(held, { document, etag }) {
   if (etag !== null && etag === held.etag) return true;
   // Without a date and an ETag nothing says that they differ.
   const { generatedAt } = document;
-  return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag === null && held.etag === null));
+  return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag ?? held.etag) === null);
 }
 
 /** The document that is now the last good one, or what is wrong. */
@@ -109,7 +109,7 @@ function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
   if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
-  const document = feed.kind === "live" ? parseReport(text) : parseHistory(text);
+  const document = (feed.kind === "live" ? parseReport : parseHistory)(text);
   if (document.readable) return { document };
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
 }

@@ -13,5 +13,5 @@ export { parseHistory } from "./history.js";
 export { createReader, poll } from "./reader.js";
 export { effectiveStatus, parseReport } from "./report.js";
 export { NOTES } from "./sentences.js";
-export { SERVICES, SHARED_SERVICE } from "./services.js";
+export { SERVICES } from "./services.js";
 export { notesFor, reasonText, statusText } from "./words.js";

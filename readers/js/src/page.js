@@ -8,5 +8,5 @@ export { WINDOWS, bucketBeginsAt, bucketsOf, coverageOf, incidentsOf } from "./h
 export * from "./index.js";
 export { parseHttpDate, parseInstant } from "./instants.js";
 export { rollUp } from "./rollup.js";
-export { MAINNETS, TEST_NETWORK } from "./services.js";
+export { MAINNETS, SHARED_SERVICE, TEST_NETWORK } from "./services.js";
 export { EFFECTIVE_STATUSES, KNOWN_STATUSES } from "./statuses.js";

@@ -12,7 +12,7 @@ const TIMER_MOST_MS = 86_400_000;
 /** A reader that asks at once and until it is stopped, and calls `onUpdate` with whatever is new. */
 export function poll(options) {
   const reader = createReader(options);
-  reader.subscribe(options.onUpdate ?? (() => {}));
+  reader.subscribe((update) => options.onUpdate?.(update));
   return reader;
 }
 
@@ -38,7 +38,7 @@ export function createReader({
   window = globalThis,
 }) {
   if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
-  if (typeof protocol !== "string" || protocol === "") throw new TypeError("protocol: no name given");
+  if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
   const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
   const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
   const urls = { live: liveUrl, history: `${liveUrl}/history` };
