@@ -713,7 +713,7 @@ function createReader({
     if (listeners.size === 0 || document?.visibilityState === "hidden") return;
     publish();
     const [next] = [...kinds].sort((one, other) => dueAt[one] - dueAt[other]);
-    const dueMs = dueAt[next] - monotonic();
+    const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
     if (dueMs <= 0) asking ??= ask(next);
     const update = latest();
     const changeMs = update.report ? nextChangeMs(update.report, update.now, update.receivedAgoMs) : Infinity;

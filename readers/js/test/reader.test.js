@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import v8 from "node:v8";
+import vm from "node:vm";
 import { createReader } from "../src/index.js";
 import { fresh, ppoi, start } from "../testing/polled.js";
 import { aClock, aNetwork, aPage, aReportText, aWindow, never, response, settle } from "../testing/world.js";
@@ -302,7 +304,36 @@ test("a report with very many rows is no trouble", async () => {
     return response(200, JSON.stringify(report));
   });
   reader.subscribe(() => {});
+  assert.equal(ppoi(await reader.read()), "current");
   await clock.pass(1);
-  assert.equal(ppoi(reader.getSnapshot()), "current");
   reader.stop();
+});
+
+test("a reader that asks for nothing sleeps", async () => {
+  const { clock, network, reader } = aReader(fresh, { live: false });
+  let timers = 0;
+  reader.subscribe(() => {});
+  for (let second = 0; second < 10; second++) {
+    await clock.pass(1);
+    timers += clock.timers();
+  }
+  assert.deepEqual([network.asked.length, timers], [0, 10]);
+  reader.stop();
+});
+
+test("a reader to which nobody listens any more can be collected, with its documents", async () => {
+  v8.setFlagsFromString("--expose-gc");
+  const collect = vm.runInNewContext("gc");
+  const held = await (async () => {
+    const { clock, reader } = aReader();
+    const end = reader.subscribe(() => {});
+    await clock.pass(31);
+    end();
+    return [new WeakRef(reader), new WeakRef(reader.latest().report)];
+  })();
+  for (let turn = 0; turn < 50 && held.some((one) => one.deref()); turn++) {
+    await settle();
+    collect();
+  }
+  assert.deepEqual(held.map((one) => one.deref()), [undefined, undefined]);
 });

@@ -1,0 +1,1 @@
+export { parseReport, effectiveStatus, findRow, canUse, obstaclesOf } from "./index.js"
