@@ -48,9 +48,10 @@ format: .venv/installed-dev ## rewrite the code as `make check` wants it
 clauses: .venv/installed-dev ## every clause of the contract with its tests
 	@$(BIN)/python -m tools.clauses
 
-schemas: .venv/installed ## write docs/schemas/, the OpenAPI description, the JavaScript reader's statuses and the SBOMs from the code
+schemas: .venv/installed ## write from the code: docs/schemas/, the OpenAPI description, the JavaScript reader's statuses and single files, the SBOMs
 	$(BIN)/python -m tools.schemas
 	$(BIN)/python -m tools.statuses
+	$(BIN)/python -m tools.bundles
 	$(BIN)/python -m tools.sbom
 
 bench: .venv/installed-dev ## measurements, as a table of ratios; ARGS="serve decode --json" names some, writes JSON

@@ -1,4 +1,4 @@
-"""Writes the statuses and words of the Python reader into the JavaScript reader, between two marks."""
+"""Writes the statuses and words of the Python reader into the JavaScript reader."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from lookout_reader.statuses import (
     CHARACTERS,
     EFFECTIVE_STATUSES,
     KNOWN_CHARACTERS,
+    KNOWN_STATUSES,
     NO_DATA,
     TROUBLE_CHARACTERS,
     TROUBLE_STATUSES,
@@ -24,9 +25,13 @@ END: Final = "// ---- Until here\n"
 
 
 def fill_in(folder: Path = READER) -> dict[Path, str]:
-    """The files of the reader in this folder, with what this table says between their marks."""
-    parts = {"lookout-reader.js": _script(), "lookout-reader.d.ts": _types()}
-    return {folder / name: _replace(folder / name, part) for name, part in parts.items()}
+    """The files of the reader in this folder that hold the table and its sentences, or have its words between marks."""
+    types = folder / "lookout-reader.d.ts"
+    return {
+        folder / "src" / "statuses.js": _statuses(),
+        folder / "src" / "sentences.js": _sentences(),
+        types: _replace(types, _types()),
+    }
 
 
 def _replace(path: Path, part: str) -> str:
@@ -37,26 +42,39 @@ def _replace(path: Path, part: str) -> str:
     return f"{before}{BEGIN}{part}{END}{after}"
 
 
-def _script() -> str:
-    statuses = (
-        f"{{ word: {_js(word)}, character: {_js(status.character)}, text: {_js(status.sentence)} }}"
-        for word, status in ((word, BY_WORD[word]) for word in EFFECTIVE_STATUSES)
-    )
+def _statuses() -> str:
+    characters = "".join(BY_WORD[word].character or " " for word in EFFECTIVE_STATUSES)
     return f"""\
-const STATUSES = [
-{_lines(statuses)}
-];
-const KNOWN_CHARACTERS = {_js(KNOWN_CHARACTERS)};
-const TROUBLE = /[{_escape(TROUBLE_CHARACTERS)}]+/g;
-const UNKNOWN_CHARACTER = /[^{_escape("".join(CHARACTERS.values()))}]/gu; // with u, a character is one however encoded
+{BEGIN}
+/** What a row can come to, from worst to best; unmonitored is neither (see rollUp). */
+export const EFFECTIVE_STATUSES = /* @__PURE__ */ Object.freeze({_js(EFFECTIVE_STATUSES)});
+/** Those that are a reading of the service, from worst to best: what uptime counts. */
+export const KNOWN_STATUSES = /* @__PURE__ */ Object.freeze({_js(KNOWN_STATUSES)});
+/** The characters of the history, in the order of EFFECTIVE_STATUSES; a status that it does not have is a space. */
+export const CHARACTERS = {_js(characters)};
+export const CURRENT_CHARACTER = {_js(BY_WORD["current"].character)};
+export const KNOWN_CHARACTERS = {_js(KNOWN_CHARACTERS)};
+export const TROUBLE = /[{_escape(TROUBLE_CHARACTERS)}]+/g;
+// With u, a character is one however encoded.
+export const UNKNOWN_CHARACTER = /[^{_escape("".join(CHARACTERS.values()))}]/gu;
+"""
 
-const REASON_TEXTS = Object.freeze({{
+
+def _sentences() -> str:
+    texts = {word: BY_WORD[word].sentence for word in EFFECTIVE_STATUSES}
+    return f"""\
+{BEGIN}
+export const STATUS_TEXTS = {{
+{_lines(f"{_js(status)}: {_js(text)}" for status, text in texts.items())}
+}};
+
+export const REASON_TEXTS = {{
 {_lines(f"{_js(reason)}: {_js(text)}" for reason, text in REASON_TEXTS.items())}
-}});
+}};
 
 /** What to show people beside the data (C12); `services` are those it is about, null for all. */
-export const NOTES = Object.freeze(
-  [
+export const NOTES = /* @__PURE__ */ Object.freeze(
+  /* @__PURE__ */ [
 {_lines((_js([note.id, note.services, note.text]) for note in NOTES), indent=4)}
   ].map(([id, services, text]) => Object.freeze({{ id, services: services && Object.freeze(services), text }})),
 );
@@ -93,7 +111,7 @@ def _js(value: object) -> str:
 
 def main() -> int:
     for path, content in fill_in().items():
-        path.write_text(content, encoding="utf-8")
+        path.write_text(content, encoding="utf-8", newline="\n")
         print(f"wrote {path.relative_to(Path.cwd())}")
     return 0
 

@@ -13,9 +13,19 @@ export type NoteId = "one-view" | "not-a-signal" | "history" | "partial" | "peer
 export type BucketStatus = Exclude<EffectiveStatus, "stale">;
 export type Window = "24h" | "7d" | "14d";
 
+/** The contract's services, which every report has. */
+export type KnownService = "messaging" | "ppoi" | "broadcasters" | "indexer" | "hosted-indexer";
+/** One of them, or an operator's own. */
+export type Service = KnownService | (string & {});
+/**
+ * A name to ask for. Of a literal the compiler knows whether it is one of the contract's, and refuses any other: it is
+ * most likely misspelt. Write an operator's own as a `string`: `const bundler: string = "bundler"`.
+ */
+export type ServiceName<S extends string> = S & (string extends S ? unknown : KnownService);
+
 export declare const SCHEMA_VERSION: 1;
 /** The contract's services, which every report has; an operator's own may be there too. */
-export declare const SERVICES: readonly string[];
+export declare const SERVICES: readonly KnownService[];
 /** The service that is one check for all chains. */
 export declare const SHARED_SERVICE: "messaging";
 /** The default allowlist of a roll-up (C11). */
@@ -40,7 +50,7 @@ export interface Unreadable {
 /** A row that cannot be read, with what could be read of its check: `chainId` undefined is one that could not. */
 export interface UnreadableRow {
   readonly readable: false;
-  readonly service: string | null;
+  readonly service: Service | null;
   readonly chainId: number | null | undefined;
   readonly problem: string;
 }
@@ -57,7 +67,7 @@ export interface Metrics {
 /** One row as it was published. What it is worth now, `effectiveStatus` says. */
 export interface Row {
   readonly readable: true;
-  readonly service: string;
+  readonly service: Service;
   readonly chainId: number | null;
   readonly publishedStatus: string | null;
   readonly reason: string | null;
@@ -77,7 +87,7 @@ export interface LiveReport {
 /** The history of one check; `uptime` is as published, null where there is no figure. */
 export interface HistoryRow {
   readonly readable: true;
-  readonly service: string;
+  readonly service: Service;
   readonly chainId: number | null;
   readonly buckets: string;
   readonly uptime: Readonly<Record<Window, number | null>>;
@@ -116,14 +126,14 @@ export declare function effectiveStatus(
 ): EffectiveStatus;
 
 /** The row of a check, readable or not; null if there is none (C8). */
-export declare function findRow(
+export declare function findRow<S extends string>(
   report: LiveReport | Unreadable | null | undefined,
-  service: string,
+  service: ServiceName<S>,
   chainId: number | null,
 ): Row | UnreadableRow | null;
-export declare function findRow(
+export declare function findRow<S extends string>(
   history: History | Unreadable | null | undefined,
-  service: string,
+  service: ServiceName<S>,
   chainId: number | null,
 ): HistoryRow | UnreadableRow | null;
 
@@ -175,15 +185,35 @@ export interface Incident {
 
 export declare function incidentsOf(history: History, row: HistoryRow | UnreadableRow | null): Incident[];
 
+/** What one check came to; one that is missing or unreadable is unknown. */
 export interface CheckSummary {
-  readonly service: string;
+  readonly service: Service;
   readonly chainId: number | null;
   readonly effective: EffectiveStatus;
   readonly presence: "readable" | "unreadable" | "missing";
 }
 
+/** What a wallet needs on a chain. An update has `now` and `receivedAgoMs`: `{ ...update, chain, services }`. */
+export interface Needs<S extends string> {
+  /** The user's chain; a test network is a chain like any other. */
+  readonly chain: number;
+  /** All of them have to be current. Those with one row for all chains, such as messaging, are found by themselves. */
+  readonly services: readonly ServiceName<S>[];
+  readonly now: Instant;
+  /** How long ago the report first arrived, as an update says. */
+  readonly receivedAgoMs?: number | null;
+}
+
+/** Whether every one of the services is current on this chain: the gate before anything is sent. */
+export declare function canUse<S extends string>(report: LiveReport | Unreadable | null | undefined, needs: Needs<S>): boolean;
+/** The checks that stand in the way: whatever is not current. None if it can be used. */
+export declare function obstaclesOf<S extends string>(
+  report: LiveReport | Unreadable | null | undefined,
+  needs: Needs<S>,
+): CheckSummary[];
+
 export interface ServiceSummary {
-  readonly service: string;
+  readonly service: Service;
   readonly status: EffectiveStatus;
   readonly healthy: boolean;
   readonly checks: readonly CheckSummary[];
@@ -198,20 +228,26 @@ export interface RollUp {
   readonly counts: Readonly<Record<EffectiveStatus, number>>;
 }
 
-export interface RollUpOptions {
+export interface RollUpOptions<S extends string = string> {
   readonly now: Instant;
   /** How long ago the report first arrived, as an update says. */
   readonly receivedAgoMs?: number | null;
   /** The client's own list; the launch mainnets by default. */
   readonly chains?: readonly number[];
   /** Exactly these; by default the contract's five and whatever else the report has. */
-  readonly services?: readonly string[];
+  readonly services?: readonly ServiceName<S>[];
   /** Whether Sepolia counts if it is among the chains. */
   readonly includeTestNetwork?: boolean;
 }
 
-/** One status for each service and for all; healthy only if all that is monitored is current (C11). */
-export declare function rollUp(report: LiveReport | Unreadable | null | undefined, options: RollUpOptions): RollUp;
+/**
+ * One status for each service and for all; healthy only if all that is monitored is current (C11). It is for status
+ * pages and no gate: what nobody watches does not make it unhealthy, and it looks at every chain. A gate is `canUse`.
+ */
+export declare function rollUp<S extends string>(
+  report: LiveReport | Unreadable | null | undefined,
+  options: RollUpOptions<S>,
+): RollUp;
 
 /** `text` is about the `checks`, which are the worst; `others` counts the rest, from worst to best. */
 export interface Headline {
@@ -287,7 +323,7 @@ export declare function statusText(effective: EffectiveStatus): string;
 /** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
 export declare function reasonText(reason: string | null): string | null;
 /** The notes to show beside a service's row, the general ones first (C12). */
-export declare function notesFor(service: string, runByOthers?: boolean | null): Note[];
+export declare function notesFor(service: Service, runByOthers?: boolean | null): Note[];
 
 /** An HTTP answer: its code, its body and the headers that matter, as they were sent. */
 export interface Answer {
@@ -300,9 +336,31 @@ export interface Answer {
   readonly age?: string | null;
 }
 
+/** What is wrong, for programs; the problem beside it is for people. */
+export type FailureCode =
+  /** The device says that it has no network. */
+  | "offline"
+  /** No answer, or none that a page may read, such as a 429 without CORS headers. */
+  | "no-answer"
+  | "timeout"
+  | "too-long"
+  | "too-many-requests"
+  /** The server has no document yet. */
+  | "not-available"
+  /** A document of another version: this reader is too old for it. */
+  | "wrong-version"
+  /** No document at all, such as the page of a captive portal. */
+  | "unreadable"
+  /** Unchanged, but unlike what is held here: a cache in between is broken. */
+  | "no-copy"
+  /** Any other HTTP code. */
+  | "unexpected";
+
 /** A request that came to nothing, and why. */
 export interface NoAnswer {
   readonly problem: string;
+  /** Without one: "no-answer". */
+  readonly code?: FailureCode;
   readonly httpCode?: undefined;
   readonly retryAfter?: undefined;
   readonly date?: undefined;
@@ -316,10 +374,14 @@ export interface Feed<D extends LiveReport | History> {
   readonly document: D | null;
   readonly etag: string | null;
   readonly problem: string | null;
+  readonly code: FailureCode | null;
   readonly failures: number;
   readonly waitS: number;
   /** How many documents have come, each unlike the one before: the same one sent again is no arrival. */
   readonly arrivals: number;
+  /** When the last of them came, by the reader's clock. */
+  readonly arrivedAt: Instant | null;
+  readonly clockAheadMs: number | null;
 }
 
 /** What is held of an endpoint before anything was asked, for those who make their requests themselves. */
@@ -330,6 +392,8 @@ export declare function takeAnswer(feed: Feed<LiveReport>, answer: Answer | NoAn
 export declare function takeAnswer(feed: Feed<History>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<History>;
 /** By how much this reader's clock seems to be ahead of the server's; to be shown, and for nothing else. */
 export declare function clockAheadMs(answer: Answer | NoAnswer, now: Instant): number | null;
+/** Whether the device's clock is known to be wrong, as far as no cache explains it; no rule uses it. */
+export declare function wrongClock(update: { readonly clockAheadMs: number | null }): "ahead" | "behind" | null;
 
 /** What is known at `now`: the last good documents, whatever their age, and what is wrong (C9). */
 export interface Update {
@@ -338,27 +402,43 @@ export interface Update {
   readonly reportProblem: string | null;
   readonly history: History | null;
   readonly historyProblem: string | null;
+  /**
+   * By how much the device's clock seems to be ahead of the server's: from the `Date` of an answer. Where a page may not
+   * read that, from the reports themselves, and only if the clock is wrong by more than caches explain.
+   */
   readonly clockAheadMs: number | null;
   /** Milliseconds at `now` since `report` first arrived, by a clock that is never set; null without a report. */
   readonly receivedAgoMs: number | null;
+  readonly reportCode: FailureCode | null;
+  readonly historyCode: FailureCode | null;
 }
 
 /** The part of a response that is used. */
 export interface FetchedResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
-  /** Without it `text` is asked for, which lets bytes pass that are no UTF-8. */
-  arrayBuffer?(): Promise<ArrayBuffer>;
+  /** If it is no stream, `text` is asked for, which lets bytes pass that are no UTF-8. */
+  readonly body?: unknown;
   text?(): Promise<string>;
+  arrayBuffer?(): Promise<ArrayBuffer>;
 }
+
+/** The part of an AbortSignal that is used. */
+export interface SignalLike {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+/** The AbortSignal of the environment, if its types are there. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : SignalLike;
 
 export interface FetchOptions {
   readonly headers: Record<string, string>;
   readonly credentials: "omit";
   readonly referrerPolicy: "no-referrer";
-  /** In a page: whatever its browser kept is asked about, and never just taken. */
+  /** In a browser: whatever it kept is asked about, and never just taken. */
   readonly cache?: "no-cache";
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 }
 
 /** The part of a page's `document` that is used. */
@@ -370,11 +450,11 @@ export interface Visibility {
 
 /** The part of a page's `window` that is used. */
 export interface Connectivity {
-  addEventListener(type: "online", listener: () => void): void;
-  removeEventListener(type: "online", listener: () => void): void;
+  addEventListener(type: "online" | "pagehide" | "pageshow", listener: () => void): void;
+  removeEventListener(type: "online" | "pagehide" | "pageshow", listener: () => void): void;
 }
 
-export interface PollOptions {
+export interface ReaderOptions {
   /** Where Lookout is, such as `https://liveness.example`. */
   readonly baseUrl: string;
   /** The segment of the path that the operator chose. */
@@ -383,12 +463,12 @@ export interface PollOptions {
   readonly live?: number | false;
   /** Seconds between two requests of the history, at least 60; false to leave it out. 120 by default. */
   readonly history?: number | false;
-  /** Called after every answer, and whenever the passing of time changes what a row is worth. */
-  readonly onUpdate?: (update: Update) => void;
   /** Seconds until a request is given up, from 1 to 60. 10 by default. */
   readonly timeoutS?: number;
   /** Who is asking; sent by servers only, since a page may not (C10). */
   readonly userAgent?: string;
+  /** Stops the reader when it is aborted. */
+  readonly signal?: SignalLike;
   readonly fetch?: (url: string, options: FetchOptions) => Promise<FetchedResponse>;
   readonly now?: () => Instant;
   /** Milliseconds that only ever grow. */
@@ -398,18 +478,41 @@ export interface PollOptions {
   readonly clearTimeout?: (timer: any) => void;
   /** While it is hidden, nothing is asked. The page's own by default. */
   readonly document?: Visibility;
-  /** When it is online again, what has failed is asked for at once, but no faster than the floors (C10). The page's own by default. */
+  /**
+   * When it is online again, what has failed is asked for at once, but no faster than the floors (C10); out of the
+   * back/forward cache, it is brought up to date. The page's own by default.
+   */
   readonly window?: Connectivity;
 }
 
-export interface Polling {
-  /** What is known now. */
-  latest(): Update;
-  /** `receivedAgoMs` as of now, for a page that redraws by itself. */
-  receivedAgoMs(): number | null;
-  /** Ends it: the request under way is given up, and nothing is reported any more. */
-  stop(): void;
+export interface PollOptions extends ReaderOptions {
+  /** Called after every answer, and whenever the passing of time changes what a row is worth. */
+  readonly onUpdate?: (update: Update) => void;
 }
 
-/** Asks both endpoints politely, one request at a time, until it is stopped (C9, C10). */
-export declare function poll(options: PollOptions): Polling;
+/** Asks while somebody listens. Its functions can be passed on as they are, without the reader. */
+export interface Reader {
+  /** What is known now. */
+  latest(): Update;
+  /** The same, but one and the same value until something changes: for React's useSyncExternalStore. */
+  getSnapshot(): Update;
+  /**
+   * Calls the listener after every answer, and whenever the passing of time changes what a row is worth, until the
+   * function that it returns is called. The first listener starts the asking, and the last one ends it.
+   */
+  subscribe(listener: (update: Update) => void): () => void;
+  /** Asks for the live report once, for example when the user taps Send. Within 15 seconds the last answer counts. */
+  read(): Promise<Update>;
+  /** Asks for everything now, for example when the user pulls to refresh, as far as the floors allow (C10). */
+  refresh(): Promise<Update>;
+  /** `receivedAgoMs` as of now, for a page that redraws by itself. */
+  receivedAgoMs(): number | null;
+  /** Ends it for good: the request under way is given up, and nothing is reported any more. */
+  stop(): void;
+}
+export type Polling = Reader;
+
+/** A reader that is shared by all who listen, and asks for nothing before somebody does (C9, C10). */
+export declare function createReader(options: ReaderOptions): Reader;
+/** A reader that asks at once, politely, one request at a time, until it is stopped (C9, C10). */
+export declare function poll(options: PollOptions): Reader;

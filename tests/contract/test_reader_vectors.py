@@ -21,6 +21,7 @@ from lookout_reader import (
     Unreadable,
     UnreadableRow,
     buckets_of,
+    can_use,
     coverage_of,
     effective_status,
     find_row,
@@ -29,6 +30,7 @@ from lookout_reader import (
     incidents_of,
     live_feed,
     notes_for,
+    obstacles_of,
     parse_about,
     parse_history,
     parse_http_date,
@@ -39,6 +41,7 @@ from lookout_reader import (
     rows_by_check,
     status_text,
     take_answer,
+    wrong_clock,
 )
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors" / "reader"
@@ -235,6 +238,47 @@ def test_rows_are_rolled_up(case: dict[str, Any]) -> None:
     } == case["expect"]
 
 
+@pytest.mark.clause("C1", "C2", "C3", "C4", "C8")
+@each("gate")
+def test_what_a_wallet_needs_can_be_used(case: dict[str, Any]) -> None:
+    shared = vectors("gate")
+    rows = [{"service": service, "chainId": chain, **shared["fields"][name]} for service, chain, name in case["rows"]]
+    needs = {"chain": case["chain"], "services": case["services"]}
+    given = (a_report(rows), at(shared["now"]), case.get("receivedAgoMs", 0))
+    found = obstacles_of(*given, **needs)
+    assert [[each.service, each.chain_id, each.effective, each.presence] for each in found] == case["expect"]
+    assert can_use(*given, **needs) == (case["expect"] == [])
+
+
+@pytest.mark.clause("C4", "C6")
+@pytest.mark.parametrize("report", [None, Unreadable("it is not JSON")])
+def test_without_a_report_nothing_can_be_used(report: Unreadable | None) -> None:
+    assert not can_use(report, 0, chain=1, services=["ppoi"])
+
+
+@pytest.mark.parametrize("services", [[], "ppoi"])
+def test_what_needs_nothing_is_a_mistake(services: Any) -> None:
+    with pytest.raises(ValueError, match="services: no list of names given"):
+        can_use(None, 0, chain=1, services=services)
+
+
+@pytest.mark.clause("C9")
+@each("failures")
+def test_a_failure_has_a_code(case: dict[str, Any]) -> None:
+    assert take_answer(live_feed(30), _answer(case["answer"], {}), 0, 0).code == case["code"]
+
+
+@each("clocks")
+def test_a_wrong_clock_is_known(case: dict[str, Any]) -> None:
+    feed = live_feed(30)
+    for step in case["steps"]:
+        text = json.dumps({"schemaVersion": 1, "generatedAt": step["generatedAt"], "checks": []})
+        answer = Answer(200, text, etag=step.get("etag"), date=step.get("date"))
+        feed = take_answer(feed, answer, at(step["at"]), 0)
+        assert feed.clock_ahead_ms == step["clockAheadMs"]
+        assert wrong_clock(feed.clock_ahead_ms) == step["wrong"]
+
+
 @pytest.mark.clause("C5", "C11")
 @each("about")
 def test_a_deployment_describes_itself(case: dict[str, Any]) -> None:
@@ -316,7 +360,7 @@ def _follow(feed: Feed[Any], case: dict[str, Any]) -> None:
 
 def _answer(given: dict[str, Any], documents: dict[str, Any]) -> Answer | NoAnswer:
     if "problem" in given:
-        return NoAnswer(given["problem"])
+        return NoAnswer(given["problem"], given.get("code", "no-answer"))
     body = json.dumps(documents[given["document"]]) if "document" in given else given.get("text", "")
     return Answer(
         given["httpCode"], body, etag=given.get("etag"), retry_after=given.get("retryAfter"), date=given.get("date")

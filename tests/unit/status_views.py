@@ -20,6 +20,7 @@ from lookout_reader import LiveReport, Update, parse_report
 from lookout_reader.statuses import EFFECTIVE_STATUSES
 from tests.builders import INDEXER, NOON, SECOND
 from tests.descriptions import a_description, an_about
+from tools.bundles import make_bundles
 from tools.statuses import fill_in
 
 
@@ -49,6 +50,7 @@ def views(status: Status) -> dict[str, object]:
 
 if __name__ == "__main__":
     word, reader = sys.argv[1:]
-    for path, content in fill_in(Path(reader)).items():
-        path.write_text(content, encoding="utf-8")
+    for make in (fill_in, make_bundles):
+        for path, content in make(Path(reader)).items():
+            path.write_text(content, encoding="utf-8")
     print(json.dumps(views(word)))  # type: ignore[arg-type]  # noqa: T201

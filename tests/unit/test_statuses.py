@@ -22,6 +22,7 @@ from lookout_reader.statuses import (
 )
 from lookout_reader.words import REASON_TEXTS, Reason
 from tests.nodejs import find_node
+from tools.bundles import make_bundles
 from tools.statuses import READER, fill_in
 
 ROOT = READER.parent.parent
@@ -80,16 +81,34 @@ def test_the_javascript_reader_has_the_statuses_of_the_python_one() -> None:
         assert path.read_text(encoding="utf-8") == content, "run: make schemas"
 
 
-@pytest.mark.parametrize("name", ["lookout-reader.js", "lookout-reader.d.ts"])
+def test_the_single_files_of_the_javascript_reader_are_made_of_its_modules() -> None:
+    for path, content in make_bundles().items():
+        assert path.read_text(encoding="utf-8") == content, "run: make schemas"
+
+
+@pytest.mark.parametrize("name", ["src/statuses.js", "src/sentences.js", "lookout-reader.d.ts"])
 def test_a_reader_that_was_changed_by_hand_is_not_fresh(name: str, tmp_path: Path) -> None:
     shutil.copytree(READER, tmp_path / "js")
     changed = tmp_path / "js" / name
     text = changed.read_text(encoding="utf-8")
     changed.write_text(text.replace('"catching-up"', '"behind"', 1), encoding="utf-8")
     assert fill_in(tmp_path / "js")[changed] == text != changed.read_text(encoding="utf-8")
-    changed.write_text(text.replace("// ---- Until here\n", ""), encoding="utf-8")
+
+
+def test_types_without_their_marks_are_not_filled_in(tmp_path: Path) -> None:
+    shutil.copytree(READER, tmp_path / "js")
+    types = tmp_path / "js" / "lookout-reader.d.ts"
+    types.write_text(types.read_text(encoding="utf-8").replace("// ---- Until here\n", ""), encoding="utf-8")
     with pytest.raises(ValueError, match="lacks one of the marks"):
         fill_in(tmp_path / "js")
+
+
+def test_two_modules_with_the_same_name_in_them_do_not_fit_into_one_file(tmp_path: Path) -> None:
+    shutil.copytree(READER, tmp_path / "js")
+    module = tmp_path / "js" / "src" / "words.js"
+    module.write_text(module.read_text(encoding="utf-8") + "function checkKey() {}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="declared in more than one module: checkKey"):
+        make_bundles(tmp_path / "js")
 
 
 @pytest.fixture(scope="module")

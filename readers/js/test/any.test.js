@@ -1,7 +1,6 @@
 // Whatever is sent: nothing throws, nothing is made healthier than it was, and no row hides another.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   bucketsOf,
@@ -14,12 +13,10 @@ import {
   rollUp,
   rowsByCheck,
 } from "../lookout-reader.js";
+import { readVectors } from "../testing/vectors.js";
 import { instant } from "../testing/world.js";
 
-const REAL = ["replay-11", "replay-12"].flatMap((name) => {
-  const file = new URL(`../../../tests/data/vectors/${name}.expected.json`, import.meta.url);
-  return Object.values(JSON.parse(readFileSync(file, "utf8")));
-});
+const REAL = ["replay-11", "replay-12"].flatMap((name) => Object.values(readVectors(`${name}.expected`)));
 const NOW = Date.parse("2026-11-15T12:00:00.000Z");
 const SERVICES = ["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"];
 

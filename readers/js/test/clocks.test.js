@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clockAheadMs, effectiveStatus, findRow, parseReport } from "../lookout-reader.js";
+import { clockAheadMs, effectiveStatus, findRow, parseReport, wrongClock } from "../lookout-reader.js";
 import { fresh, ppoi, start } from "../testing/polled.js";
 import { aHistoryText, aPage, aReportText, response } from "../testing/world.js";
 
@@ -87,14 +87,26 @@ for (const [name, offset, expected] of [
   });
 }
 
-test("C3: a clock that jumps is noticed within a second", async () => {
-  const { clock, updates, polling } = start(fresh, { history: false });
+test("C3: a clock that jumps is noticed at once by who asks, and told with the next poll at the latest", async () => {
+  const { clock, updates, polling } = start((url, options, times, clock) => (times > 1 ? response(304) : fresh(url, options, times, clock)), {
+    history: false,
+  });
   await clock.pass(2);
-  assert.equal(ppoi(updates.at(-1)), "current");
+  assert.equal(ppoi(polling.getSnapshot()), "current");
   clock.setWallClock(3_600_000);
-  await clock.pass(1);
+  assert.deepEqual([ppoi(polling.getSnapshot()), ppoi(polling.latest())], ["stale", "stale"]);
+  await clock.pass(28);
   polling.stop();
   assert.equal(ppoi(updates.at(-1)), "stale");
+});
+
+test("C2, C3: a clock that is an hour ahead is known to be wrong without any Date", async () => {
+  const { clock, updates, polling } = start((_url, _options, _times, clock) => response(200, aReportText(clock.now() - 3_600_000)), {
+    history: false,
+  });
+  await clock.pass(31);
+  polling.stop();
+  assert.deepEqual(updates.map(wrongClock), [null, "ahead"]);
 });
 
 test("C4: without a clock nothing is healthy", () => {

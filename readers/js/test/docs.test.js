@@ -1,26 +1,33 @@
 // The examples of docs/readers.md and of the README, run as they stand against a network of our own.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import * as reader from "../lookout-reader.js";
+import * as wallet from "lookout-reader";
+import * as page from "lookout-reader/page";
 import { aHistoryText, aPage, aReportText, response } from "../testing/world.js";
 
-const MODULE = new URL("../lookout-reader.js", import.meta.url);
+const DOCS = new URL("../../../docs/readers.md", import.meta.url); // not in the package
+const README = new URL("../README.md", import.meta.url);
+const inTheRepository = existsSync(DOCS) ? test : test.skip;
 
 function examples(file) {
-  const page = readFileSync(new URL(file, import.meta.url), "utf8");
-  return [...page.matchAll(/```js\n(.+?)```/gs)].map(([, code]) => code);
+  return existsSync(file) ? [...readFileSync(file, "utf8").matchAll(/```js\n(.+?)```/gs)].map(([, code]) => code) : [];
 }
+
+const ADDRESSES = {
+  "lookout-reader": new URL("../src/index.js", import.meta.url).href,
+  "lookout-reader/page": new URL("../src/page.js", import.meta.url).href,
+};
 
 /** Runs an example with these globals in place of the real ones, and gives back what it logged. */
 async function run(code, globals, meanwhile) {
   const folder = mkdtempSync(join(tmpdir(), "reader-"));
   const file = join(folder, "example.mjs");
-  writeFileSync(file, code.replace('"lookout-reader"', JSON.stringify(MODULE.href)));
+  writeFileSync(file, code.replace(/"(lookout-reader[^"]*)"/, (_, name) => JSON.stringify(ADDRESSES[name])));
   const logged = [];
   const replaced = { ...globals, console: { ...console, log: (...words) => logged.push(words.join(" ")) } };
   const before = Object.fromEntries(Object.keys(replaced).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]));
@@ -41,10 +48,10 @@ async function run(code, globals, meanwhile) {
   return logged;
 }
 
-const [bannerExample, rollUpExample, historyExample, ...more] = examples("../../../docs/readers.md");
+const [bannerExample, rollUpExample, historyExample, ...more] = examples(DOCS);
 const serve = (text) => async () => response(200, text(Date.now()));
 
-test("C4: the banner warns before anything is known, and is gone when all is current", async () => {
+inTheRepository("C4: the banner warns before anything is known, and is gone when all is current", async () => {
   assert.equal(more.length, 0);
   for (const [status, expected] of [
     ["current", ""],
@@ -57,20 +64,24 @@ test("C4: the banner warns before anything is known, and is gone when all is cur
         this.texts.push(text);
       },
     };
-    const leaving = [];
+    // The page is left open until its timers are ended with it.
+    const timers = new Set();
+    const begin = setTimeout;
     const globals = {
       document: { ...aPage(), querySelector: () => banner },
       fetch: serve((at) => aReportText(at, status)),
-      addEventListener: (_type, listener) => leaving.push(listener),
+      setTimeout(...timer) {
+        timers.add(begin(...timer));
+      },
     };
-    await run(bannerExample, globals, () => leaving.forEach((leave) => leave()));
+    await run(bannerExample, globals, () => timers.forEach(clearTimeout));
     assert.match(banner.texts[0], /ppoi is unknown\..+\nbroadcasters is unknown\./);
     assert.ok(banner.texts.at(-1).includes(expected));
     assert.equal(banner.hidden, status === "current");
   }
 });
 
-test("C11: the roll-up tells each service and the whole", async () => {
+inTheRepository("C11: the roll-up tells each service and the whole", async () => {
   const logged = await run(rollUpExample, { fetch: serve(aReportText) }, () => process.emit("SIGTERM"));
   assert.deepEqual(logged, [
     "messaging current",
@@ -82,25 +93,43 @@ test("C11: the roll-up tells each service and the whole", async () => {
   ]);
 });
 
-test("C13: the history is told with its coverage", async () => {
+inTheRepository("C13: the history is told with its coverage", async () => {
   const logged = await run(historyExample, { fetch: serve(aHistoryText) });
   assert.deepEqual(logged, ["no figure yet", "from 3 of 2017 buckets; 3 were recorded", "so far current"]);
 });
 
-test("the README's example runs, and its functions are all there are", async () => {
-  const [example] = examples("../README.md");
-  const stopped = example.replace("// later: polling.stop();", "setTimeout(() => polling.stop(), 10);");
-  assert.notEqual(stopped, example);
-  const logged = await run(stopped, { fetch: serve(aReportText) });
-  assert.deepEqual(logged, ["ppoi on chain 1 is current ", "ppoi on chain 1 is current "]); // after either document
-  const page = readFileSync(new URL("../README.md", import.meta.url), "utf8");
-  for (const [name, value] of Object.entries(reader)) {
-    if (typeof value === "function") assert.ok(page.includes(`\`${name}\``), name);
+test("the README's examples run, and its functions are all there are", async () => {
+  const [first, gate, hook, native, ...rest] = examples(README);
+  assert.equal(rest.length, 0);
+  const stopped = first.replace("// later: reader.stop();", "setTimeout(() => reader.stop(), 10);");
+  assert.notEqual(stopped, first);
+  assert.deepEqual(await run(stopped, { fetch: serve(aReportText) }), ["go"]);
+  const asked = gate.replace("export ", "") + "console.log(await maySend(1), await maySend(137));";
+  assert.deepEqual(await run(asked, { fetch: serve(aReportText) }), ["true false"]);
+  assert.ok(hook.trim().split("\n").length <= 10); // Lookout's own tests run it with React
+  assert.match(native, /reader\.refresh\(\)/);
+  const text = readFileSync(README, "utf8");
+  for (const [name, value] of Object.entries(page)) {
+    if (typeof value === "function") assert.ok(text.includes(`\`${name}\``), name);
   }
+  const own = text.slice(text.indexOf("| asking |"), text.indexOf("| one status"));
+  for (const [, name] of own.matchAll(/`(\w+)`/g)) assert.ok(name in wallet, `${name} is in lookout-reader`);
+});
+
+test("the README has every code of a failure", () => {
+  const types = readFileSync(new URL("../lookout-reader.d.ts", import.meta.url), "utf8");
+  const [, union] = /export type FailureCode =([^;]+);/.exec(types);
+  const text = readFileSync(README, "utf8");
+  for (const [, code] of union.matchAll(/"([\w-]+)"/g)) assert.ok(text.includes(`\`${code}\``), code);
 });
 
 test("every export has its type, and every type its export", () => {
-  const types = readFileSync(new URL("../lookout-reader.d.ts", import.meta.url), "utf8");
-  const declared = [...types.matchAll(/export declare (?:function|const) (\w+)/g)].map(([, name]) => name);
-  assert.deepEqual([...new Set(declared)].sort(), Object.keys(reader).sort());
+  for (const [file, exported, pattern] of [
+    ["lookout-reader.d.ts", page, /export declare (?:function|const) (\w+)/g],
+    ["index.d.ts", wallet, /^  (\w+),$(?=[^}]*} from [^\n]*\nexport type)/gm],
+  ]) {
+    const types = readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
+    const declared = [...types.matchAll(pattern)].map(([, name]) => name);
+    assert.deepEqual([...new Set(declared)].sort(), Object.keys(exported).sort());
+  }
 });

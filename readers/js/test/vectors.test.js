@@ -1,11 +1,11 @@
 // The cases of tests/data/vectors/reader, which the Python reader runs too: a case added there runs in both.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
   NOTES,
   bucketsOf,
+  canUse,
   coverageOf,
   effectiveStatus,
   findRow,
@@ -15,6 +15,7 @@ import {
   incidentsOf,
   newFeed,
   notesFor,
+  obstaclesOf,
   parseHistory,
   parseHttpDate,
   parseInstant,
@@ -23,10 +24,12 @@ import {
   rollUp,
   statusText,
   takeAnswer,
+  wrongClock,
 } from "../lookout-reader.js";
+import { readVectors } from "../testing/vectors.js";
 
 function vectors(name) {
-  return JSON.parse(readFileSync(new URL(`../../../tests/data/vectors/reader/${name}.json`, import.meta.url), "utf8"));
+  return readVectors(`reader/${name}`);
 }
 
 function each(name, clauses, run) {
@@ -134,6 +137,42 @@ each("rollup", "C11", (one, { now, fields }) => {
     },
     one.expect,
   );
+});
+
+each("gate", "C1, C2, C3, C4, C8", (one, { now, fields }) => {
+  const report = aReport(one.rows.map(([service, chainId, name]) => ({ service, chainId, ...fields[name] })));
+  const needs = { chain: one.chain, services: one.services, now: Date.parse(now), receivedAgoMs: one.receivedAgoMs };
+  const found = obstaclesOf(report, needs);
+  assert.deepEqual(found.map(({ service, chainId, effective, presence }) => [service, chainId, effective, presence]), one.expect);
+  assert.equal(canUse(report, needs), one.expect.length === 0);
+});
+
+test("C4, C6: without a report, a clock or a chain nothing can be used", () => {
+  const now = Date.parse("2026-11-15T12:00:00.000Z");
+  const row = { status: "current", observedAt: "2026-11-15T11:59:30.000Z", expiresAt: "2026-11-15T12:02:00.000Z" };
+  const report = aReport([{ service: "ppoi", chainId: 1, ...row }, { service: "messaging", chainId: null, ...row }]);
+  assert.ok(canUse(report, { chain: 1, services: ["ppoi", "messaging"], now }));
+  for (const nothing of [null, undefined, parseReport("<html>")]) assert.ok(!canUse(nothing, { chain: 1, services: ["ppoi"], now }));
+  for (const clock of [undefined, null, NaN, String(now)]) assert.ok(!canUse(report, { chain: 1, services: ["messaging"], now: clock }));
+  for (const chain of [undefined, null, "1", NaN]) assert.ok(!canUse(report, { chain, services: ["ppoi"], now }));
+});
+
+test("what needs nothing is a mistake", () => {
+  for (const services of [[], "ppoi", undefined, null]) {
+    assert.throws(() => canUse(null, { chain: 1, services, now: 0 }), new TypeError("services: no list of names given"));
+  }
+});
+
+each("failures", "C9", (one) => assert.equal(takeAnswer(newFeed("live", 30), one.answer, 0, 0).code, one.code));
+
+each("clocks", "C2, C3", (one) => {
+  let feed = newFeed("live", 30);
+  for (const { at, generatedAt, etag, date, clockAheadMs, wrong } of one.steps) {
+    const text = JSON.stringify({ schemaVersion: 1, generatedAt, checks: [] });
+    feed = takeAnswer(feed, { httpCode: 200, text, etag, date }, Date.parse(at), 0);
+    assert.equal(feed.clockAheadMs, clockAheadMs);
+    assert.equal(wrongClock(feed), wrong);
+  }
 });
 
 each("about", "C5, C11", ({ document, reported, problem, expect }) => {

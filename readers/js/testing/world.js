@@ -107,15 +107,20 @@ export function aPage() {
   };
 }
 
-/** A window that can lose and find its network. */
+/** A window that can lose and find its network, and be put away and brought back. */
 export function aWindow() {
   const listeners = new Set();
+  const dispatch = (type) => {
+    for (const [wanted, listener] of [...listeners]) if (wanted === type) listener();
+  };
   return {
-    addEventListener: (type, listener) => type === "online" && listeners.add(listener),
-    removeEventListener: (_type, listener) => listeners.delete(listener),
-    listeners: () => listeners.size,
-    online() {
-      for (const listener of [...listeners]) listener();
+    addEventListener: (type, listener) => listeners.add([type, listener]),
+    removeEventListener(type, listener) {
+      for (const entry of listeners) if (entry[0] === type && entry[1] === listener) listeners.delete(entry);
     },
+    listeners: () => listeners.size,
+    online: () => dispatch("online"),
+    pagehide: () => dispatch("pagehide"),
+    pageshow: () => dispatch("pageshow"),
   };
 }

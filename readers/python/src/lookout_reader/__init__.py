@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Final
 from lookout_reader.about import About, AboutChain, AboutNote, AboutService, parse_about
 from lookout_reader.coverage import Coverage, coverage_of
 from lookout_reader.document import Unreadable, UnreadableRow, find_row, rows_by_check
-from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
+from lookout_reader.feed import (
+    Answer,
+    FailureCode,
+    Feed,
+    NoAnswer,
+    clock_ahead_ms,
+    history_feed,
+    live_feed,
+    take_answer,
+    wrong_clock,
+)
+from lookout_reader.gate import can_use, obstacles_of
 from lookout_reader.headline import Headline, headline_of
 from lookout_reader.history import (
     WINDOWS,
@@ -52,6 +63,7 @@ __all__ = [
     "CheckSummary",
     "Coverage",
     "EffectiveStatus",
+    "FailureCode",
     "Feed",
     "Headline",
     "History",
@@ -71,6 +83,7 @@ __all__ = [
     "__version__",
     "bucket_begins_at",
     "buckets_of",
+    "can_use",
     "clock_ahead_ms",
     "coverage_of",
     "effective_status",
@@ -82,6 +95,7 @@ __all__ = [
     "instant_now",
     "live_feed",
     "notes_for",
+    "obstacles_of",
     "parse_about",
     "parse_history",
     "parse_http_date",
@@ -94,6 +108,7 @@ __all__ = [
     "rows_by_check",
     "status_text",
     "take_answer",
+    "wrong_clock",
 ]
 
 # Read when first asked for: the network's modules take longer than all others together.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol, TypeVar
 
 SCHEMA_VERSION: Final = 1
+WRONG_VERSION: Final = "its schemaVersion is not 1"
 LARGEST: Final = 2**53 - 1  # what every reader of JSON can count to
 DEEPEST: Final = 100  # objects and lists in one another: a bound of its own, since every parser's is another
 
@@ -59,7 +60,7 @@ def read_document(text: str | bytes) -> Fields | Unreadable:
         return Unreadable("it is not a JSON object")
     version = found.get("schemaVersion")
     if isinstance(version, bool) or version != SCHEMA_VERSION:
-        return Unreadable("its schemaVersion is not 1")
+        return Unreadable(WRONG_VERSION)
     return found
 
 

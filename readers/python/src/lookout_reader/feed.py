@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
-from lookout_reader.document import Unreadable
+from lookout_reader.document import WRONG_VERSION, Unreadable
 from lookout_reader.history import History, parse_history
 from lookout_reader.instants import parse_http_date
 from lookout_reader.report import LiveReport, parse_report
+from lookout_reader.status import FUTURE_MS
 
 _LIVE_FLOOR_S: Final = 15.0
 _HISTORY_FLOOR_S: Final = 60.0
@@ -22,7 +23,27 @@ _RETRY_AFTER_MOST_S: Final = 600.0
 _PRINTABLE: Final = re.compile(r"[ -~]+")  # what can be sent back
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
+# Of what is known of the clock; no rule uses it.
+_AHEAD_MS: Final = 90_000  # 60 s of it a cache may explain
+_REPORTS_AHEAD_MS: Final = 150_000  # a report is made every 30 s
+_APART_MOST_MS: Final = 120_000
+_STEADY_MS: Final = 60_000
+
 D = TypeVar("D", LiveReport, History)
+
+#: What is wrong, for programs; the problem beside it is for people.
+FailureCode = Literal[
+    "offline",
+    "no-answer",
+    "timeout",
+    "too-long",
+    "too-many-requests",
+    "not-available",
+    "wrong-version",
+    "unreadable",
+    "no-copy",
+    "unexpected",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +63,11 @@ class NoAnswer:
     """A request that came to nothing, and why."""
 
     problem: str = "no answer"
+    code: FailureCode = "no-answer"
+
+
+TIMED_OUT: Final = NoAnswer("no answer in time", "timeout")
+TOO_LONG: Final = NoAnswer("an answer that is too long", "too-long")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +83,9 @@ class Feed(Generic[D]):
     failures: int = 0
     wait_s: float = 0.0
     arrivals: int = 0
+    code: FailureCode | None = None
+    arrived_at: float | None = None
+    clock_ahead_ms: float | None = None
 
 
 def live_feed(every_s: float) -> Feed[LiveReport]:
@@ -76,11 +105,25 @@ def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: fl
     with a document that is another than the one before.
     """
     document = _document(feed, answer)
-    if not isinstance(document, str):
+    ahead_ms = clock_ahead_ms(answer, now)
+    if not isinstance(document, NoAnswer):
         etag = feed.etag if isinstance(answer, NoAnswer) or answer.http_code == 304 else _sendable(answer.etag)
         wait_s = feed.every_s + max(feed.every_s * _JITTER * chance, 0.0)
-        arrivals = feed.arrivals + (not _is_same(feed, document, etag))
-        return replace(feed, document=document, etag=etag, problem=None, failures=0, wait_s=wait_s, arrivals=arrivals)
+        is_new = not _is_same(feed, document, etag)
+        if ahead_ms is None:
+            ahead_ms = _guess_clock_ahead_ms(feed, document, now) if is_new else feed.clock_ahead_ms
+        return replace(
+            feed,
+            document=document,
+            etag=etag,
+            problem=None,
+            failures=0,
+            wait_s=wait_s,
+            arrivals=feed.arrivals + is_new,
+            code=None,
+            arrived_at=now if is_new else feed.arrived_at,
+            clock_ahead_ms=ahead_ms,
+        )
     failures = feed.failures + 1
     most_s = max(_WAIT_MOST_S, feed.every_s + feed.every_s * _JITTER)
     backoff_s = min(feed.every_s * 2 ** min(failures, 10), max(feed.every_s, _BACKOFF_MOST_S))
@@ -89,7 +132,14 @@ def take_answer(feed: Feed[D], answer: Answer | NoAnswer, now: float, chance: fl
         min(backoff_s + max(backoff_s * _BACKOFF_JITTER * chance, 0.0), most_s),
         asked_s + max(asked_s * _JITTER * chance, 0.0),
     )
-    return replace(feed, problem=document, failures=failures, wait_s=wait_s)
+    return replace(
+        feed,
+        problem=document.problem,
+        failures=failures,
+        wait_s=wait_s,
+        code=document.code,
+        clock_ahead_ms=feed.clock_ahead_ms if ahead_ms is None else ahead_ms,
+    )
 
 
 def clock_ahead_ms(answer: Answer | NoAnswer, now: float) -> float | None:
@@ -100,6 +150,32 @@ def clock_ahead_ms(answer: Answer | NoAnswer, now: float) -> float | None:
     if isinstance(answer, NoAnswer) or (date_at := parse_http_date(answer.date)) is None:
         return None
     return now - (date_at + _seconds(answer.age) * 1000)
+
+
+def _guess_clock_ahead_ms(held: Feed[D], document: D, now: float) -> float | None:
+    """The same where there is no ``Date``: from a report that just arrived.
+
+    One from the future came too early; and one that is old is no old copy if it and the one before came as far apart
+    as they were made.
+    """
+    if document.generated_at is None:
+        return None
+    ahead_ms = now - document.generated_at
+    if ahead_ms < -FUTURE_MS:
+        return ahead_ms
+    if held.document is None or held.document.generated_at is None or held.arrived_at is None:
+        return None
+    apart_ms = now - held.arrived_at
+    made_apart_ms = document.generated_at - held.document.generated_at
+    is_steady = apart_ms < _APART_MOST_MS and abs(apart_ms - made_apart_ms) < _STEADY_MS
+    return ahead_ms if ahead_ms > _REPORTS_AHEAD_MS and is_steady else None
+
+
+def wrong_clock(clock_ahead_ms: float | None) -> Literal["ahead", "behind"] | None:
+    """Whether the clock is known to be wrong, as far as no cache explains it. No rule uses it."""
+    if clock_ahead_ms is None:
+        return None
+    return "ahead" if clock_ahead_ms > _AHEAD_MS else "behind" if clock_ahead_ms < -FUTURE_MS else None
 
 
 def _is_same(held: Feed[D], document: D, etag: str | None) -> bool:
@@ -114,20 +190,23 @@ def _is_same(held: Feed[D], document: D, etag: str | None) -> bool:
     return same_date and (document.generated_at is not None or not dated)
 
 
-def _document(feed: Feed[D], answer: Answer | NoAnswer) -> D | str:
+def _document(feed: Feed[D], answer: Answer | NoAnswer) -> D | NoAnswer:
     """The document that is now the last good one, or what is wrong."""
     if isinstance(answer, NoAnswer):
-        return answer.problem
+        return answer
     if answer.http_code == 200:
         document = feed.parse(answer.body)
-        return f"unreadable: {document.problem}" if isinstance(document, Unreadable) else document
+        if not isinstance(document, Unreadable):
+            return document
+        is_version = document.problem == WRONG_VERSION
+        return NoAnswer(f"unreadable: {document.problem}", "wrong-version" if is_version else "unreadable")
     if answer.http_code == 304:
-        return "unchanged, but there is no copy here" if feed.document is None else feed.document
+        return feed.document or NoAnswer("unchanged, but there is no copy here", "no-copy")
     if answer.http_code == 429:
-        return "too many requests"
+        return NoAnswer("too many requests", "too-many-requests")
     if answer.http_code == 503:
-        return "not available yet"
-    return f"an unexpected answer, HTTP {answer.http_code}"
+        return NoAnswer("not available yet", "not-available")
+    return NoAnswer(f"an unexpected answer, HTTP {answer.http_code}", "unexpected")
 
 
 def _retry_after_s(answer: Answer | NoAnswer, now: float) -> float:

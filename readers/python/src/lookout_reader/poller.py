@@ -10,7 +10,7 @@ from threading import Event
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from lookout_reader.feed import Answer, Feed, NoAnswer, clock_ahead_ms, history_feed, live_feed, take_answer
+from lookout_reader.feed import Answer, FailureCode, Feed, NoAnswer, history_feed, live_feed, take_answer
 from lookout_reader.history import History
 from lookout_reader.instants import instant_now
 from lookout_reader.report import LiveReport
@@ -40,6 +40,8 @@ class Update:
     history_problem: str | None
     clock_ahead_ms: float | None
     received_ago_ms: float | None
+    report_code: FailureCode | None = None
+    history_code: FailureCode | None = None
 
 
 def poll(
@@ -165,7 +167,6 @@ class _Turns:
         self._live: Feed[LiveReport] | None = None if live is None else live_feed(live)
         self._history: Feed[History] | None = None if history is None else history_feed(history)
         self._due = {"live": float("-inf"), "history": float("-inf")}
-        self._clock_ahead_ms: float | None = None
         self._received_s: float | None = None
         self._reported: list[EffectiveStatus] = []
 
@@ -192,8 +193,6 @@ class _Turns:
             self._history = take_answer(self._history, answer, now, chance)
             wait_s = self._history.wait_s
         self._due[turn.feed] = self._monotonic() + wait_s
-        ahead_ms = clock_ahead_ms(answer, now) if turn.feed == "live" else None
-        self._clock_ahead_ms = self._clock_ahead_ms if ahead_ms is None else ahead_ms
         return self._update(now)
 
     def next_change(self) -> Update | None:
@@ -209,8 +208,10 @@ class _Turns:
             report_problem=self._live.problem if self._live else None,
             history=self._history.document if self._history else None,
             history_problem=self._history.problem if self._history else None,
-            clock_ahead_ms=self._clock_ahead_ms,
+            clock_ahead_ms=self._live.clock_ahead_ms if self._live else None,
             received_ago_ms=received_ago_ms,
+            report_code=self._live.code if self._live else None,
+            history_code=self._history.code if self._history else None,
         )
 
     def _received_ago_ms(self) -> float | None:

@@ -66,7 +66,7 @@ def roll_up(
     services: Iterable[str] | None = None,
     include_test_network: bool = False,
 ) -> RollUp:
-    """One status for each service and for all.
+    """One status for each service and for all: for status pages. It is no gate, for which there is ``can_use``.
 
     These are the ``services`` that you name; or the contract's five and whatever else the report has, of no chain or on
     these chains. A row that is missing or unreadable counts as unknown, and with anything but current rows nothing is

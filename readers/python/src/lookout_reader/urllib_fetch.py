@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
 from typing import IO, Any, Final, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from lookout_reader.feed import Answer, NoAnswer
+from lookout_reader.feed import TIMED_OUT, TOO_LONG, Answer, NoAnswer
 
 _BODY_MOST: Final = 64 * 1024 * 1024
 _CHUNK: Final = 65_536
@@ -30,7 +30,7 @@ def fetch_with_urllib(url: str, headers: Mapping[str, str], timeout_s: float = 1
     if wait([asked], timeout_s).done:
         return asked.result()
     connections.break_off()  # so that the thread ends too
-    return NoAnswer("no answer in time")
+    return TIMED_OUT
 
 
 def in_a_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -157,13 +157,13 @@ def _ask(request: urllib.request.Request, timeout_s: float, connections: _Connec
         with answered:
             return _answer(answered.code, answered.headers, b"")
     except _TooLongError:
-        return NoAnswer("an answer that is too long")
+        return TOO_LONG
     except TimeoutError:
-        return NoAnswer("no answer in time")
+        return TIMED_OUT
     except urllib.error.URLError as failed:
-        return NoAnswer("no answer in time" if isinstance(failed.reason, TimeoutError) else "no answer")
+        return TIMED_OUT if isinstance(failed.reason, TimeoutError) else NoAnswer()
     except (OSError, HTTPException, ValueError):  # a captive portal may lead to anything, even to what is no address
-        return NoAnswer("no answer")
+        return NoAnswer()
     finally:
         connections.close()
 

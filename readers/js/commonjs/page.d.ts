@@ -1,0 +1,518 @@
+/** Instants are milliseconds since 1970, as `Date.now()` gives them. */
+export type Instant = number;
+
+// ---- Written by `make schemas`, from readers/python/src/lookout_reader/statuses.py and words.py
+/** What a row can come to. */
+export type EffectiveStatus = "unavailable" | "degraded" | "catching-up" | "stale" | "unknown" | "current" | "unmonitored";
+/** Those of an incident. */
+export type TroubleStatus = "unavailable" | "degraded" | "catching-up";
+export type BucketCharacter = "c" | "k" | "d" | "u" | "?" | "." | "-";
+export type NoteId = "one-view" | "not-a-signal" | "history" | "partial" | "peers" | "wallet-sync" | "proofs" | "others";
+// ---- Until here
+
+export type BucketStatus = Exclude<EffectiveStatus, "stale">;
+export type Window = "24h" | "7d" | "14d";
+
+/** The contract's services, which every report has. */
+export type KnownService = "messaging" | "ppoi" | "broadcasters" | "indexer" | "hosted-indexer";
+/** One of them, or an operator's own. */
+export type Service = KnownService | (string & {});
+/**
+ * A name to ask for. Of a literal the compiler knows whether it is one of the contract's, and refuses any other: it is
+ * most likely misspelt. Write an operator's own as a `string`: `const bundler: string = "bundler"`.
+ */
+export type ServiceName<S extends string> = S & (string extends S ? unknown : KnownService);
+
+export declare const SCHEMA_VERSION: 1;
+/** The contract's services, which every report has; an operator's own may be there too. */
+export declare const SERVICES: readonly KnownService[];
+/** The service that is one check for all chains. */
+export declare const SHARED_SERVICE: "messaging";
+/** The default allowlist of a roll-up (C11). */
+export declare const MAINNETS: readonly number[];
+/** Part of no roll-up that does not ask for it on purpose (C11). */
+export declare const TEST_NETWORK: 11155111;
+/** The windows of uptime and coverage, in seconds. */
+export declare const WINDOWS: Readonly<Record<Window, number>>;
+/** From worst to best; unmonitored is neither. */
+export declare const EFFECTIVE_STATUSES: readonly EffectiveStatus[];
+/** Those that are a reading of the service, from worst to best: what uptime counts. */
+export declare const KNOWN_STATUSES: readonly EffectiveStatus[];
+/** What to show people beside the data (C12). */
+export declare const NOTES: readonly Note[];
+
+/** A document that cannot be read, and why. */
+export interface Unreadable {
+  readonly readable: false;
+  readonly problem: string;
+}
+
+/** A row that cannot be read, with what could be read of its check: `chainId` undefined is one that could not. */
+export interface UnreadableRow {
+  readonly readable: false;
+  readonly service: Service | null;
+  readonly chainId: number | null | undefined;
+  readonly problem: string;
+}
+
+/** The numbers that are known; one that is missing is not 0 (C5). */
+export interface Metrics {
+  readonly position?: number;
+  readonly head?: number;
+  readonly responding?: number;
+  readonly monitored?: number;
+  readonly peers?: number;
+}
+
+/** One row as it was published. What it is worth now, `effectiveStatus` says. */
+export interface Row {
+  readonly readable: true;
+  readonly service: Service;
+  readonly chainId: number | null;
+  readonly publishedStatus: string | null;
+  readonly reason: string | null;
+  readonly observedAt: Instant | null;
+  readonly lastSuccessAt: Instant | null;
+  readonly expiresAt: Instant | null;
+  readonly metrics: Metrics;
+}
+
+export interface LiveReport {
+  readonly readable: true;
+  readonly generatedAt: Instant | null;
+  readonly rows: readonly (Row | UnreadableRow)[];
+  readonly unreadableRows: number;
+}
+
+/** The history of one check; `uptime` is as published, null where there is no figure. */
+export interface HistoryRow {
+  readonly readable: true;
+  readonly service: Service;
+  readonly chainId: number | null;
+  readonly buckets: string;
+  readonly uptime: Readonly<Record<Window, number | null>>;
+}
+
+/** The last days of the rows: `length` buckets, of which the last, which began at `to`, is still filling. */
+export interface History {
+  readonly readable: true;
+  readonly generatedAt: Instant | null;
+  readonly bucketSeconds: number;
+  readonly retentionDays: number | null;
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly length: number;
+  readonly rows: readonly (HistoryRow | UnreadableRow)[];
+  readonly unreadableRows: number;
+}
+
+/** The live report in a string or UTF-8 bytes, or why it cannot be read. Never throws (C6, C7). */
+export declare function parseReport(text: unknown): LiveReport | Unreadable;
+/** The history in a string or UTF-8 bytes, or why it cannot be read. Never throws (C6, C7). */
+export declare function parseHistory(text: unknown): History | Unreadable;
+/** The instant in `YYYY-MM-DDTHH:mm:ss.sssZ`, with or without the fraction; null for anything else. */
+export declare function parseInstant(value: unknown): Instant | null;
+/** The instant in a `Date` header; null for anything else. */
+export declare function parseHttpDate(value: unknown): Instant | null;
+
+/**
+ * What a row is worth at `now` (C1 to C4); one that is unreadable or not there is unknown. `receivedAgoMs` is how long ago
+ * its report first arrived, as an update says: a row is at least that old, whatever the clock says.
+ */
+export declare function effectiveStatus(
+  row: Row | UnreadableRow | null | undefined,
+  now: Instant,
+  receivedAgoMs?: number | null,
+): EffectiveStatus;
+
+/** The row of a check, readable or not; null if there is none (C8). */
+export declare function findRow<S extends string>(
+  report: LiveReport | Unreadable | null | undefined,
+  service: ServiceName<S>,
+  chainId: number | null,
+): Row | UnreadableRow | null;
+export declare function findRow<S extends string>(
+  history: History | Unreadable | null | undefined,
+  service: ServiceName<S>,
+  chainId: number | null,
+): HistoryRow | UnreadableRow | null;
+
+/** The key of a check in the map of `rowsByCheck`. */
+export declare function checkKey(check: { readonly service: string | null; readonly chainId: number | null | undefined }): string;
+/** The rows by check (C8); rows whose check cannot be read are not in it. */
+export declare function rowsByCheck(report: LiveReport): Map<string, Row | UnreadableRow>;
+export declare function rowsByCheck(history: History): Map<string, HistoryRow | UnreadableRow>;
+
+/** One bucket of one row; `status` is null where there is no data. A filling one is provisional (C13). */
+export interface Bucket {
+  readonly beginsAt: Instant;
+  readonly endsAt: Instant;
+  readonly character: BucketCharacter;
+  readonly status: BucketStatus | null;
+  readonly filling: boolean;
+}
+
+/** When the bucket at `index` began. */
+export declare function bucketBeginsAt(history: History, index: number): Instant;
+/** The buckets of a row with their instants; none if the row is unreadable. */
+export declare function bucketsOf(history: History, row: HistoryRow | UnreadableRow | null): Bucket[];
+
+/** Of the `buckets` that a window has, `existing` were recorded, and `known` are what uptime counts. */
+export interface Coverage {
+  readonly window: Window;
+  readonly known: number;
+  readonly existing: number;
+  readonly buckets: number;
+  /** `known` of `buckets` */
+  readonly share: number;
+  /** `known` of `existing` */
+  readonly shareOfExisting: number;
+}
+
+export declare function coverageOf(history: History, row: HistoryRow | UnreadableRow | null, window: Window): Coverage;
+
+/** A run of buckets that were not current; `endsAt` is null while it lasts. */
+export interface Incident {
+  readonly beginsAt: Instant;
+  readonly endsAt: Instant | null;
+  readonly worst: TroubleStatus;
+  readonly buckets: number;
+  /** Whether the bucket before was current; otherwise it may have begun earlier. */
+  readonly beginSeen: boolean;
+  /** Whether the bucket after was current; otherwise it may have gone on unseen. */
+  readonly endSeen: boolean;
+}
+
+export declare function incidentsOf(history: History, row: HistoryRow | UnreadableRow | null): Incident[];
+
+/** What one check came to; one that is missing or unreadable is unknown. */
+export interface CheckSummary {
+  readonly service: Service;
+  readonly chainId: number | null;
+  readonly effective: EffectiveStatus;
+  readonly presence: "readable" | "unreadable" | "missing";
+}
+
+/** What a wallet needs on a chain. An update has `now` and `receivedAgoMs`: `{ ...update, chain, services }`. */
+export interface Needs<S extends string> {
+  /** The user's chain; a test network is a chain like any other. */
+  readonly chain: number;
+  /** All of them have to be current. Those with one row for all chains, such as messaging, are found by themselves. */
+  readonly services: readonly ServiceName<S>[];
+  readonly now: Instant;
+  /** How long ago the report first arrived, as an update says. */
+  readonly receivedAgoMs?: number | null;
+}
+
+/** Whether every one of the services is current on this chain: the gate before anything is sent. */
+export declare function canUse<S extends string>(report: LiveReport | Unreadable | null | undefined, needs: Needs<S>): boolean;
+/** The checks that stand in the way: whatever is not current. None if it can be used. */
+export declare function obstaclesOf<S extends string>(
+  report: LiveReport | Unreadable | null | undefined,
+  needs: Needs<S>,
+): CheckSummary[];
+
+export interface ServiceSummary {
+  readonly service: Service;
+  readonly status: EffectiveStatus;
+  readonly healthy: boolean;
+  readonly checks: readonly CheckSummary[];
+}
+
+export interface RollUp {
+  readonly status: EffectiveStatus;
+  readonly healthy: boolean;
+  /** The allowlist that was used. */
+  readonly chains: readonly number[];
+  readonly services: readonly ServiceSummary[];
+  readonly counts: Readonly<Record<EffectiveStatus, number>>;
+}
+
+export interface RollUpOptions<S extends string = string> {
+  readonly now: Instant;
+  /** How long ago the report first arrived, as an update says. */
+  readonly receivedAgoMs?: number | null;
+  /** The client's own list; the launch mainnets by default. */
+  readonly chains?: readonly number[];
+  /** Exactly these; by default the contract's five and whatever else the report has. */
+  readonly services?: readonly ServiceName<S>[];
+  /** Whether Sepolia counts if it is among the chains. */
+  readonly includeTestNetwork?: boolean;
+}
+
+/**
+ * One status for each service and for all; healthy only if all that is monitored is current (C11). It is for status
+ * pages and no gate: what nobody watches does not make it unhealthy, and it looks at every chain. A gate is `canUse`.
+ */
+export declare function rollUp<S extends string>(
+  report: LiveReport | Unreadable | null | undefined,
+  options: RollUpOptions<S>,
+): RollUp;
+
+/** `text` is about the `checks`, which are the worst; `others` counts the rest, from worst to best. */
+export interface Headline {
+  readonly text: string;
+  /** What to show beside it: of what is current and in doubt, unknown. */
+  readonly status: EffectiveStatus;
+  readonly healthy: boolean;
+  readonly checks: readonly CheckSummary[];
+  readonly others: Readonly<Partial<Record<EffectiveStatus, number>>>;
+  /** The worst of each service's checks. */
+  readonly services: Readonly<Record<string, EffectiveStatus>>;
+  /** The chains that were counted. */
+  readonly chains: readonly number[];
+  /** Checks on these chains that are not in the report, which are unknown. */
+  readonly missing: readonly CheckSummary[];
+}
+
+export interface HeadlineOptions {
+  readonly now: Instant;
+  /** How long ago the report first arrived, as an update says. */
+  readonly receivedAgoMs?: number | null;
+  /** The chains whose rows are counted, beside those of no chain; the launch mainnets by default. */
+  readonly chains?: readonly number[];
+  /** Chains that are never counted; Sepolia by default. */
+  readonly testNetworks?: readonly number[];
+  /** Whether something is wrong with the report: then nothing is said to be current now. */
+  readonly inDoubt?: boolean;
+}
+
+/** The rows of these chains in one sentence, which says no more than they do (C11). */
+export declare function headlineOf(report: LiveReport, options: HeadlineOptions): Headline;
+
+/** What the operator declares about these services and chains, or all of them if the list is empty; instants in ms. */
+export interface AboutNote {
+  readonly id: string;
+  readonly text: string;
+  readonly services: readonly string[];
+  readonly chains: readonly number[];
+  readonly from: number;
+  /** null: until it is taken away. */
+  readonly until: number | null;
+  readonly addedAt: number | null;
+}
+
+/** The public description of a deployment; a text that is empty was not given. */
+export interface About {
+  readonly readable: true;
+  readonly chains: readonly { readonly id: number; readonly name: string; readonly testNetwork: boolean }[];
+  readonly services: readonly { readonly name: string; readonly title: string; readonly runByOthers: boolean }[];
+  readonly title: string;
+  readonly operator: string;
+  readonly contact: string;
+  /** The newest first; leave out those whose `until` has passed. They change nothing of what is measured. */
+  readonly notes: readonly AboutNote[];
+  /** The chains that no summary counts (C11). */
+  readonly testNetworks: readonly number[];
+}
+
+/** What `/about.json` says; never throws. */
+export declare function parseAbout(text: string | Uint8Array): About | Unreadable;
+/** The chains that a summary of documents with rows of these chains counts (C11). */
+export declare function countedChains(about: About, chainIds: Iterable<number | null>): number[];
+
+export interface Note {
+  readonly id: NoteId;
+  /** The services that it is about; null for all. */
+  readonly services: readonly string[] | null;
+  readonly text: string;
+}
+
+/** An effective status in a sentence. */
+export declare function statusText(effective: EffectiveStatus): string;
+/** A reason in a sentence; null for one that this reader does not know: then the status alone counts (C5). */
+export declare function reasonText(reason: string | null): string | null;
+/** The notes to show beside a service's row, the general ones first (C12). */
+export declare function notesFor(service: Service, runByOthers?: boolean | null): Note[];
+
+/** An HTTP answer: its code, its body and the headers that matter, as they were sent. */
+export interface Answer {
+  readonly problem?: undefined;
+  readonly httpCode: number;
+  readonly text?: string | Uint8Array;
+  readonly etag?: string | null;
+  readonly retryAfter?: string | null;
+  readonly date?: string | null;
+  readonly age?: string | null;
+}
+
+/** What is wrong, for programs; the problem beside it is for people. */
+export type FailureCode =
+  /** The device says that it has no network. */
+  | "offline"
+  /** No answer, or none that a page may read, such as a 429 without CORS headers. */
+  | "no-answer"
+  | "timeout"
+  | "too-long"
+  | "too-many-requests"
+  /** The server has no document yet. */
+  | "not-available"
+  /** A document of another version: this reader is too old for it. */
+  | "wrong-version"
+  /** No document at all, such as the page of a captive portal. */
+  | "unreadable"
+  /** Unchanged, but unlike what is held here: a cache in between is broken. */
+  | "no-copy"
+  /** Any other HTTP code. */
+  | "unexpected";
+
+/** A request that came to nothing, and why. */
+export interface NoAnswer {
+  readonly problem: string;
+  /** Without one: "no-answer". */
+  readonly code?: FailureCode;
+  readonly httpCode?: undefined;
+  readonly retryAfter?: undefined;
+  readonly date?: undefined;
+  readonly age?: undefined;
+}
+
+/** The last good document of one endpoint, what has been wrong since, and how long to wait before asking again. */
+export interface Feed<D extends LiveReport | History> {
+  readonly kind: D extends LiveReport ? "live" : "history";
+  readonly everyS: number;
+  readonly document: D | null;
+  readonly etag: string | null;
+  readonly problem: string | null;
+  readonly code: FailureCode | null;
+  readonly failures: number;
+  readonly waitS: number;
+  /** How many documents have come, each unlike the one before: the same one sent again is no arrival. */
+  readonly arrivals: number;
+  /** When the last of them came, by the reader's clock. */
+  readonly arrivedAt: Instant | null;
+  readonly clockAheadMs: number | null;
+}
+
+/** What is held of an endpoint before anything was asked, for those who make their requests themselves. */
+export declare function newFeed(kind: "live", everyS: number): Feed<LiveReport>;
+export declare function newFeed(kind: "history", everyS: number): Feed<History>;
+/** The feed after an answer; `chance` is random, from 0 to 1 (C9). */
+export declare function takeAnswer(feed: Feed<LiveReport>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<LiveReport>;
+export declare function takeAnswer(feed: Feed<History>, answer: Answer | NoAnswer, now: Instant, chance: number): Feed<History>;
+/** By how much this reader's clock seems to be ahead of the server's; to be shown, and for nothing else. */
+export declare function clockAheadMs(answer: Answer | NoAnswer, now: Instant): number | null;
+/** Whether the device's clock is known to be wrong, as far as no cache explains it; no rule uses it. */
+export declare function wrongClock(update: { readonly clockAheadMs: number | null }): "ahead" | "behind" | null;
+
+/** What is known at `now`: the last good documents, whatever their age, and what is wrong (C9). */
+export interface Update {
+  readonly now: Instant;
+  readonly report: LiveReport | null;
+  readonly reportProblem: string | null;
+  readonly history: History | null;
+  readonly historyProblem: string | null;
+  /**
+   * By how much the device's clock seems to be ahead of the server's: from the `Date` of an answer. Where a page may not
+   * read that, from the reports themselves, and only if the clock is wrong by more than caches explain.
+   */
+  readonly clockAheadMs: number | null;
+  /** Milliseconds at `now` since `report` first arrived, by a clock that is never set; null without a report. */
+  readonly receivedAgoMs: number | null;
+  readonly reportCode: FailureCode | null;
+  readonly historyCode: FailureCode | null;
+}
+
+/** The part of a response that is used. */
+export interface FetchedResponse {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  /** If it is no stream, `text` is asked for, which lets bytes pass that are no UTF-8. */
+  readonly body?: unknown;
+  text?(): Promise<string>;
+  arrayBuffer?(): Promise<ArrayBuffer>;
+}
+
+/** The part of an AbortSignal that is used. */
+export interface SignalLike {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+/** The AbortSignal of the environment, if its types are there. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : SignalLike;
+
+export interface FetchOptions {
+  readonly headers: Record<string, string>;
+  readonly credentials: "omit";
+  readonly referrerPolicy: "no-referrer";
+  /** In a browser: whatever it kept is asked about, and never just taken. */
+  readonly cache?: "no-cache";
+  readonly signal: Signal;
+}
+
+/** The part of a page's `document` that is used. */
+export interface Visibility {
+  readonly visibilityState: string;
+  addEventListener(type: "visibilitychange", listener: () => void): void;
+  removeEventListener(type: "visibilitychange", listener: () => void): void;
+}
+
+/** The part of a page's `window` that is used. */
+export interface Connectivity {
+  addEventListener(type: "online" | "pagehide" | "pageshow", listener: () => void): void;
+  removeEventListener(type: "online" | "pagehide" | "pageshow", listener: () => void): void;
+}
+
+export interface ReaderOptions {
+  /** Where Lookout is, such as `https://liveness.example`. */
+  readonly baseUrl: string;
+  /** The segment of the path that the operator chose. */
+  readonly protocol: string;
+  /** Seconds between two requests of the live report, at least 15; false to leave it out. 30 by default. */
+  readonly live?: number | false;
+  /** Seconds between two requests of the history, at least 60; false to leave it out. 120 by default. */
+  readonly history?: number | false;
+  /** Seconds until a request is given up, from 1 to 60. 10 by default. */
+  readonly timeoutS?: number;
+  /** Who is asking; sent by servers only, since a page may not (C10). */
+  readonly userAgent?: string;
+  /** Stops the reader when it is aborted. */
+  readonly signal?: SignalLike;
+  readonly fetch?: (url: string, options: FetchOptions) => Promise<FetchedResponse>;
+  readonly now?: () => Instant;
+  /** Milliseconds that only ever grow. */
+  readonly monotonic?: () => number;
+  readonly random?: () => number;
+  readonly setTimeout?: (callback: () => void, ms: number) => unknown;
+  readonly clearTimeout?: (timer: any) => void;
+  /** While it is hidden, nothing is asked. The page's own by default. */
+  readonly document?: Visibility;
+  /**
+   * When it is online again, what has failed is asked for at once, but no faster than the floors (C10); out of the
+   * back/forward cache, it is brought up to date. The page's own by default.
+   */
+  readonly window?: Connectivity;
+}
+
+export interface PollOptions extends ReaderOptions {
+  /** Called after every answer, and whenever the passing of time changes what a row is worth. */
+  readonly onUpdate?: (update: Update) => void;
+}
+
+/** Asks while somebody listens. Its functions can be passed on as they are, without the reader. */
+export interface Reader {
+  /** What is known now. */
+  latest(): Update;
+  /** The same, but one and the same value until something changes: for React's useSyncExternalStore. */
+  getSnapshot(): Update;
+  /**
+   * Calls the listener after every answer, and whenever the passing of time changes what a row is worth, until the
+   * function that it returns is called. The first listener starts the asking, and the last one ends it.
+   */
+  subscribe(listener: (update: Update) => void): () => void;
+  /** Asks for the live report once, for example when the user taps Send. Within 15 seconds the last answer counts. */
+  read(): Promise<Update>;
+  /** Asks for everything now, for example when the user pulls to refresh, as far as the floors allow (C10). */
+  refresh(): Promise<Update>;
+  /** `receivedAgoMs` as of now, for a page that redraws by itself. */
+  receivedAgoMs(): number | null;
+  /** Ends it for good: the request under way is given up, and nothing is reported any more. */
+  stop(): void;
+}
+export type Polling = Reader;
+
+/** A reader that is shared by all who listen, and asks for nothing before somebody does (C9, C10). */
+export declare function createReader(options: ReaderOptions): Reader;
+/** A reader that asks at once, politely, one request at a time, until it is stopped (C9, C10). */
+export declare function poll(options: PollOptions): Reader;

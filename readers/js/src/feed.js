@@ -1,0 +1,149 @@
+// What is held of one endpoint, and what follows from an answer: no network, no clock, no chance of its own.
+
+import { WRONG_VERSION } from "./document.js";
+import { parseHistory } from "./history.js";
+import { parseHttpDate } from "./instants.js";
+import { FUTURE_MS, parseReport } from "./report.js";
+
+const JITTER = 0.1;
+const BACKOFF_JITTER = 0.5;
+const BACKOFF_MOST_S = 200; // before chance
+const WAIT_MOST_S = 300;
+const RETRY_AFTER_MOST_S = 600;
+const EVERY_MOST_S = 86_400; // what timers can count
+export const FLOORS_S = { live: 15, history: 60 };
+
+const PROBLEMS = {
+  offline: "no answer",
+  "no-answer": "no answer",
+  timeout: "no answer in time",
+  "too-long": "an answer that is too long",
+  "no-copy": "unchanged, but there is no copy here",
+  "too-many-requests": "too many requests",
+  "not-available": "not available yet",
+};
+const CODES = { 304: "no-copy", 429: "too-many-requests", 503: "not-available" };
+
+/** A failure in words and as a code. */
+export function failure(code) {
+  return { problem: PROBLEMS[code], code };
+}
+
+/** What is held of one endpoint before anything was asked: `kind` is "live" or "history". The floors hold (C10). */
+export function newFeed(kind, everyS) {
+  return Object.freeze({
+    kind,
+    everyS: boundSeconds(kind, everyS, FLOORS_S[kind], EVERY_MOST_S),
+    document: null,
+    etag: null,
+    problem: null,
+    code: null,
+    failures: 0,
+    waitS: 0,
+    arrivals: 0,
+    arrivedAt: null,
+    clockAheadMs: null,
+  });
+}
+
+export function boundSeconds(name, value, least, most) {
+  if (typeof value !== "number" || Number.isNaN(value)) throw new TypeError(`${name}: ${value} is not a number of seconds`);
+  return Math.min(Math.max(value, least), most);
+}
+
+/**
+ * The feed after an answer: `{httpCode, text, etag, retryAfter, date}`, or `{problem, code}` if there was none. A failure
+ * of any kind leaves the last good document as it is, and lengthens the wait (C9). `chance` is random, from 0 to 1.
+ * `arrivals` grows only with a document that is another than the one before.
+ */
+export function takeAnswer(feed, answer, now, chance) {
+  const { problem = null, code = null, document = feed.document } = judgeAnswer(feed, answer);
+  const { everyS } = feed;
+  const ahead = clockAheadMs(answer, now);
+  const after = { ...feed, document, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
+  if (problem === null) {
+    after.failures = 0;
+    after.waitS = everyS + everyS * JITTER * chance;
+    if (document !== feed.document) {
+      after.etag = /^[ -~]+$/.test(answer.etag ?? "") ? answer.etag : null; // what can be sent back
+      if (!isSame(feed, after)) {
+        after.arrivals++;
+        after.arrivedAt = now;
+        after.clockAheadMs = ahead ?? guessClockAheadMs(feed, document, now);
+      }
+    }
+  } else {
+    after.failures++;
+    const backoffS = Math.min(everyS * 2 ** Math.min(after.failures, 10), Math.max(everyS, BACKOFF_MOST_S));
+    const askedS = askedToWaitS(answer, now);
+    after.waitS = Math.max(
+      Math.min(backoffS + backoffS * BACKOFF_JITTER * chance, Math.max(WAIT_MOST_S, everyS + everyS * JITTER)),
+      askedS + askedS * JITTER * chance,
+    );
+  }
+  return Object.freeze(after);
+}
+
+/** The seconds that an answer asks to wait for. */
+export function askedToWaitS({ retryAfter, date }, now) {
+  const until = parseHttpDate(retryAfter);
+  const waitS = until === null ? seconds(retryAfter) : (until - (parseHttpDate(date) ?? now)) / 1000;
+  return Math.min(Math.max(waitS, 0), RETRY_AFTER_MOST_S);
+}
+
+function seconds(text) {
+  return /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}
+
+/** Whether a document is the one that was held already, sent once more: nothing about it may be renewed then. */
+function isSame(held, { document, etag }) {
+  if (held.document === null) return false;
+  if (etag !== null && etag === held.etag) return true;
+  // Without a date and an ETag nothing says that they differ.
+  const { generatedAt } = document;
+  return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag ?? held.etag) === null);
+}
+
+/** The document that is now the last good one, or what is wrong. */
+function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
+  if (problem !== undefined) return { problem, code };
+  if (httpCode === 304 && feed.document !== null) return {};
+  if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
+  const document = (feed.kind === "live" ? parseReport : parseHistory)(text);
+  if (document.readable) return { document };
+  return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
+}
+
+// ---- The device's clock. No rule uses what is found here.
+
+const AHEAD_MS = 90_000; // 60 s of it a cache may explain
+const REPORTS_AHEAD_MS = 150_000; // a report is made every 30 s
+const APART_MOST_MS = 120_000;
+const STEADY_MS = 60_000;
+
+/**
+ * By how much this reader's clock seems to be ahead of the server's, from an answer's `Date` (and `Age`, if a cache
+ * kept it); null if unknown. To be shown, and for nothing else: no rule uses it.
+ */
+export function clockAheadMs({ date, age }, now) {
+  const at = parseHttpDate(date);
+  return at === null ? null : now - at - seconds(age) * 1000;
+}
+
+/**
+ * The same where no `Date` can be read, as in a page of another origin: from a report that just arrived. One from the
+ * future came too early; and one that is old is no old copy if it and the one before came as far apart as they were made.
+ */
+function guessClockAheadMs(held, { generatedAt }, now) {
+  const aheadMs = now - generatedAt;
+  const apartMs = now - held.arrivedAt;
+  const isSteady = apartMs < APART_MOST_MS && Math.abs(apartMs - (generatedAt - held.document?.generatedAt)) < STEADY_MS;
+  const isWrong = aheadMs < -FUTURE_MS || (aheadMs > REPORTS_AHEAD_MS && isSteady);
+  return generatedAt !== null && isWrong ? aheadMs : null;
+}
+
+/** Whether an update's clock is known to be wrong, as far as no cache explains it: "ahead", "behind" or null. */
+export function wrongClock({ clockAheadMs }) {
+  if (clockAheadMs > AHEAD_MS) return "ahead";
+  return clockAheadMs < -FUTURE_MS ? "behind" : null;
+}

@@ -1,0 +1,40 @@
+// Whether a wallet may use what it needs now.
+
+import { checkKey, rowsByCheck } from "./document.js";
+import { effectiveStatus } from "./report.js";
+import { SERVICES, SHARED_SERVICE } from "./services.js";
+
+/** Whether every one of the `services` is current on this chain: true only if nothing stands in the way. */
+export function canUse(report, needs) {
+  return obstaclesOf(report, needs).length === 0;
+}
+
+/**
+ * What stands in the way of using the `services` on this `chain` at `now`: each check that is not current. One that is
+ * unmonitored, unknown, unreadable or not in the report is not current. A service with one row for all chains, such as
+ * messaging, is found by itself. `receivedAgoMs` is as in effectiveStatus.
+ */
+export function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
+  if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
+  const rows = readableRows(report);
+  return services
+    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, now, receivedAgoMs)))
+    .filter(({ effective }) => effective !== "current");
+}
+
+/** Where the service has to be current; one that is not the contract's may have a row for each chain, or a shared one. */
+function chainsOf(rows, service, chain) {
+  if (service === SHARED_SERVICE) return [null];
+  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
+  return found.length === 0 ? [chain] : found;
+}
+
+export function readableRows(report) {
+  return report?.readable ? rowsByCheck(report) : new Map();
+}
+
+export function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
+  const row = rows.get(checkKey({ service, chainId })) ?? null;
+  const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
+  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
+}

@@ -1,0 +1,199 @@
+// Asking both endpoints again and again, politely, for as many listeners as there are.
+
+import { FLOORS_S, askedToWaitS, boundSeconds, newFeed, takeAnswer } from "./feed.js";
+import { effectiveStatus, nextChangeMs } from "./report.js";
+import { request } from "./request.js";
+
+const AGENT = "lookout-reader-js/0.1.0";
+const TIMEOUT_LEAST_S = 1;
+const TIMEOUT_MOST_S = 60;
+const TIMER_MOST_MS = 86_400_000;
+
+/** A reader that asks at once and until it is stopped, and calls `onUpdate` with whatever is new. */
+export function poll(options) {
+  const reader = createReader(options);
+  reader.subscribe((update) => options.onUpdate?.(update));
+  return reader;
+}
+
+/**
+ * Asks while somebody listens, one request at a time, and calls every listener after every answer and whenever the
+ * passing of time changes what a row is worth. In between it sleeps.
+ */
+export function createReader({
+  baseUrl,
+  protocol,
+  live = 30,
+  history = 120,
+  timeoutS = 10,
+  userAgent = AGENT,
+  fetch,
+  signal,
+  now = () => Date.now(),
+  monotonic = () => (globalThis.performance ?? Date).now(),
+  random = Math.random,
+  setTimeout = globalThis.setTimeout,
+  clearTimeout = globalThis.clearTimeout,
+  document = globalThis.document,
+  window = globalThis,
+}) {
+  if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
+  if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
+  const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
+  const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
+  const urls = { live: liveUrl, history: `${liveUrl}/history` };
+  const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
+  const kinds = Object.keys(urls).filter((kind) => (kind === "live" ? live : history) !== false);
+  const dueAt = { live: -Infinity, history: -Infinity };
+  const floorAt = { ...dueAt }; // when it may be asked for at the earliest
+  const listeners = new Set();
+  const events = [
+    [document, "visibilitychange", wake],
+    [window, "pageshow", wake],
+    [window, "pagehide", giveUp],
+    [window, "online", askAgain],
+  ].filter(([target]) => target?.addEventListener); // React Native's window has none
+  let receivedAt = null; // of the report that is held, by the clock that is never set
+  let snapshot = null;
+  let worth; // of the snapshot's rows
+  let published = getSnapshot();
+  let timer;
+  let asking = null; // the request under way, as a promise
+  let aborting;
+  let isStopped = false;
+
+  function receivedAgoMs() {
+    return receivedAt === null ? null : Math.max(monotonic() - receivedAt, 0);
+  }
+
+  function latest() {
+    return Object.freeze({
+      now: now(),
+      report: feeds.live.document,
+      reportProblem: feeds.live.problem,
+      history: feeds.history.document,
+      historyProblem: feeds.history.problem,
+      clockAheadMs: feeds.live.clockAheadMs,
+      receivedAgoMs: receivedAgoMs(),
+      reportCode: feeds.live.code,
+      historyCode: feeds.history.code,
+    });
+  }
+
+  /** The same value until there is an answer, or a row is worth something else. */
+  function getSnapshot() {
+    const update = latest();
+    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
+    if (snapshot === null || found !== worth) snapshot = update;
+    worth = found;
+    return snapshot;
+  }
+
+  function publish() {
+    if (getSnapshot() === published) return;
+    published = snapshot;
+    for (const call of [...listeners]) {
+      try {
+        call(published);
+      } catch (error) {
+        // On its own, so that it is reported as what it is and ends nobody else.
+        (globalThis.queueMicrotask ?? setTimeout)(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  async function ask(kind) {
+    await null; // what time has changed is published first
+    const askedAt = monotonic();
+    const own = (aborting = new AbortController());
+    const answer = await request(urls[kind], feeds[kind].etag, { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
+    const answeredAt = monotonic();
+    const answeredNow = now();
+    dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
+    if (aborting === own) {
+      const before = feeds[kind];
+      const after = (feeds[kind] = takeAnswer(before, answer, answeredNow, random()));
+      dueAt[kind] = answeredAt + after.waitS * 1000;
+      if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
+      snapshot = null;
+      publish();
+    }
+    asking = null;
+    wake();
+  }
+
+  /** Publishes what time has changed, asks for what is due, and sleeps until there is something to do. */
+  function wake() {
+    clearTimeout(timer);
+    if (listeners.size === 0 || document?.visibilityState === "hidden") return;
+    publish();
+    const [next] = [...kinds].sort((one, other) => dueAt[one] - dueAt[other]);
+    const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
+    if (dueMs <= 0) asking ??= ask(next);
+    const update = latest();
+    const changeMs = update.report ? nextChangeMs(update.report, update.now, update.receivedAgoMs) : Infinity;
+    timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, TIMER_MOST_MS)));
+  }
+
+  /** Drops the request under way. In the back/forward cache, too, no answer is waited for. */
+  function giveUp() {
+    aborting?.abort();
+    aborting = null;
+  }
+
+  /** Online again: asks at once for what has failed, but no faster than the floors. */
+  function askAgain() {
+    for (const kind of kinds) if (feeds[kind].problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
+    wake();
+  }
+
+  /** Adds a listener, and gives back what removes it. The first one starts the asking, and the last one ends it. */
+  function subscribe(listener) {
+    const call = (update) => listener(update); // the same function may listen twice
+    if (isStopped) return () => {};
+    listeners.add(call);
+    if (listeners.size === 1) {
+      for (const [target, type, handler] of events) target.addEventListener(type, handler);
+      Promise.resolve().then(wake); // nothing is published before this has returned
+    }
+    return () => {
+      if (listeners.delete(call) && listeners.size === 0) rest();
+    };
+  }
+
+  function rest() {
+    clearTimeout(timer);
+    for (const [target, type, handler] of events) target.removeEventListener(type, handler);
+  }
+
+  /** Asks for these now, unless that was less than the floors ago (C10), and gives what is known then. */
+  async function bringUpToDate(wanted) {
+    for (const kind of wanted) {
+      while (asking) await asking;
+      if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));
+    }
+    return getSnapshot();
+  }
+
+  function stop() {
+    isStopped = true;
+    giveUp();
+    listeners.clear();
+    rest();
+    signal?.removeEventListener("abort", stop);
+  }
+
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop);
+  return Object.freeze({
+    latest,
+    receivedAgoMs,
+    getSnapshot,
+    subscribe,
+    read: () => bringUpToDate(["live"]),
+    refresh: () => bringUpToDate(kinds),
+    stop,
+  });
+}

@@ -1,0 +1,77 @@
+// The live report, and what its rows are worth.
+
+import { isObject, readDocument, readRows, unreadable, whole } from "./document.js";
+import { parseInstant } from "./instants.js";
+import { KNOWN_STATUSES } from "./statuses.js";
+
+export const FUTURE_MS = 30_000;
+const OLD_MS = 300_000;
+
+/** The live report in `text` (a string or UTF-8 bytes), or why it cannot be read. Never throws (C6). */
+export function parseReport(text) {
+  const { problem, fields } = readDocument(text);
+  if (problem) return unreadable(problem);
+  if (!Array.isArray(fields.checks)) return unreadable("its checks are not a list");
+  return Object.freeze({ readable: true, generatedAt: parseInstant(fields.generatedAt), ...readRows(fields.checks, readCheck) });
+}
+
+function readCheck(raw) {
+  return {
+    publishedStatus: textOrNull(raw.status),
+    reason: textOrNull(raw.reason),
+    observedAt: parseInstant(raw.observedAt),
+    lastSuccessAt: parseInstant(raw.lastSuccessAt),
+    expiresAt: parseInstant(raw.expiresAt),
+    metrics: readMetrics(raw.metrics),
+  };
+}
+
+function textOrNull(value) {
+  return typeof value === "string" ? value : null;
+}
+
+/** The metrics that are known; one that is missing is left out and never 0 (C5). */
+function readMetrics(raw) {
+  const metrics = {};
+  for (const key of ["position", "head", "responding", "monitored", "peers"]) {
+    const value = isObject(raw) ? whole(raw[key], 0) : null;
+    if (value !== null) metrics[key] = value;
+  }
+  return Object.freeze(metrics);
+}
+
+/**
+ * What a row of the live report is worth at `now` (C1 to C4). A row that is unreadable or not there (null) is unknown,
+ * and so is every row for a reader without a clock. `receivedAgoMs` is how long ago its report first arrived, by a clock
+ * that is never set: a row is at least that old, whatever `now` says.
+ */
+export function effectiveStatus(row, now, receivedAgoMs = 0) {
+  if (!row?.readable || !Number.isFinite(now)) return "unknown";
+  const { publishedStatus, observedAt, expiresAt } = row;
+  if (publishedStatus === "unmonitored") return "unmonitored"; // C1
+  if (!KNOWN_STATUSES.includes(publishedStatus)) return "unknown"; // C1
+  if (observedAt === null || expiresAt === null) return "unknown"; // C2
+  if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
+  if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
+  if (!(receivedAgoMs < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3, though the clock be slow
+  return publishedStatus; // C4
+}
+
+/** The milliseconds until the passing of time changes what a row is worth; Infinity if it does not. */
+export function nextChangeMs({ rows }, now, receivedAgoMs) {
+  let next = Infinity;
+  for (const row of rows) {
+    const { observedAt, expiresAt } = row;
+    const worth = effectiveStatus(row, now, receivedAgoMs);
+    // The instants that the rules above compare with.
+    for (const wait of [
+      observedAt - FUTURE_MS - now,
+      expiresAt - now,
+      observedAt + OLD_MS - now,
+      Math.min(expiresAt - observedAt, OLD_MS) - receivedAgoMs,
+    ]) {
+      if (wait > 0 && wait < next && effectiveStatus(row, now + wait, receivedAgoMs + wait) !== worth) next = wait;
+    }
+  }
+  return next;
+}

@@ -1,0 +1,1 @@
+"""The packages as they are published, in the environments that they are for."""

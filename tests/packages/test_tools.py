@@ -1,0 +1,286 @@
+"""The reader's package with the tools that wallets are built and tested with: bundlers, test runners, React, types."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.nodejs import READER, find_node
+from tests.packages.environments import SCENARIO, a_monitor, check_played, make_project, run
+
+pytestmark = pytest.mark.long
+
+DOCS = READER.parent.parent / "docs" / "readers.md"
+ENTRY = (
+    f'import {{ canUse, createReader }} from "lookout-reader";\n{SCENARIO}\n'
+    "playScenario({ canUse, createReader }, BASE).then((played) => console.log(played));\n"
+)
+WEBPACK = {"mode": "production", "target": "node", "entry": "./entry.js", "output": {"filename": "main.cjs"}}
+BUNDLERS = {
+    "esbuild": (
+        ("esbuild",),
+        {},
+        ("node_modules/.bin/esbuild", "entry.js", "--bundle", "--minify", "--format=cjs", "--outfile=dist/main.cjs"),
+    ),
+    "vite": (
+        ("vite",),
+        {
+            "vite.config.mjs": 'export default { build: { lib: { entry: "entry.js", formats: ["cjs"],'
+            ' fileName: () => "main.cjs" }, minify: true } };'
+        },
+        ("node_modules/.bin/vite", "build"),
+    ),
+    "webpack": (
+        ("webpack", "webpack-cli"),
+        {"webpack.config.cjs": f"module.exports = {json.dumps(WEBPACK)};"},
+        ("node_modules/.bin/webpack", "--config", "webpack.config.cjs"),
+    ),
+}
+
+
+@pytest.mark.clause("C3", "C4", "C9", "C10")
+@pytest.mark.parametrize(("packages", "files", "command"), BUNDLERS.values(), ids=BUNDLERS)
+def test_bundled_with(
+    packages: tuple[str, ...], files: dict[str, str], command: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = make_project(tmp_path, *packages)
+    with a_monitor() as monitor:
+        for name, text in {"entry.js": ENTRY.replace("BASE", f'"{monitor.base}"'), **files}.items():
+            (folder / name).write_text(text)
+        run(folder, *command)
+        check_played(run(folder, find_node(), "dist/main.cjs"), monitor)
+
+
+METRO = """\
+const { createContext, runInContext } = require("node:vm");
+const Metro = require("metro");
+const run = async (hasExports) => {
+  const config = await Metro.loadConfig({ cwd: __dirname }, {
+    projectRoot: __dirname, watchFolders: [__dirname], cacheStores: [],
+    resolver: { unstable_enablePackageExports: hasExports, useWatchman: false },
+    transformer: { babelTransformerPath: require.resolve("@react-native/metro-babel-transformer") },
+    serializer: { getPolyfills: () => [] },
+    reporter: { update() {} },
+  });
+  const { code } = await Metro.runBuild(config, { entry: "entry.js", platform: "ios", dev: false, minify: true });
+  // What React Native has: no document, TextDecoder, Blob or events, and a fetch whose bodies are no streams.
+  const plain = Object.assign(async (url, options) => {
+    if (options.cache) throw new Error("another address would be made of it");
+    const answer = await fetch(url, options);
+    const text = await answer.text();
+    return { status: answer.status, url: answer.url, headers: answer.headers, text: async () => text };
+  }, { polyfill: true });
+  const navigator = { product: "ReactNative" };
+  const context = createContext({ AbortController, console, setTimeout, clearTimeout, fetch: plain, navigator });
+  context.window = context.global = context;
+  runInContext(code, context);
+};
+run(process.argv[2] === "exports");
+"""
+
+
+@pytest.mark.clause("C3", "C4", "C9", "C10")
+def test_bundled_with_metro_for_react_native(tmp_path: Path) -> None:
+    """By its `exports`, as newer ones resolve it and Expo does, and by its `main`, as older ones do."""
+    babel = ("@react-native/babel-preset@0.80", "@react-native/metro-babel-transformer@0.80", "@babel/core")
+    folder = make_project(tmp_path, "metro@0.82", *babel)
+    (folder / "babel.config.js").write_text('module.exports = { presets: ["module:@react-native/babel-preset"] };')
+    (folder / "bundle.cjs").write_text(METRO)
+    for how in ("exports", "main"):
+        with a_monitor() as monitor:
+            (folder / "entry.js").write_text(ENTRY.replace("BASE", f'"{monitor.base}"'))
+            check_played(run(folder, find_node(), "bundle.cjs", how), monitor)
+            assert "lookout-reader-js" not in monitor.asked[0].headers["user-agent"]
+
+
+JEST = f"""\
+const {{ canUse, createReader }} = require("lookout-reader");
+const {{ rollUp }} = require("lookout-reader/page");
+{SCENARIO}
+test("it plays", async () => {{
+  expect(rollUp(null, {{ now: 0 }}).healthy).toBe(false);
+  require("node:fs").writeFileSync("played", await playScenario({{ canUse, createReader }}, BASE));
+}});
+"""
+
+
+@pytest.mark.clause("C3", "C4", "C9", "C10")
+def test_with_jest_in_node_and_in_jsdom_with_whatwg_fetch(tmp_path: Path) -> None:
+    folder = make_project(tmp_path, "jest@29", "jest-environment-jsdom@29", "whatwg-fetch")
+    polyfill = 'require("whatwg-fetch");\n'
+    for head, how, revalidates in (("", "node", True), (polyfill, "jsdom", False)):
+        with a_monitor() as monitor:
+            (folder / "a.test.js").write_text(head + JEST.replace("BASE", f'"{monitor.base}"'))
+            run(folder, "node_modules/.bin/jest", f"--env={how}")
+            check_played((folder / "played").read_text(), monitor, revalidates=revalidates)
+
+
+@pytest.mark.clause("C3", "C4", "C9", "C10")
+def test_with_vitest(tmp_path: Path) -> None:
+    folder = make_project(tmp_path, "vitest@3")
+    named = {"{ test }": "vitest", "{ writeFileSync }": "node:fs", "* as reader": "lookout-reader"}
+    head = "\n".join(f'import {names} from "{module}";' for names, module in named.items())
+    body = 'test("it plays", async () => writeFileSync("played", await playScenario(reader, BASE)));'
+    with a_monitor() as monitor:
+        (folder / "a.test.js").write_text(f"{head}\n{SCENARIO}\n{body}".replace("BASE", f'"{monitor.base}"'))
+        run(folder, "node_modules/.bin/vitest", "run")
+        check_played((folder / "played").read_text(), monitor)
+
+
+KB = 1024
+SIZES = {
+    "a wallet's whole import": ("lookout-reader", "*", 6 * KB),
+    "parsing and rules alone": (
+        "lookout-reader",
+        "{ parseReport, effectiveStatus, findRow, canUse, obstaclesOf }",
+        2 * KB,
+    ),
+}
+
+
+@pytest.mark.parametrize(("module", "names", "most"), SIZES.values(), ids=SIZES)
+def test_it_is_small(module: str, names: str, most: int, tmp_path: Path) -> None:
+    folder = make_project(tmp_path, "esbuild", "terser")
+    (folder / "entry.js").write_text(f'export {names} from "{module}";')
+    run(folder, "node_modules/.bin/esbuild", "entry.js", "--bundle", "--minify", "--format=esm", "--outfile=small.js")
+    run(folder, "node_modules/.bin/terser", "small.js", "--module", "-c", "passes=3", "-m", "-o", "smaller.js")
+    assert len(gzip.compress((folder / "smaller.js").read_bytes(), 9, mtime=0)) <= most
+
+
+REACT = """\
+import { JSDOM } from "jsdom";
+const { window } = new JSDOM("<div id=root></div>");
+Object.assign(globalThis, { window, document: window.document, IS_REACT_ACT_ENVIRONMENT: true });
+Object.defineProperty(globalThis, "navigator", { value: window.navigator, configurable: true });
+const { act, createElement, StrictMode } = await import("react");
+const { createRoot } = await import("react-dom/client");
+const { renderToString } = await import("react-dom/server");
+const { reader, useObstacles } = await import("./hook.mjs");
+
+let renders = 0;
+function Banner() {
+  renders++;
+  const obstacles = useObstacles(1, ["ppoi", "messaging"]);
+  return obstacles.map(({ service, effective }) => `${service} ${effective}`).join() || "fine";
+}
+const tree = () => createElement(StrictMode, null, createElement(Banner), "|", createElement(Banner));
+const onServer = renderToString(createElement(Banner));
+const root = createRoot(document.getElementById("root"));
+await act(() => root.render(tree()));
+const atFirst = document.getElementById("root").textContent;
+while (reader.latest().report === null) await act(() => new Promise((resolve) => setTimeout(resolve, 20)));
+const read = document.getElementById("root").textContent;
+const before = renders;
+await act(() => root.render(tree())); // nothing is new: rendered once more, and no more often
+const again = renders - before;
+await act(() => root.unmount());
+console.log(JSON.stringify({ onServer, atFirst, read, again }));
+// The program ends by itself: nothing is left that asks.
+"""
+
+
+@pytest.mark.clause("C4")
+def test_the_documented_hook_works_with_react(tmp_path: Path) -> None:
+    folder = make_project(tmp_path, "react@19", "react-dom@19", "jsdom@26")
+    readme = (READER / "README.md").read_text(encoding="utf-8")
+    (hook,) = re.findall(r"```js\n(import \{ useSyncExternalStore \}.+?)```", readme, re.DOTALL)
+    with a_monitor() as monitor:
+        (folder / "hook.mjs").write_text(
+            hook.replace("https://liveness.example", monitor.base) + "export { reader };\n"
+        )
+        (folder / "use.mjs").write_text(REACT)
+        found = json.loads(run(folder, find_node(), "use.mjs"))
+        unknown = "ppoi unknown,messaging unknown"
+        assert (found["onServer"], found["atFirst"]) == (unknown, f"{unknown}|{unknown}")
+        assert found["read"] == "fine|fine"
+        assert found["again"] <= 4
+        assert len(monitor.asked) == 1  # one poller for two banners, each mounted twice
+
+
+COMPILERS = {
+    "4.4": [("commonjs", "node")],
+    "4.7": [("commonjs", "node"), ("node16", "node16")],
+    "5.0": [("commonjs", "node"), ("node16", "node16"), ("esnext", "bundler")],
+    "5.9": [("commonjs", "node"), ("node16", "node16"), ("esnext", "bundler")],
+}
+GOOD = """
+import { canUse, findRow } from "lookout-reader";
+import { rollUp } from "lookout-reader/page";
+import type { FailureCode, Service, Update } from "lookout-reader";
+declare const update: Update;
+const own: string = "bundler";
+const service: Service = own;
+const code: FailureCode | null = update.reportCode;
+canUse(update.report, { ...update, chain: 137, services: ["ppoi", "messaging"] });
+canUse(update.report, { ...update, chain: 137, services: [own] });
+findRow(update.report, own, 1);
+rollUp(update.report, { now: 0, services: ["ppoi"] }).healthy;
+export { code, service };
+"""
+WRONG = {
+    'findRow(update.report, "ppio", 1)': "is not assignable to parameter of type 'never'",
+    'canUse(update.report, { ...update, chain: 1, services: ["ppoi", "ppio"] })': "'\"ppio\"' is not assignable",
+    'canUse(update.report, { ...update, services: ["ppoi"] })': "Property 'chain' is missing",
+    'canUse(update.report, { chain: 1, services: ["ppoi"] })': "Property 'now' is missing",
+    'update.reportCode === "no-answr"': "have no overlap",
+    'findRow(update.report, "ppoi", 1)?.status': "Property 'status' does not exist",
+}
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    aliases = [f"ts{version}@npm:typescript@{version}" for version in COMPILERS]
+    return make_project(tmp_path_factory.mktemp("typed"), *aliases)
+
+
+def options(module: str, resolution: str, libraries: str = "es2020") -> list[str]:
+    """Strict, and without the types of any browser."""
+    strict = ["--strict", "--exactOptionalPropertyTypes", "--lib", libraries, "--target", "es2020"]
+    return [*strict, "--module", module, "--moduleResolution", resolution]
+
+
+@pytest.mark.parametrize("version", COMPILERS)
+def test_its_types_are_right_to_typescript(version: str, typed: Path) -> None:
+    (typed / "good.ts").write_text(GOOD)
+    for module, resolution in COMPILERS[version]:
+        run(
+            typed, find_node(), f"node_modules/ts{version}/bin/tsc", "--noEmit", *options(module, resolution), "good.ts"
+        )
+
+
+def test_its_types_catch_what_is_wrong(typed: Path) -> None:
+    head = 'import { canUse, findRow } from "lookout-reader";\nimport type { Update } from "lookout-reader";\n'
+    for number, (wrong, why) in enumerate(WRONG.items()):
+        (typed / f"wrong{number}.ts").write_text(f"{head}declare const update: Update;\n{wrong};\nexport {{}};\n")
+        with pytest.raises(AssertionError) as failed:
+            run(
+                typed,
+                find_node(),
+                "node_modules/ts5.9/bin/tsc",
+                "--noEmit",
+                *options("node16", "node16"),
+                f"wrong{number}.ts",
+            )
+        assert why in str(failed.value)
+
+
+@pytest.mark.clause("C4", "C10")
+def test_the_documented_wallet_is_compiled_and_runs(typed: Path) -> None:
+    (example,) = re.findall(r"```ts\n(.+?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(example.splitlines()) < 30
+    use = """
+let shown = [];
+const { canSendPrivatelyOnPolygon, showBanner } = require("./wallet.js");
+const end = showBanner((text) => shown.push(text.split("\\n").length));
+canSendPrivatelyOnPolygon().then((can) => { end(); console.log(JSON.stringify({ can, shown })); });
+"""
+    with a_monitor() as monitor:
+        (typed / "wallet.ts").write_text(example.replace("https://liveness.example", monitor.base))
+        command = (find_node(), "node_modules/ts5.9/bin/tsc", *options("node16", "node16"), "wallet.ts")
+        run(typed, *command)
+        (typed / "use.js").write_text(use)
+        found = json.loads(run(typed, find_node(), "use.js"))
+    # It needs more than the monitor watches: four unknown at first, and then the three of Polygon.
+    assert found == {"can": False, "shown": [4, 3]}
