@@ -806,6 +806,8 @@ const REASON_TEXTS = {
   "not-configured": "The operator has set up nothing to watch here.",
   "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
   "incompatible-reference": "It answered, but there was nothing safe to compare its answer with.",
+  "incomplete": "It has come as far as it should, but lacks entries that the chain has.",
+  "inconsistent": "It has come as far as it should, but has entries that the chain does not have.",
 };
 
 const NOTES = /* @__PURE__ */ Object.freeze(

@@ -85,7 +85,7 @@ def a_hook(secret: str = "") -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self.answer(Message(sent["title"], sent["message"], sent["lookout"]))
+            self.answer(Message(sent["title"], sent["message"], sent.get("lookout")))
 
         def do_GET(self) -> None:
             self.answer(None)

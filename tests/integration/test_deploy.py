@@ -221,7 +221,7 @@ def test_the_backups_unit_makes_one_each_time_and_never_removes_the_newest(tmp_p
     mine = [backups / name for name in ("lookout-20100101T030000Z.db.gz", "before-the-upgrade.db")]
     for path in (*old, *mine):
         path.write_bytes(b"of another night")
-    # Of a clock that was wrong: it counts as newer than any.
+    # Of a clock that was wrong: nobody knows how old it is, so it goes first.
     ahead = Path(shutil.copy(old[0], backups / "lookout-20990101T000000Z.db"))
     script = script_of(unit, "ExecStart", config).replace("%S/lookout-backups", str(backups))
     (keep,) = re.findall(r"--keep (\d+)", script)
@@ -230,7 +230,7 @@ def test_the_backups_unit_makes_one_each_time_and_never_removes_the_newest(tmp_p
     made = [path for path in backups.iterdir() if path not in (*old, *mine, ahead)]
     assert len(made) == 1
     assert read_file(made[0]).documents["live"].generated_at == NOON
-    assert sorted(path for path in backups.iterdir() if path not in mine) == [*old[-(int(keep) - 2) :], *made, ahead]
+    assert sorted(path for path in backups.iterdir() if path not in mine) == [*old[-(int(keep) - 1) :], *made]
     assert all(path.exists() for path in mine)
 
 
@@ -253,6 +253,13 @@ def test_the_one_backup_that_is_kept_is_the_one_just_made_whatever_the_clock_say
     assert remove_old_backups(made, 1) == [newest]
     assert remove_old_backups(made, 1) == []
     assert made.exists()
+
+
+def test_what_a_clock_that_was_ahead_has_named_goes_before_last_nights_backup(tmp_path: Path) -> None:
+    made, last_night, ahead = (tmp_path / f"lookout-{day}T000000Z.db" for day in ("20100103", "20100102", "20990101"))
+    for path in (made, last_night, ahead):
+        path.write_bytes(b"")
+    assert remove_old_backups(made, 2) == [ahead]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as the page does")

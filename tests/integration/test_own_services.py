@@ -86,8 +86,11 @@ async def test_they_are_added_by_a_reload_watched_and_taken_out_again(tmp_path: 
         history = await answer(service.world.http, service.service.base + HISTORY)
         assert [(row["service"], row["chainId"]) for row in history["rows"]] == list(rows)
 
-        about = await answer(service.world.http, service.service.base + "/about.json")
-        assert [each["title"] for each in about["services"]][-3:] == ["Bundlers", "Relayer", "RPC providers"]
+        async def are_described() -> bool:
+            about = await answer(service.world.http, service.service.base + "/about.json")
+            return [each["title"] for each in about["services"]][-3:] == ["Bundlers", "Relayer", "RPC providers"]
+
+        await until_async(are_described, "the description has them")
         assert [each for each in await asyncio.to_thread(found, service.service.base) if each.verdict == "fail"] == []
 
         await service.world.order("relayer", "paused")

@@ -32,6 +32,33 @@ def test_a_head_may_have_been_read_before_the_start(tmp_path: Path) -> None:
     assert run(tmp_path, START + head(3, 3) + START.replace(":00.", ":04.") + head(5, 1)).exit_code == 0
 
 
+@pytest.mark.clause("S18")
+def test_a_line_about_an_indexers_list_changes_its_row_with_the_next_probe(tmp_path: Path) -> None:
+    def probe(second: int) -> str:
+        return (
+            f'{{"at":"2026-11-05T12:00:{second:02}.000Z","kind":"probe","service":"indexer","chainId":1,'
+            '"outcome":"answered","position":7}\n'
+        )
+
+    def shown() -> tuple[str, str, dict[str, int]]:
+        rows = json.loads((tmp_path / "live.json").read_bytes())["checks"]
+        row = next(row for row in rows if (row["service"], row["chainId"]) == ("indexer", 1))
+        return row["status"], row["reason"], row["metrics"]
+
+    found = (
+        '{"at":"2026-11-05T12:00:05.000Z","kind":"coverage","service":"indexer","chainId":1,"missing":2,"extra":1}\n'
+    )
+    elsewhere = found.replace('"chainId":1', '"chainId":5')
+    log = START + head(3, 3) + probe(4) + found + elsewhere
+    assert run(tmp_path, log).exit_code == 0
+    assert shown() == ("current", "synced", {"position": 7, "head": 2})
+    assert run(tmp_path, log + probe(6)).exit_code == 0
+    assert shown() == ("degraded", "incomplete", {"position": 7, "head": 2, "missing": 2, "extra": 1})
+    healed = found.replace(":05.", ":07.").replace(":2,", ":0,").replace(":1}", ":0}")
+    assert run(tmp_path, log + probe(6) + healed + probe(8)).exit_code == 0
+    assert shown() == ("current", "synced", {"position": 7, "head": 2})
+
+
 def run(folder: Path, log: str | bytes, *options: str, config: Path = VECTORS / "edges.toml") -> Result:
     """In this process; what has to be one of its own is so below."""
     (folder / "log.jsonl").write_bytes(log if isinstance(log, bytes) else log.encode())

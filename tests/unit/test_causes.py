@@ -71,6 +71,18 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
             Blocks(7), a_row("unknown", "incompatible-reference", position=7), "no_head", id="nothing to compare with"
         ),
         pytest.param(
+            Blocks(7),
+            a_row("degraded", "incomplete", position=7, head=7, missing=2, extra=1),
+            "incomplete: 2 missing, 1 extra",
+            id="a list that lacks something, and has something else",
+        ),
+        pytest.param(
+            Blocks(7),
+            a_row("degraded", "inconsistent", position=7, head=7, extra=1),
+            "inconsistent: 1 extra",
+            id="a list that has too much",
+        ),
+        pytest.param(
             Blocks(7), a_row("catching-up", "behind", position=7, head=407), "behind: 400", id="a position that trails"
         ),
         pytest.param(Indexes(7, 9), a_row("degraded", "behind", position=7, head=9), "behind: 2", id="an index"),

@@ -212,6 +212,13 @@ def test_a_rule_counts_what_its_unknown_and_its_reasons_say(
     assert begun_by(rule, status, reason, 10) == reported
 
 
+def test_a_service_that_answers_and_has_nothing_for_a_chain_is_reported_only_if_a_rule_names_that() -> None:
+    row = Row(INDEXER, "unknown", "no-observation", observed_at=NOON)
+    named = replace(LEFT_OUT, reasons=("no-observation",))
+    bad = [[rule.is_bad(row) for rule in each.build((INDEXER,), ("ops",))] for each in (LEFT_OUT, named)]
+    assert bad == [[False, False], [False, True]]
+
+
 def test_what_cannot_be_judged_and_then_is_down_is_reported_as_both() -> None:
     rules = replace(RULES, rules=tuple(LEFT_OUT.build((INDEXER,), ("ops",))))
     state, reported = AlertState(), []

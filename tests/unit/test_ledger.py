@@ -5,7 +5,19 @@ from msgspec.structs import replace
 
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger, State
-from lookout.core.model import Blocks, Check, Failed, Indexes, Nothing, Observation, Peers, Row, unmonitored, unobserved
+from lookout.core.model import (
+    Blocks,
+    Check,
+    Failed,
+    Gaps,
+    Indexes,
+    Nothing,
+    Observation,
+    Peers,
+    Row,
+    unmonitored,
+    unobserved,
+)
 from lookout.core.plan import Plan
 from lookout.documents.reports import live_document
 from tests.builders import DAY, HOUR, INDEXER, LAUNCH, MESSAGING, MINUTE, NOON, PPOI, SECOND, a_plan
@@ -144,3 +156,19 @@ def test_there_are_no_documents_before_a_ledger_publishes(stored: State | None) 
         ledger.report()
     with pytest.raises(ValueError, match="nothing has been published yet"):
         ledger.view()
+
+
+@pytest.mark.clause("S18", "M7")
+def test_gaps_take_effect_with_the_next_judgement_and_survive_a_restart() -> None:
+    ledger = a_ledger(a_plan())
+    ledger.read_head(1, Reading(NOON, 100, NOON))
+    assert ledger.judge(Observation(INDEXER, NOON, Blocks(100))).status == "current"
+    ledger.find_gaps(INDEXER, Gaps(missing=2))
+    ledger.publish(NOON + SECOND)
+    assert row_of(ledger, INDEXER).status == "current"
+    resumed = Ledger(a_plan(), ledger.state())
+    resumed.start(NOON + MINUTE)
+    resumed.read_head(1, Reading(NOON + MINUTE, 100, NOON))
+    assert resumed.judge(Observation(INDEXER, NOON + MINUTE, Blocks(100))).reason == "incomplete"
+    resumed.find_gaps(INDEXER, Gaps())
+    assert resumed.judge(Observation(INDEXER, NOON + MINUTE, Blocks(100))).reason == "synced"

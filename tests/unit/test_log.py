@@ -10,6 +10,7 @@ from lookout.core.model import (
     Blocks,
     Check,
     Failed,
+    Gaps,
     Indexes,
     Members,
     MissingList,
@@ -18,7 +19,17 @@ from lookout.core.model import (
     Peers,
     Responding,
 )
-from lookout.state.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, format_event, parse_event
+from lookout.state.log import (
+    Compared,
+    Event,
+    HeadRead,
+    LineError,
+    NotJsonError,
+    Started,
+    Stopped,
+    format_event,
+    parse_event,
+)
 from tests.builders import BROADCASTERS, INDEXER, MESSAGING, NOON, PPOI
 
 AT = '"at":"2026-11-05T12:00:00.000Z"'
@@ -69,6 +80,10 @@ AT = '"at":"2026-11-05T12:00:00.000Z"'
             '"kind":"probe","service":"indexer","chainId":1,"outcome":"nothing"',
             Observation(INDEXER, NOON, Nothing()),
         ),
+        (
+            '"kind":"coverage","service":"indexer","chainId":1,"missing":2,"extra":0',
+            Compared(NOON, INDEXER, Gaps(missing=2)),
+        ),
         *(
             pytest.param(
                 f'"kind":"probe","service":"oracle","chainId":{chain},"outcome":{outcome}',
@@ -110,11 +125,13 @@ PROBE = f'{{{AT},"kind":"probe","outcome":'
 ANSWERED = PROBE + '"answered","chainId":1,"service":"indexer"'
 OF_PPOI = PROBE + '"nothing","service":"ppoi"'
 HEAD = f'{{{AT},"kind":"head","chainId":1,"height":1'
+COVERAGE = f'{{{AT},"kind":"coverage","service":'
+NO_LIST = "a line of kind coverage is for indexer and hosted-indexer alone"
 WHOLE = "it has to be a whole number from 0 to 9007199254740991"
 POSITIVE = "it has to be a positive whole number"
 INSTANT = "an instant like 2026-11-01T00:00:00.000Z"
 SERVICES = "it has to be messaging, ppoi, broadcasters, indexer, hosted-indexer or a name of [a-z][a-z0-9-]*"
-KINDS = "it has to be start, head, probe or stop"
+KINDS = "it has to be start, head, probe, coverage or stop"
 
 
 @pytest.mark.clause("R10")
@@ -135,6 +152,11 @@ KINDS = "it has to be start, head, probe or stop"
         (PROBE + '"answered","service":"oracle","chainId":1,"position":"7"}', f'position is "7"; {WHOLE}'),
         (PROBE + '"answered","service":"oracle","chainId":1,"head":7}', f"position is missing; {WHOLE}"),
         (PROBE + '"answered","service":"oracle","chainId":1,"monitored":7}', f"responding is missing; {WHOLE}"),
+        (COVERAGE + '"ppoi","chainId":1,"missing":1,"extra":0}', f"{NO_LIST}, not for ppoi"),
+        (COVERAGE + '"oracle","chainId":1,"missing":1,"extra":0}', f"{NO_LIST}, not for oracle"),
+        (COVERAGE + '"indexer","chainId":1,"missing":-1,"extra":0}', f"missing is -1; {WHOLE}"),
+        (COVERAGE + '"indexer","chainId":1,"missing":1}', f"extra is missing; {WHOLE}"),
+        (COVERAGE + '"indexer","chainId":null,"missing":1,"extra":0}', f"chainId is null; {POSITIVE}"),
         (OF_PPOI + ',"chainId":null}', f"chainId is null; {POSITIVE}"),
         (OF_PPOI + ',"chainId":0}', f"chainId is 0; {POSITIVE}"),
         (OF_PPOI + ',"chainId":"1"}', f'chainId is "1"; {POSITIVE}'),

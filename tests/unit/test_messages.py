@@ -144,7 +144,7 @@ def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
         ([RECOVERED, some_news("began")], False),
         ([some_news("began"), some_news("ended", status="current")], True),
         ([some_news("ended", status="current", was="unknown")], True),
-        ([some_news("ended", was="unknown")], False),
+        ([some_news("ended", was="unknown")], True),
         ([some_news("ended", was="degraded")], False),
     ],
 )

@@ -154,6 +154,14 @@ def test_where_no_chain_is_configured_that_is_said() -> None:
         add_notice(Notices(), replace(SILENCE, chains=("1",)), NOON, replace(WATCHED, chains={}))
 
 
+def test_who_names_very_many_is_told_to_leave_them_out_and_is_not_answered_about_each() -> None:
+    with pytest.raises(NoticeError) as refused:
+        add(replace(SILENCE, services=tuple(f"s{n}" for n in range(10_000))))
+    *about_each, last = map(str, refused.value.problems)
+    assert len(about_each) == MOST
+    assert last == "silence: is about 50 services and chains at most; leave them out to mean all"
+
+
 def test_of_many_chains_the_first_are_listed() -> None:
     many = {n: f"c{n}" for n in range(1, 61)}
     with pytest.raises(NoticeError, match=r"c49 \(49\), c50 \(50\), and 10 more$"):
@@ -220,15 +228,19 @@ def test_a_silence_covers_its_services_on_its_chains(
 @pytest.mark.parametrize(
     ("draft", "is_silent"),
     [
-        pytest.param(SILENCE, [False, True, True, False], id="a silence from its beginning to before its end"),
-        pytest.param(NOTE, [False] * 4, id="a note never"),
-        pytest.param(replace(NOTE, for_="2h", silences=True), [False, True, True, False], id="a note that silences"),
+        pytest.param(SILENCE, [True, True, False], id="a silence from its beginning to before its end"),
+        pytest.param(NOTE, [False] * 3, id="a note never"),
+        pytest.param(replace(NOTE, for_="2h", silences=True), [True, True, False], id="a note that silences"),
     ],
 )
 def test_alerts_are_held_back_while_it_lasts(draft: Draft, is_silent: list[bool]) -> None:
     notices = declared(draft)
-    instants = (NOON - 1, NOON, NOON + 2 * HOUR - 1, NOON + 2 * HOUR)
+    instants = (NOON, NOON + 2 * HOUR - 1, NOON + 2 * HOUR)
     assert [bool(notices.find_silenced(at, [INDEXER])) for at in instants] == is_silent
+
+
+def test_a_silence_that_began_at_once_goes_on_if_the_clock_is_set_back() -> None:
+    assert declared(replace(SILENCE, from_=None)).find_silenced(NOON - HOUR, [INDEXER])
 
 
 def test_what_is_not_over_is_listed_the_newest_first_also_if_it_is_yet_to_come() -> None:

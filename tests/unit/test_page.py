@@ -4,14 +4,13 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
-from lookout.public.about import Description, ServiceDescription
+from lookout.public.about import Description, NoteDescription, ServiceDescription
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
 from lookout.public.page.sources import strip_source
@@ -121,14 +120,18 @@ def test_no_row_is_told_apart_by_colour_least_of_all_a_current_one(status: Statu
 
 
 def test_what_the_operator_notes_stands_before_the_rows_with_what_it_is_about() -> None:
-    notes: Any = [
-        {"text": "<b>Moving</b>", "services": [], "chains": [], "from": "2026-11-05T11:00:00Z", "until": None},
-        {"text": "Rebuilt", "services": ["ppoi"], "chains": [8453], "until": "2026-11-05T13:00:00Z"},
+    hour = {"from_": "2026-11-05T11:00:00Z", "added_at": "2026-11-05T11:00:00Z"}
+    notes = [
+        NoteDescription(id="2", text="<b>Moving</b>", services=(), chains=(), until=None, **hour),
+        NoteDescription(
+            id="1", text="Rebuilt", services=("ppoi",), chains=(8453,), until="2026-11-05T13:00:00Z", **hour
+        ),
     ]
     report = live_document(Report(NOON, (a_row("current"),))).body
     text = html.render(report, LIVE, HISTORY, msgspec.structs.replace(DESCRIPTION, notes=notes)).decode()
-    assert "<li><b>From the operator</b>: &lt;b&gt;Moving&lt;/b&gt;</li>" in text
-    about = "about Private proof of innocence, Base, until 2026-11-05 13:00:00 UTC"
+    moving = "about everything, from 2026-11-05 11:00 UTC on"
+    assert f"<li><b>From the operator, {moving}</b>: &lt;b&gt;Moving&lt;/b&gt;</li>" in text
+    about = "about Private proof of innocence on Base, from 2026-11-05 11:00 to 13:00 UTC"
     assert f"<li><b>From the operator, {about}</b>: Rebuilt</li>" in text
     assert text.index("Rebuilt") < text.index("<table>")
     assert "no problem seen" in text

@@ -9,6 +9,7 @@ from lookout.core.model import (
     Blocks,
     Check,
     Found,
+    Gaps,
     Indexes,
     Members,
     Metrics,
@@ -224,3 +225,25 @@ def test_every_threshold_is_a_setting() -> None:
     assert judge_one(INDEXER, Blocks(100), limits=none, reference=here).status == "current"
     assert judge_one(INDEXER, Blocks(101), limits=none, reference=here).status == "current"
     assert judge_one(INDEXER, Blocks(99), limits=none, reference=here).status == "catching-up"
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("gaps", "position", "status", "reason", "metrics"),
+    [
+        pytest.param(Gaps(), 100, "current", "synced", {}, id="without gaps it is current"),
+        pytest.param(Gaps(missing=2), 100, "degraded", "incomplete", {"missing": 2}, id="it lacks transactions"),
+        pytest.param(Gaps(extra=3), 100, "degraded", "inconsistent", {"extra": 3}, id="it has too many"),
+        pytest.param(
+            Gaps(2, 3), 100, "degraded", "incomplete", {"missing": 2, "extra": 3}, id="it lacks some and has others"
+        ),
+        pytest.param(Gaps(2, 3), 1, "catching-up", "behind", {}, id="one that is behind is as without"),
+    ],
+)
+def test_an_indexer_with_gaps_in_its_list_is_not_current(
+    gaps: Gaps, position: int, status: Status, reason: Reason, metrics: dict[str, int]
+) -> None:
+    memory, rows = judge_all(INDEXER, (0, Blocks(position)), memory=Memory(gaps=gaps), reference=a_reference(100))
+    seen = Metrics(position=position, head=100, **metrics)
+    assert rows == [Row(INDEXER, status, reason, NOON, NOON, NOON + LIFETIME, seen)]
+    assert memory.gaps == gaps

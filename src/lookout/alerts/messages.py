@@ -143,8 +143,10 @@ def _choose_heading(news: News) -> str:
 
 
 def _is_bad(news: News) -> bool:
-    """Whether it is bad now: also after the end of an episode of one reason, or in which it could not be judged."""
+    """Whether it is bad now: also after the end of an episode of one reason."""
     if news.kind == "ended":
+        if news.was == "unknown":  # what it is now has episodes of its own, if the rule counts it
+            return False
         return news.status in TROUBLE_STATUSES and BY_WORD[news.status].severity >= BY_WORD[news.was].severity
     return news.kind != "left"
 

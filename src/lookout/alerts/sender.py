@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import apprise
 
 # Into the environment that this runs in, whichever way that was made.
-INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install 'apprise>=2'"
+INSTALL: Final = f"{shlex.quote(sys.executable)} -m pip install 'apprise>=2.1'"
 _TIMEOUT_S: Final = 10.0  # to connect, and for each part of an answer
 
 

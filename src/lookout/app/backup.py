@@ -56,11 +56,13 @@ def remove_old_backups(made: Path, keep: int) -> list[Path]:
     """Remove the oldest of those that are kept beside the one that was just made, until there are so many with it. That
     one always stays, whatever the clock says: it was read again, and the others were not. StoreError if one cannot be
     removed."""
-    others = sorted(
+    kept = (
         path
         for path in made.parent.iterdir()
         if _KEPT_NAME.fullmatch(path.name) and path.name != made.name and path.is_file() and not path.is_symlink()
     )
+    # What is named after a later instant was made by a clock that was ahead: nobody knows how old it is.
+    others = sorted(kept, key=lambda path: (path.name < made.name, path.name))
     old = others[: max(0, len(others) + 1 - keep)]
     for path in old:
         try:

@@ -113,9 +113,10 @@ def _write_somewhere(draft: Draft, *, force: bool) -> Draft:
     """Under another name, if it cannot be written under this one: the answers are not to be lost."""
     while True:
         try:
-            _write(draft.path, draft.text(), force=force)
+            # The variables first: alone they harm nobody, while a configuration without them cannot be used.
             if variables := draft.environment():
                 _append(draft.environment_path, variables)
+            _write(draft.path, draft.text(), force=force)
         except FileExistsError:
             click.echo(f"{draft.path} exists by now.")
         except OSError as error:

@@ -29,7 +29,7 @@ _OPTIONS: Final = (
         "chains",
         multiple=True,
         metavar="ID|NAME",
-        help="A chain; may be repeated. Default: all, and no chain.",
+        help="A chain; may be repeated. Default: every chain, and services without one.",
     ),
     click.option("--from", "from_", metavar="INSTANT", help="When it begins, such as 2026-11-17T14:00Z. Default: now."),
     click.option("--until", metavar="INSTANT", help="When it ends, such as 2026-11-17T16:00Z."),

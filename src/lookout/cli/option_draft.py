@@ -26,7 +26,7 @@ from lookout.protocols.registry import kinds_for, load_plugins
 
 _FOR_CHAINS: Final = re.compile(r"([^=:/]+)=(.+)")
 _KIND: Final = re.compile(r"(?:([a-z][a-z0-9_-]*):)?((?:[A-Za-z]+://|\$\{).*)")
-_TARGET: Final = re.compile(r"(?:([A-Za-z0-9_-]+)=)?(.*)")
+_TARGET_NAME: Final = re.compile("[A-Za-z0-9_-]+")
 
 
 class OptionError(Exception):
@@ -133,8 +133,15 @@ def _take_own_key(table: DraftTable) -> DraftTable:
 
 def _build_alerts(given: Iterable[str]) -> tuple[DraftTable, ...]:
     targets: dict[str, str] = {}
+    unnamed = []
     for text in given:
-        match = _TARGET.fullmatch(text)
-        name, address = match.groups() if match else (None, text)
-        targets[name or name_target(address, targets)] = address
+        name, equals, address = text.partition("=")
+        if not equals or not _TARGET_NAME.fullmatch(name):
+            unnamed.append(text)
+        elif name in targets:
+            raise OptionError(f"--alert: {name} is there twice; give each target a name of its own")
+        else:
+            targets[name] = address
+    for address in unnamed:
+        targets[name_target(address, targets)] = address
     return build_alert_tables(targets) if targets else ()

@@ -19,6 +19,8 @@ _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,60}")
 BAD_REASONS: Final[dict[Reason, tuple[Status, ...]]] = {
     "behind": ("catching-up", "degraded"),
     "partial-coverage": ("degraded",),
+    "incomplete": ("degraded",),
+    "inconsistent": ("degraded",),
     "unreachable": ("unavailable", "unknown"),
     "no-observation": ("unknown",),
     "incompatible-reference": ("unknown",),
@@ -75,6 +77,7 @@ class AlertRule(Table, frozen=True):
                 statuses=frozenset(("unknown",)),
                 for_ms=max(for_ms, in_ms(_UNJUDGED_FOR_S)),
                 reasons=_UNJUDGED if reasons is None else _UNJUDGED & reasons,
+                counts_nothing="no-observation" in self.reasons,  # a chain without broadcasters, say, stays without
             )
 
     def _trouble(self) -> tuple[Status, ...]:

@@ -7,6 +7,8 @@ from lookout.core.model import Blocks, Failed, Found, Members, MissingList, Noth
 # The codes of what a probe found that is no failure of the request; those of requests are the client's.
 OWN_CAUSES: Final = {
     "behind": "It trails what it should have reached, by so much.",
+    "incomplete": "Its list lacks so many transactions that the chain has.",
+    "inconsistent": "Its list has so many transactions that the chain does not have.",
     "missing_list": "The node does not carry the required list.",
     "no_head": "The chain's endpoints agreed on no head, so there is nothing to compare with.",
     "no_peers": "The node is connected to nobody.",
@@ -37,6 +39,8 @@ def explain(found: Found, row: Row) -> str | None:
             return f"{'some_silent' if responding else 'none_responding'}: {responding} of {monitored}"
         case Blocks() if row.reason == "incompatible-reference":
             return "no_head"
+        case Blocks() if row.reason in ("incomplete", "inconsistent"):
+            return _explain_gaps(row)
         case _:
             return _explain_lag(row)
 
@@ -49,6 +53,11 @@ def split_cause(cause: str) -> tuple[str, str | None]:
     """The code, and the detail if there is one."""
     code, _, detail = cause.partition(": ")
     return code, detail or None
+
+
+def _explain_gaps(row: Row) -> str:
+    numbers = {"missing": row.metrics.missing, "extra": row.metrics.extra}
+    return f"{row.reason}: {', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
 
 
 def _explain_lag(row: Row) -> str:

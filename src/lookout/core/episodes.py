@@ -36,9 +36,11 @@ class Rule(Struct, frozen=True):
     remind_ms: int  # 0: never
     targets: tuple[str, ...]
     reasons: frozenset[Reason] | None = None  # None: any
+    counts_nothing: bool = True  # whether it is bad that a service answers, and has nothing for a chain
 
     def is_bad(self, row: Row) -> bool:
-        return row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
+        is_counted = row.status in self.statuses and (self.reasons is None or row.reason in self.reasons)
+        return is_counted and (self.counts_nothing or not row.is_of_nothing)
 
 
 class Rules(Struct, frozen=True):
@@ -99,7 +101,7 @@ def advance(
     state: AlertState, at: int, rows: Iterable[Row], rules: Rules, silenced: Collection[Check] = ()
 ) -> tuple[AlertState, tuple[News, ...]]:
     """A publication was made: the new state, and the news that are to be sent now, together. Of checks that are
-    silenced neither beginnings nor reminders are news; what is due by then is when the silence is over."""
+    silenced neither beginnings nor reminders are news, but ends are; what falls due meanwhile is reported later."""
     passed_ms = 0 if state.published_at is None else min(max(0, at - state.published_at), rules.hold_ms)
     before = {(episode.rule, episode.check): episode for episode in state.episodes}
     published = tuple(rows)

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lookout.base.instants import move_back
 from lookout.core.heads import ChainProgress, Heads, Reading, Reference
 from lookout.core.history import History, HistoryState, HistoryView
-from lookout.core.model import Check, Observation, Report, Row, unmonitored, unobserved
+from lookout.core.model import Check, Gaps, Observation, Report, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
 from lookout.core.policy import Memory, judge, set_back
 
@@ -140,6 +141,11 @@ class Ledger:
         self._judged[check] = CheckState(memory, row)
         self._changed[check] = row
         return row
+
+    def find_gaps(self, check: Check, gaps: Gaps) -> None:
+        """From now on this is known of a monitored indexer's list; its row follows with its next judgement (S18)."""
+        judged = self._judged[check]
+        self._judged[check] = CheckState(replace(judged.memory, gaps=gaps), judged.row)
 
     def publish(self, at: int) -> None:
         """Make what is known now the documents' content."""

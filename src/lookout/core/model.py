@@ -83,6 +83,16 @@ class Observation(Struct, frozen=True, gc=False):
     found: Found
 
 
+class Gaps(Struct, frozen=True, gc=False):
+    """How many transactions an indexer's list is known to lack, and how many it has that the chain does not (S18)."""
+
+    missing: Count = 0
+    extra: Count = 0
+
+
+NO_GAPS: Final = Gaps()
+
+
 class Metrics(Struct, frozen=True, gc=False):
     """A row's numbers; what is not known is left out (R8)."""
 
@@ -91,6 +101,8 @@ class Metrics(Struct, frozen=True, gc=False):
     responding: Annotated[Count, Meta(description="broadcasters that answered")] | UnsetType = UNSET
     monitored: Annotated[Count, Meta(description="broadcasters that were checked")] | UnsetType = UNSET
     peers: Annotated[Count, Meta(description="connected peers of the messaging node")] | UnsetType = UNSET
+    missing: Annotated[Count, Meta(description="transactions of the chain that the indexer lacks")] | UnsetType = UNSET
+    extra: Annotated[Count, Meta(description="transactions of the indexer that the chain lacks")] | UnsetType = UNSET
 
 
 NO_METRICS: Final = Metrics()
@@ -111,6 +123,11 @@ class Row(Struct, frozen=True, gc=False):
     def has_failed(self) -> bool:
         """Whether it is of a probe that failed: no other row has this reason (S1, S2)."""
         return self.reason == "unreachable"
+
+    @property
+    def is_of_nothing(self) -> bool:
+        """Whether the service answered, and has nothing for this chain (S10, S12)."""
+        return self.reason == "no-observation" and self.observed_at is not None and self.expires_at is None
 
 
 class Report(Struct, frozen=True, gc=False):

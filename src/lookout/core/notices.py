@@ -49,7 +49,11 @@ class Notice(Struct, frozen=True):
 
     def is_silent(self, at: int) -> bool:
         """Whether it holds back alerts at this instant."""
-        return self.silences and self.from_at <= at and not self.is_over(at)
+        return self.silences and self.has_begun(at) and not self.is_over(at)
+
+    def has_begun(self, at: int) -> bool:
+        """One that began at once goes on if the clock is set back."""
+        return self.from_at <= max(at, self.added_at)
 
 
 class Notices(Struct, frozen=True):
@@ -113,6 +117,8 @@ def add_notice(notices: Notices, draft: Draft, at: int, watched: Watched) -> tup
     valid = notices.list_valid(at, draft.kind)
     if len(valid) >= MOST:
         problems.append(Problem(draft.kind, f"there are {MOST} already; end one first"))
+    if max(len(draft.services), len(draft.chains)) > MOST:
+        problems.append(Problem(draft.kind, f"is about {MOST} services and chains at most; leave them out to mean all"))
     services = tuple(dict.fromkeys(draft.services))
     added = Notice(
         str(notices.next_number),
@@ -204,13 +210,13 @@ def _check_text(draft: Draft) -> Iterator[Problem]:
 
 
 def _check_services(named: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
-    for name in dict.fromkeys(named):
+    for name in dict.fromkeys(named[:MOST]):
         if name not in known:
             yield Problem("service", f"there is no service {shorten(name, 60)!r}; there are {_list(known)}")
 
 
 def _find_chains(named: Sequence[str | int], known: Mapping[int, str], problems: list[Problem]) -> Iterator[int]:
-    for each in map(str, named):
+    for each in dict.fromkeys(map(str, named[:MOST])):
         found = [chain_id for chain_id, name in known.items() if each in (str(chain_id), name)]
         found = found or [chain_id for chain_id, name in known.items() if each.casefold() == name.casefold()]
         if len(found) == 1:

@@ -4,15 +4,17 @@ from bisect import bisect_right
 from operator import itemgetter
 from typing import assert_never
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from lookout.base.instants import move_back
 from lookout.core.heads import Reference
 from lookout.core.model import (
+    NO_GAPS,
     NO_METRICS,
     Blocks,
     Failed,
+    Gaps,
     Indexes,
     Members,
     Metrics,
@@ -31,7 +33,7 @@ from lookout.core.plan import Limits
 HeadsSeen = tuple[tuple[int, int], ...]
 
 
-class Memory(Struct, frozen=True, gc=False):
+class Memory(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a check's next judgement has to know of the earlier ones (M7)."""
 
     failures: int = 0  # in a row
@@ -39,6 +41,7 @@ class Memory(Struct, frozen=True, gc=False):
     last_success_at: int | None = None
     trailing_since_at: int | None = None  # ppoi
     heads_seen: HeadsSeen = ()  # ppoi, since it trails
+    gaps: Gaps = NO_GAPS  # indexers
 
 
 def judge(
@@ -99,9 +102,19 @@ def _judge_blocks(
     lag = max(0, reference.head - position)  # R11
     pace = reference.pace
     if lag <= limits.allowance_blocks or lag * pace.ms <= limits.allowance_ms * pace.blocks:  # S3
-        return _evaluated(memory, seen, "current", "synced", metrics, limits)
+        return _compare_lists(memory, seen, metrics, limits)
     far = lag * pace.ms >= limits.degraded_lag_ms * pace.blocks
     return _behind(memory, seen, metrics, limits, far=far)
+
+
+def _compare_lists(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits) -> tuple[Memory, Row]:
+    """It is where it should be: current, unless its list of transactions is known not to be the chain's (S18)."""
+    missing, extra = memory.gaps.missing, memory.gaps.extra
+    if not missing and not extra:
+        return _evaluated(memory, seen, "current", "synced", metrics, limits)
+    reason: Reason = "incomplete" if missing else "inconsistent"
+    metrics = replace(metrics, missing=missing or UNSET, extra=extra or UNSET)
+    return _evaluated(memory, seen, "degraded", reason, metrics, limits)
 
 
 def _judge_indexes(memory: Memory, seen: Observation, position: int, head: int, limits: Limits) -> tuple[Memory, Row]:

@@ -38,6 +38,11 @@ class Service(Struct, frozen=True):
         return self.answer is Blocks
 
     @property
+    def has_list(self) -> bool:
+        """Whether it is an indexer, whose list of transactions can be compared with its chain's (S17)."""
+        return self.needs_head and self.name in SERVICES
+
+    @property
     def has_required_list(self) -> bool:
         """Whether a probe can find that the required list is missing (S13)."""
         return self.answer is Indexes

@@ -9,7 +9,7 @@ from lookout.core.ledger import Ledger
 from lookout.core.model import Observation
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES
-from lookout.state.log import Event, HeadRead, LineError, NotJsonError, Started, Stopped, Unread, parse_line
+from lookout.state.log import Compared, Event, HeadRead, LineError, NotJsonError, Started, Stopped, Unread, parse_line
 
 # No line of the format comes near it: a longer one is not a log, and reading on would take memory without end.
 LONGEST_LINE: Final = 1_048_576
@@ -56,6 +56,11 @@ class Replay:
                     return
                 self._check_order(event)
                 self.ledger.read_head(event.chain_id, event.reading)
+            case Compared():
+                if not self.ledger.watches(event.check):
+                    self._skip(at, *event.check)
+                    return
+                self.ledger.find_gaps(event.check, event.gaps)
             case Unread():
                 if self._concerns(event):
                     raise event.error

@@ -155,7 +155,14 @@ def _check_judgement(entry: CheckState) -> None:
     memory, row = entry.memory, entry.row
     _check_all(_INSTANTS, row.observed_at, row.last_success_at, row.expires_at, memory.last_success_at)
     _check_all(_SHIFTED_INSTANTS, memory.trailing_since_at, *(at for at, _ in memory.heads_seen))
-    _check_all(_COUNTS, memory.failures, memory.far_behind, *(head for _, head in memory.heads_seen))
+    _check_all(
+        _COUNTS,
+        memory.failures,
+        memory.far_behind,
+        memory.gaps.missing,
+        memory.gaps.extra,
+        *(head for _, head in memory.heads_seen),
+    )
 
 
 def _check_tally(tally: Tally) -> None:

@@ -17,6 +17,7 @@ from lookout.core.model import (
     Check,
     Failed,
     Found,
+    Gaps,
     Indexes,
     Members,
     MissingList,
@@ -49,6 +50,14 @@ class HeadRead(Struct, frozen=True, gc=False):
     reading: Reading
 
 
+class Compared(Struct, frozen=True, gc=False):
+    """An indexer's list was compared with the chain's: from now on these are its gaps (S18)."""
+
+    at: int
+    check: Check
+    gaps: Gaps
+
+
 class Stopped(Struct, frozen=True, gc=False):
     at: int
 
@@ -63,7 +72,7 @@ class Unread(Struct, frozen=True, gc=False):
     error: LineError
 
 
-Event = Started | HeadRead | Observation | Stopped
+Event = Started | HeadRead | Observation | Compared | Stopped
 Outcome = Literal["answered", "failed", "nothing", "missing-list"]
 
 
@@ -85,6 +94,8 @@ class _Line(Struct, gc=False, rename="camel"):
     monitored: Any = UNSET
     peers: Any = UNSET
     error: Any = UNSET
+    missing: Any = UNSET
+    extra: Any = UNSET
 
 
 _DECODER: Final = msgspec.json.Decoder(_Line)
@@ -115,12 +126,18 @@ def parse_line(line: bytes) -> Event | Unread:
                 return HeadRead(at, chain_id, _reading(at, fields))
             except LineError as error:
                 return Unread(at, None, chain_id, error)
+        case "coverage":
+            check, service = _check(fields)
+            try:
+                return Compared(at, check, _gaps(service, fields))
+            except LineError as error:
+                return Unread(at, *check, error)
         case "start":
             return Started(at)
         case "stop":
             return Stopped(at)
         case _:
-            raise _wrong("kind", fields.kind, "start, head, probe or stop")
+            raise _wrong("kind", fields.kind, "start, head, probe, coverage or stop")
 
 
 def parse_event(line: bytes) -> Event:
@@ -152,6 +169,9 @@ def format_event(event: Event) -> bytes:
                 "outcome": outcome_of(found),
             }
             line |= _fields(found)
+        case Compared(_, check, gaps):
+            line |= {"kind": "coverage", "service": check.service, "chainId": check.chain_id}
+            line |= {"missing": gaps.missing, "extra": gaps.extra}
         case _ as never:
             assert_never(never)
     return msgspec.json.encode(line) + b"\n"
@@ -222,6 +242,13 @@ def _found(service: Service | None, fields: _Line) -> Found:
         others = " and ".join(each.name for each in SERVICES if each.has_required_list)
         raise LineError(f"outcome missing-list is for {others} alone, not for {service.name}")
     return MissingList()
+
+
+def _gaps(service: Service | None, fields: _Line) -> Gaps:
+    if service is None or not service.has_list:
+        having = " and ".join(each.name for each in SERVICES if each.has_list)
+        raise LineError(f"a line of kind coverage is for {having} alone, not for {fields.service}")
+    return Gaps(_count("missing", fields.missing), _count("extra", fields.extra))
 
 
 def _answer_of(fields: _Line) -> type[Answer]:

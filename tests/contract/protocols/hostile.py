@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 import msgspec
 from hypothesis import strategies as st
 
+from lookout.core.causes import OWN_CAUSES
 from lookout.core.heads import Reading
-from lookout.core.model import LARGEST_METRIC, Failed
+from lookout.core.model import LARGEST_METRIC, Failed, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.broadcasters.sightings import Sightings
 from lookout.protocols.broadcasters.source import Message, Page
@@ -66,7 +67,9 @@ def is_legal(outcome: object) -> bool:
             return 0 < len(reason) <= _LONGEST_REASON and reason.isprintable()
         case Page(messages, cursor):
             return (cursor is None or bool(urlencode({"cursor": cursor}))) and is_legal(messages)
-        case msgspec.Struct():  # an answer, or that there is nothing
+        case Nothing(cause):
+            return cause in OWN_CAUSES
+        case msgspec.Struct():  # an answer
             return all(map(_is_count, msgspec.structs.astuple(outcome)))
         case Block(height, at):
             return _is_count(height) and _is_count(at) and Reading(NOON, height, at).block_at < _LAST_YEAR_MS

@@ -14,11 +14,12 @@ from string import Template
 from typing import Final
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from lookout.core.model import Metrics
 from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
 from lookout.public.about import Description
+from lookout.public.notes import scope_text, time_text
 from lookout.public.page.sources import strip_source
 from lookout.public.page.style import status_rules
 from lookout.public.page.texts import LANGUAGES, encode_script, read_catalogue
@@ -113,27 +114,15 @@ def _ready_made(live: bytes | None, description: Description) -> str:
 {_operator(description)}</div>"""
 
 
-class _Note(Struct):
-    text: str
-    services: tuple[str, ...] = ()
-    chains: tuple[int, ...] = ()
-    until: str | None = None
-
-
-class _Noted(Struct):
-    notes: tuple[_Note, ...] = ()
-
-
 def _notes(description: Description) -> str:
-    """What the operator notes, with what it is about."""
+    """What the operator notes, with what it is about and when."""
     about = description.read()
     titles = {service.name: service.title for service in description.services}
     lines = []
-    for note in msgspec.json.decode(description.encode(), type=_Noted).notes:
-        scope = [titles.get(name, name) for name in note.services] + [about.chain_name(each) for each in note.chains]
-        of = f", about {', '.join(scope)}" if scope else ""
-        until = f", until {_words(note.until)} UTC" if note.until else ""
-        lines.append(f"<li><b>From the operator{escape(of)}{until}</b>: {escape(note.text)}</li>\n")
+    for note in about.notes:
+        services, chains = [titles.get(each, each) for each in note.services], map(about.chain_name, note.chains)
+        of = f"{scope_text(services, list(chains))}, {time_text(note.from_at, note.until_at)}"
+        lines.append(f"<li><b>From the operator, about {escape(of)}</b>: {escape(note.text)}</li>\n")
     return f'<ul class="notes">\n{"".join(lines)}</ul>\n' if lines else ""
 
 

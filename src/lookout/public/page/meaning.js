@@ -6,7 +6,7 @@ import { chainName, compareChains, hasText, list, serviceName, sinceText, text }
 const NAMED_IN_HEADLINE = 3;
 const NAMED_IN_SENTENCE = 5;
 const TROUBLE = KNOWN_STATUSES.filter((status) => status !== "current");
-const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"]]);
+const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"], ["incomplete", "incomplete"], ["inconsistent", "incomplete"]]);
 const UNKNOWN = new Map([["incompatible-reference", "incomparable"], ["no-observation", "empty"]]);
 
 /**
