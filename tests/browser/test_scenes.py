@@ -10,9 +10,17 @@ from tests.browser.scenes import SCENES, a_site
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 
+EVERY_DAY = "one-red"  # the others take minutes, and make campaign looks at them
+
 
 @pytest.mark.clause("C12")
-@pytest.mark.parametrize("deployment", sorted({scene.deployment for scene in SCENES.values()}))
+@pytest.mark.parametrize(
+    "deployment",
+    [
+        pytest.param(each, marks=[] if each == EVERY_DAY else pytest.mark.long)
+        for each in sorted({scene.deployment for scene in SCENES.values()})
+    ],
+)
 def test_in_every_scene_the_headline_says_it_nothing_is_cut_off_and_axe_finds_nothing(
     tmp_path_factory: pytest.TempPathFactory, browser: Browser, deployment: str
 ) -> None:

@@ -25,7 +25,7 @@ _COMMANDS: Final = {
     "demo": _Command("demo", "Show the whole service on a simulated world."),
     "run": _Command("run", "Monitor and serve together, until stopped."),
     "monitor": _Command("monitor", "Probe every source and store what was seen, until stopped."),
-    "serve": _Command("serve", "Serve the status page and the API from what the monitor stored."),
+    "serve": _Command("serve", "Serve the page and the API from the store, until stopped."),
     "reload": _Command("reload", "Make the running monitor read its configuration again."),
     "probe": _Command("probe", "Ask every source once and show the rows that it would get."),
     "check-config": _Command("check_config", 'List everything wrong with a configuration, or print "ok".'),
