@@ -54,7 +54,7 @@ def silence() -> None:
 
 @silence.command("add", short_help="Begin a silence.")
 @_add_options
-@click.option("--why", "text", default="", metavar="TEXT", help="For whoever reads the list: up to 200 characters.")
+@click.option("--why", "text", default="", metavar="TEXT", help="For those who read the list: up to 200 characters.")
 def add_silence(config: Path, **asked: Any) -> None:
     """Hold back alerts; without --service and --chain all of them. Either --until or --for is needed.
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import Meta, field
 from msgspec.structs import replace
@@ -134,7 +135,17 @@ class Alerts(Table, frozen=True):
     link: UrlOrNone = ""
 
     def checks(self) -> Iterable[Iterable[Problem]]:
-        return self._check_unused_targets(), self._check_both_or_none(), self._check_named_targets(), self._check_keys()
+        return (
+            self._check_unused_targets(),
+            self._check_both_or_none(),
+            self._check_named_targets(),
+            self._check_keys(),
+            self._check_link(),
+        )
+
+    def _check_link(self) -> Iterator[Problem]:
+        if urlsplit(self.link).username is not None:
+            yield Problem("link", "has a user or a password in it, and stands in every message")
 
     def _check_unused_targets(self) -> Iterator[Problem]:
         if self.rules and all(rule.targets for rule in self.rules):
