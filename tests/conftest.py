@@ -55,3 +55,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome = "failed"
         report.longrepr = f"--no-skips forbids this: {report.longreprtext}"
     return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """Name at the very end, a line each, what failed: a log that is cut off at its beginning still has that."""
+    yield
+    for outcome in ("failed", "error"):
+        for report in terminalreporter.getreports(outcome):
+            terminalreporter.write_line(f"{outcome}: {report.nodeid}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from lookout.base.instants import format_instant, format_second, parse_instant
 from lookout.base.pieces import Pieces
@@ -30,6 +30,8 @@ LAUNCH: Final = "".join(
 
 BERLIN: Final = "Europe/Berlin"
 GREEN: Final = '[data-status="current"]'
+
+expect.set_options(timeout=30_000)  # as long as a busy machine may take; a page that is right does not wait
 
 Json = dict[str, Any]
 Open = Callable[..., Page]
