@@ -58,7 +58,7 @@ _TAGS: Final = {
 _MEANINGS: Final = {
     "etag": "A validator of the body as it was sent, to be sent back in If-None-Match; a cache may make it weak.",
     "vary": "The body may be another one, with an ETag of its own, for another Accept-Encoding.",
-    "x-lookout-etags": "The ETags of all forms of the document, the plain one first: for a cache in front.",
+    "x-lookout-etags": "The ETags of all forms, the plain one first: for a cache in front, which does not pass it on.",
     "retry-after": "For how many seconds not to ask again.",
     "cache-control": "For how long browsers (max-age) and shared caches (s-maxage) may use the answer.",
     "access-control-allow-origin": "Scripts of every origin may read the answer; credentials play no part.",
@@ -76,6 +76,8 @@ _PASSING: Final[Mapping[str, Json]] = {
 }
 _SECONDS: Final[Json] = {"type": "integer", "minimum": 1}
 _TOO_MANY: Final = too_many_requests(60)
+# What a cache in front does not pass on.
+_FOR_CACHES: Final = ("x-lookout-etags",)
 # Names that are not written with one capital at the start of each word.
 _WRITTEN: Final = {"etag": "ETag", "x-lookout-etags": "X-Lookout-ETags"}
 _CONTENT_ENCODING: Final[Json] = {
@@ -289,7 +291,7 @@ def _json_of(reply: Reply, schema: Json) -> Json:
 def _header(name: str, value: str, varying: Mapping[str, Json]) -> Json:
     schema = varying.get(name, {"type": "string", "const": value})
     meaning = {"description": _MEANINGS[name]} if name in _MEANINGS else {}
-    return {**meaning, "required": True, "schema": schema}
+    return {**meaning, "required": name not in _FOR_CACHES, "schema": schema}
 
 
 def _too_many(body: Json) -> Json:
