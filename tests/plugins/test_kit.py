@@ -55,8 +55,9 @@ def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             with_parse("while body == b'true': pass", "return Blocks(17)"),
             "given True alone: the plug-in took longer than 2 s",
             id="it hangs",
+            marks=pytest.mark.long,
         ),
-        pytest.param(with_parse(*LEAKS), "the plug-in raised MemoryError", id="it leaks"),
+        pytest.param(with_parse(*LEAKS), "the plug-in raised MemoryError", id="it leaks", marks=pytest.mark.long),
         pytest.param(
             with_parse("return Blocks(17 if len(body) == 12 else -1)"),
             "the plug-in gave something else than it declares",

@@ -159,7 +159,7 @@ async def test_one_that_hangs_ends_with_the_probe(code: str, tmp_path: Path, mon
     began = time.monotonic()
     found, _ = await probe(tmp_path, code, monkeypatch, FAILS_AFTER_S)
     assert found == Failed("plug_in: did not answer in time")
-    assert FAILS_AFTER_S - 0.1 < time.monotonic() - began < 2 * FAILS_AFTER_S
+    assert FAILS_AFTER_S - 0.1 < time.monotonic() - began < FAILS_AFTER_S + 30
     assert children() == []
 
 

@@ -39,6 +39,7 @@ def test_what_once_failed_holds(path: Path) -> None:
     assert outcome.rule == "", outcome.message
 
 
+@pytest.mark.long
 def test_a_world_is_the_same_each_time_and_everywhere() -> None:
     """Also where hashes, and with them the order of sets, are others."""
     seeds = (3, 17)
@@ -99,6 +100,7 @@ def test_a_planted_bug_is_found_within_a_hundred_worlds(
     assert any(live(draw(seed, kinds), parts).rule == rule for seed in (known, *range(100)))
 
 
+@pytest.mark.long
 def test_a_failing_world_is_shrunk_to_what_it_takes(tmp_path: Path) -> None:
     """Of a monitor that is killed, a store that fails at times and much else only the killing is left."""
     parts = Parts(ledger=planted.ForgetsFailures)
