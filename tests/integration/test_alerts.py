@@ -102,7 +102,7 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
             config = a_night(
                 world.base, {"hook": hook.address}, rules, 'group_s = 3\nlink = "https://status.example.org"'
             )
-            (tmp_path / "lookout.toml").write_text(config.replace("[policy]", "[policy]\nhead_max_age_s = 4"))
+            (tmp_path / "lookout.toml").write_text(config.replace("[policy]", "[policy]\nhead_max_age_s = 12"))
             with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
                 await world.until_healthy()
                 await world.order("rpc/137", "status", code=503)

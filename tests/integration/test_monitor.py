@@ -133,7 +133,7 @@ def rows_of(target: str) -> list[RowKey]:
 async def test_a_fault_shows_in_its_rows_and_in_no_other(faults: tuple[Ordered, ...], tmp_path: Path) -> None:
     async with (
         a_world(tmp_path) as world,
-        watched(world, a_config(world.base, head_max_age_s=3, ppoi_behind_s=0.5)),
+        watched(world, a_config(world.base, head_max_age_s=15, ppoi_behind_s=0.5)),
     ):
         await world.until_healthy()
         watched_rows = [row for row, status in world.statuses().items() if not status.startswith("unmonitored")]

@@ -16,7 +16,7 @@ from lookout.base.clock import SystemClock
 from lookout.base.instants import format_second
 from lookout.public.about import NoteDescription
 from tests.builders import SECOND
-from tests.commands import a_command, lookout_here, said
+from tests.commands import a_command, lookout, lookout_here, said
 from tests.descriptions import a_description
 from tests.integration.admin import with_admin
 from tests.integration.fast import CHAINS, a_config, a_world
@@ -35,19 +35,19 @@ INDEXER = "indexer on c1"
 
 async def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Beside the event loop, which the simulated world needs."""
-    return await asyncio.to_thread(lookout_here, folder, *arguments)
+    return await asyncio.to_thread(lookout, folder, *arguments)
 
 
 async def succeed(folder: Path, *arguments: str) -> list[str]:
     """The lines that the command prints."""
-    done = await run(folder, *arguments)
+    done = await asyncio.to_thread(lookout_here, folder, *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
 
 async def fail(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     """The exit code, and what the command complains of."""
-    done = await run(folder, *arguments)
+    done = await asyncio.to_thread(lookout_here, folder, *arguments)
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr.splitlines()

@@ -147,6 +147,6 @@ def observed_at(world: World) -> list[int]:
     ],
 )
 async def test_no_process_is_left(end: Callable[[Running], object], tmp_path: Path) -> None:
-    async with a_monitor(tmp_path, probe_timeout_s=5) as running:
+    async with a_monitor(tmp_path, probe_timeout_s=HANGS_S) as running:
         end(running)
         await until_async(lambda: running.plugins == [], "the plug-in is gone", 40)
