@@ -74,9 +74,9 @@ UNUSABLE = {
 def test_each_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
     """All in one file, each as the indexer of a chain of its own: everything wrong is said at once."""
     config, sentences = "", []
-    for number, (code, sentence) in enumerate(UNUSABLE.values(), 1):
+    for number, (module, sentence) in enumerate(UNUSABLE.values(), 1):
         kind = f"tidal{number}"
-        install(tmp_path, code.replace("tidal", kind), kind, f"lookout-{kind}")
+        install(tmp_path, module.replace("tidal", kind), kind, f"lookout-{kind}")
         chain = f'id = {number}\nname = "c{number}"\nblock_time_s = 1\n{CONFIG.partition("id = 1")[2]}'
         config += "[[chains]]\n" + chain.replace("chain = 1", f"chain = {number}").replace("tidal", kind)
         sentences.append(f"{PROVIDER}{sentence}".replace("tidal", kind))
