@@ -65,12 +65,14 @@ def test_crowds_of_slow_half_closed_reset_and_deaf_clients_keep_no_reader_waitin
     assert tried.failures == ()
 
 
+@pytest.mark.long
 @pytest.mark.clause("M17")
 def test_a_monitor_from_which_something_is_taken_publishes_nothing_that_it_did_not_see() -> None:
     tried = fuzz("exhaustion", EXHAUSTION, 1, Until(cases=3), keep_failures=False)
     assert tried.failures == ()
 
 
+@pytest.mark.long
 @needs_varnish
 @pytest.mark.clause("E5")
 def test_a_cache_and_the_server_behind_it_understand_each_other_whatever_bytes_come() -> None:

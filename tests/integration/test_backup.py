@@ -389,6 +389,7 @@ def test_a_full_disk_leaves_no_half_backup_and_no_half_restored_store(place: Pla
     assert read_file(place.file) == held
 
 
+@pytest.mark.long
 def test_a_backup_that_is_ended_leaves_no_half_file(place: Place) -> None:
     folder = place.folder
     held = place.fill(blob=os.urandom(32_000_000))

@@ -178,7 +178,9 @@ async def test_run_starts_a_server_that_was_killed_again_and_takes_it_along_when
         assert "Traceback" not in service.said
 
 
-@pytest.mark.parametrize("key", ["server.listen", "admin.server", "admin.monitor"])
+@pytest.mark.parametrize(
+    "key", ["server.listen", "admin.monitor", pytest.param("admin.server", marks=pytest.mark.long)]
+)
 async def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_records(
     key: str, tmp_path: Path
 ) -> None:

@@ -134,6 +134,7 @@ def test_a_unit_runs_commands_that_there_are_on_a_configuration_that_is_right(un
         assert complaint(command[0], "--help") == complaint(name, "-c", config) == ""
 
 
+@pytest.mark.long
 @needs_varnish
 @pytest.mark.skipif(not RELOAD.exists(), reason=f"needs {RELOAD}, where Debian's varnish has it")
 def test_the_edges_unit_starts_varnish_and_lets_it_take_over_another_configuration(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def test_the_edge_answers_as_the_server_does(both: tuple[Edge, RawServer], reque
     assert "x-lookout-etags" not in dict(ours.headers)
 
 
+@pytest.mark.long
 def test_the_tool_runs_it_and_ends_in_order() -> None:
     edge = Edge(a_free_port())
     command = [sys.executable, "-m", "tools.edge", "--listen", f"127.0.0.1:{edge.port}", "--origin", "127.0.0.1:1"]

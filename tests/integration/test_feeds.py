@@ -144,6 +144,7 @@ def test_a_badge_turns_grey_by_itself_and_no_copy_of_it_lives_longer(tmp_path: P
         until(lambda: message(server) == "current", "rows that are fresh again", 20)
 
 
+@pytest.mark.long
 @needs_varnish
 @pytest.mark.clause("E1", "C4")
 def test_through_the_edge_no_badge_is_served_past_its_truth(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
         yield server
 
 
+@pytest.mark.long
 @pytest.mark.clause("M7", "H16", "A11")
 async def test_whatever_happens_to_the_writer_there_is_one_and_soon_again(server: Postgres, tmp_path: Path) -> None:
     async def takeover(of: Deployment, what: str, harm: Callable[[], object]) -> None:

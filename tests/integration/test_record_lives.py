@@ -32,6 +32,7 @@ def starts(path: Path) -> int:
         return sum(isinstance(event, Started) for _, event in read_log(log, []))
 
 
+@pytest.mark.long
 async def test_a_record_of_another_monitor_is_refused_at_the_start_and_by_a_reload(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         first = a_place(tmp_path / "first", world, "seen.jsonl")

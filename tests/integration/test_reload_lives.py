@@ -140,6 +140,7 @@ def in_a_terminal(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int
         process.wait()
 
 
+@pytest.mark.long
 async def test_run_outlives_its_terminal_and_so_does_its_server(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         service = a_service(tmp_path, world.base)

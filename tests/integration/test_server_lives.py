@@ -106,7 +106,11 @@ def be_unreadable(path: Path) -> None:
     "troubles",
     [  # the first leaves the log beside the file, which is empty as long as nobody wrote since the server opened both
         pytest.param((be_emptied, vanish), id="it is emptied, and vanishes"),
-        pytest.param((be_cut, be_replaced_by_text, be_unreadable), id="it is cut, becomes a text, and unreadable"),
+        pytest.param(
+            (be_cut, be_replaced_by_text, be_unreadable),
+            id="it is cut, becomes a text, and unreadable",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_whatever_happens_to_the_file_the_last_documents_are_served(
@@ -149,6 +153,7 @@ def put_aside(path: Path) -> None:
         vanish(path)
 
 
+@pytest.mark.long
 @pytest.mark.clause("A11")
 def test_a_text_file_for_a_store_is_logged_once_and_answered_with_503(tmp_path: Path) -> None:
     (tmp_path / "lookout.db").write_text("no database\n" * 500)
@@ -182,6 +187,7 @@ def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, end: str) 
     assert [line["event"] for line in server.log()][-1] == "stopped"
 
 
+@pytest.mark.long
 def test_a_reader_in_the_middle_of_a_request_makes_the_end_no_trouble(tmp_path: Path) -> None:
     with a_raw_server(filled(tmp_path)) as server, server.connect() as half:
         half.sendall(b"GET /api/v1/protocol/liveness HTTP/1.1\r\nHost:")

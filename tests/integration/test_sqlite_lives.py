@@ -93,6 +93,7 @@ async def test_of_two_monitors_without_a_lock_one_stands_by_and_the_store_stays_
     assert "Traceback" not in said(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.clause("M7")
 async def test_a_monitor_that_stands_by_outlives_a_folder_that_was_away_for_a_while(tmp_path: Path) -> None:
     folder, away = tmp_path / "data", tmp_path / "away"
