@@ -38,7 +38,9 @@ check: .venv/installed-dev .venv/packages ## format, lint, types, import rules, 
 	@$(MAKE) --no-print-directory test ARGS="$(COVERED:%=--ignore=%) $(ARGS)"
 
 coverage: .venv/installed-dev ## the core's tests reach every statement and branch of it
-	$(BIN)/coverage run -m pytest -q $(COVERED)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q -n $(JOBS) --dist worksteal $(COVERED)
+	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
 format: .venv/installed-dev ## rewrite the code as `make check` wants it

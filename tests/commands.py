@@ -1,15 +1,18 @@
-"""The command as real processes: to its end, or meanwhile."""
+"""The command: as real processes, to its end or meanwhile; or in this one."""
 
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, chdir, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from click.testing import CliRunner
+
+from lookout.cli import main
 from tests.wait import until
 
 LOOKOUT: Final = Path(sys.executable).parent / "lookout"
@@ -36,6 +39,13 @@ def lookout(
         timeout=within_s,
         check=False,
     )
+
+
+def lookout_here(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The same in this process, in a tenth of the time: for what a command says and does, not how it runs."""
+    with chdir(folder):
+        ran = CliRunner().invoke(main, list(map(str, arguments)), prog_name="lookout", catch_exceptions=False)
+    return subprocess.CompletedProcess(arguments, ran.exit_code, ran.stdout, ran.stderr)
 
 
 @contextmanager

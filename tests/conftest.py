@@ -15,6 +15,7 @@ LONGEST_TEST_S = 280  # of those that wait for something
 # Everyday runs are the same each time; HYPOTHESIS_PROFILE=explore asks for many other examples.
 settings.register_profile(
     "everyday",
+    max_examples=50,
     deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate, Phase.target],

@@ -5,7 +5,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-_LOOK_EVERY_S: Final = 0.05
+_SHORTEST_S: Final = 0.05
+_LONGEST_S: Final = 0.3
 
 
 def until(holds: Callable[[], bool], what: str, within_s: float = 60) -> float:
@@ -13,7 +14,7 @@ def until(holds: Callable[[], bool], what: str, within_s: float = 60) -> float:
     began = time.monotonic()
     while not holds():
         assert time.monotonic() - began < within_s, f"not within {within_s:g} s: {what}"
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_pause_s(time.monotonic() - began))
     return time.monotonic() - began
 
 
@@ -24,8 +25,13 @@ async def until_async(
     began = time.monotonic()
     while not await _held(holds()):
         assert time.monotonic() - began < within_s, f"not within {within_s:g} s: {what}"
-        await asyncio.sleep(_LOOK_EVERY_S)
+        await asyncio.sleep(_pause_s(time.monotonic() - began))
     return time.monotonic() - began
+
+
+def _pause_s(waited_s: float) -> float:
+    """The longer it takes the more seldom: to look costs what others wait for."""
+    return min(_SHORTEST_S + waited_s / 20, _LONGEST_S)
 
 
 async def _held(answer: bool | Awaitable[bool]) -> bool:

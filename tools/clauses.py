@@ -16,12 +16,16 @@ class _Collector:
 
     def __init__(self) -> None:
         self.tests: dict[str, set[str]] = defaultdict(set)
+        self.everyday: set[str] = set()
+        """Those that a test of `make test` names."""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             for mark in item.iter_markers("clause"):
                 for clause in mark.args:
                     self.tests[clause].add(item.nodeid.partition("[")[0])
+                if item.get_closest_marker("long") is None:
+                    self.everyday.update(mark.args)
 
 
 def problems(clauses: list[str], pending: dict[str, str], tests: dict[str, set[str]]) -> list[str]:
@@ -59,6 +63,7 @@ def main() -> int:
             print(f"       {test}")
     tests = {clause: names for clause, names in collector.tests.items() if names}
     found = problems(clauses, pending, tests)
+    found += [f"{clause}: only long tests name it" for clause in tests if clause not in collector.everyday]
     print(f"\n{len(clauses)} clauses: {len(tests)} tested, {len(pending)} pending")
     for problem in found:
         print(f"clauses: {problem}", file=sys.stderr)

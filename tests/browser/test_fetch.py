@@ -15,7 +15,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.integration.served import HISTORY, LIVE, Server, a_later_ledger, a_ledger, a_server, publish
 
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
-BOTH = pytest.mark.parametrize("path", [LIVE, HISTORY], ids=["live", "history"])
+BOTH = pytest.mark.parametrize(
+    "path", [pytest.param(LIVE, id="live"), pytest.param(HISTORY, id="history", marks=pytest.mark.long)]
+)
 FETCH = """async ([url, options]) => {
     try {
         const response = await fetch(url, options);
@@ -119,7 +121,7 @@ def test_a_script_reads_the_document_and_its_etag_and_revalidates(
     assert second.preflights == 1
 
     publish(tmp_path, a_later_ledger())
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + 60
     while (third := fetch(page, url, **conditional)).code == 304:
         assert time.monotonic() < give_up, "the new document was not served"
         page.wait_for_timeout(50)

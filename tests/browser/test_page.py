@@ -223,6 +223,7 @@ def test_the_page_and_its_assets_are_validated_and_guarded(site: Site) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.long
 def test_two_thousand_rows_are_bearable(site: Site, open_page: Open) -> None:
     services = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
     checks = [a_check("current", service, chain_id) for service in services for chain_id in range(1, 526)]

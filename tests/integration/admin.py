@@ -28,7 +28,7 @@ async def admin_address(folder: Path) -> str:
 
 
 def ask(address: str, method: str, path: str) -> tuple[int, Mapping[str, str], bytes]:
-    connection = http.client.HTTPConnection(address, timeout=10)
+    connection = http.client.HTTPConnection(address, timeout=60)
     try:
         connection.request(method, path)
         answer = connection.getresponse()

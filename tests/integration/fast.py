@@ -29,10 +29,10 @@ from tests.wait import until_async
 CHAINS = {1: 12, 42161: 0.25, 137: 1.75, 56: 0.45, 11155111: 12}
 REQUIRED_LIST = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 POLICY = {
-    "recheck_s": 0.3,
-    "jitter_s": 0.1,
-    "backoff_cap_s": 0.6,
-    "probe_timeout_s": 1.5,  # for a machine that is busy with other tests
+    "recheck_s": 1,  # often enough for who waits, and seldom enough for a machine that is busy with other tests
+    "jitter_s": 0.2,
+    "backoff_cap_s": 1.2,
+    "probe_timeout_s": 8,
     "heartbeat_s": 1,
 }
 
@@ -102,7 +102,7 @@ class World:
     def status_of(self, service: str, chain_id: int | None) -> str:
         return self.statuses()[service, chain_id]
 
-    async def until(self, holds: Callable[[], bool], what: str, within_s: float = 60) -> None:
+    async def until(self, holds: Callable[[], bool], what: str, within_s: float = 120) -> None:
         """Wait for something to be published."""
         try:
             await until_async(lambda: self.document() is not None and holds(), what, within_s)

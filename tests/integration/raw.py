@@ -22,7 +22,7 @@ from tests.integration.served import LIVE, Server, a_free_port, wait_until_it_an
 from tests.stores import once_free
 
 UVICORN: Final = Path(sys.executable).parent / "uvicorn"
-STOP_WITHIN_S: Final = 20.0
+STOP_WITHIN_S: Final = 60.0
 OF_THE_SERVER: Final = {"date", "server", "connection"}  # what a server adds to an application's headers
 
 
@@ -60,7 +60,7 @@ class RawServer:
 
     def connect(self, peer: str = "") -> socket.socket:
         """From this address, if it is given: one of loopback's, 127.0.0.0/8."""
-        return socket.create_connection((self.host, self.port), timeout=10, source_address=(peer, 0) if peer else None)
+        return socket.create_connection((self.host, self.port), timeout=60, source_address=(peer, 0) if peer else None)
 
     def exchange(self, raw: bytes, peer: str = "") -> bytes:
         """Everything that is answered to these bytes until the server closes; b"" if it resets the connection."""
@@ -121,7 +121,7 @@ def store(folder: Path, *, at: int = NOON, **bodies: bytes) -> dict[str, Documen
 
 
 def admin(server: RawServer, path: str) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.admin_port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", server.admin_port, timeout=60)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

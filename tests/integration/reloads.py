@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from lookout.cli import main
 from tests.commands import a_command
-from tests.integration.fast import World, a_world
+from tests.integration.fast import POLICY, World, a_world
 from tests.integration.metrics import Samples, scrape
 from tests.integration.served import HISTORY, LIVE
 from tests.integration.whole_service import Service, a_service, answer
@@ -79,7 +79,8 @@ async def running(folder: Path, command: str = "run", history: str = "") -> Asyn
         service = a_service(folder, world.base)
         path = folder / "lookout.toml"
         text = path.read_text().replace(EVERY_CHAIN, EVERY_CHAIN.replace("56, ", ""))
-        text = text.replace("probe_timeout_s = 1.5", "probe_timeout_s = 20")  # so that nobody fails who is only slow
+        slow = f"probe_timeout_s = {POLICY['probe_timeout_s']}\n"
+        text = text.replace(slow, "probe_timeout_s = 20\n")  # so that nobody fails who is only slow
         text = text.replace("[history]\n", f"[history]\n{history}")
         path.write_text(text)
         with a_command(folder, command, "-c", "lookout.toml") as process:

@@ -23,7 +23,7 @@ from tests.wait import until
 
 LIVE = "/api/v1/protocol/liveness"
 HISTORY = "/api/v1/protocol/liveness/history"
-START_WITHIN_S = 20
+START_WITHIN_S = 60
 
 
 class Answer(NamedTuple):
@@ -47,7 +47,7 @@ class Server(NamedTuple):
 
     def ask(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=10)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
         try:
             connection.request(method, path, headers=dict(headers or {}))
             answer = connection.getresponse()

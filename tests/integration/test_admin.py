@@ -20,7 +20,7 @@ from lookout.documents.document import Document, DocumentName
 from lookout.monitor.monitor import Monitor
 from lookout.store.protocol import StoreError
 from tests.builders import a_plan
-from tests.commands import a_command, lookout, said
+from tests.commands import TIME_S, a_command, lookout, said
 from tests.integration.admin import admin_address, always, ask, received, with_admin
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
@@ -119,7 +119,7 @@ async def test_counts_move_and_an_upstream_that_fails_shows(tmp_path: Path) -> N
             await world.until(lambda: world.status_of("indexer", 1) == "unavailable/unreachable", "it fails")
             await in_trouble(world, address)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) == 0
+            assert process.wait(TIME_S) == 0
 
 
 async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_again(tmp_path: Path) -> None:
@@ -138,6 +138,7 @@ async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_aga
 
             await until_async(lambda: answers(200), "ready")
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (8_192, resource.RLIM_INFINITY))
+            await until_async(lambda: "not stored" in said(tmp_path), "there is no room")
             await until_async(lambda: answers(503), "not ready")
             stuck_at = world.document()["generatedAt"]
             async with world.http.get(f"{base}/healthz") as answer:
@@ -150,7 +151,7 @@ async def test_a_full_disk_ends_nothing_and_is_not_ready_until_there_is_room_aga
             await world.until(lambda: world.document()["generatedAt"] > stuck_at, "stored again")
             await world.until_healthy()
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) == 0
+            assert process.wait(TIME_S) == 0
     output = said(tmp_path)
     assert output.count("not stored; trying again with every publication") == 1
     assert "stored again" in output

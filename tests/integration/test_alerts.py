@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lookout.base.instants import parse_instant
-from tests.commands import a_command, lookout, said
+from tests.commands import a_command, lookout_here, said
 from tests.integration.fast import World, a_config, a_world
 from tests.integration.metrics import scrape
 from tests.integration.receivers import Receiver, a_hook, a_mailbox
@@ -102,7 +102,7 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
             config = a_night(
                 world.base, {"hook": hook.address}, rules, 'group_s = 3\nlink = "https://status.example.org"'
             )
-            (tmp_path / "lookout.toml").write_text(config.replace("[policy]", "[policy]\nhead_max_age_s = 4"))
+            (tmp_path / "lookout.toml").write_text(config.replace("[policy]", "[policy]\nhead_max_age_s = 12"))
             with a_command(tmp_path, "monitor", "-c", "lookout.toml"):
                 await world.until_healthy()
                 await world.order("rpc/137", "status", code=503)
@@ -175,6 +175,7 @@ async def test_targets_that_do_not_accept_trouble_nobody_else(tmp_path: Path) ->
     assert "Traceback" not in said(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("programs", [from_a_wheel()])
 async def test_a_monitor_that_thaws_after_a_takeover_sends_nothing(programs: Programs, tmp_path: Path) -> None:
     with or_skipped(a_postgres(programs)) as server, a_hook() as hook:
@@ -261,7 +262,7 @@ async def test_a_ping_comes_while_publications_are_stored_and_only_from_the_moni
 
 def test_a_test_of_the_targets_says_of_each_whether_it_accepted(tmp_path: Path) -> None:
     def tried(*more: str) -> tuple[int, list[str], str]:
-        done = lookout(tmp_path, "alerts", "test", "-c", "lookout.toml", *more)
+        done = lookout_here(tmp_path, "alerts", "test", "-c", "lookout.toml", *more)
         return done.returncode, re.sub(r"\d+\.\d s", "N s", done.stdout).splitlines(), done.stderr
 
     with a_mailbox() as mail, a_hook(PLANTED) as hook:

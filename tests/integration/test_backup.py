@@ -102,9 +102,9 @@ def on_a_small_disk(folder: Path, *arguments: str | Path) -> subprocess.Complete
     )
 
 
-@pytest.mark.first
+@pytest.mark.long
 @pytest.mark.clause("M7", "H16")
-@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 async def test_a_backup_of_a_running_service_restores_into_either_store_and_the_monitor_goes_on(
     kind: str, server: Postgres, tmp_path: Path
 ) -> None:
@@ -389,6 +389,7 @@ def test_a_full_disk_leaves_no_half_backup_and_no_half_restored_store(place: Pla
     assert read_file(place.file) == held
 
 
+@pytest.mark.long
 def test_a_backup_that_is_ended_leaves_no_half_file(place: Place) -> None:
     folder = place.folder
     held = place.fill(blob=os.urandom(32_000_000))

@@ -104,7 +104,7 @@ async def test_run_serves_every_row_also_with_a_configuration_from_a_pipe_in_a_f
             assert await answer(world.http, f"http://{admin}/healthz") == {"status": "ok"}
             assert (await answer(world.http, f"http://{admin}/readyz?maxAge=10"))["ready"]
         process.send_signal(signal.SIGTERM)
-        assert await wait_for_end(process, within_s=15) == 0, service.said
+        assert await wait_for_end(process, within_s=60) == 0, service.said
         assert "a stranger" not in service.said
 
 
@@ -116,7 +116,7 @@ async def test_run_and_all_its_workers_end_when_the_monitor_is_interrupted_and_t
         assert len(others) >= 3
         assert [pid for pid in others if not ignores_interrupts(pid)] == []
         os.killpg(process.pid, signal.SIGINT)
-        assert await wait_for_end(process, within_s=15) == 0, service.said
+        assert await wait_for_end(process, within_s=60) == 0, service.said
         assert len(world.document("live")["checks"]) == len(world.document("history")["rows"]) == ROWS
         with closing(open_writer(tmp_path / "lookout.db")) as writer:  # nobody holds it any more
             assert decode_state(writer.load()) is not None
@@ -172,13 +172,15 @@ async def test_run_starts_a_server_that_was_killed_again_and_takes_it_along_when
         await until_async(another_answers, "another server answers")
         assert "the server ended; starting it again" in service.said
         process.kill()
-        assert await wait_for_end(process, within_s=15) == -signal.SIGKILL
+        assert await wait_for_end(process, within_s=60) == -signal.SIGKILL
         assert await answer(world.http, service.base + LIVE) is None
         assert len(world.document("live")["checks"]) == ROWS
         assert "Traceback" not in service.said
 
 
-@pytest.mark.parametrize("key", ["server.listen", "admin.server", "admin.monitor"])
+@pytest.mark.parametrize(
+    "key", ["server.listen", "admin.monitor", pytest.param("admin.server", marks=pytest.mark.long)]
+)
 async def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_records(
     key: str, tmp_path: Path
 ) -> None:
@@ -193,7 +195,7 @@ async def test_run_says_in_a_sentence_that_a_port_is_taken_before_it_probes_or_r
     }
     host, port = host_and_port(addresses[key])
     with socket.create_server((host, port)), a_command(tmp_path, "run", "-c", "lookout.toml") as process:
-        assert await wait_for_end(process, within_s=10) == 2
+        assert await wait_for_end(process, within_s=60) == 2
     lines = [line for line in service.said.splitlines() if line.startswith("lookout: ")]
     assert lines == [f"lookout: {key}: {addresses[key]}: Address already in use"]
     assert "Traceback" not in service.said
@@ -220,7 +222,7 @@ def test_a_chain_with_one_endpoint_is_warned_of_at_the_start(tmp_path: Path) -> 
 
 def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path) -> None:
     (tmp_path / "lookout.toml").write_text('[server]\nlisten = "nowhere"\nworkers = 0\n[log]\nlevel = "loud"\n')
-    ran = lookout(tmp_path, "run", "-c", "lookout.toml", within_s=10)
+    ran = lookout(tmp_path, "run", "-c", "lookout.toml", within_s=60)
     assert ran.returncode == 2
     assert len(ran.stderr.splitlines()) >= 3
     for line, key in zip(
@@ -230,7 +232,7 @@ def test_run_says_everything_that_is_wrong_with_its_configuration(tmp_path: Path
         assert key in line
 
 
-@pytest.mark.first
+@pytest.mark.long
 async def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path) -> None:
     """Where nobody watches, what it does is in plain lines."""
     temporary = tmp_path / "temporary"
@@ -264,7 +266,7 @@ async def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path)
             await until_async(goes_on, "generatedAt advances", within_s=100)
             assert [path.name.startswith("lookout-demo-") for path in temporary.iterdir()] == [True]
             os.killpg(process.pid, signal.SIGINT)
-            assert await wait_for_end(process, within_s=15) == 0, said.read_text()
+            assert await wait_for_end(process, within_s=60) == 0, said.read_text()
             assert list(temporary.iterdir()) == []
             assert "Traceback" not in said.read_text()
 
@@ -272,7 +274,7 @@ async def test_demo_shows_a_fortnight_goes_on_and_leaves_nothing(tmp_path: Path)
 def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        ran = lookout(tmp_path, "demo", "--listen", address, within_s=10)
+        ran = lookout(tmp_path, "demo", "--listen", address, within_s=60)
         assert (ran.returncode, ran.stderr) == (2, f"lookout: --listen: {address}: Address already in use\n")
     for garbage in ("nonsense", "127.0.0.1", "127.0.0.1:99999", ""):
         own = CliRunner().invoke(main, ["demo", "--listen", garbage])
@@ -280,7 +282,7 @@ def test_demo_says_at_once_that_its_address_cannot_be_used(tmp_path: Path) -> No
 
 
 def test_help_has_a_line_for_each_command_and_each_has_help_of_its_own(tmp_path: Path) -> None:
-    ran = lookout(tmp_path, "--help", within_s=10)
+    ran = lookout(tmp_path, "--help", within_s=60)
     _, _, commands = ran.stdout.partition("Commands:\n")
     lines = [line.split(maxsplit=1) for line in commands.splitlines()]
     assert tuple(line[0] for line in lines) == COMMANDS

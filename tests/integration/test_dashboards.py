@@ -29,7 +29,7 @@ RULES_TESTS: Final = PROMETHEUS / "lookout.rules.test.yml"
 SCRAPING: Final = PROMETHEUS / "prometheus.yml"
 DASHBOARD: Final = ROOT / "deploy" / "grafana" / "lookout.json"
 RUNBOOKS: Final = ROOT / "docs" / "upkeep.md"
-TIME_S: Final = 60
+TIME_S: Final = 240
 COLUMNS: Final = 24
 # None is told of a row that has another status, or of an endpoint that has another standing.
 STATUSES: Final = {*get_args(Status), *get_args(Standing)}

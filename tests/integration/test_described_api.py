@@ -24,6 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.clause("V2", "V3")
 def test_schemathesis_finds_nothing_wrong_with_the_server(server: Server, tmp_path: Path) -> None:
     try_every_operation(server.base, tmp_path)

@@ -460,6 +460,7 @@ def test_who_takes_gzip_gets_the_plain_copy_if_the_server_fails_and_there_is_no_
         assert edge.ask("GET", LIVE, f"Accept-Encoding: {refusing}").http_code == 503
 
 
+@pytest.mark.long
 @pytest.mark.clause("E2", "E6")
 def test_what_a_stranger_says_of_who_asked_is_not_read_however_long_it_is(tmp_path: Path) -> None:
     forwarded = "X-Forwarded-For: " + "1, " * 126_000

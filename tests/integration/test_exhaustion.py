@@ -30,6 +30,7 @@ def events(folder: Path, event: str) -> int:
     return sum(json.loads(line)["event"] == event for line in whole.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.clause("M17")
 async def test_a_crowd_that_drips_into_the_admin_port_changes_no_row(tmp_path: Path) -> None:
     async with a_world(tmp_path, front=Closing()) as world:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from lookout.cli import main
 from lookout.config.file import read_config
-from tests.commands import lookout
+from tests.commands import lookout_here
 from tests.integration.test_sim_front import a_simulation
 
 KEY: Final = "0123456789abcdef0123456789abcdef"
@@ -270,7 +270,7 @@ def test_kinds_are_recognised_and_what_was_found_is_shown(folder: Path, base: st
     indexers |= {"envio/v1/graphql": "envio", "provider/1": "evm"}
     endpoints = [f"--rpc=1={base}/rpc/1/{letter}" for letter in "abc"]
     for path, kind in indexers.items():
-        done = lookout(folder, "init", "--force", *endpoints, f"--indexer=1={base}/{path}")
+        done = lookout_here(folder, "init", "--force", *endpoints, f"--indexer=1={base}/{path}")
         assert done.returncode == 0
         assert done.stderr == f"--indexer: recognised chain 1's as {kind}\n"
         assert "head: block " in done.stdout
@@ -279,7 +279,7 @@ def test_kinds_are_recognised_and_what_was_found_is_shown(folder: Path, base: st
 
 
 def test_an_indexer_of_no_known_kind_is_refused_with_what_each_found(folder: Path, base: str) -> None:
-    done = lookout(folder, "init", f"--rpc=1={base}/rpc/1/a", f"--indexer=1={base}/json/1")
+    done = lookout_here(folder, "init", f"--rpc=1={base}/rpc/1/a", f"--indexer=1={base}/json/1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "lookout: --indexer: no known kind fits what chain 1's answers (squid: http_status: 405;"
@@ -290,7 +290,7 @@ def test_an_indexer_of_no_known_kind_is_refused_with_what_each_found(folder: Pat
 
 
 def test_a_source_that_cannot_be_reached_is_kept_and_explained(folder: Path) -> None:
-    done = lookout(folder, "init", "--messaging=http://127.0.0.1:1")
+    done = lookout_here(folder, "init", "--messaging=http://127.0.0.1:1")
     assert done.returncode == 0
     assert "unreachable: refused" in done.stdout
     assert "refused: Nothing listens at the address." in done.stdout

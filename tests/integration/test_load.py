@@ -21,6 +21,7 @@ LOAD_S = 5
 CONNECTIONS = 32
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not there (Debian: apt-get install wrk)")
 @pytest.mark.clause("M4", "M5")
 async def test_under_load_no_reader_fails_and_no_probe_is_late(tmp_path: Path) -> None:

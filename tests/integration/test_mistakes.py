@@ -5,17 +5,14 @@ import re
 import socket
 import subprocess
 import sys
-from contextlib import chdir
 from pathlib import Path
 from typing import Final
 from urllib.request import urlopen
 
 import pytest
-from click.testing import CliRunner
 
 from lookout.app.sockets import is_conflict
-from lookout.cli import main
-from tests.commands import LOOKOUT, lookout
+from tests.commands import LOOKOUT, lookout, lookout_here
 from tests.integration.raw import UVICORN
 from tests.integration.served import a_free_port, has_ipv6
 
@@ -23,10 +20,9 @@ TIME_S: Final = 60
 
 
 def invoke(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """The exit code, and what was said and complained of; in this process."""
-    with chdir(folder):
-        ran = CliRunner().invoke(main, arguments, prog_name="lookout")
-    return ran.exit_code, ran.stdout, ran.stderr
+    """The exit code, and what was said and complained of."""
+    ran = lookout_here(folder, *arguments)
+    return ran.returncode, ran.stdout, ran.stderr
 
 
 @pytest.mark.parametrize("command", ["watch", "verify"])

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # a reset co
 
 
 @pytest.mark.clause("M9", "M10", "R12", "S3", "S7", "S10", "S11", "S14", "H2")
-@pytest.mark.parametrize(("via", "kind"), [("store", "subgraph"), ("relay", "ponder"), ("store", "json")])
+@pytest.mark.parametrize(
+    ("via", "kind"), [("store", "subgraph"), ("relay", "ponder"), pytest.param("store", "json", marks=pytest.mark.long)]
+)
 async def test_in_a_healthy_world_every_one_of_the_21_rows_is_right(via: str, kind: str, tmp_path: Path) -> None:
     async with a_world(tmp_path) as world, watched(world, a_config(world.base, via, kind)):
         await world.until_healthy()
@@ -131,7 +133,7 @@ def rows_of(target: str) -> list[RowKey]:
 async def test_a_fault_shows_in_its_rows_and_in_no_other(faults: tuple[Ordered, ...], tmp_path: Path) -> None:
     async with (
         a_world(tmp_path) as world,
-        watched(world, a_config(world.base, head_max_age_s=3, ppoi_behind_s=0.5)),
+        watched(world, a_config(world.base, head_max_age_s=15, ppoi_behind_s=0.5)),
     ):
         await world.until_healthy()
         watched_rows = [row for row, status in world.statuses().items() if not status.startswith("unmonitored")]

@@ -135,6 +135,7 @@ def run(*command: str | Path, cwd: Path | None = None, exit_code: int = 0) -> st
     return done.stdout
 
 
+@pytest.mark.long
 def test_everything_to_publish_is_listed_with_its_size_and_hash(released: Released) -> None:
     files = sorted(released.files.iterdir())
     assert [re.sub(r"-\d.*?(?=[.-][a-z])", "", path.name) for path in files] == [
@@ -151,6 +152,7 @@ def test_everything_to_publish_is_listed_with_its_size_and_hash(released: Releas
     assert [tuple(line.split()) for line in released.listed.splitlines()] == lines
 
 
+@pytest.mark.long
 def test_a_wheel_says_what_it_contains_and_what_it_needs(released: Released, repository: Path) -> None:
     found = []
     for wheel in sorted(released.files.glob("*.whl")):
@@ -200,11 +202,13 @@ def test_a_build_that_fails_is_reported_in_a_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_the_reader_brings_nothing_else(reader: Path) -> None:
     listed = run(sys.executable, "-m", "pip", "--python", reader, "list", "--format", "json")
     assert [package["name"] for package in json.loads(listed)] == ["lookout-reader"]
 
 
+@pytest.mark.long
 def test_the_reader_alone_reads_a_deployment_with_and_without_asyncio(reader: Path, demo: str) -> None:
     sync, awaited = (line.split() for line in run(reader, "-c", READ, demo).splitlines())
     assert sync[0] == sync[1] == awaited[0] == awaited[1]
@@ -212,6 +216,7 @@ def test_the_reader_alone_reads_a_deployment_with_and_without_asyncio(reader: Pa
     assert {sync[2], awaited[2]} <= {"current", "catching-up", "degraded", "unavailable", "unknown"}
 
 
+@pytest.mark.long
 def test_the_service_of_the_wheel_keeps_the_contract_by_its_own_account(service: Path, demo: str) -> None:
     where = run(service, "-c", "import lookout, lookout_reader as r; print(lookout.__file__, r.__file__)")
     assert [Path(each).is_relative_to(service.parent.parent) for each in where.split()] == [True, True]

@@ -12,7 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.commands import a_command, said
+from tests.commands import TIME_S, a_command, said
 from tests.integration.fast import a_world
 from tests.integration.served import LIVE, a_free_port
 from tests.integration.whole_service import BUCKET_S, PLANTED, Deployment, a_place, answer, deployed
@@ -36,6 +36,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
         yield server
 
 
+@pytest.mark.long
 @pytest.mark.clause("M7", "H16", "A11")
 async def test_whatever_happens_to_the_writer_there_is_one_and_soon_again(server: Postgres, tmp_path: Path) -> None:
     async def takeover(of: Deployment, what: str, harm: Callable[[], object]) -> None:
@@ -75,7 +76,7 @@ async def test_whatever_happens_to_the_writer_there_is_one_and_soon_again(server
         for process in monitors.values():
             process.send_signal(signal.SIGTERM)
         for process in monitors.values():
-            assert process.wait(10) == 0
+            assert process.wait(TIME_S) == 0
         await until_async(
             lambda: len({json.dumps(report) for report in of.readers.reports.values()}) == 1, "both serve the last"
         )
@@ -106,6 +107,7 @@ def check_that_never_two_wrote(of: Deployment) -> None:
     assert {etag for _, name, etag, _ in audit if name == "live.gzip"} & of.readers.bodies.keys()
 
 
+@pytest.mark.long
 @pytest.mark.clause("A11")
 @pytest.mark.parametrize("server", [from_a_wheel()], indirect=True)
 async def test_nothing_is_forgotten_while_the_database_is_away_and_a_dropped_store_begins_again(

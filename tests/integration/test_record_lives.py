@@ -5,6 +5,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from lookout.replay.replay import read_log
 from lookout.state.log import Started
 from tests.commands import a_command, lookout, said
@@ -30,6 +32,7 @@ def starts(path: Path) -> int:
         return sum(isinstance(event, Started) for _, event in read_log(log, []))
 
 
+@pytest.mark.long
 async def test_a_record_of_another_monitor_is_refused_at_the_start_and_by_a_reload(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         first = a_place(tmp_path / "first", world, "seen.jsonl")
@@ -39,7 +42,7 @@ async def test_a_record_of_another_monitor_is_refused_at_the_start_and_by_a_relo
         with a_command(first, "monitor", "-c", "lookout.toml"):
             await until_async(lambda: lines(first / "seen.jsonl") > 20, "something is recorded")
             for command in ("monitor", "run"):
-                refused = await asyncio.to_thread(lookout, second, command, "-c", "lookout.toml", within_s=20)
+                refused = await asyncio.to_thread(lookout, second, command, "-c", "lookout.toml", within_s=60)
                 assert refused.returncode == 2
                 (complaint,) = (line for line in refused.stderr.splitlines() if line.startswith("lookout: "))
                 what = "another process records to it; give each monitor a file of its own"
@@ -73,6 +76,7 @@ async def test_a_standby_on_the_same_record_takes_over_and_goes_on_with_it(tmp_p
                 assert "not recorded" not in said(second)
 
 
+@pytest.mark.long
 async def test_a_standby_takes_over_also_while_somebody_else_has_its_record(tmp_path: Path) -> None:
     """As one that was frozen has, or one whose disk hangs: the record waits for it, the watching does not."""
     async with a_world(tmp_path) as world:

@@ -87,6 +87,7 @@ async def until_chain_is(service: Running, *, there: bool) -> None:
     await until_async(told, f"chain 56 {'returns' if there else 'leaves'}")
 
 
+@pytest.mark.long
 @pytest.mark.clause("M1", "M5", "M6", "M7", "A4", "A11", "H15", "H16")
 async def test_reloads_under_load_delay_no_probe_and_lose_no_bucket(tmp_path: Path) -> None:
     async with running(tmp_path) as service:

@@ -37,6 +37,7 @@ def buckets_of(world: World, chain_id: int) -> str:
     return str(buckets)
 
 
+@pytest.mark.long
 @pytest.mark.clause("H15", "H16", "M7")
 @pytest.mark.parametrize("after_s", [0.3, *(pytest.param(each, marks=pytest.mark.long) for each in (0, 0.6))])
 async def test_a_monitor_killed_right_after_a_reload_has_stored_one_state_or_the_other(
@@ -139,6 +140,7 @@ def in_a_terminal(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int
         process.wait()
 
 
+@pytest.mark.long
 async def test_run_outlives_its_terminal_and_so_does_its_server(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         service = a_service(tmp_path, world.base)

@@ -275,6 +275,7 @@ def test_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:
     assert b"1.6/1.6 MB" in shown
 
 
+@pytest.mark.long
 def test_memory_stays_flat_for_a_long_log(tmp_path: Path) -> None:
     """Most of the lines are about ever new chains that are not configured."""
     line = PEERS.replace('"messaging","chainId":null', '"indexer","chainId":{}').replace("peers", "position")

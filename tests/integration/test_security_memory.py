@@ -174,6 +174,7 @@ async def test_of_all_processes_the_monitor_alone_holds_secrets(upstream: str, t
             pass
 
 
+@pytest.mark.long
 async def test_with_an_address_to_read_from_no_server_holds_the_writers_password(
     upstream: str, server: Postgres, tmp_path: Path
 ) -> None:

@@ -377,7 +377,7 @@ def test_what_is_stored_is_served_within_a_second_and_nothing_is_ever_probed(tmp
             until(
                 lambda: server.ask("GET", HISTORY).ours["etag"] == history_document(bad.view()).etag, "the new history"
             )
-            assert time.monotonic() - stored_at < 10
+            assert time.monotonic() - stored_at < 30
             answer = server.ask()
             assert (answer.http_code, answer.body) == (200, live_document(bad.report()).body)
             assert {row["status"] for row in json.loads(answer.body)["checks"]} <= {"unavailable", "unmonitored"}

@@ -118,6 +118,7 @@ def resident_kb(pid: int) -> int:
     return int(line.split()[1])
 
 
+@pytest.mark.long
 def test_ten_thousand_idle_connections_keep_nobody_out(tmp_path: Path) -> None:
     with files_for(IDLE + 500):
         store(tmp_path, live=b'{"live":1}')

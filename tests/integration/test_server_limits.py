@@ -53,6 +53,7 @@ def test_120_requests_pass_and_the_121st_is_refused_whichever_worker_it_meets(tm
         assert server.codes(130, "GET", "/nowhere") == [404] * 130, "and paths that are none count for nothing"
 
 
+@pytest.mark.long
 @pytest.mark.clause("E2")
 def test_after_the_ban_requests_pass_again(tmp_path: Path) -> None:
     with a_raw_server(filled(tmp_path), server="rate_limit_per_minute = 3\nban_s = 3\n") as server:

@@ -36,7 +36,7 @@ def filled(folder: Path) -> Path:
 
 def refused(folder: Path) -> str:
     """What the command says that ends at once."""
-    ended = lookout(folder, "serve", "-c", "lookout.toml", within_s=20)
+    ended = lookout(folder, "serve", "-c", "lookout.toml", within_s=60)
     assert (ended.returncode, ended.stdout) == (2, "")
     return ended.stderr
 
@@ -70,7 +70,7 @@ def test_a_store_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         filled(tmp_path)
         stored_at = time.monotonic()
         until(lambda: server.ask().http_code == 200 and server.ask("GET", HISTORY).http_code == 200, "both")
-        assert time.monotonic() - stored_at < 10
+        assert time.monotonic() - stored_at < 30
         assert server.logged(FAILS) == 0
         assert server.logged("there is no report in the store yet; answering 503") == 1
         assert server.logged("the first report was loaded") == 1
@@ -106,7 +106,11 @@ def be_unreadable(path: Path) -> None:
     "troubles",
     [  # the first leaves the log beside the file, which is empty as long as nobody wrote since the server opened both
         pytest.param((be_emptied, vanish), id="it is emptied, and vanishes"),
-        pytest.param((be_cut, be_replaced_by_text, be_unreadable), id="it is cut, becomes a text, and unreadable"),
+        pytest.param(
+            (be_cut, be_replaced_by_text, be_unreadable),
+            id="it is cut, becomes a text, and unreadable",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_whatever_happens_to_the_file_the_last_documents_are_served(
@@ -149,6 +153,7 @@ def put_aside(path: Path) -> None:
         vanish(path)
 
 
+@pytest.mark.long
 @pytest.mark.clause("A11")
 def test_a_text_file_for_a_store_is_logged_once_and_answered_with_503(tmp_path: Path) -> None:
     (tmp_path / "lookout.db").write_text("no database\n" * 500)
@@ -161,7 +166,9 @@ def test_a_text_file_for_a_store_is_logged_once_and_answered_with_503(tmp_path: 
         assert (server.logged(NOTHING_READ), server.logged(FAILS), server.logged(WORKS)) == (1, 0, 0)
 
 
-@pytest.mark.parametrize("end", ["SIGTERM", "Ctrl-C", "closed terminal"])
+@pytest.mark.parametrize(
+    "end", ["SIGTERM", *(pytest.param(each, marks=pytest.mark.long) for each in ("Ctrl-C", "closed terminal"))]
+)
 def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, end: str) -> None:
     with (
         a_raw_server(filled(tmp_path), server="workers = 2\n", with_admin=True) as server,
@@ -180,6 +187,7 @@ def test_signals_end_it_soon_and_leave_nothing_behind(tmp_path: Path, end: str) 
     assert [line["event"] for line in server.log()][-1] == "stopped"
 
 
+@pytest.mark.long
 def test_a_reader_in_the_middle_of_a_request_makes_the_end_no_trouble(tmp_path: Path) -> None:
     with a_raw_server(filled(tmp_path)) as server, server.connect() as half:
         half.sendall(b"GET /api/v1/protocol/liveness HTTP/1.1\r\nHost:")
@@ -216,9 +224,9 @@ def test_a_worker_that_was_killed_is_replaced_and_the_other_answers_meanwhile(tm
             asked_at = time.monotonic()
             failed += not answers(server)
             slowest = max(slowest, time.monotonic() - asked_at)
-            assert time.monotonic() - began < 15, "it is not replaced"
+            assert time.monotonic() - began < 60, "it is not replaced"
         assert other in server.workers()
-        assert slowest < 10
+        assert slowest < 30
         assert failed == 0
         assert metrics(server)["lookout_requests_total", "200", "live"] > 0
 

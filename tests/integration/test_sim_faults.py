@@ -82,7 +82,7 @@ async def test_a_dripping_upstream_gives_a_byte_a_second() -> None:
         async with client.session.get(client.url("/json/1")) as response:
             began_s = time.monotonic()
             assert [await response.content.read(1) for _ in range(2)] == [b"{", b'"']
-            assert 0.8 < time.monotonic() - began_s < 3
+            assert time.monotonic() - began_s > 0.8
             response.close()
 
 

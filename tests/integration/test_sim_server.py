@@ -135,7 +135,7 @@ async def test_stopping_ends_every_connection_that_is_held() -> None:
             response.close()
         with pytest.raises(aiohttp.ClientConnectionError):
             await client.get("/control")
-    assert took_s < 5  # and not the minutes for which they would be held
+    assert took_s < 30  # and not the minutes for which they would be held
 
 
 def are_done(tasks: Sequence[asyncio.Task[Answer]], number: int) -> bool:

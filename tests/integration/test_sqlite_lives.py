@@ -17,7 +17,7 @@ from lookout.documents.document import Document
 from lookout.state.codec import decode_state
 from lookout.store.protocol import StoreError, Writer
 from lookout.store.sqlite.writer import SqliteReader, open_writer
-from tests.commands import a_command, said
+from tests.commands import TIME_S, a_command, said
 from tests.integration.fast import a_config, a_world
 from tests.integration.small_disks import a_small_disk, fill
 from tests.leases import or_skipped
@@ -45,7 +45,7 @@ async def test_a_monitor_whose_file_was_removed_stores_all_that_it_knew_in_a_new
         with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
             await world.until_healthy()
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) == 0
+            assert process.wait(TIME_S) == 0
         before = what_is_stored(path)
         with a_command(tmp_path, "monitor", "-c", "lookout.toml") as process:
             at = world.document()["generatedAt"]
@@ -55,7 +55,7 @@ async def test_a_monitor_whose_file_was_removed_stores_all_that_it_knew_in_a_new
             await world.until(lambda: world.document("history") is not None, "both documents are there")
             await world.until_healthy()
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) == 0
+            assert process.wait(TIME_S) == 0
         after = what_is_stored(path)
         assert before.history is not None
         assert after.history is not None
@@ -88,11 +88,12 @@ async def test_of_two_monitors_without_a_lock_one_stands_by_and_the_store_stays_
                 for process in (second, first):
                     assert process.poll() is None
                     process.send_signal(signal.SIGTERM)
-                    assert process.wait(10) == 0
+                    assert process.wait(TIME_S) == 0
         assert what_is_stored(path).checks
     assert "Traceback" not in said(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.clause("M7")
 async def test_a_monitor_that_stands_by_outlives_a_folder_that_was_away_for_a_while(tmp_path: Path) -> None:
     folder, away = tmp_path / "data", tmp_path / "away"

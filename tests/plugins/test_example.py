@@ -19,6 +19,8 @@ from tests.integration.served import LIVE, a_free_port
 from tests.integration.whole_service import answer
 from tests.wait import until_async
 
+pytestmark = pytest.mark.long
+
 ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = Path(__file__).parent / "example"
 STATUS: Final = b'{"pools":{"north":{"block":17}}}'

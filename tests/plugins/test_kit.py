@@ -50,13 +50,15 @@ def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             with_parse("import os", "if body == b'-1': os._exit(0)", "return Blocks(17)"),
             "given -1 alone: the plug-in ended its process",
             id="it ends the process",
+            marks=pytest.mark.long,
         ),
         pytest.param(
             with_parse("while body == b'true': pass", "return Blocks(17)"),
             "given True alone: the plug-in took longer than 2 s",
             id="it hangs",
+            marks=pytest.mark.long,
         ),
-        pytest.param(with_parse(*LEAKS), "the plug-in raised MemoryError", id="it leaks"),
+        pytest.param(with_parse(*LEAKS), "the plug-in raised MemoryError", id="it leaks", marks=pytest.mark.long),
         pytest.param(
             with_parse("return Blocks(17 if len(body) == 12 else -1)"),
             "the plug-in gave something else than it declares",
@@ -86,6 +88,7 @@ def test_a_good_one_conforms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             ),
             "it found Blocks(position=18) and not Blocks(position=17)",
             id="not the same each time",
+            marks=pytest.mark.long,
         ),
     ],
 )

@@ -159,10 +159,11 @@ async def test_one_that_hangs_ends_with_the_probe(code: str, tmp_path: Path, mon
     began = time.monotonic()
     found, _ = await probe(tmp_path, code, monkeypatch, FAILS_AFTER_S)
     assert found == Failed("plug_in: did not answer in time")
-    assert FAILS_AFTER_S - 0.1 < time.monotonic() - began < 2 * FAILS_AFTER_S
+    assert FAILS_AFTER_S - 0.1 < time.monotonic() - began < FAILS_AFTER_S + 30
     assert children() == []
 
 
+@pytest.mark.long
 async def test_after_a_leak_the_next_probe_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = install(
         tmp_path, with_parse("leak = []", "while b'leak' in body: leak.append(bytearray(1 << 24))", "return Blocks(3)")
@@ -258,6 +259,7 @@ COUNTS_STARTS: Final = with_request(
 )
 
 
+@pytest.mark.long
 async def test_however_many_rows_there_are_only_a_few_processes_start_at_once_and_none_fails_by_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

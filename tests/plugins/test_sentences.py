@@ -37,50 +37,53 @@ def test_one_that_is_as_it_should_be_is_used(tmp_path: Path) -> None:
     assert check_config(tmp_path) == (0, "ok\n", "")
 
 
-@pytest.mark.parametrize(
-    ("code", "sentence"),
-    [
-        pytest.param("import no_such", f"raises ModuleNotFoundError {SHOWN}", id="raises"),
-        pytest.param("raise SystemExit(3)", f"raises SystemExit {SHOWN}", id="ends the program"),
-        pytest.param("import os; os._exit(0)", "ended its process", id="ends the interpreter at once"),
-        pytest.param("import ctypes; ctypes.string_at(0)", "ended its process", id="crashes the interpreter"),
-        pytest.param(
-            "leak = []\nwhile True: leak.append(bytearray(1 << 24))", f"raises MemoryError {SHOWN}", id="eats memory"
+# By what is wrong with it: a package of the kind "tidal", and the end of the sentence about it.
+UNUSABLE = {
+    "raises": ("import no_such", f"raises ModuleNotFoundError {SHOWN}"),
+    "ends the program": ("raise SystemExit(3)", f"raises SystemExit {SHOWN}"),
+    "ends the interpreter at once": ("import os; os._exit(0)", "ended its process"),
+    "crashes the interpreter": ("import ctypes; ctypes.string_at(0)", "ended its process"),
+    "eats memory": ("leak = []\nwhile True: leak.append(bytearray(1 << 24))", f"raises MemoryError {SHOWN}"),
+    "hangs": ("import time; time.sleep(3600)", "is not imported within 8 s"),
+    "has something else": ("PROTOCOL = 3", "has a int and no Protocol at lookout_tidal:PROTOCOL"),
+    "has another name": (
+        GOOD.replace('"tidal"', '"other"'),
+        "has a Protocol of another name at lookout_tidal:PROTOCOL",
+    ),
+    "has no answer": (
+        GOOD.replace("Blocks, KindTable, m", "dict, KindTable, m"),
+        "does not say which answer it gives",
+    ),
+    "has no settings": (
+        GOOD.replace("Blocks, KindTable, m", "Blocks, dict, m"),
+        "has settings that are no KindTable",
+    ),
+    "runs in the monitor": (
+        GOOD.replace("parse)", "parse, lambda one, _: one)"),
+        "has a source of its own, which only a built-in protocol can have",
+    ),
+    "has a key that another kind has": (
+        GOOD.replace("PROTOCOL", "class Own(KindTable, frozen=True):\n    pointer: int = 3\nPROTOCOL").replace(
+            ", KindTable, m", ", Own, m"
         ),
-        pytest.param("import time; time.sleep(3600)", "is not imported within 8 s", id="hangs"),
-        pytest.param("PROTOCOL = 3", "has a int and no Protocol at lookout_tidal:PROTOCOL", id="has something else"),
-        pytest.param(
-            GOOD.replace('"tidal"', '"other"'),
-            "has a Protocol of another name at lookout_tidal:PROTOCOL",
-            id="has another name",
-        ),
-        pytest.param(
-            GOOD.replace("Blocks, KindTable, m", "dict, KindTable, m"),
-            "does not say which answer it gives",
-            id="has no answer",
-        ),
-        pytest.param(
-            GOOD.replace("Blocks, KindTable, m", "Blocks, dict, m"),
-            "has settings that are no KindTable",
-            id="has no settings",
-        ),
-        pytest.param(
-            GOOD.replace("parse)", "parse, lambda one, _: one)"),
-            "has a source of its own, which only a built-in protocol can have",
-            id="runs in the monitor",
-        ),
-        pytest.param(
-            GOOD.replace("PROTOCOL", "class Own(KindTable, frozen=True):\n    pointer: int = 3\nPROTOCOL").replace(
-                ", KindTable, m", ", Own, m"
-            ),
-            "has a key pointer of another type or default than that of kind json",
-            id="has a key that another kind has",
-        ),
-    ],
-)
-def test_one_that_cannot_be_used_is_one_sentence(code: str, sentence: str, tmp_path: Path) -> None:
-    install(tmp_path, code)
-    assert check_config(tmp_path) == (2, "", f"{PROVIDER}{sentence}\n")
+        "has a key pointer of another type or default than that of kind json",
+    ),
+}
+
+
+def test_each_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
+    """All in one file, each as the indexer of a chain of its own: everything wrong is said at once."""
+    config, sentences = "", []
+    for number, (module, sentence) in enumerate(UNUSABLE.values(), 1):
+        kind = f"tidal{number}"
+        install(tmp_path, module.replace("tidal", kind), kind, f"lookout-{kind}")
+        chain = f'id = {number}\nname = "c{number}"\nblock_time_s = 1\n{CONFIG.partition("id = 1")[2]}'
+        config += "[[chains]]\n" + chain.replace("chain = 1", f"chain = {number}").replace("tidal", kind)
+        sentences.append(f"{PROVIDER}{sentence}".replace("tidal", kind))
+    code, output, complaints = check_config(tmp_path, config)
+    assert (code, output) == (2, "")
+    found = [re.sub(r"^lookout: .*: indexer\[\d+\]\.kind: ", "", line) for line in complaints.splitlines()]
+    assert dict(zip(UNUSABLE, found, strict=True)) == dict(zip(UNUSABLE, sentences, strict=True))
 
 
 OWN_KEYS = GOOD.replace(

@@ -61,7 +61,7 @@ def test_buckets_and_uptime_are_those_of_the_oracle(events: list[Event]) -> None
 
 
 @pytest.mark.clause("H4", "H12", "H13")
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(logs(steps=LONG_STEPS, most=40))
 def test_the_window_slides_as_the_oracle_says(events: list[Event]) -> None:
     agrees_with_the_oracle(events, BRIEF)
@@ -74,7 +74,7 @@ def test_a_clock_set_back_hides_later_buckets_and_changes_none(events: list[Even
 
 
 @pytest.mark.clause("H3", "H4", "H16", "M12")
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(logs(steps=LONG_STEPS, set_back=SET_BACK, most=40))
 def test_whatever_comes_no_ended_bucket_changes_and_every_string_reaches_from_from_to_to(events: list[Event]) -> None:
     replay, ended = Replay(BRIEF), EndedBuckets()
@@ -89,7 +89,7 @@ def test_whatever_comes_no_ended_bucket_changes_and_every_string_reaches_from_fr
 
 
 @pytest.mark.clause("M7")
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(logs(steps=LONG_STEPS, set_back=SET_BACK, most=40), st.data())
 def test_a_log_split_anywhere_and_resumed_from_the_stored_state_gives_the_same_documents(
     events: list[Event], data: st.DataObject

@@ -22,7 +22,7 @@ PLAN = a_plan(MESSAGING, PPOI, BROADCASTERS, INDEXER)
 
 
 @pytest.mark.clause("R1", "R2", "R3", "R4", "R7", "R8", "R9", "R10", "R12", "R13")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(logs(set_back=SET_BACK, most=40))
 def test_every_row_of_every_report_keeps_the_contract(events: list[Event]) -> None:
     replay = Replay(PLAN)
@@ -37,7 +37,7 @@ def test_every_row_of_every_report_keeps_the_contract(events: list[Event]) -> No
     *("R5", "R6", "R7", "R11", "R13", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13"),
     "S15",
 )
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(logs(most=60) | logs(most=60, checks=(PPOI,)) | logs(most=60, checks=(INDEXER, INDEXER, None)))
 def test_every_row_is_what_the_oracle_says(events: list[Event]) -> None:
     plan = a_plan()

@@ -15,6 +15,7 @@ from tests.simulation.worlds.world import live
 
 MINUTE = 60_000
 SEEDS = [2, 3, 4, 10, 14, 16, 17, 19]  # on either store, with one monitor or two, and nearly every kind of fault
+LONG = {"the-one-that-is-told-is-unreachable", "timestamps-of-yesterday", "a-node-at-genesis-beside-a-right-one"}
 
 
 def _planted(parts: Parts) -> str:
@@ -33,12 +34,19 @@ def test_every_rule_holds_in_worlds_in_which_all_goes_wrong(seed: int) -> None:
     assert outcome.publications > 0
 
 
-@pytest.mark.parametrize("path", sorted(CASES.glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.long if path.stem in LONG else ())
+        for path in sorted(CASES.glob("*.json"))
+    ],
+)
 def test_what_once_failed_holds(path: Path) -> None:
     outcome = live(read_script(path))
     assert outcome.rule == "", outcome.message
 
 
+@pytest.mark.long
 def test_a_world_is_the_same_each_time_and_everywhere() -> None:
     """Also where hashes, and with them the order of sets, are others."""
     seeds = (3, 17)
@@ -99,6 +107,7 @@ def test_a_planted_bug_is_found_within_a_hundred_worlds(
     assert any(live(draw(seed, kinds), parts).rule == rule for seed in (known, *range(100)))
 
 
+@pytest.mark.long
 def test_a_failing_world_is_shrunk_to_what_it_takes(tmp_path: Path) -> None:
     """Of a monitor that is killed, a store that fails at times and much else only the killing is left."""
     parts = Parts(ledger=planted.ForgetsFailures)

@@ -26,7 +26,7 @@ from tests.system.crashes.victim import FILE
 
 # Of each kind the first point, and every how many; primes, so that they fall on calls of every sort.
 FEW = {
-    "sqlite-kill": (3, 97),
+    "sqlite-kill": (3, 211),
     "sqlite-fail": (5, 521),
     "sqlite-short": (2, 107),
     "sqlite-torn": (1, 41),
@@ -35,6 +35,8 @@ FEW = {
     "postgres-kill": (70, 89),
 }
 
+# On either store, the file as a crash leaves it, and the monitor's own going on.
+EVERYDAY = {"sqlite-kill", "sqlite-torn", "postgres-cut"}
 
 NOT_LEFT = "not what a publication left"
 
@@ -48,7 +50,9 @@ def where_it_can_be() -> Iterator[None]:
 
 
 @pytest.mark.clause("M7", "H16")
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in EVERYDAY else pytest.mark.long) for name in KINDS]
+)
 def test_after_any_crash_the_store_is_what_a_publication_left_and_the_monitor_goes_on(name: str) -> None:
     offset, step = FEW[name]
     with where_it_can_be():
@@ -71,12 +75,14 @@ def is_found_out(
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", ["InTwoTransactions", "TooEarly"])
 def test_a_store_that_loses_a_part_or_acknowledges_too_early_is_found_out(store: str) -> None:
     killing = sqlite_points.prepare_kills(store, ["new"])
     assert is_found_out(killing, "new:pwrite64:*", slice(60, 140, 16))
 
 
+@pytest.mark.long
 def test_a_store_that_keeps_a_failure_to_itself_is_found_out() -> None:
     failing = sqlite_points.prepare_failures("Silent", ["new"])
     assert is_found_out(failing, "new:fdatasync:*:EIO", slice(-4, None))  # the last publication, and closing

@@ -19,6 +19,7 @@ def test_growth_is_what_the_last_third_has_more_than_the_second(samples: list[fl
     assert find_growth([{"MB": sample} for sample in samples]) == found
 
 
+@pytest.mark.long
 def test_a_small_year_of_seven_weeks_fills_up_and_then_grows_no_more() -> None:
     outcome = run(Size(1, 1_200), 49)
     assert outcome.failures == ()

@@ -27,7 +27,7 @@ OTHERS = st.dictionaries(st.sampled_from(["alerts", "alerts/1", "alerts/2", "sou
 
 
 @pytest.mark.clause("M7")
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(logs(steps=LONG_STEPS, set_back=st.sampled_from([1, MINUTE, 3 * DAY]), most=40), st.data())
 def test_what_is_written_little_by_little_is_the_whole_state_whichever_writes_fail(
     events: list[Event], data: st.DataObject

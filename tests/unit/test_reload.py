@@ -101,7 +101,7 @@ def happen(ledger: Ledger, event: Event) -> None:
 
 
 @pytest.mark.clause("M7", "M14", "H15")
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(logs(), st.lists(st.sampled_from(PLANS), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_another_plan_while_it_runs_is_a_start_under_it_with_all_that_is_known(
     log: list[Event], plans: list[Plan], chance: Random

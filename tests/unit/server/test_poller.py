@@ -298,7 +298,7 @@ def packed(body: bytes, at: int = NOON) -> Document:
     return Document(body, etag(body), at)
 
 
-BOMB: Final = compress(bytes(200_000_000))
+BOMB: Final = compress(bytes(20_000_000))
 NOT_TO_BE_BELIEVED: Final = [
     pytest.param(None, id="none, as in a store of 0.1.0"),
     pytest.param(packed(compress(b"live 0")), id="that of another report"),
@@ -309,7 +309,7 @@ NOT_TO_BE_BELIEVED: Final = [
     pytest.param(packed(compress(b"live 1") + compress(b"")), id="one with a second part"),
     pytest.param(packed(b"live 1"), id="one that is not gzip"),
     pytest.param(packed(b""), id="nothing at all"),
-    pytest.param(packed(BOMB), id="200 MB of nothing, in 200 KB"),
+    pytest.param(packed(BOMB), id="20 MB of nothing, in 20 KB"),
     pytest.param(Document("text", etag(b"text"), NOON), id="a text in the place of bytes"),  # type: ignore[arg-type]
 ]
 
