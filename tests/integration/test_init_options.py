@@ -282,8 +282,9 @@ def test_an_indexer_of_no_known_kind_is_refused_with_what_each_found(folder: Pat
     done = lookout(folder, "init", f"--rpc=1={base}/rpc/1/a", f"--indexer=1={base}/json/1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "lookout: --indexer: no known kind fits what chain 1's answers (squid: http_status: 405;"
-        " subgraph: http_status: 405; ponder: http_status: 404; envio: http_status: 405; evm: http_status: 405);"
+        "lookout: --indexer: no known kind fits what chain 1's answers (squid: no usable answer: HTTP 405;"
+        " subgraph: no usable answer: HTTP 405; ponder: no usable answer: HTTP 404; envio: no usable answer: HTTP 405;"
+        " evm: no usable answer: HTTP 405);"
         " name it, CHAIN=KIND:URL\n"
     )
     assert list(folder.iterdir()) == []

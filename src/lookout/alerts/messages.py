@@ -1,21 +1,20 @@
-"""News as a message: a short title, the checks in the report's order, and what the words in it mean."""
+"""News as a message: a short title, the checks in the report's order, and what to do next."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Final, NamedTuple
 
 from msgspec import to_builtins
 
 from lookout.alerts.deployment import DEPLOYMENT_OF_THE_FIVE, Deployment
+from lookout.alerts.effects import describe_effect
 from lookout.alerts.event import NO_FACTS, Event, Facts, make_event, make_item
 from lookout.base.durations import format_duration
 from lookout.base.instants import format_second
-from lookout.core.causes import code_of
+from lookout.core.causes import choose_next_step, describe_cause
 from lookout.core.episodes import News
-from lookout.core.model import Check
+from lookout.core.model import Check, Reason
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
-from lookout_reader.words import NOTES, REASON_TEXTS, reason_text, status_text
+from lookout_reader.words import NOTES, REASON_TEXTS, status_text
 
 RowNames = Mapping[Check, str]
 
@@ -23,7 +22,17 @@ _NOTHING_KNOWN: Final = Facts()
 _WITHOUT_ANSWER: Final = ("unavailable", "unknown")
 MOST_LISTED: Final = 20
 _OVER: Final = ("ended", "left")
+# What to do where no cause is known.
+_LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks something (docs/upkeep.md), or its probes hang"
+_ASK_NOW: Final = "run `lookout probe`: it says why"
 _UNJUDGED: Final = "cannot be judged"  # of what is unknown: that it is down is not said
+
+
+def _now(status: str) -> str:
+    """The heading of what could not be judged and is this now."""
+    return f"{status} now (could not be judged before)"
+
+
 # What one check and what several do, in the order of a message.
 _HEADINGS: Final[dict[str, tuple[str, str]]] = {
     **{status: (f"is {status}", f"are {status}") for status in TROUBLE_STATUSES},
@@ -31,14 +40,11 @@ _HEADINGS: Final[dict[str, tuple[str, str]]] = {
     **{f"still {status}": (f"is still {status}", f"are still {status}") for status in TROUBLE_STATUSES},
     f"still {_UNJUDGED}": (f"still {_UNJUDGED}",) * 2,
     "bad in another way": ("is bad in another way", "are bad in another way"),
-    "can be judged again": ("can be judged again",) * 2,
+    **{_now(status): (f"is {_now(status)}", f"are {_now(status)}") for status in (*TROUBLE_STATUSES, "current")},
     "improved": ("improved", "improved"),
     "recovered": ("recovered", "recovered"),
     "no longer watched": ("is no longer watched", "are no longer watched"),
 }
-_WHERE_TO_LOOK: Final = (
-    "What each source and RPC endpoint answers: /sources on the monitor's admin port. `lookout probe` asks them now."
-)
 
 
 class Message(NamedTuple):
@@ -63,9 +69,8 @@ def write_message(
     is_over = not any(map(_is_bad, ordered))
     body = (
         *_list_checks(sections, rows, facts),
-        "",
-        *_explain(list(chain.from_iterable(sections.values())), facts, deployment.cause_texts),
-        *(() if is_over else (_WHERE_TO_LOOK,)),
+        *_explain([each for each in ordered if each.kind not in _OVER], deployment),
+        *(() if is_over else (_say_where_to_look(deployment),)),
         *_sign(deployment),
     )
     items = (make_item(each, facts.get(each.check, _NOTHING_KNOWN), deployment) for each in ordered)
@@ -95,6 +100,8 @@ def write_restored(at: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> 
 
 
 def _write_title(deployment: Deployment, what: str) -> str:
+    if "lookout" in deployment.name.casefold():  # it is said once
+        return f"{deployment.name}: {what}"
     return f"Lookout ({deployment.name}): {what}" if deployment.name else f"Lookout: {what}"
 
 
@@ -133,7 +140,7 @@ def _choose_heading(news: News) -> str:
         case "goes-on":
             return f"still {bad}"
         case "ended" if news.was == "unknown":
-            return "can be judged again"
+            return _now(news.status)
         case "ended" if _is_bad(news):
             return "bad in another way"
         case "ended":
@@ -175,51 +182,92 @@ def _verb(heading: str, count: int) -> str:
 
 
 def _list_checks(sections: dict[str, list[News]], names: RowNames, facts: Mapping[Check, Facts]) -> Iterator[str]:
+    """Group after group, each with what to do next and an empty line at its end."""
     room = MOST_LISTED
     for heading, section in sections.items():
-        for shared, news in _group_by_why(section, facts).items():
+        for group in _group(section, facts):
             if room > 0:
-                yield f"{heading[0].upper()}{heading[1:]}{f', all {shared}' if shared else ''}:"
-                for each in news[:room]:
-                    why = "" if shared else f"{_write_why(each, facts)}, "
-                    yield f"- {names[each.check]}: {_write_line(each, why)}"
-                    yield from _write_last_answer(each, facts)
-            room -= len(news)
+                yield from _write_group(f"{heading[0].upper()}{heading[1:]}", group, names, facts, room)
+                yield ""
+            room -= len(group)
     if room < 0:
-        yield f"and {-room} more"
+        yield from (f"and {-room} more", "")
 
 
-def _group_by_why(news: Sequence[News], facts: Mapping[Check, Facts]) -> dict[str, list[News]]:
-    """Those that are bad for the same reason and cause, by these: it is said once. The others are under ""."""
-    count = Counter(_write_why(each, facts) for each in news if each.kind not in _OVER)
+def _group(news: Iterable[News], facts: Mapping[Check, Facts]) -> Iterable[list[News]]:
+    """What needs the same to be done, together, and all that is over."""
     groups: dict[str, list[News]] = {}
     for each in news:
-        why = _write_why(each, facts)
-        groups.setdefault(why if count[why] > 1 else "", []).append(each)
-    return groups
+        groups.setdefault("" if each.kind in _OVER else _choose_next_step(each, facts), []).append(each)
+    return groups.values()
 
 
-def _write_why(news: News, facts: Mapping[Check, Facts]) -> str:
-    cause = facts.get(news.check, _NOTHING_KNOWN).cause
-    return news.reason if cause is None else f"{news.reason} ({cause})"
+def _write_group(
+    heading: str, group: Sequence[News], names: RowNames, facts: Mapping[Check, Facts], room: int
+) -> Iterator[str]:
+    if group[0].kind in _OVER:
+        yield f"{heading}:"
+        for each in group[:room]:
+            yield f"- {names[each.check]}: {_write_time(each)}"
+            yield f"  {_write_course(each, facts)}"
+        return
+    whys = {_describe_why(each, facts) for each in group}
+    yield f"{heading} ({whys.pop()}):" if len(whys) == 1 else f"{heading}:"
+    for each in group[:room]:
+        why = f"{_describe_why(each, facts)}, " if whys else ""
+        yield f"- {names[each.check]}: {why}{_write_time(each)}"
+        yield from _write_last_answer(each, facts)
+    endpoints = {name: does for each in group for name, does in facts.get(each.check, _NOTHING_KNOWN).endpoints.items()}
+    yield f"Next: {_choose_next_step(group[0], facts)}."
+    yield from (f"  {name}: {does}" for name, does in endpoints.items())
 
 
-def _write_line(news: News, why: str) -> str:
-    since = f"since {format_second(news.since_at)}"
-    was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
+def _find_cause(news: News, facts: Mapping[Check, Facts]) -> str | None:
+    return facts.get(news.check, _NOTHING_KNOWN).cause
+
+
+def _describe_why(news: News, facts: Mapping[Check, Facts]) -> str:
+    cause = _find_cause(news, facts)
+    return _describe_reason(news.reason) if cause is None else describe_cause(cause)
+
+
+def _describe_reason(reason: Reason) -> str:
+    """The public sentence, as a part of one."""
+    text = REASON_TEXTS[reason]
+    return f"{text[0].lower()}{text[1:].removesuffix('.')}"
+
+
+def _choose_next_step(news: News, facts: Mapping[Check, Facts]) -> str:
+    cause = _find_cause(news, facts)
+    if cause is not None and (known := choose_next_step(cause)):
+        return known
+    return _LOOK_AT_MONITOR if news.reason == "no-observation" else _ASK_NOW
+
+
+def _write_time(news: News) -> str:
+    since, lasted = format_second(news.since_at), _format_lasted(news)
     match news.kind:
         case "began" | "goes-on":
-            return f"{why}{since}, {_format_lasted(news)}"
+            return f"for {lasted}, since {since}"
         case "ended":
-            now = f"{news.status}, {why}" if _is_bad(news) else f"{news.status} "
-            return f"{now}at {format_second(news.at)}, {was} {since}, {_format_lasted(news)}"
+            return f"after {lasted}, from {since} to {format_second(news.at)}"
         case "left":
-            return f"{was} {since}; whether it recovered is not known"
+            return f"after {lasted}, since {since}"
+
+
+def _write_course(news: News, facts: Mapping[Check, Facts]) -> str:
+    """What it was, and what it is now."""
+    causes = [describe_cause(each) for each in news.causes]
+    why = f": at first {causes[0]}, at last {causes[1]}" if len(causes) > 1 else "".join(f": {each}" for each in causes)
+    was = f"{'could not be judged' if news.was == 'unknown' else f'was {news.was}'}{why}"
+    if news.kind == "left":
+        return f"{was}; whether it recovered is not known"
+    return f"{was}; is {news.status} now{'' if news.status == 'current' else f': {_describe_why(news, facts)}'}"
 
 
 def _write_last_answer(news: News, facts: Mapping[Check, Facts]) -> Iterator[str]:
     """When it was last seen to work, of what does not answer or cannot be judged; what is behind answers now."""
-    if news.kind in _OVER or news.status not in _WITHOUT_ANSWER or news.check not in facts:
+    if news.status not in _WITHOUT_ANSWER or news.check not in facts:
         return
     fact = facts[news.check]
     what = "last judged" if news.status == "unknown" else "last good answer"
@@ -244,13 +292,33 @@ def _name_chain(chain_id: int, chain_names: Mapping[int, str]) -> str:
     return chain_names.get(chain_id, f"chain {chain_id}")  # one that was removed has lost its name
 
 
-def _explain(news: Sequence[News], facts: Mapping[Check, Facts], cause_texts: Mapping[str, str]) -> Iterator[str]:
-    """What the statuses, reasons and causes that occur mean."""
-    known = [each for each in news if each.kind != "left"]
-    for status in dict.fromkeys(each.status for each in known):
+def _explain(bad: Sequence[News], deployment: Deployment) -> Iterator[str]:
+    """What the statuses mean, what users may notice of them, and how to silence them."""
+    for status in dict.fromkeys(each.status for each in bad):
         yield f"{_UNJUDGED if status == 'unknown' else status}: {status_text(status)}"
-    yield from (f"{reason}: {reason_text(reason)}" for reason in dict.fromkeys(each.reason for each in known))
-    causes = (facts[each.check].cause for each in known if each.check in facts)
-    for code in dict.fromkeys(code_of(cause) for cause in causes if cause is not None):
-        if code in cause_texts and code not in REASON_TEXTS:
-            yield f"{code}: {cause_texts[code]}"
+    effects = (describe_effect(each.check.service, each.status, each.reason) for each in bad)
+    if noticed := list(dict.fromkeys(effect for effect in effects if effect is not None)):
+        yield f"What users may notice: {'; '.join(noticed)}."
+    if deployment.has_admin_port:
+        yield from (f"To silence this: {command}" for command in _write_silences(each.check for each in bad))
+
+
+def _write_silences(checks: Iterable[Check]) -> Iterator[str]:
+    """Commands that silence these and nothing else; chains by their ids, which are never ambiguous."""
+    chains: dict[str, dict[int | None, None]] = {}
+    for check in checks:
+        chains.setdefault(check.service, {})[check.chain_id] = None
+    services: dict[tuple[int | None, ...], list[str]] = {}
+    for service, on in chains.items():
+        services.setdefault(tuple(on), []).append(service)
+    for chain_ids, names in services.items():
+        options = [f"--service {each}" for each in names]
+        options += [f"--chain {each}" for each in chain_ids if each is not None]
+        yield f"lookout silence add {' '.join(options)} --for 2h"
+
+
+def _say_where_to_look(deployment: Deployment) -> str:
+    ask = "To see more: `lookout probe` asks everything now"
+    return (
+        f"{ask}; /sources on the monitor's admin port has the last answers." if deployment.has_admin_port else f"{ask}."
+    )

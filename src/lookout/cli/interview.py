@@ -167,9 +167,9 @@ class Interview:
                 return kind
         causes = {kind: row.cause for kind, row in tried.items()}
         if len(set(causes.values())) == 1:
-            say_found(f"whatever its kind: failed: {next(iter(causes.values()))}")
+            say_found(f"whatever its kind: {next(iter(tried.values())).found}")
         else:
-            failed = {kind: f"failed: {cause}" for kind, cause in causes.items()}
+            failed = {kind: row.found for kind, row in tried.items()}
             for kind, why in {**failed, **not_tried}.items():
                 say_found(f"{kind}: {why}")
         say_meanings(causes.values())
