@@ -208,6 +208,7 @@ def test_a_wrong_answer_is_explained_and_asked_for_again(tmp_path: Path, base: s
 
 def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(tmp_path: Path) -> None:
     (tmp_path / "lookout.environment").write_text("LOOKOUT_ETHEREUM_RPC_1='mine'")
+    (tmp_path / "lookout.environment").chmod(0o640)
     with at_a_terminal(tmp_path, "init", "--no-probe", HOME_NODE="waku.example") as terminal:
         terminal.answer("Chains: ", "1")
         terminal.answer("Endpoint 1", f"https://node.example/v3/{KEY}")
@@ -231,7 +232,7 @@ def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(tmp_path: P
         terminal.answer("Address", "")
         assert terminal.end() == 0
     environment = tmp_path / "lookout.environment"
-    assert stat.S_IMODE(environment.stat().st_mode) == 0o600
+    assert stat.S_IMODE(environment.stat().st_mode) == 0o640
     assert environment.read_text() == (
         "LOOKOUT_ETHEREUM_RPC_1='mine'\n"
         f"LOOKOUT_ETHEREUM_RPC_1_2='{KEY}'\n"
@@ -299,18 +300,24 @@ def test_a_file_that_is_there_is_replaced_only_if_that_is_said(tmp_path: Path) -
 def test_answers_are_not_lost_if_the_file_cannot_be_written(tmp_path: Path) -> None:
     with at_a_terminal(tmp_path, "init", "--no-probe", "new.toml") as terminal:
         terminal.answer("Chains: ", "")
-        terminal.answer("Messaging", "https://waku.example")
+        terminal.answer("Messaging", "https://key:word@waku.example")
+        terminal.answer("in ${LOOKOUT_MESSAGING}?", "y")
         (tmp_path / "new.toml").write_text("somebody else's")
+        (tmp_path / "taken.environment").write_text("LOOKOUT_MESSAGING=theirs\n")
         terminal.answer("Store [", "")
         terminal.answer("Address", "")
         terminal.wait_for("new.toml exists by now.")
+        terminal.answer("Write it to", "taken.toml")
+        terminal.wait_for("taken.environment has another LOOKOUT_MESSAGING.")
         terminal.answer("Write it to", "no/such/folder.toml")
         terminal.wait_for("No such file or directory")
         terminal.answer("Write it to", "newer.toml")
         assert terminal.end() == 0
     assert "  lookout run -c newer.toml\n" in terminal.shown
     assert (tmp_path / "new.toml").read_text() == "somebody else's"
-    assert lookout(tmp_path, "check-config", "-c", "newer.toml").stdout == "ok\n"
+    assert (tmp_path / "taken.environment").read_text() == "LOOKOUT_MESSAGING=theirs\n"
+    variables = {"LOOKOUT_ENV_FILE": str(tmp_path / "newer.environment")}
+    assert lookout(tmp_path, "check-config", "-c", "newer.toml", environment=variables).stdout == "ok\n"
 
 
 def test_nothing_is_written_if_nothing_is_named(tmp_path: Path) -> None:
