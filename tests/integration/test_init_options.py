@@ -293,6 +293,6 @@ def test_an_indexer_of_no_known_kind_is_refused_with_what_each_found(folder: Pat
 def test_a_source_that_cannot_be_reached_is_kept_and_explained(folder: Path) -> None:
     done = lookout(folder, "init", "--messaging=http://127.0.0.1:1")
     assert done.returncode == 0
-    assert "unreachable: refused" in done.stdout
-    assert "refused: Nothing listens at the address." in done.stdout
+    assert "not reached: nothing listens at its address" in done.stdout
+    assert "refused: start the service, or check its host and port in the configuration" in done.stdout
     assert (folder / "lookout.toml").exists()

@@ -59,11 +59,11 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
     of_endpoints = (each.cause for chain in probed.chains for each in chain.endpoints)
     of_rows = (each.cause for each in probed.rows)
     laters = (each.later for each in probed.rows if each.later)
-    for explanation in dict.fromkeys((*explain_causes((*of_endpoints, *of_rows)), *laters)):
-        console.print(explanation)
+    for line in dict.fromkeys((*list_next_steps((*of_endpoints, *of_rows)), *laters)):
+        console.print(line)
 
 
-def explain_causes(causes: Iterable[str | None]) -> Iterator[str]:
+def list_next_steps(causes: Iterable[str | None]) -> Iterator[str]:
     """What to do about these causes, by their codes."""
     steps = {(code_of(cause), choose_next_step(cause)) for cause in causes if cause}
     yield from (f"{code}: {step}" for code, step in sorted(steps, key=str) if step)
