@@ -94,6 +94,7 @@ RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOU
             "indexer on Ethereum is unavailable now (could not be judged before)",
         ),
         ([some_news("ended", was="degraded")], "indexer on Ethereum is bad in another way"),
+        ([some_news("ended", was="unknown", rule="s"), some_news("began")], "indexer on Ethereum is unavailable"),
         (
             [RECOVERED, some_news("began"), some_news("left", Check("ppoi", 1))],
             "1 check is unavailable, 1 recovered, 1 is no longer watched",
@@ -305,6 +306,15 @@ SILENT = "no complete answer in time (waiting for: body)"
 def test_a_check_has_its_time_its_cause_and_its_last_good_answer(news: News, lines: str) -> None:
     body = write_message([news], NAMES, {INDEXER: Facts("timeout: body", NOON - HOUR)}).body
     assert body.startswith(lines)
+
+
+def test_what_all_of_them_were_and_are_now_is_said_once() -> None:
+    ended = [replace(some_news("ended", check, "current", "synced"), causes=("dns",)) for check in (INDEXER, POLYGON)]
+    when = "after 5 min, from 2026-11-05T12:00:00Z to 2026-11-05T12:05:00Z"
+    assert write_message(ended, NAMES).body.startswith(
+        f"Recovered:\n- indexer on Ethereum: {when}\n- indexer on Polygon: {when}\n"
+        "Each was unavailable: not reached: its name could not be resolved; is current now\n\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ _NOTHING_KNOWN: Final = Facts()
 _WITHOUT_ANSWER: Final = ("unavailable", "unknown")
 MOST_LISTED: Final = 20
 _OVER: Final = ("ended", "left")
+_ROUNDING_MS: Final = 2_000
 # What to do where no cause is known.
 _LOOK_AT_MONITOR: Final = "look at the monitor's log: it lacks something (docs/upkeep.md), or its probes hang"
 _ASK_NOW: Final = "run `lookout probe`: it says why"
@@ -63,13 +64,14 @@ def write_message(
 ) -> Message:
     """All news for one target in one message, with what is known of the checks now."""
     ordered = sorted(_without_repeats(news), key=lambda each: (*_place(each.check, deployment.services), each.since_at))
-    by_heading = {heading: [each for each in ordered if _choose_heading(each) == heading] for heading in _HEADINGS}
+    listed = list(_without_superseded(ordered))
+    by_heading = {heading: [each for each in listed if _choose_heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
     rows = {each.check: _name(each.check, deployment.chains) for each in ordered}
     is_over = not any(map(_is_bad, ordered))
     body = (
         *_list_checks(sections, rows, facts),
-        *_explain([each for each in ordered if each.kind not in _OVER], deployment),
+        *_explain([each for section in sections.values() for each in section if each.kind not in _OVER], deployment),
         *(() if is_over else (_say_where_to_look(deployment),)),
         *_sign(deployment),
     )
@@ -126,6 +128,12 @@ def _without_repeats(news: Iterable[News]) -> Iterator[News]:
     over = {_episode(each) for each in everything if each.kind in _OVER}
     left = (each for each in everything if each.kind in _OVER or _episode(each) not in over)
     yield from {(each.kind, each.check, each.since_at): each for each in left}.values()
+
+
+def _without_superseded(news: Sequence[News]) -> Iterator[News]:
+    """That a check can be judged again is not listed where the same message says that it is bad."""
+    began = {each.check for each in news if each.kind == "began"}
+    yield from (each for each in news if each.kind != "ended" or each.was != "unknown" or each.check not in began)
 
 
 def _episode(news: News) -> tuple[str, Check, int]:
@@ -206,10 +214,7 @@ def _write_group(
     heading: str, group: Sequence[News], names: RowNames, facts: Mapping[Check, Facts], room: int
 ) -> Iterator[str]:
     if group[0].kind in _OVER:
-        yield f"{heading}:"
-        for each in group[:room]:
-            yield f"- {names[each.check]}: {_write_time(each)}"
-            yield f"  {_write_course(each, facts)}"
+        yield from (f"{heading}:", *_write_over(group[:room], names, facts))
         return
     whys = {_describe_why(each, facts) for each in group}
     yield f"{heading} ({whys.pop()}):" if len(whys) == 1 else f"{heading}:"
@@ -218,8 +223,19 @@ def _write_group(
         yield f"- {names[each.check]}: {why}{_write_time(each)}"
         yield from _write_last_answer(each, facts)
     endpoints = {name: does for each in group for name, does in facts.get(each.check, _NOTHING_KNOWN).endpoints.items()}
+    yield from ("RPC endpoints:", *(f"  {name}: {does}" for name, does in endpoints.items())) if endpoints else ()
     yield f"Next: {_choose_next_step(group[0], facts)}."
-    yield from (f"  {name}: {does}" for name, does in endpoints.items())
+
+
+def _write_over(group: Sequence[News], names: RowNames, facts: Mapping[Check, Facts]) -> Iterator[str]:
+    """How long each lasted, what it was and what it is now; of several with the same course that is said once."""
+    courses = {each: _write_course(each, facts) for each in group}
+    is_shared = len(group) > 1 and len(set(courses.values())) == 1
+    for each, course in courses.items():
+        yield f"- {names[each.check]}: {_write_time(each)}"
+        yield from () if is_shared else (f"  {course}",)
+    if is_shared:
+        yield f"Each {courses[group[0]]}"
 
 
 def _find_cause(news: News, facts: Mapping[Check, Facts]) -> str | None:
@@ -279,9 +295,10 @@ def _write_last_answer(news: News, facts: Mapping[Check, Facts]) -> Iterator[str
 
 
 def _format_lasted(news: News) -> str:
-    """From the first to the last, and how much of it was seen, where the two differ."""
-    whole, seen = format_duration(max(news.at - news.since_at, news.seen_ms)), format_duration(news.seen_ms)
-    return whole if whole == seen else f"{whole}, of which {seen} were watched"
+    """From the first to the last, and how much of it was seen, where the two differ by more than rounding."""
+    whole_ms = max(news.at - news.since_at, news.seen_ms)
+    whole, seen = format_duration(whole_ms), format_duration(news.seen_ms)
+    return whole if whole_ms - news.seen_ms < _ROUNDING_MS else f"{whole}, of which {seen} were watched"
 
 
 def _name(check: Check, chain_names: Mapping[int, str]) -> str:

@@ -69,7 +69,7 @@ class Board:
     def describe_endpoints(self, chain_id: int | None) -> dict[str, str]:
         """What each RPC endpoint of a chain does, in words, by its name."""
         entries = (each for each in self.list_entries() if each.kind == "endpoint" and each.chain_id == chain_id)
-        return {each.name: _describe(each) for each in entries}
+        return {each.name: _describe(each) for each in sorted(entries, key=lambda each: each.name)}
 
     def keep_only(self, watched: Collection[EntryKey]) -> None:
         """Forget the others: they were removed from the configuration."""
