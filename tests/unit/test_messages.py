@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from lookout.alerts.deployment import Deployment
 from lookout.alerts.effects import EFFECTS, describe_effect
 from lookout.alerts.event import Event, Facts
-from lookout.alerts.messages import MOST_LISTED, Message, write_message, write_restored, write_sample
+from lookout.alerts.lines import MOST_LISTED
+from lookout.alerts.messages import Message, write_message, write_restored, write_sample
 from lookout.base.durations import format_duration
 from lookout.base.instants import parse_second
 from lookout.core.causes import describe_cause
