@@ -382,6 +382,11 @@ def test_of_a_service_of_the_operators_own_it_is_not_known_what_users_notice() -
             ["--service indexer --chain 1 --chain 137", "--service hosted-indexer --chain 1"],
             id="a command for all of it would silence more",
         ),
+        pytest.param(
+            [Check("indexer", chain_id) for chain_id in range(1, 52)],
+            ["--service indexer"],
+            id="more chains than a silence can name",
+        ),
     ],
 )
 def test_the_commands_silence_what_the_message_is_about_and_nothing_else(

@@ -13,6 +13,7 @@ from lookout.base.instants import format_second
 from lookout.core.causes import choose_next_step, describe_cause
 from lookout.core.episodes import News
 from lookout.core.model import Check, Reason
+from lookout.core.notices import MOST
 from lookout_reader.words import REASON_TEXTS, status_text
 
 RowNames = Mapping[Check, str]
@@ -152,7 +153,8 @@ def explain_trouble(bad: Sequence[News], deployment: Deployment) -> Iterator[str
 
 
 def _write_silences(checks: Iterable[Check]) -> Iterator[str]:
-    """Commands that silence these and nothing else; chains by their ids, which are never ambiguous."""
+    """Commands that silence these and nothing else, or a service as a whole if it is on more chains than a silence can
+    name. Chains are given by their ids, which are never ambiguous."""
     chains: dict[str, dict[int | None, None]] = {}
     for check in checks:
         chains.setdefault(check.service, {})[check.chain_id] = None
@@ -161,7 +163,7 @@ def _write_silences(checks: Iterable[Check]) -> Iterator[str]:
         services.setdefault(tuple(on), []).append(service)
     for chain_ids, names in services.items():
         options = [f"--service {each}" for each in names]
-        options += [f"--chain {each}" for each in chain_ids if each is not None]
+        options += [f"--chain {each}" for each in chain_ids if each is not None and len(chain_ids) <= MOST]
         yield f"lookout silence add {' '.join(options)} --for 2h"
 
 
