@@ -48,7 +48,7 @@ class Receiver:
             heading = ""
             for line in message.body.splitlines():
                 if line.endswith(":") and not line.startswith("- "):
-                    heading = line.removesuffix(":").partition(", all ")[0]
+                    heading = line.removesuffix(":").partition(" (")[0]
                 elif line.startswith("- "):
                     found[heading, line[2:].partition(":")[0]] += 1
         return found

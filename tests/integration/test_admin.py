@@ -219,7 +219,8 @@ def test_get_and_head_alone_are_answered_and_nothing_is_said_on_standard_error(
             for method in ("POST", "PUT", "DELETE", "OPTIONS", "BREW"):
                 http_code, headers, body = ask(address, method, "/metrics")
                 assert (http_code, headers["Allow"], headers["Cache-Control"]) == (405, "GET, HEAD", "no-store")
-                assert json.loads(body) == {"error": "there are GET and HEAD"}
+                assert json.loads(body) == {"error": "/metrics takes GET and HEAD"}
+                assert ask(address, method, "/metric")[0] == 404
             silent.sendall(b"GET /healthz nonsense\r\n\r\n")
             assert b'{"error":' in received(silent)
             with socket.create_connection((host, int(number))) as gone:

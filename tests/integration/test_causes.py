@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from lookout.core.causes import describe_cause
 from tests.commands import a_command, lookout, said
 from tests.contract.protocols.upstreams import dripping, resetting, saying, silence, talking
 from tests.integration.authority import Authority
@@ -195,14 +196,16 @@ async def test_log_metric_alert_board_record_and_probe_say_the_same_cause(tmp_pa
     right = {name: cause for name, (_, _, _, cause) in WAYS.items()}
     assert causes_in_alerts(hook) == right
     sent = "".join(message.body for message in hook.accepted)
-    assert all(f"unreachable ({cause})" in sent for cause in right.values())
+    assert all(describe_cause(cause) in sent for cause in right.values())
     assert causes_on_board(board) == right
     assert causes_in_log(tmp_path) == right
     assert causes_in_record(tmp_path) == right
     counted = {key[3]: key[1] for key in samples if key[0] == "lookout_probe_failures_total"}
     assert counted == {name: cause.partition(":")[0] for name, cause in right.items()}
     for name, cause in right.items():
-        assert re.search(rf"\b{name}\b.*{re.escape(cause)}\b", probed.stdout), f"{name}: {cause}\n{probed.stdout}"
+        assert re.search(rf"\b{name}\b.*{re.escape(describe_cause(cause))} ", probed.stdout), (
+            f"{name}: {cause}\n{probed.stdout}"
+        )
     shown = [said(tmp_path), probed.stdout, probed.stderr, str(hook.accepted), str(samples), str(board)]
     assert all(CANARY not in each for each in shown)
     assert CANARY not in (tmp_path / "seen.jsonl").read_text()
@@ -220,7 +223,9 @@ def causes_on_board(board: Any) -> dict[str, str]:
 
 def causes_in_log(folder: Path) -> dict[str, str]:
     lines = (json.loads(line) for line in said(folder).splitlines() if line.startswith("{"))
-    return {each["check"].split()[0]: each["cause"] for each in lines if each["event"] == "status"}
+    changed = [each for each in lines if each["event"] == "status"]
+    assert all(each["why"] == describe_cause(each["cause"]) for each in changed)
+    return {each["check"].split()[0]: each["cause"] for each in changed}
 
 
 def causes_in_record(folder: Path) -> dict[str, str]:

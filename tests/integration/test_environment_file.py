@@ -72,6 +72,12 @@ def test_a_value_is_what_a_unit_would_get(text: str, value: str) -> None:
             "line 1: the value of A begins with a quotation mark that is never closed",
             id="a quotation mark that is never closed",
         ),
+        pytest.param(
+            "B=1\nA='xy\x07zzy'", "line 2: the value of A has a control character; remove it", id="a control character"
+        ),
+        pytest.param(
+            'A="xy\rzzy"', "line 1: the value of A has a control character; remove it", id="a carriage return"
+        ),
         pytest.param("# a\\\nA=xyzzy", "line 1: a comment ends in a backslash; remove it", id="a comment that goes on"),
     ],
 )

@@ -282,8 +282,9 @@ def test_an_indexer_of_no_known_kind_is_refused_with_what_each_found(folder: Pat
     done = lookout_here(folder, "init", f"--rpc=1={base}/rpc/1/a", f"--indexer=1={base}/json/1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "lookout: --indexer: no known kind fits what chain 1's answers (squid: http_status: 405;"
-        " subgraph: http_status: 405; ponder: http_status: 404; envio: http_status: 405; evm: http_status: 405);"
+        "lookout: --indexer: no known kind fits what chain 1's answers (squid: no usable answer: HTTP 405;"
+        " subgraph: no usable answer: HTTP 405; ponder: no usable answer: HTTP 404; envio: no usable answer: HTTP 405;"
+        " evm: no usable answer: HTTP 405);"
         " name it, CHAIN=KIND:URL\n"
     )
     assert list(folder.iterdir()) == []
@@ -292,6 +293,6 @@ def test_an_indexer_of_no_known_kind_is_refused_with_what_each_found(folder: Pat
 def test_a_source_that_cannot_be_reached_is_kept_and_explained(folder: Path) -> None:
     done = lookout_here(folder, "init", "--messaging=http://127.0.0.1:1")
     assert done.returncode == 0
-    assert "unreachable: refused" in done.stdout
-    assert "refused: Nothing listens at the address." in done.stdout
+    assert "not reached: nothing listens at its address" in done.stdout
+    assert "refused: start the service, or check its host and port in the configuration" in done.stdout
     assert (folder / "lookout.toml").exists()

@@ -163,18 +163,18 @@ def test_a_wrong_answer_is_explained_and_asked_for_again(tmp_path: Path, base: s
         terminal.answer("Endpoint 2", f"{base}/rpc/137/a/")
         terminal.wait_for("rpc[1]: is the same endpoint as chains[0].rpc[0]")
         terminal.answer("Endpoint 2", f"{base}/rpc/1/a")
-        terminal.wait_for("failed: wrong_chain: 1 instead of 137")
-        terminal.wait_for("wrong_chain: It is a node of another chain.")
+        terminal.wait_for("a node of another chain (1 instead of 137)")
+        terminal.wait_for("wrong_chain: check its address in the configuration")
         terminal.answer("Keep it anyway? [y/N]", "")
         terminal.answer("Endpoint 2", "")
         terminal.answer("Your own indexer", f"{NOBODY}/graphql")
-        terminal.wait_for("whatever its kind: failed: refused")
-        terminal.wait_for("refused: Nothing listens at the address.")
+        terminal.wait_for("whatever its kind: not reached: nothing listens at its address")
+        terminal.wait_for("refused: start the service, or check its host and port in the configuration")
         terminal.answer("Its kind", "graphql")
         terminal.wait_for('indexer[0].kind: "graphql" is not allowed; it has to be one of squid,')
         terminal.answer("Its kind", "")
         terminal.answer("Your own indexer", f"{base}/json/137")
-        terminal.wait_for("squid: failed: http_status: 405")
+        terminal.wait_for("squid: no usable answer: HTTP 405")
         terminal.answer("Its kind", "json")
         terminal.answer("pointer: ", "/status/lastBlock")
         terminal.answer("on purpose", "many")
@@ -186,7 +186,7 @@ def test_a_wrong_answer_is_explained_and_asked_for_again(tmp_path: Path, base: s
         terminal.answer("that others run", f"{NOBODY}/graphql")
         terminal.answer("Its kind", "squid")
         terminal.answer("on purpose", "")
-        terminal.wait_for("Polygon: unknown: unreachable: refused")
+        terminal.wait_for("Polygon: unknown: not reached: nothing listens at its address")
         terminal.answer("Keep it anyway? [y/N]", "y")
         terminal.answer("The ppoi node", "")
         terminal.answer("Messaging", "")
@@ -208,6 +208,7 @@ def test_a_wrong_answer_is_explained_and_asked_for_again(tmp_path: Path, base: s
 
 def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(tmp_path: Path) -> None:
     (tmp_path / "lookout.environment").write_text("LOOKOUT_ETHEREUM_RPC_1='mine'")
+    (tmp_path / "lookout.environment").chmod(0o640)
     with at_a_terminal(tmp_path, "init", "--no-probe", HOME_NODE="waku.example") as terminal:
         terminal.answer("Chains: ", "1")
         terminal.answer("Endpoint 1", f"https://node.example/v3/{KEY}")
@@ -231,7 +232,7 @@ def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(tmp_path: P
         terminal.answer("Address", "")
         assert terminal.end() == 0
     environment = tmp_path / "lookout.environment"
-    assert stat.S_IMODE(environment.stat().st_mode) == 0o600
+    assert stat.S_IMODE(environment.stat().st_mode) == 0o640
     assert environment.read_text() == (
         "LOOKOUT_ETHEREUM_RPC_1='mine'\n"
         f"LOOKOUT_ETHEREUM_RPC_1_2='{KEY}'\n"
@@ -299,18 +300,24 @@ def test_a_file_that_is_there_is_replaced_only_if_that_is_said(tmp_path: Path) -
 def test_answers_are_not_lost_if_the_file_cannot_be_written(tmp_path: Path) -> None:
     with at_a_terminal(tmp_path, "init", "--no-probe", "new.toml") as terminal:
         terminal.answer("Chains: ", "")
-        terminal.answer("Messaging", "https://waku.example")
+        terminal.answer("Messaging", "https://key:word@waku.example")
+        terminal.answer("in ${LOOKOUT_MESSAGING}?", "y")
         (tmp_path / "new.toml").write_text("somebody else's")
+        (tmp_path / "taken.environment").write_text("LOOKOUT_MESSAGING=theirs\n")
         terminal.answer("Store [", "")
         terminal.answer("Address", "")
         terminal.wait_for("new.toml exists by now.")
+        terminal.answer("Write it to", "taken.toml")
+        terminal.wait_for("taken.environment has another LOOKOUT_MESSAGING.")
         terminal.answer("Write it to", "no/such/folder.toml")
         terminal.wait_for("No such file or directory")
         terminal.answer("Write it to", "newer.toml")
         assert terminal.end() == 0
     assert "  lookout run -c newer.toml\n" in terminal.shown
     assert (tmp_path / "new.toml").read_text() == "somebody else's"
-    assert lookout(tmp_path, "check-config", "-c", "newer.toml").stdout == "ok\n"
+    assert (tmp_path / "taken.environment").read_text() == "LOOKOUT_MESSAGING=theirs\n"
+    variables = {"LOOKOUT_ENV_FILE": str(tmp_path / "newer.environment")}
+    assert lookout(tmp_path, "check-config", "-c", "newer.toml", environment=variables).stdout == "ok\n"
 
 
 def test_nothing_is_written_if_nothing_is_named(tmp_path: Path) -> None:
@@ -365,7 +372,7 @@ def test_a_database_is_tried_and_asked_for_a_role_that_only_reads(tmp_path: Path
         with at_a_terminal(tmp_path, "init") as terminal:
             terminal.answer("Chains: ", "")
             terminal.answer("Messaging", f"{NOBODY}/waku")
-            terminal.wait_for("unknown: unreachable: refused")
+            terminal.wait_for("unknown: not reached: nothing listens at its address")
             terminal.answer("Keep it anyway?", "y")
             terminal.answer("Store [", "postgresql://nobody@127.0.0.1:1/lookout")
             terminal.answer("with a role that can only read", "")

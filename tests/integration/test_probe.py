@@ -15,6 +15,7 @@ import pytest
 
 from lookout.base.clock import SystemClock
 from lookout.config.file import read_config
+from lookout.core.causes import choose_next_step, code_of, describe_cause
 from lookout.monitor.probe import Probed, ProbedRow, probe_once
 from tests.commands import LOOKOUT, lookout
 from tests.exhaustion import without_descriptors
@@ -93,15 +94,19 @@ def test_it_says_what_was_found_and_what_more_probes_would_show(tmp_path: Path) 
         near, trailing = row_of(probed, "indexer", 42161), row_of(probed, "ppoi", 56)
         unlisted, headless = row_of(probed, "ppoi", 1), row_of(probed, "indexer", 1)
         assert "503" in failed.found
-        assert failed.later == "what is unreachable becomes unavailable after 3 failures in a row"
-        assert re.fullmatch(r"position \d+, head \d+, 4\d{4} behind", far.found)
+        assert failed.later == "what gives no usable answer becomes unavailable after 3 failures in a row"
+        assert re.fullmatch(r"behind the head by 4\d{4}; position \d+, head \d+", far.found)
         assert far.later == "what is 1800 s or more behind becomes degraded after 2 such answers in a row"
-        assert re.fullmatch(r"position \d+, head \d+, 1\d{3} behind", near.found)
+        assert re.fullmatch(r"behind the head by 1\d{3}; position \d+, head \d+", near.found)
         assert near.later == ""
-        assert re.fullmatch(r"position \d+, head \d+, \d behind", trailing.found)
+        assert re.fullmatch(r"position \d+, head \d+", trailing.found)
         assert trailing.later == "ppoi that trails for 45 s becomes catching-up"
-        assert (unlisted.found, unlisted.later, unlisted.is_fine) == ("missing_list", "", False)
-        assert re.fullmatch(r"no_head, position \d+", headless.found)
+        assert (unlisted.found, unlisted.later, unlisted.is_fine) == (
+            "the node does not carry the required list",
+            "",
+            False,
+        )
+        assert re.fullmatch(r"the chain's RPC endpoints agree on no head, .*; position \d+", headless.found)
         assert row_of(probed, "hosted-indexer", 11155111).took_ms is None
         assert all(each.took_ms is not None for each in probed.rows if each.row.status != "unmonitored")
 
@@ -118,13 +123,13 @@ def test_it_compares_each_endpoint_with_the_head_that_they_agree_on(tmp_path: Pa
         found = {endpoint.name: endpoint.found for chain in probed.chains for endpoint in chain.endpoints}
         assert not heads["c1"].has_head
         assert heads["c1"].found == "no head: one answer, and no other that confirms it"
-        assert found["rpc 1 of c1"].startswith("failed: timeout: ")
-        assert found["rpc 2 of c1"] == "failed: wrong_chain: 61 instead of 1"
+        assert found["rpc 1 of c1"].startswith("no complete answer in time (waiting for: ")
+        assert found["rpc 2 of c1"] == "a node of another chain (61 instead of 1)"
         assert found["rpc 3 of c1"].startswith("not confirmed: block ")
         assert re.match(r"disagrees, 9\d{6} above: block ", found["rpc 1 of c42161"])
         assert re.match(r"agrees: block ", found["rpc 2 of c42161"])
         assert re.match(r"lags, (19|20)\d{2} behind: block \d+, 8 min", found["rpc 3 of c42161"])
-        assert found["rpc 1 of c137"] == "failed: future_block"
+        assert found["rpc 1 of c137"] == describe_cause("future_block")
         assert re.match(r"disagrees, (39|40)\d{2} behind: block \d+, (29|30) min", found["rpc 1 of c56"])
         assert heads["c11155111"].found.endswith("; the chain stands still, or its endpoints do")
         assert {chain.name for chain in probed.chains if chain.has_head} == {"c42161", "c137", "c56", "c11155111"}
@@ -140,10 +145,10 @@ def test_what_this_machine_lacks_is_called_its_own_and_no_failure_of_an_endpoint
             settings = read_config(tmp_path / "lookout.toml")
             with without_descriptors():
                 probed = await probe_once(settings, SystemClock())
-        lack = "own_fault: no file descriptor left"
-        assert {each.found for chain in probed.chains for each in chain.endpoints} == {lack}
+        lack, words = "own_fault: no file descriptor left", "this machine could not ask: no file descriptor left"
+        assert {each.found for chain in probed.chains for each in chain.endpoints} == {words}
         assert {chain.found for chain in probed.chains} == {"no head: this machine could not ask every endpoint"}
-        assert {(each.found, each.cause) for each in probed.rows if each.took_ms is not None} == {(lack, lack)}
+        assert {(each.found, each.cause) for each in probed.rows if each.took_ms is not None} == {(words, lack)}
         assert {each.row.reason for each in probed.rows} == {"no-observation", "not-configured"}
 
     run(look())
@@ -161,14 +166,12 @@ def test_the_exit_code_is_0_only_if_every_row_would_be_current_or_unmonitored(tm
             await world.order("ppoi/1", "missing-list")
             ill = await in_a_process(tmp_path)
             assert (ill.returncode, ill.stderr) == (1, "")
-            wrong, *meanings = ill.stdout.rpartition("\n\n")[2].splitlines()
+            wrong, *steps = ill.stdout.rpartition("\n\n")[2].splitlines()
             assert wrong == "1 of 21 rows would be neither current nor unmonitored"
-            assert meanings == [
-                "http_status: It answered with this HTTP code.",
-                "missing_list: The node does not carry the required list.",
-            ]
+            causes = ("http_status: 500", "missing_list")
+            assert steps == [f"{code_of(cause)}: {choose_next_step(cause)}" for cause in causes]
             line = next(line for line in ill.stdout.splitlines() if re.match(r"ppoi +c1 ", line))
-            assert re.fullmatch(r"ppoi +c1 +unknown +incompatible-reference: missing_list +\d+ ms", line)
+            assert re.fullmatch(r"ppoi +c1 +unknown +the node does not carry the required list +\d+ ms", line)
 
     run(probe_twice())
 

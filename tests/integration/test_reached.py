@@ -7,7 +7,7 @@ from tests.commands import lookout
 from tests.integration.authority import Authority
 from tests.integration.planted import a_listener
 
-UNDERSTOOD = "not_understood: no JSON-RPC answer"
+UNDERSTOOD = "not as the protocol has it (no JSON-RPC answer)"
 
 
 def test_probe_trusts_the_authority_of_a_source_and_otherwise_that_of_the_process(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_probe_trusts_the_authority_of_a_source_and_otherwise_that_of_the_proces
         def answers(**environment: str) -> list[bool]:
             probed = lookout(tmp_path, "probe", "-c", "etc/lookout.toml", environment={"COLUMNS": "200", **environment})
             rows = [next(line for line in probed.stdout.splitlines() if f"{name} of Ethereum" in line) for name in ways]
-            assert all(UNDERSTOOD in row or "tls: unknown authority" in row for row in rows), (
+            assert all(UNDERSTOOD in row or "no secure connection (unknown authority)" in row for row in rows), (
                 probed.stdout + probed.stderr
             )
             return [UNDERSTOOD in row for row in rows]

@@ -103,7 +103,7 @@ def test_every_source_works_through_tls_and_compression_if_it_trusts_the_certifi
         assert trusting.returncode == 0, trusting.stdout
         mistrusting = lookout(tmp_path, "probe", "-c", "lookout.toml")
         assert mistrusting.returncode == 1
-        assert "tls: self-signed" in mistrusting.stdout
+        assert "no secure connection (self-signed)" in mistrusting.stdout
 
 
 def lose_certificate(folder: Path) -> None:

@@ -13,7 +13,7 @@ from lookout.alerts.deployment import Deployment
 from lookout.alerts.event import Facts
 from lookout.alerts.messages import write_message
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
-from lookout.core.causes import OWN_CAUSES, code_of, explain
+from lookout.core.causes import ALL_CAUSES, CauseEntry, code_of, describe_cause, explain
 from lookout.core.episodes import News
 from lookout.core.heads import Reading
 from lookout.core.model import (
@@ -34,7 +34,6 @@ from lookout.core.services import SERVICES
 from lookout.monitor.board import Board, EntryKey
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.diagnosis import describe_target
-from lookout.protocols.client.failure import CAUSES
 from lookout.protocols.client.request import Request
 from tests.builders import INDEXER, NOON, SECOND
 
@@ -91,14 +90,27 @@ def a_row(status: str, reason: str, **metrics: int) -> Row:
 )
 def test_whatever_is_not_current_has_a_cause(found: Found, row: Row, cause: str | None) -> None:
     assert explain(found, row) == cause
-    assert cause is None or code_of(cause) in CAUSES | OWN_CAUSES
+    assert cause is None or code_of(cause) in ALL_CAUSES
 
 
 def test_the_page_has_every_cause_with_its_meaning_and_no_other() -> None:
     section = PAGE.read_text(encoding="utf-8").partition("## Causes\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| .*\|$", section, flags=re.MULTILINE)
-    assert dict(rows) == CAUSES | OWN_CAUSES
-    assert len(rows) == len(CAUSES) + len(OWN_CAUSES)
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| .*\|$", section, flags=re.MULTILINE)
+    assert [(code, CauseEntry(*entry)) for code, *entry in rows] == sorted(ALL_CAUSES.items())
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        pytest.param("http_status: 503", "no usable answer: HTTP 503", id="the detail is where it belongs"),
+        pytest.param("tls: expired", "not reached: no secure connection (expired)", id="or after the words"),
+        pytest.param("refused", "not reached: nothing listens at its address", id="without a detail"),
+        pytest.param("http_status", "no usable answer: HTTP ?", id="a detail that a plug-in left out"),
+        pytest.param("of_later: 7", "of_later: 7", id="a cause that another version stored"),
+    ],
+)
+def test_a_cause_has_the_same_words_everywhere(cause: str, words: str) -> None:
+    assert describe_cause(cause) == words
 
 
 @pytest.mark.clause("M16")
@@ -108,8 +120,10 @@ def test_an_alert_says_why() -> None:
         for check in (INDEXER, Check("indexer", 137))
     ]
     body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {INDEXER: Facts("tls: expired")}).body
-    assert "- indexer on Ethereum: unreachable (tls: expired), since" in body
-    assert "- indexer on chain 137: unreachable, since" in body
+    assert "Unavailable (not reached: no secure connection (expired)):\n- indexer on Ethereum: " in body
+    assert (
+        "Unavailable (it could not be reached, or its answer could not be understood):\n- indexer on chain 137" in body
+    )
 
 
 @pytest.mark.clause("M16")
@@ -146,6 +160,25 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
     assert [entry.name for entry in board.list_entries()] == ["ppoi"]
     without = AdminRoutes(CollectorRegistry(), lambda _: Readiness(True, "", None))
     assert answer_request("/sources", "", without).http_code == 404
+
+
+@pytest.mark.clause("M16")
+def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
+    board = Board()
+    third, fourth = SECOND_NODE._replace(name="rpc 3"), SECOND_NODE._replace(name="rpc 4")
+    board.note_reading(OWN_NODE, NOON, 10, "http_status: 503", None)
+    board.note_reading(SECOND_NODE, NOON, 10, Reading(NOON, 90, NOON), None)
+    board.note_reading(third, NOON, 10, Reading(NOON, 12, NOON), None)
+    board.note_own_failure(fourth, NOON, 10, None)
+    board.note_reading(OWN_NODE._replace(chain_id=5), NOON, 10, "dns", None)
+    board.note_source("indexer 1", NOON, 12, [UNREACHABLE], {INDEXER: "refused"})
+    board.note_standings(1, {third.name: "disagrees"})
+    assert board.describe_endpoints(1) == {
+        OWN_NODE.name: "no usable answer: HTTP 503",
+        SECOND_NODE.name: "no other confirms its answer (block 90)",
+        third.name: "far from the others (block 12)",
+        fourth.name: "the monitor could not ask it because of a bug; its log has more",
+    }
 
 
 @pytest.mark.clause("M16")

@@ -119,6 +119,19 @@ def test_the_log_says_when_an_endpoint_is_far_from_the_others_and_when_it_is_bac
     assert not [line for line in logs if line.get("endpoint") in ("first", "second")]
 
 
+@pytest.mark.clause("M16")
+def test_the_log_says_that_an_endpoint_agrees_again_also_if_it_failed_meanwhile() -> None:
+    syncing = Read(1, 10, *[REFUSED] * 8, 1000, name="syncing")
+    with capture_logs() as logs:
+        entries_after(200, [Read(1, 1000, name="first"), Read(1, 1000, name="second"), syncing])
+    assert [line["event"] for line in logs if line.get("endpoint") == "syncing" and line["log_level"] != "debug"] == [
+        "an endpoint is far from the others",
+        "an endpoint fails",
+        "the endpoint agrees again",
+        "the endpoint answers again",
+    ]
+
+
 def series_of(registry: CollectorRegistry, **labels: str) -> dict[str, float]:
     """The samples with these labels, by name and their other labels."""
     return {

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.config.alerts import BAD_REASONS, AlertRule
-from lookout.core.episodes import AlertState, NewsKind, Rule, Rules, advance, restart
+from lookout.core.episodes import AlertState, NewsKind, Rule, Rules, advance, note_causes, restart
 from lookout.core.model import Reason, Row, Status
 from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, STATUSES, a_row
 
@@ -241,3 +241,31 @@ def test_a_damaged_state_is_not_taken_for_one(damage: bytes) -> None:
     assert broken != stored
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(broken, type=AlertState)
+
+
+@pytest.mark.clause("M16")
+@pytest.mark.parametrize(
+    ("causes", "kept"),
+    [
+        pytest.param(["http_status: 503"], ("http_status: 503",), id="one cause"),
+        pytest.param(["behind: 5", "behind: 9"], ("behind: 9",), id="of one cause the last detail"),
+        pytest.param(["dns", "refused", "timeout: body"], ("dns", "timeout: body"), id="the first and the last"),
+        pytest.param(["dns", "refused", "dns"], ("dns",), id="a last one that is the first"),
+        pytest.param([None, "refused", None], ("refused",), id="what is not known changes nothing"),
+    ],
+)
+def test_the_end_of_an_episode_says_why_it_was_at_first_and_at_last(
+    causes: list[str | None], kept: tuple[str, ...]
+) -> None:
+    state = AlertState()
+    row = a_row("unavailable")
+    for n, cause in enumerate(causes):
+        state, _ = advance(state, NOON + n * STEP, [row], RULES)
+        state = note_causes(state, {} if cause is None else {(row.check, row.reason): cause})
+    (episode,) = state.episodes
+    assert episode.causes == kept
+    unseen, _ = advance(state, NOON + HOUR, [a_row("unknown")], RULES)
+    state = note_causes(unseen, {(row.check, row.reason): "own_fault"})
+    told = replace(state, episodes=(replace(state.episodes[0], reported_to=("ops",)),))
+    (end,) = (*told.gathered, *advance(told, NOON + 2 * HOUR, [a_row("current")], RULES)[1])[-1:]
+    assert (end.kind, end.causes) == ("ended", kept)

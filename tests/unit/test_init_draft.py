@@ -71,6 +71,27 @@ def test_every_known_chain_is_found_by_its_name() -> None:
         pytest.param(
             f"https://a.example/{KEY}/x?token=2", f"{KEY}/x?token=2", id="of two, it is all from first to last"
         ),
+        pytest.param(
+            "tgram://123456789:AAbb-ccDDeeFFggHHiiJJ_kk/-42",
+            "123456789:AAbb-ccDDeeFFggHHiiJJ_kk",
+            id="a Telegram bot's token is one",
+        ),
+        pytest.param(
+            "https://api.telegram.org/bot12345:AAbb-ccDDeeFFggHHiiJJ_kk/x",
+            "bot12345:AAbb-ccDDeeFFggHHiiJJ_kk",
+            id="also in a path",
+        ),
+        pytest.param(f"https://{KEY}.rpc.example/v1", KEY, id="a random part of the host is one"),
+        pytest.param(
+            "https://0b5c4f9e-7a11-4a5e-9d0c-2f4a1c9e77aa.rpc.example",
+            "0b5c4f9e-7a11-4a5e-9d0c-2f4a1c9e77aa",
+            id="also with hyphens",
+        ),
+        pytest.param("https://examplewallet2026.org/rpc", None, id="a domain is no secret"),
+        pytest.param(
+            "https://ec2-203-0-113-25.eu-west-1.compute.example", None, id="an address in a name is no secret"
+        ),
+        pytest.param("http://localhost-of-mine-12:8545", None, id="a long host and its port are no secret"),
         pytest.param("postgresql://lookout@db.example/lookout", None, id="a database's user is no secret"),
         pytest.param("postgresql://lookout:pw@db.example/lookout", "pw", id="a database's password is one"),
         pytest.param(
@@ -83,6 +104,13 @@ def test_every_known_chain_is_found_by_its_name() -> None:
 def test_what_may_be_secret_in_an_address(address: str, secret: str | None) -> None:
     where = find_secret(address)
     assert (None if where is None else address[where]) == secret
+
+
+def test_a_variable_that_another_file_has_with_another_value_is_found(tmp_path: Path) -> None:
+    draft = Draft(tmp_path / "new.toml", secrets={"A": "mine", "B": "same", "C": "new"})
+    assert draft.find_overridden() == []
+    draft.environment_path.write_text("A='theirs'\nB='same'\nD=1\n")
+    assert draft.find_overridden() == ["A"]
 
 
 def test_a_variable_is_named_after_what_it_is_for_and_like_no_other() -> None:

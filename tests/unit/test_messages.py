@@ -1,16 +1,20 @@
 """The words of messages, and the same as data."""
 
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from lookout.alerts.deployment import Deployment
+from lookout.alerts.effects import EFFECTS, describe_effect
 from lookout.alerts.event import Event, Facts
-from lookout.alerts.messages import MOST_LISTED, Message, write_message, write_restored, write_sample
+from lookout.alerts.lines import MOST_LISTED
+from lookout.alerts.messages import Message, write_message, write_restored, write_sample
 from lookout.base.durations import format_duration
-from lookout.core.causes import OWN_CAUSES
+from lookout.base.instants import parse_second
+from lookout.core.causes import describe_cause
 from lookout.core.episodes import News, NewsKind
 from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
@@ -38,6 +42,9 @@ def unjudged(kind: NewsKind, check: Check) -> News:
 
 UNJUDGED = unjudged("began", INDEXER)
 SEVEN = range(1, 8)
+ROOT = Path(__file__).parent.parent.parent
+PAGE = ROOT / "docs" / "alerts.md"
+PAGES = ROOT / "src" / "lookout" / "public" / "page" / "texts"
 NAMES = Deployment({1: "Ethereum", 137: "Polygon"}, SERVICES.names)
 RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOUR, seen_ms=50 * MINUTE)
 
@@ -79,9 +86,16 @@ RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOU
         ([unjudged("goes-on", INDEXER)], "indexer on Ethereum still cannot be judged"),
         ([UNJUDGED, unjudged("began", HOSTED_INDEXER)], "2 checks on Ethereum cannot be judged"),
         ([UNJUDGED, unjudged("began", Check("indexer", 137))], "2 checks cannot be judged"),
-        ([some_news("ended", status="current", was="unknown")], "indexer on Ethereum can be judged again"),
-        ([some_news("ended", was="unknown")], "indexer on Ethereum can be judged again"),
+        (
+            [some_news("ended", status="current", was="unknown")],
+            "indexer on Ethereum is current now (could not be judged before)",
+        ),
+        (
+            [some_news("ended", was="unknown")],
+            "indexer on Ethereum is unavailable now (could not be judged before)",
+        ),
         ([some_news("ended", was="degraded")], "indexer on Ethereum is bad in another way"),
+        ([some_news("ended", was="unknown", rule="s"), some_news("began")], "indexer on Ethereum is unavailable"),
         (
             [RECOVERED, some_news("began"), some_news("left", Check("ppoi", 1))],
             "1 check is unavailable, 1 recovered, 1 is no longer watched",
@@ -101,23 +115,28 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
         RECOVERED,
     ]
     assert write_message([*news, some_news("left", Check("ppoi", 137))], NAMES).body == (
-        "Unavailable, all unreachable:\n"
-        "- ppoi on Ethereum: since 2026-11-05T12:00:00Z, 5 min\n"
-        "- indexer on Ethereum: since 2026-11-05T12:00:00Z, 5 min\n"
-        "Still unavailable:\n"
-        "- ppoi on chain 56: unreachable, since 2026-11-05T12:00:00Z, 5 min\n"
+        "Unavailable (it could not be reached, or its answer could not be understood):\n"
+        "- ppoi on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
+        "- indexer on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
+        "Next: run `lookout probe`: it says why.\n"
+        "\n"
+        "Still unavailable (it could not be reached, or its answer could not be understood):\n"
+        "- ppoi on chain 56: for 5 min, since 2026-11-05T12:00:00Z\n"
+        "Next: run `lookout probe`: it says why.\n"
+        "\n"
         "Recovered:\n"
-        "- messaging: current at 2026-11-05T13:00:00Z, was unavailable since 2026-11-05T12:00:00Z, 1 h,"
-        " of which 50 min were watched\n"
+        "- messaging: after 1 h, of which 50 min were watched, from 2026-11-05T12:00:00Z to 2026-11-05T13:00:00Z\n"
+        "  was unavailable; is current now\n"
+        "\n"
         "No longer watched:\n"
-        "- ppoi on Polygon: was unavailable since 2026-11-05T12:00:00Z; whether it recovered is not known\n"
+        "- ppoi on Polygon: after 5 min, since 2026-11-05T12:00:00Z\n"
+        "  was unavailable; whether it recovered is not known\n"
         "\n"
         "unavailable: It did not answer usefully several times in a row.\n"
-        "current: It answers, and what was checked is as it should be.\n"
-        "unreachable: It could not be reached, or its answer could not be understood.\n"
-        "responding: Everything that was asked has answered.\n"
-        "What each source and RPC endpoint answers: /sources on the monitor's admin port."
-        " `lookout probe` asks them now.\n"
+        "What users may notice: new proofs of innocence may be delayed; new transactions may show up late.\n"
+        "To silence this: lookout silence add --service ppoi --chain 1 --chain 56 --for 2h\n"
+        "To silence this: lookout silence add --service indexer --chain 1 --for 2h\n"
+        "To see more: `lookout probe` asks everything now; /sources on the monitor's admin port has the last answers.\n"
         "This is what one monitor sees from one place. It is not an official status."
     )
 
@@ -169,83 +188,230 @@ def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None
 
 def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:
     assert (
-        "since 2026-11-05T12:00:00Z, 3 min\n"
+        "for 3 min, since 2026-11-05T12:00:00Z\n"
         in write_message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)], NAMES).body
     )
 
 
-NO_HEAD = Facts("no_head", NOON - MINUTE, Metrics(position=101, head=103))
+WALLET = replace(NAMES, name="Example wallet", operator="Example Ltd", link="https://status.example.org/")
+AT_THREE = parse_second("2026-11-17T03:02:11Z")
+POLYGON = Check("indexer", 137)
+LAST_GOOD = Facts("http_status: 503", AT_THREE - 31 * SECOND, Metrics(position=71234567, head=71234570))
 
 
-@pytest.mark.clause("M16", "S13")
-def test_a_lost_head_is_one_message_with_its_cause_once_and_not_an_outage() -> None:
-    deployment = replace(
-        NAMES, name="Example", operator="ACME", link="https://status.example.org/", cause_texts=OWN_CAUSES
-    )
-    facts = {INDEXER: NO_HEAD, HOSTED_INDEXER: Facts("no_head")}
-    message = write_message([UNJUDGED, unjudged("began", HOSTED_INDEXER)], deployment, facts)
-    assert message.title == "Lookout (Example): 2 checks on Ethereum cannot be judged"
-    assert message.body == (
-        "Cannot be judged, all incompatible-reference (no_head):\n"
-        "- indexer on Ethereum: since 2026-11-05T12:00:00Z, 5 min\n"
-        "  last judged: 2026-11-05T11:59:00Z (position 101, head 103)\n"
-        "- hosted-indexer on Ethereum: since 2026-11-05T12:00:00Z, 5 min\n"
-        "  last judged: never\n"
-        "\n"
-        "cannot be judged: There is too little to judge by: it may or may not work.\n"
-        "incompatible-reference: It answered, but there was nothing safe to compare its answer with.\n"
-        "no_head: The chain's endpoints agreed on no head, so there is nothing to compare with.\n"
-        "What each source and RPC endpoint answers: /sources on the monitor's admin port."
-        " `lookout probe` asks them now.\n"
-        "The status page: https://status.example.org/\n"
-        "The monitor is run by ACME.\n"
-        "This is what one monitor sees from one place. It is not an official status."
-    )
+@pytest.mark.clause("M16", "S13", "C12")
+@pytest.mark.parametrize(
+    ("news", "facts"),
+    [
+        pytest.param([some_news("began", POLYGON, since_at=AT_THREE)], {POLYGON: LAST_GOOD}, id="one that began"),
+        pytest.param(
+            [some_news("goes-on", POLYGON, since_at=AT_THREE, lasted_ms=65 * MINUTE)],
+            {POLYGON: replace(LAST_GOOD, cause="refused")},
+            id="a reminder",
+        ),
+        pytest.param(
+            [
+                replace(
+                    some_news("ended", POLYGON, "current", "synced", AT_THREE, lasted_ms=72 * MINUTE),
+                    causes=("http_status: 503", "refused"),
+                )
+            ],
+            {POLYGON: Facts(None, AT_THREE)},
+            id="one that recovered",
+        ),
+        pytest.param(
+            [
+                replace(unjudged("began", check), since_at=AT_THREE, at=AT_THREE + 5 * MINUTE)
+                for check in (POLYGON, Check("hosted-indexer", 137))
+            ],
+            {
+                POLYGON: replace(
+                    LAST_GOOD,
+                    cause="no_head",
+                    endpoints={
+                        "own node of Polygon": describe_cause("refused"),
+                        "rpc 2 of Polygon": describe_cause("rate_limited: 429"),
+                        "rpc 3 of Polygon": "no other confirms its answer (block 71234570)",
+                    },
+                ),
+                Check("hosted-indexer", 137): Facts("no_head", AT_THREE - 33 * SECOND),
+            },
+            id="lost heads",
+        ),
+    ],
+)
+def test_the_page_shows_messages_as_they_are_written(news: list[News], facts: dict[Check, Facts]) -> None:
+    message = write_message(news, WALLET, facts)
+    assert f"```\n{message.title}\n\n{message.body}\n```\n" in PAGE.read_text(encoding="utf-8")
 
 
-def test_what_has_one_cause_is_listed_together_and_the_rest_apart() -> None:
-    causes = {Check("ppoi", 1): "refused", Check("ppoi", 137): "timeout: body", Check("indexer", 1): "refused"}
-    causes |= {Check("indexer", 137): "dns"}
+def test_what_needs_the_same_to_be_done_is_listed_together_and_a_cause_that_all_have_is_said_once() -> None:
+    causes = {Check("ppoi", 1): "refused", Check("ppoi", 137): "http_status: 404", Check("indexer", 1): "refused"}
+    causes |= {Check("indexer", 137): "http_status: 401"}
     news = [some_news("began", check) for check in causes]
-    body = write_message(news, NAMES, {check: Facts(cause, NOON) for check, cause in causes.items()}).body
-    assert body.partition("\n\n")[0].replace("\n  last good answer: 2026-11-05T12:00:00Z", "") == (
-        "Unavailable, all unreachable (refused):\n"
-        "- ppoi on Ethereum: since 2026-11-05T12:00:00Z, 5 min\n"
-        "- indexer on Ethereum: since 2026-11-05T12:00:00Z, 5 min\n"
+    body = write_message(news, NAMES, {check: Facts(cause) for check, cause in causes.items()}).body
+    assert body.partition("\n\nunavailable: ")[0].replace("\n  last good answer: never", "") == (
+        "Unavailable (not reached: nothing listens at its address):\n"
+        "- ppoi on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
+        "- indexer on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
+        "Next: start the service, or check its host and port in the configuration.\n"
+        "\n"
         "Unavailable:\n"
-        "- ppoi on Polygon: unreachable (timeout: body), since 2026-11-05T12:00:00Z, 5 min\n"
-        "- indexer on Polygon: unreachable (dns), since 2026-11-05T12:00:00Z, 5 min"
+        "- ppoi on Polygon: no usable answer: HTTP 404, for 5 min, since 2026-11-05T12:00:00Z\n"
+        "- indexer on Polygon: no usable answer: HTTP 401, for 5 min, since 2026-11-05T12:00:00Z\n"
+        "Next: check its address, key and headers in the configuration."
     )
+
+
+SILENT = "no complete answer in time (waiting for: body)"
 
 
 @pytest.mark.parametrize(
-    ("news", "line"),
+    ("news", "lines"),
     [
         pytest.param(
             some_news("began", lasted_ms=HOUR),
-            "unreachable (timeout: body), since 2026-11-05T12:00:00Z, 1 h\n  last good answer: 2026-11-05T11:00:00Z\n",
+            f"Unavailable ({SILENT}):\n- indexer on Ethereum: for 1 h, since 2026-11-05T12:00:00Z\n"
+            "  last good answer: 2026-11-05T11:00:00Z\nNext: ",
             id="what does not answer says when it last did",
         ),
         pytest.param(
             some_news("began", status="degraded", reason="behind"),
-            "behind (timeout: body), since 2026-11-05T12:00:00Z, 5 min\n\n",
+            f"Degraded ({SILENT}):\n- indexer on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\nNext: ",
             id="what is behind answers, and does not",
         ),
         pytest.param(
             some_news("ended", was="degraded"),
-            "unavailable, unreachable (timeout: body), at 2026-11-05T12:05:00Z, was degraded since 2026",
+            "Bad in another way:\n"
+            "- indexer on Ethereum: after 5 min, from 2026-11-05T12:00:00Z to 2026-11-05T12:05:00Z\n"
+            f"  was degraded; is unavailable now: {SILENT}\n",
             id="what is bad in another way says why",
         ),
         pytest.param(
-            some_news("ended", was="unknown", status="current", reason="synced"),
-            "current at 2026-11-05T12:05:00Z, could not be judged since 2026-11-05T12:00:00Z, 5 min\n\n",
-            id="what can be judged again and is well has no cause",
+            replace(some_news("ended", was="unknown", status="current", reason="synced"), causes=("no_head",)),
+            "Current now (could not be judged before):\n"
+            "- indexer on Ethereum: after 5 min, from 2026-11-05T12:00:00Z to 2026-11-05T12:05:00Z\n"
+            "  could not be judged: the chain's RPC endpoints agree on no head, so there is nothing to compare with;"
+            " is current now\n",
+            id="what can be judged again and is well",
+        ),
+        pytest.param(
+            some_news("ended", was="unknown"),
+            "Unavailable now (could not be judged before):\n"
+            "- indexer on Ethereum: after 5 min, from 2026-11-05T12:00:00Z to 2026-11-05T12:05:00Z\n"
+            f"  could not be judged; is unavailable now: {SILENT}\n",
+            id="what can be judged again and is down says that it is down",
         ),
     ],
 )
-def test_a_line_has_the_cause_and_the_last_good_answer(news: News, line: str) -> None:
+def test_a_check_has_its_time_its_cause_and_its_last_good_answer(news: News, lines: str) -> None:
     body = write_message([news], NAMES, {INDEXER: Facts("timeout: body", NOON - HOUR)}).body
-    assert f"- indexer on Ethereum: {line}" in body
+    assert body.startswith(lines)
+
+
+def test_what_all_of_them_were_and_are_now_is_said_once() -> None:
+    ended = [replace(some_news("ended", check, "current", "synced"), causes=("dns",)) for check in (INDEXER, POLYGON)]
+    when = "after 5 min, from 2026-11-05T12:00:00Z to 2026-11-05T12:05:00Z"
+    assert write_message(ended, NAMES).body.startswith(
+        f"Recovered:\n- indexer on Ethereum: {when}\n- indexer on Polygon: {when}\n"
+        "Each was unavailable: not reached: its name could not be resolved; is current now\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("news", "facts", "next_step"),
+    [
+        pytest.param(
+            some_news("began", status="unknown", reason="no-observation"),
+            {},
+            "look at the monitor's log: it lacks something (docs/upkeep.md), or its probes hang",
+            id="nothing was observed, and nobody knows why",
+        ),
+        pytest.param(
+            some_news("began", status="degraded", reason="behind"),
+            {INDEXER: Facts("behind: 900")},
+            "run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
+            id="it is behind",
+        ),
+        pytest.param(
+            some_news("began"),
+            {INDEXER: Facts("dns")},
+            "check its address in the configuration, and this machine's name servers",
+            id="it is not reached",
+        ),
+        pytest.param(
+            some_news("began"),
+            {INDEXER: Facts("a_plug_ins: own")},
+            "run `lookout probe`: it says why",
+            id="a cause of another version",
+        ),
+    ],
+)
+def test_a_beginning_says_what_to_do_next(news: News, facts: dict[Check, Facts], next_step: str) -> None:
+    assert f"\nNext: {next_step}.\n" in write_message([news], NAMES, facts).body
+
+
+@pytest.mark.clause("C12")
+def test_what_users_may_notice_is_what_the_page_says() -> None:
+    texts = msgspec.json.decode((PAGES / "en.json").read_bytes())["texts"]
+    for service, effects in EFFECTS.items():
+        for situation, words in effects.items():
+            assert texts[f"means.{service}.{situation}"].startswith(words), (service, situation)
+    assert {(service, each) for service in EFFECTS for each in EFFECTS[service]} == {
+        tuple(key.split(".")[1:]) for key in texts if key.startswith("means.") and key.count(".") == 2
+    } - {("unreached", "never")}
+
+
+def test_of_a_service_of_the_operators_own_it_is_not_known_what_users_notice() -> None:
+    assert describe_effect("faucet", "unavailable", "unreachable") is None
+    assert "users" not in write_message([some_news("began", Check("faucet", None))], NAMES).body
+
+
+@pytest.mark.parametrize(
+    ("checks", "commands"),
+    [
+        pytest.param([MESSAGING], ["--service messaging"], id="a service without a chain"),
+        pytest.param([INDEXER], ["--service indexer --chain 1"], id="one check"),
+        pytest.param(
+            [INDEXER, HOSTED_INDEXER, POLYGON, Check("hosted-indexer", 137)],
+            ["--service indexer --service hosted-indexer --chain 1 --chain 137"],
+            id="services that are bad on the same chains",
+        ),
+        pytest.param(
+            [INDEXER, POLYGON, HOSTED_INDEXER],
+            ["--service indexer --chain 1 --chain 137", "--service hosted-indexer --chain 1"],
+            id="a command for all of it would silence more",
+        ),
+        pytest.param(
+            [Check("indexer", chain_id) for chain_id in range(1, 52)],
+            ["--service indexer"],
+            id="more chains than a silence can name",
+        ),
+    ],
+)
+def test_the_commands_silence_what_the_message_is_about_and_nothing_else(
+    checks: list[Check], commands: list[str]
+) -> None:
+    news = [some_news("began", check) for check in checks]
+    body = write_message(news, NAMES).body
+    assert re.findall("To silence this: lookout silence add (.*) --for 2h", body) == commands
+    assert "silence" not in write_message(news, replace(NAMES, has_admin_port=False)).body
+    assert "/sources" not in write_message(news, replace(NAMES, has_admin_port=False)).body
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        pytest.param("", "Lookout: a test", id="no name"),
+        pytest.param("Example", "Lookout (Example): a test", id="a name"),
+        pytest.param("Example lookout", "Example lookout: a test", id="a name with ours in it"),
+    ],
+)
+def test_a_subject_has_each_name_once(name: str, title: str) -> None:
+    assert write_sample(replace(NAMES, name=name)).title == title
+
+
+NO_HEAD = Facts("no_head", NOON - MINUTE, Metrics(position=101, head=103))
 
 
 def test_a_message_is_data_as_well() -> None:

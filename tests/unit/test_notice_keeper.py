@@ -117,8 +117,10 @@ def test_one_who_waits_too_long_hears_what_holds_and_what_does_not() -> None:
         async with running(monitor.run()):
             with pytest.raises(NotStoredError) as refused:
                 await monitor.notices.add(NOTE)
-            told = "the store did not take it within 10 s; it holds now, and is lost if the monitor ends before"
-            assert str(refused.value) == f"{told} the store works again"
+            told = (
+                "the store did not take it within 10 s: it is in force, but not stored yet; it is lost if the monitor"
+            )
+            assert str(refused.value) == f"{told} ends before the store works again"
             assert [each.text for each in monitor.notices.list_valid(resources.clock.now())] == [NOTE.text]
 
     with asyncio.Runner(loop_factory=FastLoop) as runner:
@@ -177,7 +179,7 @@ def test_a_change_is_posted_with_its_header_and_never_by_a_browser() -> None:
         assert post(address, "/notices", b"{}") == (403, refused)
         assert post(address, "/notices", b"{}", Lookout_Reload="1") == (403, refused)
         assert post(address, "/notices", b"{}", Lookout_Change="1", Origin="null") == (403, refused)
-        assert post(address, "/reload", b"{}", Lookout_Change="1")[0] == 405
+        assert post(address, "/reload", b"{}", Lookout_Change="1")[0] == 404
         assert post(address, "/metrics", b"{}", Lookout_Change="1")[0] == 405
         assert post(address, "/notices", b"x" * 65_537, Lookout_Change="1") == (413, {"error": "may have 65536 bytes"})
         with socket.create_connection(host_and_port(address), timeout=30) as connection:
@@ -195,7 +197,8 @@ def test_a_change_is_posted_with_its_header_and_never_by_a_browser() -> None:
 async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_changed() -> None:
     desk = NoticeDesk(SystemClock(), None)
     routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
-    nothing = {"error": "the monitor has no store yet, or no longer; try again"}
+    lacking = "this monitor does not have the store, and so no notes and silences: it is starting or ending, or stands"
+    nothing = {"error": f"{lacking} by for another monitor, which is the one to ask"}
     monitor = a_monitor(Switched())
     with open_port("127.0.0.1:0", routes) as address:
 

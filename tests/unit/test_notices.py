@@ -11,7 +11,7 @@ from lookout.core.notices import MOST, Draft, Notice, NoticeError, Notices, Watc
 from lookout.core.services import SERVICES, all_checks
 from lookout.public.about import Description, describe_note
 from lookout.public.notes import scope_text, time_text
-from lookout.state.notices import decode_notices, encode_notices
+from lookout.state.notices import decode_notices, encode_notices, skip_used_numbers
 from tests.builders import DAY, HOUR, INDEXER, MESSAGING, MINUTE, NOON, PPOI
 from tests.descriptions import a_description
 
@@ -147,6 +147,41 @@ def test_what_is_wrong_with_a_notice_is_said_all_at_once(draft: Draft, problems:
     with pytest.raises(NoticeError) as refused:
         add(draft)
     assert list(map(str, refused.value.problems)) == problems
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("14\u00a0h: 維護\u3000開始", id="no-break and ideographic spaces"),
+        pytest.param("می\u200cبینیم", id="a zero-width non-joiner, as Persian has it"),
+        pytest.param("👩\u200d🔧 at work", id="a zero-width joiner, as emoji have it"),
+        pytest.param("الصيانة (RPC)\u200f", id="a mark of direction"),
+    ],
+)
+def test_a_note_may_have_what_its_language_needs(text: str) -> None:
+    assert add(replace(NOTE, text=text)).text == text
+
+
+@pytest.mark.parametrize(
+    "character", ["\n", "\x07", "\x1b", "\x85", "\u2028", "\u202e", "\u2066", "\ufeff", "\U000e0041", "\ud800"]
+)
+def test_a_note_has_no_character_that_controls_or_turns_what_is_around_it(character: str) -> None:
+    with pytest.raises(NoticeError, match="text: has to be one line that can be printed"):
+        add(replace(NOTE, text=f"a{character}b"))
+
+
+def test_a_note_of_nothing_to_see_says_nothing() -> None:
+    with pytest.raises(NoticeError, match="text: missing"):
+        add(replace(NOTE, text="\u200d\u3000\u200d"))
+
+
+def test_a_restored_store_gives_no_id_again_that_it_gave_since_the_backup() -> None:
+    backed_up, later = declared(NOTE), declared(NOTE, SILENCE)
+    restored = decode_notices(skip_used_numbers(encode_notices(backed_up), encode_notices(later)))
+    assert restored.declared == backed_up.declared
+    assert add(NOTE, restored).id not in {each.id for each in later.declared}
+    assert decode_notices(skip_used_numbers({}, encode_notices(later))).next_number == later.next_number
+    assert skip_used_numbers({"x": b"1"}, {}) == {"x": b"1"}
 
 
 def test_where_no_chain_is_configured_that_is_said() -> None:

@@ -18,6 +18,7 @@ from lookout.app.record import RecordTakenError
 from lookout.app.reloader import Reloaded, Reloader, compare_settings
 from lookout.base.admin_port import AdminReply, AdminRoutes, Readiness, open_port
 from lookout.base.clock import SystemClock
+from lookout.config.alerts import AlertRule, Alerts
 from lookout.config.settings import Settings
 from lookout.config.tables import Admin, Chain, Edge, History, Log, Monitor, Page, Policy, RpcEndpoint, Server, Store
 from lookout.core.model import Check, Members
@@ -230,13 +231,22 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 log=Log("debug"),
             ),
             False,
-            Reloaded("f", "applied", changed=("log.level",), needs_restart=("admin.monitor",)),
+            Reloaded("f", "applied", changed=("log.level",), needs_restart=("protocol", "admin.monitor")),
             id="what needs a restart where there is none",
         ),
     ],
 )
 def test_a_reload_says_what_it_changes_and_what_it_cannot(new: Settings, with_server: bool, expected: Reloaded) -> None:
     assert compare_settings("f", SETTINGS, new, SETTINGS if with_server else None) == expected
+
+
+def test_names_that_messages_have_are_changed_where_there_are_alerts() -> None:
+    alerting = replace(SETTINGS, alerts=Alerts({"ops": "json://localhost"}, rules=(AlertRule(),)))
+    renamed = replace(alerting, page=Page(title="Status", operator="ACME", contact="x"))
+    changed = ("page.title in alerts", "page.operator in alerts")
+    assert compare_settings("f", alerting, renamed, None).changed == changed
+    assert compare_settings("f", alerting, renamed, alerting).changed == changed
+    assert compare_settings("f", renamed, renamed, None).changed == ()
 
 
 def test_a_page_that_the_server_does_not_have_yet_needs_a_restart_at_every_reload() -> None:
@@ -401,9 +411,13 @@ def test_a_reload_is_asked_for_by_post_with_its_header_and_never_by_a_browser() 
         assert ask(address, "POST", "/reload", Lookout_Reload="1", Origin="null") == (403, refused)
         assert ask(address, "POST", "/metrics", Lookout_Reload="1")[0] == 405
         assert ask(address, "OPTIONS", "/reload", Lookout_Reload="1")[0] == 405
-        assert ask(address, "GET", "/reload", Lookout_Reload="1")[0] == 404
+        assert ask(address, "GET", "/reload", Lookout_Reload="1") == (405, {"error": "/reload takes POST"})
+        assert ask(address, "POST", "/relaod", Lookout_Reload="1")[0] == 404
         assert reloads == []
         assert ask(address, "POST", "/reload", Lookout_Reload="1") == (422, {})
         assert len(reloads) == 1
     with open_port("127.0.0.1:0", AdminRoutes(CollectorRegistry(), always)) as address:
-        assert ask(address, "POST", "/reload", Lookout_Reload="1") == (405, {"error": "there are GET and HEAD"})
+        assert ask(address, "POST", "/reload", Lookout_Reload="1") == (
+            404,
+            {"error": "there are /metrics, /healthz and /readyz"},
+        )

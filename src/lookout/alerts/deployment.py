@@ -8,16 +8,15 @@ from lookout.core.services import SERVICES
 
 
 class Deployment(Struct, frozen=True):
-    """What messages call chains, by their ids, and services, in the report's order; whose monitor it is, and where its
-    page is. An empty text was not given."""
+    """What messages call chains, by their ids, and services, in the report's order; whose monitor it is, where its page
+    is, and whether it has an admin port. An empty text was not given."""
 
     chains: dict[int, str]
     services: tuple[str, ...]
     name: str = ""
     operator: str = ""
     link: str = ""
-    cause_texts: dict[str, str] = {}
-    """What the codes of causes mean."""
+    has_admin_port: bool = True
 
 
 DEPLOYMENT_OF_THE_FIVE: Final = Deployment({}, SERVICES.names)

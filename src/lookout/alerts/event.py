@@ -16,11 +16,12 @@ VERSION: Final = 1
 
 class Facts(Struct, frozen=True):
     """What is known of a check beside the news: why it is not current, when it last answered and could be compared, and
-    with which numbers."""
+    with which numbers; if there is no head, what each of its chain's RPC endpoints does, by its name."""
 
     cause: str | None = None
     last_success_at: int | None = None
     last_metrics: Metrics = NO_METRICS
+    endpoints: Mapping[str, str] = {}
 
 
 NO_FACTS: Final[Mapping[Check, Facts]] = {}

@@ -1,44 +1,37 @@
-"""News as a message: a short title, the checks in the report's order, and what the words in it mean."""
+"""News as a message: a short title, the checks in the report's order, and what to do next."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Final, NamedTuple
-
-from msgspec import to_builtins
 
 from lookout.alerts.deployment import DEPLOYMENT_OF_THE_FIVE, Deployment
 from lookout.alerts.event import NO_FACTS, Event, Facts, make_event, make_item
-from lookout.base.durations import format_duration
+from lookout.alerts.lines import OVER, UNJUDGED, RowNames, explain_trouble, list_checks, say_where_to_look
 from lookout.base.instants import format_second
-from lookout.core.causes import code_of
 from lookout.core.episodes import News
 from lookout.core.model import Check
 from lookout_reader.statuses import BY_WORD, TROUBLE_STATUSES
-from lookout_reader.words import NOTES, REASON_TEXTS, reason_text, status_text
-
-RowNames = Mapping[Check, str]
+from lookout_reader.words import NOTES
 
 _NOTHING_KNOWN: Final = Facts()
-_WITHOUT_ANSWER: Final = ("unavailable", "unknown")
-MOST_LISTED: Final = 20
-_OVER: Final = ("ended", "left")
-_UNJUDGED: Final = "cannot be judged"  # of what is unknown: that it is down is not said
+
+
+def _now(status: str) -> str:
+    """The heading of what could not be judged and is this now."""
+    return f"{status} now (could not be judged before)"
+
+
 # What one check and what several do, in the order of a message.
 _HEADINGS: Final[dict[str, tuple[str, str]]] = {
     **{status: (f"is {status}", f"are {status}") for status in TROUBLE_STATUSES},
-    _UNJUDGED: (_UNJUDGED, _UNJUDGED),
+    UNJUDGED: (UNJUDGED, UNJUDGED),
     **{f"still {status}": (f"is still {status}", f"are still {status}") for status in TROUBLE_STATUSES},
-    f"still {_UNJUDGED}": (f"still {_UNJUDGED}",) * 2,
+    f"still {UNJUDGED}": (f"still {UNJUDGED}",) * 2,
     "bad in another way": ("is bad in another way", "are bad in another way"),
-    "can be judged again": ("can be judged again",) * 2,
+    **{_now(status): (f"is {_now(status)}", f"are {_now(status)}") for status in (*TROUBLE_STATUSES, "current")},
     "improved": ("improved", "improved"),
     "recovered": ("recovered", "recovered"),
     "no longer watched": ("is no longer watched", "are no longer watched"),
 }
-_WHERE_TO_LOOK: Final = (
-    "What each source and RPC endpoint answers: /sources on the monitor's admin port. `lookout probe` asks them now."
-)
 
 
 class Message(NamedTuple):
@@ -57,15 +50,17 @@ def write_message(
 ) -> Message:
     """All news for one target in one message, with what is known of the checks now."""
     ordered = sorted(_without_repeats(news), key=lambda each: (*_place(each.check, deployment.services), each.since_at))
-    by_heading = {heading: [each for each in ordered if _choose_heading(each) == heading] for heading in _HEADINGS}
+    listed = list(_without_superseded(ordered))
+    by_heading = {heading: [each for each in listed if _choose_heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
     rows = {each.check: _name(each.check, deployment.chains) for each in ordered}
     is_over = not any(map(_is_bad, ordered))
     body = (
-        *_list_checks(sections, rows, facts),
-        "",
-        *_explain(list(chain.from_iterable(sections.values())), facts, deployment.cause_texts),
-        *(() if is_over else (_WHERE_TO_LOOK,)),
+        *list_checks(sections, rows, facts),
+        *explain_trouble(
+            [each for section in sections.values() for each in section if each.kind not in OVER], deployment
+        ),
+        *(() if is_over else (say_where_to_look(deployment),)),
         *_sign(deployment),
     )
     items = (make_item(each, facts.get(each.check, _NOTHING_KNOWN), deployment) for each in ordered)
@@ -95,6 +90,8 @@ def write_restored(at: int, deployment: Deployment = DEPLOYMENT_OF_THE_FIVE) -> 
 
 
 def _write_title(deployment: Deployment, what: str) -> str:
+    if "lookout" in deployment.name.casefold():  # it is said once
+        return f"{deployment.name}: {what}"
     return f"Lookout ({deployment.name}): {what}" if deployment.name else f"Lookout: {what}"
 
 
@@ -116,9 +113,15 @@ def _place(check: Check, service_names: Sequence[str]) -> tuple[int, int]:
 def _without_repeats(news: Iterable[News]) -> Iterator[News]:
     """Of what began and ended within one message only the end. Two rules may then say the same of a check."""
     everything = tuple(news)
-    over = {_episode(each) for each in everything if each.kind in _OVER}
-    left = (each for each in everything if each.kind in _OVER or _episode(each) not in over)
+    over = {_episode(each) for each in everything if each.kind in OVER}
+    left = (each for each in everything if each.kind in OVER or _episode(each) not in over)
     yield from {(each.kind, each.check, each.since_at): each for each in left}.values()
+
+
+def _without_superseded(news: Sequence[News]) -> Iterator[News]:
+    """That a check can be judged again is not listed where the same message says that it is bad."""
+    began = {each.check for each in news if each.kind == "began"}
+    yield from (each for each in news if each.kind != "ended" or each.was != "unknown" or each.check not in began)
 
 
 def _episode(news: News) -> tuple[str, Check, int]:
@@ -126,14 +129,14 @@ def _episode(news: News) -> tuple[str, Check, int]:
 
 
 def _choose_heading(news: News) -> str:
-    bad = _UNJUDGED if news.status == "unknown" else news.status
+    bad = UNJUDGED if news.status == "unknown" else news.status
     match news.kind:
         case "began":
             return bad
         case "goes-on":
             return f"still {bad}"
         case "ended" if news.was == "unknown":
-            return "can be judged again"
+            return _now(news.status)
         case "ended" if _is_bad(news):
             return "bad in another way"
         case "ended":
@@ -174,83 +177,9 @@ def _verb(heading: str, count: int) -> str:
     return one if count == 1 else several
 
 
-def _list_checks(sections: dict[str, list[News]], names: RowNames, facts: Mapping[Check, Facts]) -> Iterator[str]:
-    room = MOST_LISTED
-    for heading, section in sections.items():
-        for shared, news in _group_by_why(section, facts).items():
-            if room > 0:
-                yield f"{heading[0].upper()}{heading[1:]}{f', all {shared}' if shared else ''}:"
-                for each in news[:room]:
-                    why = "" if shared else f"{_write_why(each, facts)}, "
-                    yield f"- {names[each.check]}: {_write_line(each, why)}"
-                    yield from _write_last_answer(each, facts)
-            room -= len(news)
-    if room < 0:
-        yield f"and {-room} more"
-
-
-def _group_by_why(news: Sequence[News], facts: Mapping[Check, Facts]) -> dict[str, list[News]]:
-    """Those that are bad for the same reason and cause, by these: it is said once. The others are under ""."""
-    count = Counter(_write_why(each, facts) for each in news if each.kind not in _OVER)
-    groups: dict[str, list[News]] = {}
-    for each in news:
-        why = _write_why(each, facts)
-        groups.setdefault(why if count[why] > 1 else "", []).append(each)
-    return groups
-
-
-def _write_why(news: News, facts: Mapping[Check, Facts]) -> str:
-    cause = facts.get(news.check, _NOTHING_KNOWN).cause
-    return news.reason if cause is None else f"{news.reason} ({cause})"
-
-
-def _write_line(news: News, why: str) -> str:
-    since = f"since {format_second(news.since_at)}"
-    was = "could not be judged" if news.was == "unknown" else f"was {news.was}"
-    match news.kind:
-        case "began" | "goes-on":
-            return f"{why}{since}, {_format_lasted(news)}"
-        case "ended":
-            now = f"{news.status}, {why}" if _is_bad(news) else f"{news.status} "
-            return f"{now}at {format_second(news.at)}, {was} {since}, {_format_lasted(news)}"
-        case "left":
-            return f"{was} {since}; whether it recovered is not known"
-
-
-def _write_last_answer(news: News, facts: Mapping[Check, Facts]) -> Iterator[str]:
-    """When it was last seen to work, of what does not answer or cannot be judged; what is behind answers now."""
-    if news.kind in _OVER or news.status not in _WITHOUT_ANSWER or news.check not in facts:
-        return
-    fact = facts[news.check]
-    what = "last judged" if news.status == "unknown" else "last good answer"
-    numbers = ", ".join(f"{name} {number}" for name, number in to_builtins(fact.last_metrics).items())
-    if fact.last_success_at is None:
-        yield f"  {what}: never"
-    else:
-        yield f"  {what}: {format_second(fact.last_success_at)}{f' ({numbers})' if numbers else ''}"
-
-
-def _format_lasted(news: News) -> str:
-    """From the first to the last, and how much of it was seen, where the two differ."""
-    whole, seen = format_duration(max(news.at - news.since_at, news.seen_ms)), format_duration(news.seen_ms)
-    return whole if whole == seen else f"{whole}, of which {seen} were watched"
-
-
 def _name(check: Check, chain_names: Mapping[int, str]) -> str:
     return check.service if check.chain_id is None else f"{check.service} on {_name_chain(check.chain_id, chain_names)}"
 
 
 def _name_chain(chain_id: int, chain_names: Mapping[int, str]) -> str:
     return chain_names.get(chain_id, f"chain {chain_id}")  # one that was removed has lost its name
-
-
-def _explain(news: Sequence[News], facts: Mapping[Check, Facts], cause_texts: Mapping[str, str]) -> Iterator[str]:
-    """What the statuses, reasons and causes that occur mean."""
-    known = [each for each in news if each.kind != "left"]
-    for status in dict.fromkeys(each.status for each in known):
-        yield f"{_UNJUDGED if status == 'unknown' else status}: {status_text(status)}"
-    yield from (f"{reason}: {reason_text(reason)}" for reason in dict.fromkeys(each.reason for each in known))
-    causes = (facts[each.check].cause for each in known if each.check in facts)
-    for code in dict.fromkeys(code_of(cause) for cause in causes if cause is not None):
-        if code in cause_texts and code not in REASON_TEXTS:
-            yield f"{code}: {cause_texts[code]}"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
@@ -16,7 +17,7 @@ from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.alerts import decode_alerts, mark_restored, select_alerts
 from lookout.state.codec import decode_sightings, decode_state, is_ledgers
 from lookout.state.differ import all_pieces
-from lookout.state.notices import decode_notices
+from lookout.state.notices import decode_notices, skip_used_numbers
 from lookout.store.backup import read_file, write_file
 from lookout.store.kinds import kind_of
 from lookout.store.protocol import Snapshot, StoreBusyError, StoreError, Writer
@@ -92,7 +93,7 @@ def restore(settings: Settings, folder: Path, backup: Path, *, force: bool) -> C
             others = _mark_restored(others, state, settings)  # an earlier version, or one without targets, did not
         else:
             others = {name: piece for name, piece in others.items() if name not in select_alerts(others)} | alerts
-        writer.write(snapshot.documents, all_pieces(state, others))
+        writer.write(snapshot.documents, all_pieces(state, _skip_used_numbers(others, writer)))
     finally:
         writer.close()
     return contents
@@ -144,6 +145,13 @@ def _later_alerts(writer: Writer, backed_up: State) -> dict[str, bytes] | None:
         return None
     is_later = state is not None and _published_at(state) >= _published_at(backed_up)
     return select_alerts(stored) if is_later else None
+
+
+def _skip_used_numbers(others: dict[str, bytes], writer: Writer) -> dict[str, bytes]:
+    """Unless the store is damaged: then nobody knows which it used."""
+    with suppress(StateError, StoreError):
+        return skip_used_numbers(others, writer.load())
+    return others
 
 
 def _published_at(state: State) -> int:

@@ -22,7 +22,9 @@ ADD_PATH: Final = "/notices"
 END_PATH: Final = "/notices/end"
 ANSWER_WITHIN_S: Final = STORED_WITHIN_S + 5
 _NOT_RUNNING: Final = error_reply(
-    HTTPStatus.SERVICE_UNAVAILABLE, "the monitor has no store yet, or no longer; try again"
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "this monitor does not have the store, and so no notes and silences: it is starting or ending, or stands by for"
+    " another monitor, which is the one to ask",
 )
 
 A = TypeVar("A", Draft, "Ending")

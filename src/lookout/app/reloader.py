@@ -34,7 +34,7 @@ _WATCHED: Final = ("chains", "sources", "services")
 # Any other table, also one that is yet to come, needs a restart. The page's is the server's; of it the monitor stores
 # which services others run, for servers that do not know a service.
 _APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "page", "alerts", "ping"))
-_UNUSED_BY_MONITOR: Final = frozenset(("protocol", "server", "admin.server", "store.read_url", "edge", "page"))
+_UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
 _UNUSED: Final = frozenset(("edge", "page"))
 
 log = structlog.get_logger("reload")
@@ -230,6 +230,7 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
             *_titles_changed(old, new),
             *(what for each in rpc if each in rpc_before for what in _differences(rpc_before[each], rpc[each])),
             *(key for key in keys if key.partition(".")[0] in _APPLIED),
+            *_names_in_messages_changed(old, new),
         ),
         needs_restart=(
             *(key for key in keys if key.partition(".")[0] not in _APPLIED),
@@ -266,6 +267,12 @@ def _titles_changed(old: Settings, new: Settings) -> Iterator[str]:
     yield from (f"title of {name}" for name in both if before[name] != after[name])
     if both != [name for name in before if name in after]:
         yield "order of services"
+
+
+def _names_in_messages_changed(old: Settings, new: Settings) -> Iterator[str]:
+    if new.alerts.targets:
+        keys = ("title", "operator")
+        yield from (f"page.{key} in alerts" for key in keys if getattr(old.page, key) != getattr(new.page, key))
 
 
 def _source(check: Check) -> str:

@@ -69,6 +69,8 @@ class AdminReply(NamedTuple):
     http_code: int
     content_type: str
     body: bytes
+    allow: tuple[str, ...] = ()
+    """The methods that its path takes, where it is asked by another."""
 
 
 # Reads the configuration again, if it is the one that is named, or none is; called from a thread of its own.
@@ -114,8 +116,19 @@ def answer_request(path: str, query: str, routes: AdminRoutes) -> AdminReply:
         case _ if path in routes.lists:
             return routes.lists[path]()
         case _:
-            others = ("/metrics", *(() if routes.sources is None else ("/sources",)), *routes.lists, "/healthz")
-            return error_reply(HTTPStatus.NOT_FOUND, f"there are {', '.join(others)} and /readyz")
+            return refuse_method(path, routes)
+
+
+def refuse_method(path: str, routes: AdminRoutes) -> AdminReply:
+    """To one who asks for what is not there, or not by this method."""
+    sources = () if routes.sources is None else ("/sources",)
+    shown = ("/metrics", *sources, *routes.lists, "/healthz", "/readyz")
+    is_changed = path in routes.changes or (path == "/reload" and routes.reload is not None)
+    methods = (*(("GET", "HEAD") if path in shown else ()), *(("POST",) if is_changed else ()))
+    if not methods:
+        return error_reply(HTTPStatus.NOT_FOUND, f"there are {', '.join(shown[:-1])} and {shown[-1]}")
+    what = f"{path} takes {' and '.join(methods)}"
+    return error_reply(HTTPStatus.METHOD_NOT_ALLOWED, what)._replace(allow=methods)
 
 
 def _readyz(query: str, readiness: AskReadiness) -> AdminReply:
@@ -271,10 +284,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         routes, meant = self.server.routes, self.headers.get(CONFIG_HEADER)
-        is_reload = self.path == "/reload" and routes.reload is not None
+        path = self._path()
+        is_reload = path == "/reload" and routes.reload is not None
         header = RELOAD_HEADER if is_reload else CHANGE_HEADER
-        if not is_reload and self.path not in routes.changes:
-            self.send_error(HTTPStatus.NOT_IMPLEMENTED)
+        if not is_reload and path not in routes.changes:
+            self._send(refuse_method(path, routes))
         elif self.headers.get(header) != "1" or "Origin" in self.headers:
             # A page in a browser on this machine could send it, but not with this header, nor without that one.
             self._send(error_reply(HTTPStatus.FORBIDDEN, f"needs the header {header}: 1, and is not for browsers"))
@@ -282,7 +296,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(routes.reload(meant))
         else:
             body = self._read_body()
-            self._send(body if isinstance(body, AdminReply) else routes.changes[self.path](body, meant))
+            self._send(body if isinstance(body, AdminReply) else routes.changes[path](body, meant))
 
     def _read_body(self) -> bytes | AdminReply:
         """What was sent, or why it is not read."""
@@ -296,25 +310,27 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.cancel_deadline(self.connection)
         return body if len(body) == int(length) else error_reply(HTTPStatus.BAD_REQUEST, "ended too early")
 
+    def _path(self) -> str:
+        return self.path.partition("?")[0]
+
     def _answer(self) -> AdminReply:
-        path, _, query = self.path.partition("?")
-        return answer_request(path, query, self.server.routes)
+        return answer_request(self._path(), self.path.partition("?")[2], self.server.routes)
 
     def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:
         """A request that the library refuses. It calls every other method not implemented."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
-            self._send(error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "there are GET and HEAD"), allow="GET, HEAD")
+            self._send(refuse_method(self._path(), self.server.routes))
         else:
             self._send(error_reply(HTTPStatus(code), message or HTTPStatus(code).phrase))
 
-    def _send(self, reply: AdminReply, *, with_body: bool = True, allow: str | None = None) -> None:
+    def _send(self, reply: AdminReply, *, with_body: bool = True) -> None:
         self.server.start_deadline(self.connection)
         self.send_response_only(reply.http_code)
         self.send_header("Content-Type", reply.content_type)
         self.send_header("Content-Length", str(len(reply.body)))
         self.send_header("Cache-Control", "no-store")
-        if allow is not None:
-            self.send_header("Allow", allow)
+        if reply.allow:
+            self.send_header("Allow", ", ".join(reply.allow))
         self.send_header("Connection", "close")
         self.end_headers()
         if with_body:

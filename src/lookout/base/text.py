@@ -1,6 +1,17 @@
-"""Text that has to fit."""
+"""Text that has to fit, and to be shown."""
+
+import unicodedata
+from typing import Final
+
+# Between letters of Persian and Arabic and parts of emoji; and marks of direction, which end with their word.
+_JOINERS_AND_MARKS: Final = "\u200c\u200d\u200e\u200f\u061c"
 
 
 def shorten(text: str, longest: int, mark: str = "...") -> str:
     """The text, or as much of its beginning as there is room for, with a mark at its end."""
     return text if len(text) <= longest else text[: longest - len(mark)] + mark
+
+
+def can_be_shown(character: str) -> bool:
+    """Whether it belongs into one line of text: no control character, and none that turns the order of others."""
+    return character.isprintable() or unicodedata.category(character) == "Zs" or character in _JOINERS_AND_MARKS

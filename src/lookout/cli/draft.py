@@ -17,6 +17,7 @@ from lookout.base.setting_types import Positive
 from lookout.cli.template import Section, read_sections
 from lookout.cli.variables import find_secret, name_variable, number_name, write_variable
 from lookout.config.alerts import AlertRule
+from lookout.config.environment_file import parse_environment
 from lookout.config.file import ConfigError, read_config_text
 from lookout.config.settings import Settings
 from lookout.config.tables import Store
@@ -98,6 +99,14 @@ class Draft(Struct, frozen=True):
         with suppress(OSError, UnicodeDecodeError):
             return re.findall(r"^(\w+)=", self.environment_path.read_text(encoding="utf-8"), re.MULTILINE)
         return []
+
+    def find_overridden(self) -> list[str]:
+        """The variables of this draft that the file of the environment has already, with another value."""
+        try:
+            there, _ = parse_environment(self.environment_path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return []
+        return [name for name, value in self.secrets.items() if there.get(name, value) != value]
 
     @property
     def environment_path(self) -> Path:

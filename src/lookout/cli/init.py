@@ -123,7 +123,16 @@ def _write_somewhere(draft: Draft, *, force: bool) -> Draft:
             click.echo(f"{error.filename or draft.path}: {error.strerror}")
         else:
             return draft
-        draft, force = replace(draft, path=Path(click.prompt("Write it to", type=str))), False
+        draft, force = _ask_place(draft), False
+
+
+def _ask_place(draft: Draft) -> Draft:
+    while True:
+        moved = replace(draft, path=Path(click.prompt("Write it to", type=str)))
+        taken = moved.find_overridden()
+        if not taken:
+            return moved
+        click.echo(f"{moved.environment_path} has another {', '.join(taken)}.")
 
 
 def _say_written(draft: Draft) -> None:
@@ -187,8 +196,9 @@ def _fill(file: int, text: str) -> None:
 
 
 def _append(path: Path, text: str) -> None:
+    """For the owner alone if it is new; one that is there stays for its owner and at most its group to read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o600)
+        os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & 0o640)
         file.write(f"\n{text}" if os.fstat(file.fileno()).st_size else text)
 
 

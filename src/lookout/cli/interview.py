@@ -24,7 +24,7 @@ from lookout.cli.draft import (
     parse_number,
 )
 from lookout.cli.probe import explain_row
-from lookout.cli.prompts import ask, complain, find_chains, keeps_anyway, say, say_found, say_meanings
+from lookout.cli.prompts import ask, complain, find_chains, keeps_anyway, say, say_found, say_next_steps
 from lookout.cli.template import read_sections
 from lookout.cli.trial import fits, probe_draft, select_rows, try_kinds
 from lookout.cli.variables import can_be_written, find_secret
@@ -167,12 +167,12 @@ class Interview:
                 return kind
         causes = {kind: row.cause for kind, row in tried.items()}
         if len(set(causes.values())) == 1:
-            say_found(f"whatever its kind: failed: {next(iter(causes.values()))}")
+            say_found(f"whatever its kind: {next(iter(tried.values())).found}")
         else:
-            failed = {kind: f"failed: {cause}" for kind, cause in causes.items()}
+            failed = {kind: row.found for kind, row in tried.items()}
             for kind, why in {**failed, **not_tried}.items():
                 say_found(f"{kind}: {why}")
-        say_meanings(causes.values())
+        say_next_steps(causes.values())
         return None
 
     def _ask_kind(self, table: DraftTable) -> DraftTable | None:

@@ -113,7 +113,7 @@ def _build_indexer(draft: Draft, service: str, text: str, *, is_probing: bool) -
     tried = try_kinds(draft, table).found
     recognised = next((kind for kind, row in tried.items() if fits(row)), None)
     if recognised is None:
-        causes = "; ".join(f"{kind}: {row.cause}" for kind, row in tried.items())
+        causes = "; ".join(f"{kind}: {row.found}" for kind, row in tried.items())
         raise OptionError(
             f"{option}: no known kind fits what chain {chain_id}'s answers ({causes}); name it, CHAIN=KIND:URL"
         )

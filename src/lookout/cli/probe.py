@@ -15,13 +15,11 @@ from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_config
 from lookout.config.settings import Settings
-from lookout.core.causes import OWN_CAUSES, code_of
+from lookout.core.causes import choose_next_step, code_of
 from lookout.core.model import Status
 from lookout.monitor.probe import Probed, ProbedChain, ProbedRow, probe_once
-from lookout.protocols.client.failure import CAUSES
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
-_MEANINGS: Final = CAUSES | OWN_CAUSES
 _NO_LIMIT: Final = 10_000  # columns where nobody looks: a row stays one line, for grep
 
 
@@ -61,18 +59,19 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
     of_endpoints = (each.cause for chain in probed.chains for each in chain.endpoints)
     of_rows = (each.cause for each in probed.rows)
     laters = (each.later for each in probed.rows if each.later)
-    for explanation in dict.fromkeys((*explain_causes((*of_endpoints, *of_rows)), *laters)):
-        console.print(explanation)
+    for line in dict.fromkeys((*list_next_steps((*of_endpoints, *of_rows)), *laters)):
+        console.print(line)
 
 
-def explain_causes(causes: Iterable[str | None]) -> Iterator[str]:
-    """What the codes of these causes mean."""
-    codes = sorted({code_of(cause) for cause in causes if cause})
-    yield from (f"{code}: {_MEANINGS[code]}" for code in codes if code in _MEANINGS)
+def list_next_steps(causes: Iterable[str | None]) -> Iterator[str]:
+    """What to do about these causes, by their codes."""
+    steps = {(code_of(cause), choose_next_step(cause)) for cause in causes if cause}
+    yield from (f"{code}: {step}" for code, step in sorted(steps, key=str) if step)
 
 
 def explain_row(probed: ProbedRow) -> str:
-    return ": ".join(filter(None, (probed.row.reason, probed.found)))
+    """Why it is not current, in words; or the reason, with what was found."""
+    return probed.found if probed.cause else ": ".join(filter(None, (probed.row.reason, probed.found)))
 
 
 def _heads(chains: tuple[ProbedChain, ...]) -> Table:

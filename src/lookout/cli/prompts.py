@@ -8,7 +8,7 @@ import click
 
 from lookout.base.known_chains import KNOWN_CHAINS
 from lookout.cli.draft import Draft, parse_chain
-from lookout.cli.probe import explain_causes
+from lookout.cli.probe import list_next_steps
 
 
 def ask(question: str, default: str = "") -> str:
@@ -41,13 +41,13 @@ def complain(draft: Draft) -> bool:
 
 def keeps_anyway(*causes: str | None) -> bool:
     """Ask what to do with a source that failed for these causes."""
-    say_meanings(causes)
+    say_next_steps(causes)
     return click.confirm("  Keep it anyway?", default=False)
 
 
-def say_meanings(causes: Iterable[str | None]) -> None:
-    for meaning in explain_causes(causes):
-        say_found(meaning)
+def say_next_steps(causes: Iterable[str | None]) -> None:
+    for step in list_next_steps(causes):
+        say_found(step)
 
 
 def say_found(text: str, took_ms: int | None = None) -> None:

@@ -57,5 +57,6 @@ def try_kinds(draft: Draft, table: DraftTable) -> TriedKinds:
 
 
 def fits(probed: ProbedRow) -> bool:
-    """Whether the answer was understood, whatever it says."""
-    return probed.cause is None or code_of(probed.cause) in OWN_CAUSES
+    """Whether the answer was understood, whatever it says. What this machine could not ask proves nothing."""
+    code = code_of(probed.cause or "")
+    return probed.cause is None or (code in OWN_CAUSES and code != "own_fault")

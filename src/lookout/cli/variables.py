@@ -7,6 +7,12 @@ from typing import Final
 
 _AUTHORITY: Final = re.compile(r"(?<=://)(?P<user>[^/?#@:]*)(?::(?P<password>[^/?#]*))?(?=@)")
 _SEGMENT: Final = re.compile(r"(?<=/)[\w-]{16,}(?=[/?#]|$)|(?<==)[\w-]{16,}(?=[&#]|$)", re.ASCII)
+# Telegram's have their number before them.
+_NUMBERED: Final = re.compile(r"(?<=/)\w*[0-9]:[\w-]{20,}(?=[/?#]|$)", re.ASCII)
+# A label of a host that is no domain: two more come after it.
+_LABEL: Final = re.compile(
+    r"(?:(?<=//)|(?<=[.@]))(?:[A-Za-z0-9]{16,}|[0-9A-Fa-f-]{32,})(?=\.[^./:?#]+\.[^/?#]+)", re.ASCII
+)
 _QUERY: Final = re.compile(r"(?<=\?)[^#]*(?:key|token|pass|secret|auth|sig)[^#]*", re.IGNORECASE)
 _DATABASE: Final = re.compile("postgres(ql)?://")
 
@@ -48,7 +54,8 @@ def _find_spans(address: str) -> Iterator[tuple[int, int]]:
         return
     if authority and authority[0]:
         yield authority.span()
-    yield from (each.span() for each in _SEGMENT.finditer(address) if _looks_random(each[0]))
+    for pattern in (_SEGMENT, _NUMBERED, _LABEL):
+        yield from (each.span() for each in pattern.finditer(address) if _looks_random(each[0]))
 
 
 def _looks_random(text: str) -> bool:

@@ -174,5 +174,9 @@ class Alerts(Table, frozen=True):
                     f"rules[{number}].name", f"is that of alerts.rules[{before}] as well; give it another one"
                 )
             elif before != number:
-                what = f"finds the same bad as alerts.rules[{before}]; leave one out, or give it a name"
+                what = f"finds the same bad as alerts.rules[{before}]"
+                if rule.unknown is self.rules[before].unknown:
+                    what += "; leave one out, or give it a name"
+                else:  # left out, or false
+                    what += ", and differs from it in unknown alone; give it a name"
                 yield Problem(f"rules[{number}]", what)

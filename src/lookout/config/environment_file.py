@@ -29,6 +29,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED: Final = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>(?:\\.|[^"\\])*)\"""", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _TOKEN: Final = re.compile(r"\\(?:.|\Z)|[^\\]", re.DOTALL)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # systemd leaves out a value with one
 _BACKSLASH_KEEPS: Final = '"\\`$'  # between double quotation marks; before anything else a backslash is itself
 
 
@@ -60,6 +61,9 @@ def parse_environment(text: str) -> tuple[dict[str, str], list[str]]:
             problems.append(f"line {1 + text.count(chr(10), 0, at)}: {what}")
         elif name:
             variables[name] = _value(entry["quoted"], entry["plain"])
+            if _CONTROL.search(variables[name]):
+                at = 1 + text.count("\n", 0, entry.start("name"))
+                problems.append(f"line {at}: the value of {name} has a control character; remove it")
     return variables, problems
 
 

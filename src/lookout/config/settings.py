@@ -31,12 +31,10 @@ from lookout.config.tables import (
     Store,
     in_ms,
 )
-from lookout.core.causes import OWN_CAUSES
 from lookout.core.episodes import Rules
 from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES, Service, all_services
-from lookout.protocols.client.failure import CAUSES
 from lookout.protocols.evm import EVM
 from lookout.protocols.registry import configurable_services, has_one_table
 from lookout.protocols.tables import KindTable, SourceTable
@@ -164,7 +162,7 @@ class Settings(Table, frozen=True):
                 self.page.title or (self.protocol if self.protocol != _UNNAMED else ""),
                 self.page.operator,
                 alerts.link,
-                {**CAUSES, **OWN_CAUSES},
+                has_admin_port=self.admin.monitor != "",
             ),
         )
 

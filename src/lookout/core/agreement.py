@@ -7,6 +7,15 @@ from lookout.core.heads import ChainProgress, Heads, Pace, Reading
 
 # What an endpoint's latest answer counts for. Only one that agrees has a part in the head.
 Standing = Literal["agrees", "behind", "disagrees", "not_confirmed", "old", "failed", "wrong_chain"]
+STANDING_WORDS: Final[dict[Standing, str]] = {
+    "agrees": "agrees with another",
+    "behind": "far behind the others",
+    "disagrees": "far from the others",
+    "not_confirmed": "no other confirms its answer",
+    "old": "its last answer is too old",
+    "failed": "has not answered yet",
+    "wrong_chain": "a node of another chain",
+}
 
 FUTURE_TOLERANCE_MS: Final = 60_000
 NEAR_MS: Final = 600_000

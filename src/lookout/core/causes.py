@@ -1,23 +1,145 @@
 """Why a row is not current, for the operator: a stable code, and perhaps a detail after a colon (M16)."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from lookout.core.model import Blocks, Failed, Found, Members, MissingList, Nothing, Peers, Row
 
-# The codes of what a probe found that is no failure of the request; those of requests are the client's.
-OWN_CAUSES: Final = {
-    "behind": "It trails what it should have reached, by so much.",
-    "incomplete": "Its list lacks so many transactions that the chain has.",
-    "inconsistent": "Its list has so many transactions that the chain does not have.",
-    "missing_list": "The node does not carry the required list.",
-    "no_head": "The chain's endpoints agreed on no head, so there is nothing to compare with.",
-    "no_peers": "The node is connected to nobody.",
-    "none_responding": "None of the monitored broadcasters announces fees.",
-    "nothing": "It answered, and has nothing for this chain.",
-    "own_fault": "The monitor could not ask, since it lacked something of its own: nothing is known of the other side.",
-    "some_silent": "Some of the monitored broadcasters do not announce fees.",
-    "still_reading": "Not all announcements that count were read yet, so that silence proves nothing.",
+
+class CauseEntry(NamedTuple):
+    """What people read of a cause: words, with the detail in place of the "…" or else after them; what to do next."""
+
+    words: str
+    next_step: str
+
+
+_ASK_OWNER: Final = "look at the service's own log, or ask those who run it"
+_CHECK_ADDRESS: Final = "check its address in the configuration"
+
+# Why a probe failed: the code, which is stable, and its words. It was reached if there is an answer, usable or not.
+CAUSES: Final = {
+    "bad_address": CauseEntry("the address cannot be asked", _CHECK_ADDRESS),
+    "bad_encoding": CauseEntry("no usable answer: compressed in a way that cannot be undone", _ASK_OWNER),
+    "bad_http": CauseEntry(
+        "no usable answer: not HTTP as it should be", f"{_CHECK_ADDRESS}; what answers is no web server"
+    ),
+    "broken_off": CauseEntry("no usable answer: the connection ended within it", _ASK_OWNER),
+    "closed": CauseEntry("no answer: the connection was closed", _ASK_OWNER),
+    "dns": CauseEntry(
+        "not reached: its name could not be resolved", f"{_CHECK_ADDRESS}, and this machine's name servers"
+    ),
+    "future_block": CauseEntry(
+        "its newest block is from the future, or this machine's clock is slow",
+        "check this machine's clock, then the node's",
+    ),
+    "graphql_errors": CauseEntry("no usable answer: GraphQL errors", _ASK_OWNER),
+    "http_status": CauseEntry("no usable answer: HTTP …", _ASK_OWNER),
+    "jsonrpc_error": CauseEntry(
+        "no usable answer: JSON-RPC error …", f"{_ASK_OWNER}; if it lacks the method, {_CHECK_ADDRESS}"
+    ),
+    "network": CauseEntry(
+        "not reached: the network did not let the connection through", "check this machine's network and firewall"
+    ),
+    "not_expected": CauseEntry(
+        "wrong answer: the value is not the configured one", f"{_ASK_OWNER}; if the value is right, change `expect`"
+    ),
+    "not_json": CauseEntry(
+        "no usable answer: not JSON", f"{_CHECK_ADDRESS}; a proxy or a login page may answer in its place"
+    ),
+    "not_understood": CauseEntry(
+        "no usable answer: not as the protocol has it", "check its kind and its address in the configuration"
+    ),
+    "plug_in": CauseEntry(
+        "the plug-in of this kind did something wrong", "look at the monitor's log, and at the plug-in"
+    ),
+    "pointer_missing": CauseEntry(
+        "no usable answer: nothing at the configured pointer", "compare `pointer` with what it answers"
+    ),
+    "proxy": CauseEntry(
+        "not reached: the proxy did not let the request through", "check the proxy, and its address and password"
+    ),
+    "rate_limited": CauseEntry(
+        "no usable answer: asked too often", "use a key that may ask more often, or raise policy.recheck_s"
+    ),
+    "redirect": CauseEntry(
+        "no usable answer: it redirects, which is not followed",
+        "if the new address is right, put it into the configuration",
+    ),
+    "refused": CauseEntry(
+        "not reached: nothing listens at its address",
+        "start the service, or check its host and port in the configuration",
+    ),
+    "reset": CauseEntry("no answer: the connection was reset", _ASK_OWNER),
+    "store_status": CauseEntry("no usable answer: the waku node's store has status …", _ASK_OWNER),
+    "timeout": CauseEntry(
+        "no complete answer in time (waiting for: …)",
+        "ask it from another machine: if that works, check this one's network, if not, the service",
+    ),
+    "tls": CauseEntry("not reached: no secure connection", "check its certificate, and `ca_file` if it is your own"),
+    "too_large": CauseEntry("no usable answer: too large", f"{_CHECK_ADDRESS}; what answers is something else"),
+    "wrong_chain": CauseEntry("a node of another chain", _CHECK_ADDRESS),
 }
+# What a probe found that is no failure of the request.
+OWN_CAUSES: Final = {
+    "behind": CauseEntry(
+        "behind the head by …",
+        "run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
+    ),
+    "incomplete": CauseEntry(
+        "its list lacks transactions that the chain has",
+        "those blocks have to be indexed again: by you, or those who run it",
+    ),
+    "inconsistent": CauseEntry(
+        "its list has transactions that the chain does not have",
+        "those blocks have to be indexed again: by you, or those who run it",
+    ),
+    "missing_list": CauseEntry(
+        "the node does not carry the required list", "compare `required_list` with the lists that the node has"
+    ),
+    "no_head": CauseEntry(
+        "the chain's RPC endpoints agree on no head, so there is nothing to compare with",
+        "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may work",
+    ),
+    "no_peers": CauseEntry("the node is connected to nobody", "check the waku node's network and its bootstrap nodes"),
+    "none_responding": CauseEntry(
+        "… monitored broadcasters announce fees",
+        "check that the waku node hears anybody; broadcasters are other people's",
+    ),
+    "nothing": CauseEntry(
+        "it answered, and has nothing for this chain", "if that is as it should be, leave this chain out of its table"
+    ),
+    "own_fault": CauseEntry(
+        "this machine could not ask: …", "free what it lacks (docs/upkeep.md); nothing is known of the other side"
+    ),
+    "some_silent": CauseEntry(
+        "… monitored broadcasters announce fees", "wait: broadcasters are other people's, and the others may work"
+    ),
+    "still_reading": CauseEntry(
+        "not all announcements that count were read yet, so silence proves nothing", "wait: reading goes on"
+    ),
+}
+ALL_CAUSES: Final = {**CAUSES, **OWN_CAUSES}
+
+
+_CHECK_ACCESS: Final = "check its address, key and headers in the configuration"
+
+
+def choose_next_step(cause: str) -> str | None:
+    """What to do about a cause; None of one that is not known."""
+    code, detail = split_cause(cause)
+    if code == "http_status" and (detail or "").startswith("4"):  # it means that the request is wrong
+        return _CHECK_ACCESS
+    return ALL_CAUSES[code].next_step if code in ALL_CAUSES else None
+
+
+def describe_cause(cause: str) -> str:
+    """A cause in words; of one that is not known, as it is."""
+    code, detail = split_cause(cause)
+    if code not in ALL_CAUSES:
+        return cause
+    words = ALL_CAUSES[code].words
+    if "…" in words:
+        return words.replace("…", detail or "?")
+    return f"{words} ({detail})" if detail else words
 
 
 def explain(found: Found, row: Row) -> str | None:

@@ -5,13 +5,14 @@ first in which the check is known to be better: what is not seen has not recover
 that was seen to pass, so that neither the monitor's absence nor a clock that was set can make it long enough.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from lookout.base.instants import END_AT
+from lookout.core.causes import code_of
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status
 from lookout_reader.statuses import KNOWN_STATUSES
@@ -65,6 +66,7 @@ class Episode(Struct, frozen=True):
     reported_to: tuple[str, ...] = field(default=(), name="told_to")
     reported_ms: Lasted = field(default=0, name="told_ms")  # how much had been seen at the last report
     reminders: Lasted = 0
+    causes: tuple[str, ...] = ()  # the first, and the last if it is another one; as far as known
 
 
 class News(Struct, frozen=True):
@@ -80,6 +82,7 @@ class News(Struct, frozen=True):
     seen_ms: Lasted
     targets: tuple[str, ...]
     rule: str = ""
+    causes: tuple[str, ...] = ()  # of the episode until then
 
 
 class AlertState(Struct, frozen=True):
@@ -122,6 +125,19 @@ def advance(
     if clock_ms - since_ms < rules.group_ms:
         return AlertState(at, clock_ms, tuple(episodes), gathered, since_ms), ()
     return AlertState(at, clock_ms, tuple(episodes)), gathered
+
+
+def note_causes(state: AlertState, causes: Mapping[tuple[Check, Reason], str]) -> AlertState:
+    """Remember why the checks of the last publication are bad, for the message that it is over."""
+    return replace(state, episodes=tuple(_note_cause(each, causes) for each in state.episodes))
+
+
+def _note_cause(episode: Episode, causes: Mapping[tuple[Check, Reason], str]) -> Episode:
+    cause = causes.get((episode.check, episode.reason))
+    if cause is None or not episode.is_seen:
+        return episode
+    others = (first for first in episode.causes[:1] if code_of(first) != code_of(cause))
+    return replace(episode, causes=(*others, cause))
 
 
 def _mute(rule: Rule) -> Rule:
@@ -172,4 +188,6 @@ def _expire(row: Row, at: int) -> Row:
 
 
 def _make_news(kind: NewsKind, of: Episode, status: Status, reason: Reason, at: int) -> News:
-    return News(kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, of.reported_to, of.rule)
+    return News(
+        kind, of.check, status, reason, of.status, of.since_at, at, of.seen_ms, of.reported_to, of.rule, of.causes
+    )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from lookout.base.durations import parse_duration
 from lookout.base.instants import parse_second
 from lookout.base.problem import Problem
-from lookout.base.text import shorten
+from lookout.base.text import can_be_shown, shorten
 from lookout.core.episodes import Instant, Lasted
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check
@@ -201,11 +201,11 @@ def _check_times(draft: Draft, at: int, from_at: int, until_at: int | None) -> I
 def _check_text(draft: Draft) -> Iterator[Problem]:
     is_note, text = draft.kind == "note", draft.text.strip()
     key, longest = ("text", LONGEST_NOTE) if is_note else ("why", LONGEST_WHY)
-    if is_note and not text:
+    if is_note and not any(map(str.isprintable, text)):
         yield Problem(key, "missing; a note says something")
     if len(text) > longest:
         yield Problem(key, f"has {len(text):,} characters, and may have {longest}")
-    if not text.isprintable():
+    if not all(map(can_be_shown, text)):
         yield Problem(key, "has to be one line that can be printed, without control characters")
 
 

@@ -18,7 +18,7 @@ from lookout.alerts.outbox import MOST_WAITING, Attempt, Outbox, Queued
 from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError
 from lookout.base.threads import Caller
-from lookout.core.episodes import advance, restart
+from lookout.core.episodes import advance, note_causes, restart
 from lookout.core.model import NO_METRICS, Check, Row
 from lookout.monitor.resources import Resources
 from lookout.state.alerts import StoredAlerts, decode_alerts, encode_alerts
@@ -83,9 +83,11 @@ class Alerts:
         published = {row.check: row for row in rows}
         self._good |= {row.check: row for row in published.values() if row.observed_at == row.last_success_at}
         self._state, news = advance(self._state, at, published.values(), self._policy.rules, silenced)
-        # A cause is of the newest row: news of an expired row, or of an earlier reason, has none.
+        # A cause is of the newest row: what is about an expired row, or an earlier reason, has none.
+        known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
+        self._state = note_causes(self._state, known)
         facts = {
-            each.check: self._gather_facts(row, causes.get(each.check) if row.reason == each.reason else None)
+            each.check: self._gather_facts(row, known.get((each.check, each.reason)))
             for each in news
             if (row := published.get(each.check)) is not None
         }
@@ -100,7 +102,9 @@ class Alerts:
     def _gather_facts(self, row: Row, cause: str | None) -> Facts:
         good = self._good.get(row.check)
         is_last = good is not None and good.last_success_at == row.last_success_at
-        return Facts(cause, row.last_success_at, good.metrics if good and is_last else NO_METRICS)
+        metrics = good.metrics if good and is_last else NO_METRICS
+        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else {}
+        return Facts(cause, row.last_success_at, metrics, endpoints)
 
     def pieces(self) -> dict[str, bytes]:
         """All that is to be in the store."""

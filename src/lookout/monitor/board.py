@@ -7,7 +7,8 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from lookout.base.instants import format_instant
-from lookout.core.agreement import Standing
+from lookout.core.agreement import STANDING_WORDS, Standing
+from lookout.core.causes import describe_cause
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Row
 
@@ -65,6 +66,11 @@ class Board:
             for key, entry in self._entries.copy().items()
         ]
 
+    def describe_endpoints(self, chain_id: int | None) -> dict[str, str]:
+        """What each RPC endpoint of a chain does, in words, by its name."""
+        entries = (each for each in self.list_entries() if each.kind == "endpoint" and each.chain_id == chain_id)
+        return {each.name: _describe(each) for each in sorted(entries, key=lambda each: each.name)}
+
     def keep_only(self, watched: Collection[EntryKey]) -> None:
         """Forget the others: they were removed from the configuration."""
         self._entries = {key: entry for key, entry in self._entries.items() if key in watched}
@@ -103,6 +109,15 @@ class Board:
     def note_standings(self, chain_id: int, standings: Mapping[str, Standing]) -> None:
         """Of all endpoints of a chain; of none, while nothing can be said."""
         self._standings[chain_id] = standings
+
+
+def _describe(endpoint: Entry) -> str:
+    if endpoint.cause is not UNSET:
+        return describe_cause(endpoint.cause)
+    if endpoint.outcome == "bug":
+        return "the monitor could not ask it because of a bug; its log has more"
+    standing = "not_confirmed" if endpoint.standing is UNSET else endpoint.standing
+    return f"{STANDING_WORDS[standing]} (block {endpoint.height})"
 
 
 def _entry(key: EntryKey, at: int, took_ms: int, outcome: EntryOutcome, cause: str | UnsetType = UNSET) -> Entry:

@@ -35,7 +35,7 @@ class FollowedChain:
         self._journal = journal
         self._clock = resources.clock
         self._board = resources.instruments.board
-        self._standings: dict[str, Standing] = {}
+        self._apart: set[str] = set()  # endpoints that the log says are far from the others
         self._next_change: asyncio.TimerHandle | None = None  # when an answer becomes too old
         self._is_over = False
 
@@ -68,15 +68,15 @@ class FollowedChain:
 
     def _note_standings(self, standings: dict[str, Standing]) -> None:
         """For the operator. Those that fail are logged where that is found."""
-        before, self._standings = self._standings, standings
         self._board.note_standings(self._chain_id, standings)
         for name, standing in standings.items():
-            was = before.get(name, "agrees")
-            if standing in _APART and was not in _APART:
+            if standing in _APART and name not in self._apart:
+                self._apart.add(name)
                 log.warning(
                     "an endpoint is far from the others", endpoint=name, chain=self._chain_id, standing=standing
                 )
-            elif standing == "agrees" and was in _APART:
+            elif standing == "agrees" and name in self._apart:
+                self._apart.discard(name)
                 log.info("the endpoint agrees again", endpoint=name, chain=self._chain_id)
 
     def end(self) -> None:

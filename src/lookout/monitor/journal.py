@@ -4,7 +4,7 @@ import asyncio
 
 import structlog
 
-from lookout.core.causes import code_of, explain
+from lookout.core.causes import code_of, describe_cause, explain
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import Check, Found, Observation, Row
@@ -69,7 +69,7 @@ class Journal:
         is_new_cause = cause is not None and code_of(cause) != code_of(cause_before or "")
         has_changed = is_new_cause or (row.status, row.reason) != (before.status, before.reason)
         report = log.info if has_changed else log.debug
-        why = {} if cause is None else {"cause": cause}
+        why = {} if cause is None else {"cause": cause, "why": describe_cause(cause)}
         report("status", check=check.name, status=row.status, reason=row.reason, **why, was=before.status)
         return row
 

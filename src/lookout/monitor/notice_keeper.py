@@ -88,8 +88,6 @@ class NoticeKeeper:
         try:
             await asyncio.wait_for(stored, STORED_WITHIN_S)
         except TimeoutError:
-            what = (
-                f"the store did not take it within {STORED_WITHIN_S:g} s; it holds now, and is lost if the monitor ends"
-            )
-            raise NotStoredError(f"{what} before the store works again") from None
+            what = f"the store did not take it within {STORED_WITHIN_S:g} s: it is in force, but not stored yet"
+            raise NotStoredError(f"{what}; it is lost if the monitor ends before the store works again") from None
         return changed

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
 from lookout.base.clock import Clock
 from lookout.base.durations import format_duration
 from lookout.config.settings import Settings
 from lookout.config.tables import Chain
 from lookout.core.agreement import NEAR_MS, Agreement
-from lookout.core.causes import code_of, explain
+from lookout.core.causes import code_of, describe_cause, explain
 from lookout.core.heads import Pace, Reading
 from lookout.core.ledger import CheckState, Ledger
 from lookout.core.model import Blocks, Found, Indexes, Members, Observation, Peers, Row
@@ -108,7 +108,7 @@ async def _probe(source: Source, chains: Mapping[int | None, asyncio.Task[Probed
     except OwnFault as fault:  # nothing was observed (M17)
         took_ms = run.clock.elapsed_ms() - began_ms
         return [
-            ProbedRow(run.ledger.newest_row(check), fault.cause, fault.cause, took_ms=took_ms)
+            ProbedRow(run.ledger.newest_row(check), describe_cause(fault.cause), fault.cause, took_ms=took_ms)
             for check in source.checks
         ]
     took_ms = run.clock.elapsed_ms() - began_ms
@@ -138,8 +138,7 @@ async def _read_head(chain: Chain, endpoints: Sequence[Endpoint], run: _Run) -> 
     compared = []
     for endpoint, (_, took_ms), found in zip(endpoints, answers, heard, strict=True):
         if isinstance(found, str):
-            words = found if code_of(found) == "own_fault" else f"failed: {found}"
-            compared.append(ProbedEndpoint(endpoint.name, words, found, is_fine=False, took_ms=took_ms))
+            compared.append(ProbedEndpoint(endpoint.name, describe_cause(found), found, is_fine=False, took_ms=took_ms))
         else:
             verdict, is_fine = _compare(found, head, heads.pace(), run.limits)
             block = _describe_block(found, now)
@@ -196,28 +195,28 @@ def _describe_lack(causes: Sequence[str | None]) -> str:
 
 
 def _describe(found: Found, row: Row) -> str:
-    """What the row's reason does not say yet."""
+    """What was found, and why that is not current."""
+    cause = explain(found, row)
+    why = "" if cause is None else describe_cause(cause)
     match found:
         case Blocks(position) | Indexes(position):
-            return _describe_position(position, row.metrics.head)
+            head = row.metrics.head
+            where = f"position {position}" if head is UNSET else f"position {position}, head {head}"
+            return "; ".join(filter(None, (why, where)))
         case Members(responding, monitored) if row.status == "current":
             return f"{responding} of {monitored}"
         case Peers(peers) if row.status == "current":
             return f"{peers} peers"
         case _:
-            return explain(found, row) or ""
-
-
-def _describe_position(position: int, head: int | UnsetType) -> str:
-    if head is UNSET:
-        return f"no_head, position {position}"
-    return f"position {position}, head {head}" + (f", {head - position} behind" if head > position else "")
+            return why
 
 
 def _describe_later(judged: CheckState, limits: Limits) -> str:
     memory, status = judged.memory, judged.row.status
     if status == "unknown" and memory.failures:
-        return f"what is unreachable becomes unavailable after {limits.failures_for_unavailable} failures in a row"
+        return (
+            f"what gives no usable answer becomes unavailable after {limits.failures_for_unavailable} failures in a row"
+        )
     if status == "current" and memory.trailing_since_at is not None:
         return f"{judged.row.check.service} that trails for {_s(limits.ppoi_behind_ms)} becomes catching-up"
     if status == "catching-up" and memory.far_behind:

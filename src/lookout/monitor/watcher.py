@@ -10,7 +10,7 @@ import structlog
 
 from lookout.core.agreement import Agreement
 from lookout.core.cadence import wait_ms
-from lookout.core.causes import code_of
+from lookout.core.causes import code_of, describe_cause
 from lookout.core.heads import Reading
 from lookout.core.model import Blocks
 from lookout.core.plan import Limits
@@ -178,7 +178,7 @@ class Watcher:
         if cause is not None:
             self._failing.add((chain_id, name))
             report = log.debug if was_failing else log.warning
-            report("an endpoint fails", endpoint=name, chain=chain_id, cause=cause)
+            report("an endpoint fails", endpoint=name, chain=chain_id, cause=cause, why=describe_cause(cause))
         elif was_failing:
             self._failing.discard((chain_id, name))
             log.info("the endpoint answers again", endpoint=name, chain=chain_id)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lookout.base.durations import format_duration
-from lookout.base.text import shorten
+from lookout.base.text import can_be_shown, shorten
 from lookout.public.notes import scope_text, time_text
 from lookout_reader import (
     NOTES,
@@ -174,7 +174,7 @@ def _notes(shown: Shown, now: int, view: View) -> Iterator[Text]:
     for note in notes[:_NOTES_AT_MOST]:
         chains = [names.get(chain_id, str(chain_id)) for chain_id in note.chains]
         about = _plain(f"{scope_text(note.services, chains)}, {time_text(note.from_at, note.until_at)}", 200)
-        text = _plain(note.text, 500) if view.is_ascii else shorten("".join(filter(str.isprintable, note.text)), 500)
+        text = _plain(note.text, 500) if view.is_ascii else shorten("".join(filter(can_be_shown, note.text)), 500)
         yield Text(f"Note: {text} ({about})", style="cyan")
     if len(notes) > _NOTES_AT_MOST:
         yield Text(f"and {len(notes) - _NOTES_AT_MOST} more notes", style="cyan")

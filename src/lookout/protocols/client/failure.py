@@ -14,43 +14,12 @@ _NOTHING_LEFT: Final[dict[Lacking, str]] = {
 }
 
 
-# Why a probe failed: the code, which is stable, and what it means (M16). A detail may stand after it.
-CAUSES: Final = {
-    "bad_address": "The address cannot be asked.",
-    "bad_encoding": "The answer is compressed in a way that cannot be undone.",
-    "bad_http": "The answer is not HTTP as it should be.",
-    "broken_off": "The connection ended within the answer.",
-    "closed": "The connection was closed without an answer.",
-    "dns": "The name could not be resolved.",
-    "future_block": "Its newest block is from the future, or this machine's clock is slow.",
-    "graphql_errors": "The answer has GraphQL errors in it.",
-    "http_status": "It answered with this HTTP code.",
-    "jsonrpc_error": "It answered with this JSON-RPC error.",
-    "network": "The network did not let the connection through.",
-    "not_expected": "The value is not the configured one.",
-    "not_json": "The answer is not JSON.",
-    "not_understood": "The answer is not as the protocol has it.",
-    "plug_in": "The plug-in of this kind did something wrong.",
-    "pointer_missing": "There is nothing at the configured pointer.",
-    "proxy": "The proxy did not let the request through.",
-    "rate_limited": "It refused, since it was asked too often.",
-    "redirect": "It sent us elsewhere; redirects are not followed.",
-    "refused": "Nothing listens at the address.",
-    "reset": "The connection was reset.",
-    "store_status": "The store of the waku node answered with this status.",
-    "timeout": "It took too long: to connect, to begin to answer, or to end.",
-    "tls": "No secure connection was made.",
-    "too_large": "The answer is larger than it may be.",
-    "wrong_chain": "It is a node of another chain.",
-}
-
-
 class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, not a mistake in the program
     """An upstream could not be reached or understood.
 
-    ``cause`` is one of CAUSES, and ``detail`` says more in our own words and in numbers. It has no part of an address,
-    a header or an answer's text in it, which may hold secrets, but for the host of a redirect, which is compared with
-    what was sent.
+    ``cause`` is one of CAUSES (`core/causes.py`), and ``detail`` says more in our own words and in numbers. It has no
+    part of an address, a header or an answer's text in it, which may hold secrets, but for the host of a redirect,
+    which is compared with what was sent.
     """
 
     def __init__(self, cause: str, detail: str = "") -> None:

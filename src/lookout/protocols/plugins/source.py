@@ -22,11 +22,12 @@ from lookout.base.problem import Problem, run_checks
 from lookout.base.setting_types import are_headers
 from lookout.base.text import shorten
 from lookout.base.url import find_url_mistake
+from lookout.core.causes import CAUSES
 from lookout.core.model import Answer, Check, Found, Members, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import CAUSES, OwnFault, ProbeFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
 from lookout.protocols.client.request import Request
 from lookout.protocols.plugins.process import (
     GROUP,
