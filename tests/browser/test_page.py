@@ -86,7 +86,7 @@ def test_without_javascript_the_rows_state_their_instant_and_nothing_is_green(si
     assert page.locator(GREEN).count() == 0
 
 
-@pytest.mark.parametrize("asset", ["page.js", "strips.js", "lookout-reader.js"])
+@pytest.mark.parametrize("asset", ["page.js", "language.js"])
 def test_where_a_script_is_missing_the_rows_are_there_and_the_page_loads_itself_anew(
     site: Site, open_page: Open, asset: str
 ) -> None:

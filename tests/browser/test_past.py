@@ -169,16 +169,6 @@ def test_a_retention_beyond_all_reason_is_drawn_all_the_same(site: Site, open_pa
     assert "NaN" not in paths
 
 
-def test_an_instant_in_utc_has_its_day_where_that_is_another(site: Site, open_page: Open) -> None:
-    site.has(a_live_report(all_current()), a_history(all_current()))
-    page = open_page()
-    moments = page.evaluate(
-        "async () => { const { moment } = await import('/assets/words.js');"
-        " return [moment(Date.UTC(2026, 10, 9, 23, 30)), moment(Date.UTC(2026, 10, 10, 12, 0))]; }"
-    )
-    assert moments == ["Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC)", "Tue 10 Nov 13:00 (12:00 UTC)"]
-
-
 @pytest.mark.clause("C13")
 def test_the_bucket_that_fills_is_drawn_as_provisional(site: Site, open_page: Open) -> None:
     checks = [a_check("current", "messaging", None)]

@@ -13,7 +13,7 @@ from lookout.documents.reports import live_document
 from lookout.public.about import Description, NoteDescription, ServiceDescription
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
-from lookout.public.page.sources import strip_source
+from lookout.public.page.sources import join_modules, strip_source
 from lookout.public.page.texts import read_catalogue
 from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
@@ -229,6 +229,25 @@ def test_every_file_that_is_loaded_is_an_asset() -> None:
 )
 def test_what_a_browser_does_not_need_is_not_sent(source: str, left: str) -> None:
     assert strip_source(source) == left
+
+
+MODULES = {
+    "start": 'import { list } from "./words.js";\nimport { CODE, PLACE } from "./apart.js";\nlist(CODE, PLACE);\n',
+    "words": '// Why.\nimport { PLACE } from "./apart.js";\nexport function list() {}\nconst at = PLACE;\n',
+    "twin": 'import { list } from "./words.js";\nconst at = list();\n',
+}
+
+
+def test_modules_become_one_each_after_those_that_it_needs() -> None:
+    joined = join_modules(MODULES.__getitem__, "start", apart="apart")
+    assert joined == (
+        'import { CODE, PLACE } from "./apart.js";\nfunction list() {}\nconst at = PLACE;\n\nlist(CODE, PLACE);'
+    )
+
+
+def test_modules_that_declare_the_same_name_do_not_become_one() -> None:
+    with pytest.raises(ValueError, match="declared in more than one module: at"):
+        join_modules(MODULES.__getitem__, "twin", apart="apart")
 
 
 def test_no_script_has_a_text_of_several_lines_which_would_lose_its_indentation() -> None:

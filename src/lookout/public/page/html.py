@@ -20,7 +20,7 @@ from lookout.core.model import Metrics
 from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
 from lookout.public.about import Description
 from lookout.public.notes import scope_text, time_text
-from lookout.public.page.sources import strip_source
+from lookout.public.page.sources import join_modules, strip_source
 from lookout.public.page.style import status_rules
 from lookout.public.page.texts import LANGUAGES, encode_script, read_catalogue
 from lookout_reader.about import About
@@ -29,41 +29,30 @@ from lookout_reader.words import NOTES, OTHERS
 
 # By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
 _STATUSES: Final = {status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None}
-_SCRIPTS: Final = (
-    "page.js",
-    "reload.js",
-    "language.js",
-    "address.js",
-    "now.js",
-    "meaning.js",
-    "notes.js",
-    "past.js",
-    "strips.js",
-    "foot.js",
-    "words.js",
-    "dom.js",
-    "lookout-reader.js",
-)
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
 _PARTIAL: Final = "some answered, others did not"  # which is no more than a partial reading (C12)
 _JAVASCRIPT: Final = "text/javascript; charset=utf-8"
-# Each is asked for at once, and not only when a script that imports it has come.
-_PRELOADS: Final = "\n".join(f'<link rel="modulepreload" href="/assets/{name}">' for name in _SCRIPTS)
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(_SCRIPTS, _JAVASCRIPT),
+    # All modules in one, but for the one that finds out the language: it asks for the texts meanwhile.
+    **dict.fromkeys(("page.js", "language.js", "reload.js"), _JAVASCRIPT),
 }
 
 
 def assets() -> dict[str, tuple[str, bytes]]:
     """What the page loads, by path: media type and content."""
-    bodies = {name: files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _TYPES}
+    bodies = {name: _read(name) for name in _TYPES}
+    bodies["page.js"] = join_modules(lambda name: _read(f"{name}.js"), "page", apart="language")
     bodies["page.css"] += status_rules()
     found = {
         f"/assets/{name}": (media_type, strip_source(bodies[name]).encode()) for name, media_type in _TYPES.items()
     }
     return found | {f"/assets/texts-{code}.js": (_JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
+
+
+def _read(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def render(live: bytes | None, live_path: str, history_path: str, description: Description) -> bytes:
@@ -74,7 +63,6 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
         shapes="\n".join(map(_symbol, STATUSES)),
         about=escape(description.encode().decode()),
         languages=_languages(),
-        preloads=_PRELOADS,
         ready_made=_ready_made(live, description),
     )
     return text.encode()
@@ -82,7 +70,7 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
 
 @cache
 def _frame() -> Template:
-    return Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+    return Template(_read("page.html"))
 
 
 @cache

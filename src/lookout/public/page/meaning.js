@@ -5,7 +5,7 @@ import { chainName, compareChains, hasText, list, serviceName, sinceText, text }
 
 const NAMED_IN_HEADLINE = 3;
 const NAMED_IN_SENTENCE = 5;
-const TROUBLE = KNOWN_STATUSES.filter((status) => status !== "current");
+const TROUBLE_STATUSES = KNOWN_STATUSES.filter((status) => status !== "current");
 const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"], ["incomplete", "incomplete"], ["inconsistent", "incomplete"]]);
 const UNKNOWN = new Map([["incompatible-reference", "incomparable"], ["no-observation", "empty"]]);
 
@@ -19,15 +19,15 @@ export function meaningOf(checks, { chains, inDoubt, now }) {
   const bad = watched.filter(({ status }) => status !== "current");
   const isNothingKnown = watched.every(({ status }) => status === "stale" || status === "unknown") && !bad.some(({ unreached }) => unreached);
   return {
-    headline: headlineOf(watched, bad, { chains, inDoubt, isNothingKnown }),
+    headline: headlineFor(watched, bad, { chains, inDoubt, isNothingKnown }),
     sentences: isNothingKnown && bad.every(({ status }) => status === "stale") ? [] : sentencesOf(bad, chains, now),
   };
 }
 
-function headlineOf(watched, bad, { chains, inDoubt, isNothingKnown }) {
+function headlineFor(watched, bad, { chains, inDoubt, isNothingKnown }) {
   if (watched.length === 0) return text("headline.unmonitored");
   if (bad.length === 0) return text(inDoubt ? "headline.doubted" : "headline.current");
-  const trouble = bad.filter(({ status }) => TROUBLE.includes(status));
+  const trouble = bad.filter(({ status }) => TROUBLE_STATUSES.includes(status));
   if (trouble.length > 0) {
     const key = trouble.every(({ status }) => status === "catching-up") ? "headline.catching-up" : "headline.trouble";
     return text(key, placesOf(trouble, chains));

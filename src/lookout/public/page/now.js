@@ -11,8 +11,8 @@ import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, du
 const STOPPED_MS = 150_000;
 // A copy's Date makes the clock look ahead by as much as the copy is old: up to 60 s in a cache in front that does not
 // say so (Age), and then a request that takes its time. Nothing makes it look behind.
-const AHEAD_MS = 60_000 + 30_000;
-const BEHIND_MS = 30_000;
+const CLOCK_AHEAD_MS = 60_000 + 30_000;
+const CLOCK_BEHIND_MS = 30_000;
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
 const NAMED_AT_MOST = 3;
 const CHAINS_AT_MOST = 8;
@@ -22,7 +22,7 @@ const SENTENCES_AT_MOST = 6;
 
 /** Whether the clock of this device is known to be wrong, as far as no cache explains it. */
 export function isClockWrong({ clockAheadMs }) {
-  return clockAheadMs !== null && (clockAheadMs > AHEAD_MS || clockAheadMs < -BEHIND_MS);
+  return clockAheadMs !== null && (clockAheadMs > CLOCK_AHEAD_MS || clockAheadMs < -CLOCK_BEHIND_MS);
 }
 
 /** What keeps the page from knowing, in sentences that are read out: none of them has a number that moves. */
@@ -34,7 +34,7 @@ function troublesOf(view) {
   if (report === null) return troubles;
   const age = ageOf(view);
   if (age === null) troubles.push(text("trouble.undated"));
-  else if (!clockIsWrong && age < -BEHIND_MS) troubles.push(text("trouble.future"));
+  else if (!clockIsWrong && age < -CLOCK_BEHIND_MS) troubles.push(text("trouble.future"));
   else if (!clockIsWrong && reportProblem === null && age > STOPPED_MS) troubles.push(text("trouble.stopped"));
   if (report.unreadableRows > 0) troubles.push(text("trouble.rows", { count: report.unreadableRows }));
   return troubles;
@@ -44,7 +44,7 @@ function troublesOf(view) {
 function ageOf({ now, report, receivedAgoMs }) {
   if (report.generatedAt === null) return null;
   const age = now - report.generatedAt;
-  return age < -BEHIND_MS ? age : Math.max(age, receivedAgoMs ?? 0);
+  return age < -CLOCK_BEHIND_MS ? age : Math.max(age, receivedAgoMs ?? 0);
 }
 
 function problemText(problem) {
@@ -126,7 +126,7 @@ function detailText({ checks, others, chains, missing }, isPart) {
     text("scope.count", { status: statusWord(status), count: watched[status] }),
   );
   return [
-    all > 0 && isWell ? text("scope.chains", { checks: total, chains: chainsText(chains) }) : total,
+    all > 0 && isWell ? text("scope.chains", { checks: total, chains: scopeText(chains) }) : total,
     isWell ? "" : list(byStatus),
     unmonitored === 0 ? "" : text("scope.unmonitored", { count: unmonitored }),
     missing.length === 0 ? "" : text("scope.missing", { places: missingText(missing) }),
@@ -139,10 +139,10 @@ function detailText({ checks, others, chains, missing }, isPart) {
 /** The checks that the report lacks, or their chains if they are many. */
 function missingText(missing) {
   if (missing.length <= NAMED_AT_MOST) return list(missing.map(checkName));
-  return chainsText([...new Set(missing.map(({ chainId }) => chainId))]);
+  return scopeText([...new Set(missing.map(({ chainId }) => chainId))]);
 }
 
-function chainsText(chains) {
+function scopeText(chains) {
   return chains.length > CHAINS_AT_MOST ? text("chains", { count: chains.length }) : list(chains.map(chainName));
 }
 
@@ -283,7 +283,7 @@ function metricsText({ service, reason, metrics: { position, head, responding, m
 
 function seenText({ row, status, unreached }, now) {
   if (!row?.readable || row.observedAt === null) return status === "unmonitored" ? "" : text("card.never");
-  if (row.observedAt - now > BEHIND_MS) return text("card.future");
+  if (row.observedAt - now > CLOCK_BEHIND_MS) return text("card.future");
   const seen = text("card.checked", { duration: duration(now - row.observedAt) });
   const answered = row.lastSuccessAt;
   const isSaid = unreached || status === "unavailable" || status === "stale";

@@ -14,7 +14,7 @@ const LIVE_S = 15;
 const HISTORY_S = 60;
 const ABOUT_MS = 60_000;
 const UNREACHED_MS = 150_000; // as long as a row holds: later, nobody is known to try again
-const FUTURE_MS = 30_000;
+const ROW_AHEAD_MS = 30_000;
 const SHOWN_AT_FIRST = 20; // of each group
 const GROUPS_AT_FIRST = { chain: 50, service: Infinity };
 const SHOWN_MORE = 100;
@@ -173,7 +173,7 @@ function checksOf(view) {
 function isUnreached(row, status, { judgedAt, receivedAgoMs }) {
   if (status !== "unknown" || row?.publishedStatus !== "unknown" || row.reason !== "unreachable" || row.observedAt === null) return false;
   const age = judgedAt - row.observedAt;
-  return age >= -FUTURE_MS && age < UNREACHED_MS && (receivedAgoMs ?? 0) < UNREACHED_MS;
+  return age >= -ROW_AHEAD_MS && age < UNREACHED_MS && (receivedAgoMs ?? 0) < UNREACHED_MS;
 }
 
 /**

@@ -7,7 +7,7 @@ import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duratio
 
 const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
 const INCIDENTS_AT_FIRST = 10;
-const OLD_MS = 300_000;
+const OLD_HISTORY_MS = 300_000;
 
 export function makePast() {
   const strips = makeStrips(onZoom);
@@ -85,7 +85,7 @@ export function makePast() {
   }
 
   function update(view) {
-    setText(problem, problemText(view));
+    setText(problem, historyProblemText(view));
     setText(written, writtenText(view));
     setText(hint, `${text("past.hint", { zone: zone() })} ${bucketsText(view.history)}`);
     element.classList.toggle("old", isOld(view));
@@ -134,10 +134,10 @@ function bucketsText(history) {
 
 /** Whether it is not known to be of now. */
 function isOld({ now, history, clockIsWrong }) {
-  return history !== null && (clockIsWrong || !(Math.abs(now - history.generatedAt) < OLD_MS));
+  return history !== null && (clockIsWrong || !(Math.abs(now - history.generatedAt) < OLD_HISTORY_MS));
 }
 
-function problemText(view) {
+function historyProblemText(view) {
   const { history, historyProblem, clockIsWrong } = view;
   if (historyProblem !== null) {
     return text("past.problem", { problem: historyProblem === "not available yet" ? text("past.none") : historyProblem });
