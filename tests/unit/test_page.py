@@ -55,7 +55,6 @@ class Elements(HTMLParser):
 
 def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     text = rendered(a_row("catching-up"), a_row("current", MESSAGING))
-    assert "As it was at" in text
     assert "2026-11-05 12:00:00 UTC" in text
     assert "<b>behind</b>: answered, but was behind" in text
     assert "position 7,000, head 7,005" in text
@@ -64,6 +63,33 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     assert "<td>shared by the chains</td>" in text
     assert ">2026-11-05 11:59:59</td>" in text
     assert ">2026-11-05 12:02:29</td>" in text
+
+
+@pytest.mark.clause("C11", "C12")
+@pytest.mark.parametrize(
+    ("rows", "summary"),
+    [
+        pytest.param(
+            [a_row("current"), a_row("unavailable", Check("indexer", 11155111)), a_row("unmonitored", MESSAGING)],
+            "no problem seen in 1 check (those not watched and test networks are not counted)",
+            id="only what counts and is watched is counted",
+        ),
+        pytest.param(
+            [a_row("current"), a_row("unavailable", Check("indexer", 137)), a_row("catching-up", MESSAGING)],
+            "Messaging: behind; Indexer on Polygon: no usable answer",
+            id="what was not well is named",
+        ),
+        pytest.param(
+            [a_row("unavailable", Check("indexer", chain_id)) for chain_id in range(1001, 1009)],
+            "; ".join(f"Indexer on chain {n}: no usable answer" for n in range(1001, 1007)) + "; 2 more below",
+            id="as far as it is not too much",
+        ),
+    ],
+)
+def test_a_summary_and_the_warning_stand_before_the_table(rows: list[Row], summary: str) -> None:
+    text = rendered(*rows)
+    assert f"<b>{summary}</b>" in text
+    assert text.index(summary) < text.index("It is not a signal that it is safe to transact.") < text.index("<table>")
 
 
 def test_chains_stand_in_the_order_of_the_configuration_and_others_after_them_by_number() -> None:
@@ -140,7 +166,7 @@ def test_what_the_operator_notes_stands_before_the_rows_with_what_it_is_about() 
 @pytest.mark.clause("C12")
 def test_broadcasters_of_which_some_answered_are_said_to_be_that_and_no_worse() -> None:
     text = rendered(msgspec.structs.replace(a_row("degraded", BROADCASTERS), reason="partial-coverage"))
-    assert "<b>limited</b>: some answered, others did not" in text
+    assert "<b>limited</b>: some were heard, others were not" in text
     assert "serious" not in text
 
 

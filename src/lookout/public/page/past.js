@@ -2,8 +2,9 @@
 
 import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
 import { h, setChildren, setText, shape } from "./dom.js";
+import { isUnanswered } from "./meaning.js";
 import { makeStrips, ticks } from "./strips.js";
-import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, serviceName, statusWord, text, wholePercent, zone } from "./words.js";
+import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
 
 const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
 const INCIDENTS_AT_FIRST = 10;
@@ -151,7 +152,7 @@ function writtenText(view) {
   const { now, history, historyProblem, clockIsWrong } = view;
   if (historyProblem === null && !isOld(view)) return "";
   const known = history !== null && !clockIsWrong && history.generatedAt !== null && history.generatedAt <= now;
-  return known ? text("past.written", { duration: duration(now - history.generatedAt) }) : "";
+  return known ? text("past.written", { since: sinceText(history.generatedAt, now) }) : "";
 }
 
 // ---- Uptime
@@ -265,13 +266,22 @@ export function makeIncidents() {
   return { element, update };
 }
 
-function allIncidents({ history, historyRows, isMatching }) {
+function allIncidents({ history, historyRows, checks, isMatching }) {
   const found = [];
+  const live = new Map(checks.map((check) => [check.key, check]));
   for (const row of historyRows.values()) {
-    if (row.readable && isMatching(checkKey(row))) for (const incident of incidentsOf(history, row)) found.push({ ...incident, row });
+    const key = checkKey(row);
+    if (!row.readable || !isMatching(key)) continue;
+    for (const incident of incidentsOf(history, row)) found.push({ ...incident, beginsAt: beginOf(incident, live.get(key), history), row });
   }
   const endOf = ({ endsAt }) => endsAt ?? Infinity;
   return found.sort((a, b) => b.beginsAt - a.beginsAt || endOf(b) - endOf(a));
+}
+
+/** When it began: of an outage that goes on what its card says, if it began with that; else its first bucket's begin. */
+function beginOf({ beginsAt, endsAt }, check, { bucketSeconds }) {
+  const answeredAt = endsAt === null && check !== undefined && isUnanswered(check) ? check.row.lastSuccessAt : null;
+  return answeredAt !== null && Math.abs(answeredAt - beginsAt) <= bucketSeconds * 1000 ? answeredAt : beginsAt;
 }
 
 /** The last bucket of an old history says nothing of now: whether a trouble in it went on is not known. */

@@ -14,6 +14,7 @@ const LEAST_WIDTH_OF_WORST = 2;
 const FILLING_WIDTH = 5;
 const FILLING_SHARE = 0.01;
 const CHARACTER_PX = 7; // of a label of the axis, and some room
+const DRAWN_PX = 15_000; // around what is seen: a long picture of forty chains has all of them
 const DAYS_AT_MOST = 366; // that a strip leaves room for, whatever a history says that it will hold
 
 /**
@@ -22,7 +23,7 @@ const DAYS_AT_MOST = 366; // that a strip leaves room for, whatever a history sa
 export function makeStrips(onZoom) {
   const strips = new Map();
   const readout = h("div", { class: "readout", "aria-hidden": "true", hidden: "" });
-  const inView = new IntersectionObserver(seen, { rootMargin: "300px 0px" });
+  const inView = new IntersectionObserver(seen, { rootMargin: `${DRAWN_PX}px 0px` });
   const resized = new ResizeObserver(() => redraw());
   let history = null;
   let zoomedTo = null; // the midnight that begins the day
