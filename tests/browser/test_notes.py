@@ -68,5 +68,5 @@ def test_an_instant_in_utc_has_its_day_where_that_is_another(site: Site, open_pa
     expect(page.locator(".card")).to_have_count(21)
     page.clock.run_for(61 * SECOND)
     whens = page.locator(".head .operator-notes small")
-    expect(whens.first).to_contain_text("since Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC)")
+    expect(whens.first).to_contain_text("since Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC), no end given")
     expect(whens.last).to_contain_text("since Tue 10 Nov 13:00 (12:00 UTC)")

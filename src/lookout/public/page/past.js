@@ -7,6 +7,7 @@ import { makeStrips, ticks } from "./strips.js";
 import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
 
 const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
+const LABEL_GAP_PX = 8;
 const INCIDENTS_AT_FIRST = 10;
 const OLD_HISTORY_MS = 300_000;
 
@@ -56,12 +57,18 @@ export function makePast() {
   function drawAxis() {
     const frame = strips.frame();
     if (frame === null) return;
-    const labels = ticks(frame, axis.clientWidth).map(({ x, label }) => {
+    const labels = ticks(frame).map(({ share, label }) => {
       const element = h("span", {}, label);
-      element.style.left = `${(x / Math.max(axis.clientWidth, 1)) * 100}%`;
+      element.style.left = `${share * 100}%`;
       return element;
     });
     axis.replaceChildren(...labels);
+    const places = labels.map(({ offsetLeft, offsetWidth }) => ({ from: offsetLeft, to: offsetLeft + offsetWidth }));
+    let free = 0;
+    labels.forEach((label, n) => {
+      if (places[n].from < free || places[n].to > axis.clientWidth) label.textContent = "";
+      else free = places[n].to + LABEL_GAP_PX;
+    });
   }
 
   function drawTitle() {

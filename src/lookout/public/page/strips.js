@@ -13,7 +13,6 @@ const LEAST_WIDTH = 1.5; // of trouble
 const LEAST_WIDTH_OF_WORST = 2;
 const FILLING_WIDTH = 5;
 const FILLING_SHARE = 0.01;
-const CHARACTER_PX = 7; // of a label of the axis, and some room
 const DRAWN_PX = 15_000; // around what is seen: a long picture of forty chains has all of them
 const DAYS_AT_MOST = 366; // that a strip leaves room for, whatever a history says that it will hold
 
@@ -307,7 +306,7 @@ function picture(buckets, { begin, end }, width) {
   return s(
     "svg",
     { width, height: HEIGHT, viewBox: `0 0 ${Math.max(width, 1)} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, // paper has another width
-    s("path", { class: "ticks", d: ticks({ begin, end }, width).map(({ x: at }) => `M${at} 0V${HEIGHT}`).join("") }),
+    s("path", { class: "ticks", d: ticks({ begin, end }).map(({ share }) => `M${Math.round(share * width)} 0V${HEIGHT}`).join("") }),
     ...order.filter((status) => status in paths).map((status) => s("path", attributes(status, paths[status]))),
     filling === null ? null : fillingBar(filling, x),
   );
@@ -350,20 +349,17 @@ function fillingBar({ status, beginsAt, endsAt }, x) {
   const wide = Math.max(x(endsAt) - x(beginsAt), FILLING_WIDTH);
   const height = heightOf(status);
   const place = { x: x(beginsAt) + 0.5, y: HEIGHT - height + 0.5, width: wide - 1, height: height - 1 };
-  return s("rect", { class: "filling", "data-status": status ?? "no-data", fill: "url(#hatch-filling)", ...place });
+  return s("rect", { class: "filling", fill: "url(#hatch-filling)", ...place });
 }
 
-/** The borders of local days, or of every third hour within one, with what to write at them where there is room. */
-export function ticks({ begin, end }, width) {
+/** The borders of local days, or of every third hour within one: where, as a share of the whole, and what to write there. */
+export function ticks({ begin, end }) {
   const isDay = end - begin < 2 * DAY_MS;
   const found = [];
   for (let n = 1; n < 1000; n++) {
     const at = isDay ? new Date(begin).setHours(n * 3, 0, 0, 0) : midnight(begin, n);
     if (at >= end) break;
-    found.push({ x: Math.round(((at - begin) / (end - begin)) * width), label: isDay ? clock(at) : day(at) });
+    found.push({ share: (at - begin) / (end - begin), label: isDay ? clock(at) : day(at) });
   }
-  const widest = Math.max(0, ...found.map(({ label }) => label.length)) * CHARACTER_PX + CHARACTER_PX;
-  const every = Math.max(1, Math.ceil((widest * found.length) / width));
-  const fits = ({ x }, n) => n % every === 0 && x + widest <= width + CHARACTER_PX;
-  return found.map((tick, n) => ({ ...tick, label: fits(tick, n) ? tick.label : "" }));
+  return found;
 }
