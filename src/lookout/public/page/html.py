@@ -32,6 +32,7 @@ _STATUSES: Final = {status.word: status.past_sentence for status in STATUSES if 
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
 _PARTIAL: Final = "some were heard, others were not"  # which is no more than a partial reading (C12)
 _NAMED: Final = 6
+_FIRST: Final = ("one-view", "not-a-signal")  # the warnings that stand before the rows
 _JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
@@ -121,12 +122,16 @@ def _operator(description: Description) -> str:
     return f"<p>{'. '.join(given)}.</p>\n" if given else ""
 
 
+def _first_warning() -> str:
+    return f'<p class="warning">{" ".join(_text(f"warning.{each}") for each in _FIRST)}</p>\n'
+
+
 def _warnings(description: Description) -> Iterator[str]:
     titles = {service.name: service.title for service in description.services}
     others = [service.name for service in description.services if service.run_by_others]
     for note in NOTES:
         services = others if note.id == OTHERS else note.services
-        if services == []:
+        if services == [] or note.id in _FIRST:
             continue
         about = ", ".join(escape(titles.get(name, name)) for name in services or ())
         yield f"<li>{f'<b>{about}</b>: ' if about else ''}{escape(_text(f'warning.{note.id}'), quote=False)}</li>"
@@ -139,8 +144,9 @@ def _text(key: str) -> str:
 
 
 def _no_report(description: Description) -> str:
-    return f"""<p>There is no report that this page can read: none is stored yet, or it is of another version.</p>
-{_notes(description)}"""
+    return f"""<p class="summary">There is no report that this page can read: none is stored yet, or it is of another
+version.</p>
+{_first_warning()}{_notes(description)}"""
 
 
 def _report(report: LiveReport, description: Description) -> str:
@@ -148,8 +154,7 @@ def _report(report: LiveReport, description: Description) -> str:
     about = description.read()
     at = f'<time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>'
     return f"""<p class="summary">At {at}: <b>{escape(_summary(report.checks, description, about))}</b></p>
-<p class="warning">{_text("warning.one-view")} <b>{_text("warning.not-a-signal")}</b></p>
-<p>Without its script this page cannot know how old that is. Past the time that a row holds until, its status is not
+{_first_warning()}<p>Without its script this page cannot know how old that is. Past the time that a row holds until, its status is not
 known. The page asks for a newer report every 30 seconds where it can: if the time above stays the same, reload it.</p>
 {_notes(description)}<table>
 <thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">{_THEN}</th>

@@ -23,7 +23,12 @@ export function makeStrips(onZoom) {
   const strips = new Map();
   const readout = h("div", { class: "readout", "aria-hidden": "true", hidden: "" });
   const inView = new IntersectionObserver(seen, { rootMargin: `${DRAWN_PX}px 0px` });
-  const resized = new ResizeObserver(() => redraw());
+  const resized = new ResizeObserver(([{ contentRect }]) => {
+    width = contentRect.width;
+    redraw();
+  });
+  let width = 0; // of every strip; to ask each for its own would lay out the page for each
+  let held = { row: null, buckets: [] }; // of the row in use alone: they take room
   let history = null;
   let zoomedTo = null; // the midnight that begins the day
   let cursorAt = null; // null is the latest bucket
@@ -48,10 +53,10 @@ export function makeStrips(onZoom) {
       focus: () => onFocus(strip),
       blur: () => leave(strip),
       click: (event) => onClick(event, strip),
-      pointermove: (event) => strip.buckets.length > 0 && show(strip, indexAt(event, strip)),
+      pointermove: (event) => bucketsIn(strip).length > 0 && show(strip, indexAt(event, strip)),
       pointerleave: () => leave(strip),
     });
-    const strip = { key, address, element, row: null, buckets: [], visible: false };
+    const strip = { key, address, element, row: null, visible: false };
     inView.observe(element);
     return strip;
   }
@@ -61,11 +66,14 @@ export function makeStrips(onZoom) {
       const strip = strips.get(target.dataset.check);
       strip.visible = isIntersecting;
       if (isIntersecting) draw(strip);
-      else if (document.activeElement !== target) {
-        target.replaceChildren();
-        strip.buckets = [];
-      }
+      else if (document.activeElement !== target) target.replaceChildren();
     }
+  }
+
+  function bucketsIn({ row }) {
+    if (history === null || row === null) return [];
+    if (held.row !== row) held = { row, buckets: bucketsOf(history, row) };
+    return held.buckets;
   }
 
   /** Takes over a new history, with its rows by check, and which strips are there. */
@@ -76,9 +84,9 @@ export function makeStrips(onZoom) {
     for (const strip of strips.values()) {
       strip.element.tabIndex = strip === reached ? 0 : -1;
       strip.row = rows.get(strip.key) ?? null;
-      // Also those out of view say what they hold, but only those in view keep it.
+      // Also those out of view say what they hold.
       if (strip.visible || document.activeElement === strip.element) draw(strip);
-      else speak(strip, history === null ? undefined : bucketsOf(history, strip.row)[cursor()]);
+      else speak(strip, history === null ? undefined : bucketsIn(strip)[cursor()]);
     }
   }
 
@@ -91,16 +99,16 @@ export function makeStrips(onZoom) {
   }
 
   function draw(strip) {
-    const { element, row } = strip;
-    strip.buckets = history === null ? [] : bucketsOf(history, row);
-    const readable = strip.buckets.length > 0;
+    const { element } = strip;
+    const buckets = bucketsIn(strip);
+    const readable = buckets.length > 0;
     element.classList.toggle("empty", !readable);
-    speak(strip, strip.buckets[readable ? cursor() : 0]);
+    speak(strip, buckets[readable ? cursor() : 0]);
     if (!readable) {
       element.replaceChildren(h("span", { class: "none" }, history === null ? "" : text("past.unreadable")));
       return;
     }
-    element.replaceChildren(picture(strip.buckets, frame(), element.clientWidth));
+    element.replaceChildren(picture(buckets, frame(), width));
     if (document.activeElement === element) show(strip, cursor());
   }
 
@@ -124,20 +132,20 @@ export function makeStrips(onZoom) {
     cursorAt = bounded === history.length - 1 ? null : bucketBeginsAt(history, bounded);
     const at = bucketBeginsAt(history, bounded);
     if (zoomedTo !== null && midnight(at) !== zoomedTo) zoom(midnight(at));
-    speak(strip, strip.buckets[bounded]);
+    speak(strip, bucketsIn(strip)[bounded]);
     show(strip, bounded);
   }
 
   function onFocus(strip) {
     for (const other of strips.values()) other.element.tabIndex = other === strip ? 0 : -1;
     writeAddress({ row: strip.address });
-    if (strip.buckets.length === 0) draw(strip);
-    if (strip.buckets.length > 0) moveTo(strip, cursor());
+    if (strip.element.firstChild === null) draw(strip);
+    if (bucketsIn(strip).length > 0) moveTo(strip, cursor());
   }
 
   function onKey(event, strip) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const step = strip.buckets.length > 0 ? stepOf(event.key, strip) : null;
+    const step = bucketsIn(strip).length > 0 ? stepOf(event.key, strip) : null;
     if (step === null) {
       if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
       neighbour(strip, event.key === "ArrowDown" ? 1 : -1)?.focus();
@@ -169,7 +177,7 @@ export function makeStrips(onZoom) {
   }
 
   function onClick(event, strip) {
-    if (strip.buckets.length === 0) return;
+    if (bucketsIn(strip).length === 0) return;
     const index = indexAt(event, strip);
     if (zoomedTo === null) zoom(midnight(bucketBeginsAt(history, index)));
     cursorAt = bucketBeginsAt(history, index);
@@ -186,7 +194,7 @@ export function makeStrips(onZoom) {
   }
 
   function show(strip, index) {
-    const bucket = strip.buckets[index];
+    const bucket = bucketsIn(strip)[index];
     strip.element.querySelector(".cursor")?.remove();
     if (bucket === undefined) return hide();
     const { begin, end } = frame();
@@ -204,7 +212,7 @@ export function makeStrips(onZoom) {
   }
 
   function leave(strip) {
-    if (document.activeElement === strip.element && strip.buckets.length > 0) return show(strip, cursor());
+    if (document.activeElement === strip.element && bucketsIn(strip).length > 0) return show(strip, cursor());
     strip.element.querySelector(".cursor")?.remove();
     return hide();
   }
@@ -251,7 +259,7 @@ export function makeStrips(onZoom) {
 
   function onScroll() {
     const strip = [...strips.values()].find(({ element }) => element === document.activeElement);
-    if (strip === undefined || strip.buckets.length === 0) hide();
+    if (strip === undefined || bucketsIn(strip).length === 0) hide();
     else show(strip, cursor());
   }
 
