@@ -154,8 +154,9 @@ def _report(report: LiveReport, description: Description) -> str:
     about = description.read()
     at = f'<time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>'
     return f"""<p class="summary">At {at}: <b>{escape(_summary(report.checks, description, about))}</b></p>
-{_first_warning()}<p>Without its script this page cannot know how old that is. Past the time that a row holds until, its status is not
-known. The page asks for a newer report every 30 seconds where it can: if the time above stays the same, reload it.</p>
+{_first_warning()}<p>Without its script this page cannot know how old that is. Past the time that a row holds until, its
+status is not known. The page asks for a newer report every 30 seconds where it can: if the time above stays the same,
+reload it.</p>
 {_notes(description)}<table>
 <thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">{_THEN}</th>
 <th scope="col">{_NUMBERS}</th><th scope="col">{_SEEN}</th><th scope="col">{_UNTIL}</th></tr></thead>

@@ -95,7 +95,7 @@ export function makePast() {
   function update(view) {
     setText(problem, historyProblemText(view));
     setText(written, writtenText(view));
-    setText(hint, `${text("past.hint", { zone: zone() })} ${bucketsText(view.history)}`);
+    setText(hint, `${text("past.hint", { zone: zone() })} ${view.onPaper ? "" : bucketsText(view.history)}`);
     element.classList.toggle("old", isOld(view));
     const children = view.groups.flatMap(({ id, title: name, checks }) => [
       takeOrMake(headings, id, () => h("h3", {}, name)),
@@ -103,7 +103,7 @@ export function makePast() {
     ]);
     setChildren(rowsElement, children);
     const keys = view.groups.flatMap(({ checks }) => checks.map(({ key }) => key));
-    const state = `${view.by} ${keys.join()}`;
+    const state = `${view.by} ${view.onPaper} ${keys.join()}`; // paper has another width
     if (view.history === history && state === drawn) return;
     [history, historyRows, shownKeys, drawn] = [view.history, view.historyRows, keys, state];
     for (const key of keys) rows.get(key).rename(view.by);
@@ -199,7 +199,7 @@ function makeRow({ service, chainId }, strip) {
 }
 
 function windowFigure(history, row, window) {
-  const label = windowName(window);
+  const label = text("uptime", { window: windowName(window) });
   const uptime = row?.readable ? row.uptime[window] : null;
   if (uptime === null) return { label, value: noUptime(history, row, window), known: null };
   return { label, value: percent(uptime), known: knownText(history === null ? 0 : coverageOf(history, row, window).share) };
