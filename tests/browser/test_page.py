@@ -195,7 +195,7 @@ def test_the_page_is_light(site: Site) -> None:
     site.has(a_live_report([]), a_history([]))
     paths = ("/", *(path for path in assets() if "/texts-" not in path or path.endswith("-en.js")))
     weight = sum(len(site.server.ask("GET", path, {"Accept-Encoding": "gzip"}).body) for path in paths)
-    assert weight < 43_000
+    assert weight < 39_000
 
 
 def test_the_feed_that_the_page_names_is_there(site: Site, open_page: Open) -> None:

@@ -230,7 +230,7 @@ def test_the_uptime_of_a_row_that_nobody_watches_is_said_to_be_none(
     length = 14 * DAY // BUCKET + 1
     site.has(a_live_report(checks), a_history(checks, dict.fromkeys(range(-length, 0), ".") | {-length: first}))
     page = open_page()
-    expect(page.locator(".rows .uptimes > span").nth(2)).to_have_text(f"14 days{words}")
+    expect(page.locator(".rows .uptimes > span").nth(2)).to_have_text(f"Uptime 14 days{words}")
 
 
 def test_in_an_old_history_no_incident_goes_on(site: Site, open_page: Open) -> None:

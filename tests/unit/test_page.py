@@ -13,7 +13,7 @@ from lookout.documents.reports import live_document
 from lookout.public.about import Description, NoteDescription, ServiceDescription
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
-from lookout.public.page.sources import join_modules, strip_source
+from lookout.public.page.sources import drop_unused, join_modules, strip_source
 from lookout.public.page.texts import read_catalogue
 from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
@@ -276,6 +276,19 @@ def test_modules_become_one_each_after_those_that_it_needs() -> None:
 def test_modules_that_declare_the_same_name_do_not_become_one() -> None:
     with pytest.raises(ValueError, match="declared in more than one module: at"):
         join_modules(MODULES.__getitem__, "twin", apart="apart")
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        pytest.param("function a() {\n  b();\n}\nfunction b() {}\na();\n", None, id="what is needed is kept"),
+        pytest.param("const c = [\n  1,\n];\nstart();\n", "start();\n", id="what nothing needs is not"),
+        pytest.param("const a = () => b;\nconst b = () => a;\ngo();\n", "go();\n", id="nor what needs only itself"),
+        pytest.param("const { a } = f();\nx = 1;\n", None, id="what may have an effect is kept"),
+    ],
+)
+def test_what_nothing_needs_is_not_sent(code: str, left: str | None) -> None:
+    assert drop_unused(code) == (code if left is None else left)
 
 
 def test_no_script_has_a_text_of_several_lines_which_would_lose_its_indentation() -> None:

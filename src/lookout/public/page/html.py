@@ -20,7 +20,7 @@ from lookout.core.model import Metrics
 from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
 from lookout.public.about import Description
 from lookout.public.notes import scope_text, time_text
-from lookout.public.page.sources import join_modules, strip_source
+from lookout.public.page.sources import drop_unused, join_modules, strip_source
 from lookout.public.page.style import status_rules
 from lookout.public.page.texts import LANGUAGES, encode_script, read_catalogue
 from lookout_reader.about import About
@@ -45,7 +45,7 @@ _TYPES: Final = {
 def assets() -> dict[str, tuple[str, bytes]]:
     """What the page loads, by path: media type and content."""
     bodies = {name: _read(name) for name in _TYPES}
-    bodies["page.js"] = join_modules(lambda name: _read(f"{name}.js"), "page", apart="language")
+    bodies["page.js"] = drop_unused(join_modules(lambda name: _read(f"{name}.js"), "page", apart="language"))
     bodies["page.css"] += status_rules()
     found = {
         f"/assets/{name}": (media_type, strip_source(bodies[name]).encode()) for name, media_type in _TYPES.items()

@@ -9,6 +9,7 @@ _IMPORT: Final = re.compile(r'^import \{ ([^}]*) \} from "\./([\w-]+)\.js";\n', 
 _EXPORT_FROM: Final = re.compile(r'^export (?:\{ [^}]* \}|\*) from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?:\{[^}]*\};\n|(?=async|function|const|let|class))", re.MULTILINE)
 _DECLARATION: Final = re.compile(r"^(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
+_TOP: Final = re.compile(r"^(?=[^\s})\]])", re.MULTILINE)  # where something at the top of a module begins
 # Only what stands on lines of its own: in a string or a pattern there may be anything else.
 _COMMENT: Final = re.compile(r"^[ \t]*(?:/\*.*?\*/[ \t]*|//[^\n]*)\n", re.DOTALL | re.MULTILINE)
 _INDENTATION: Final = re.compile(r"^\s+", re.MULTILINE)
@@ -44,3 +45,14 @@ def join_modules(read: Callable[[str], str], entry: str, apart: str | None = Non
     if twins:
         raise ValueError(f"these names are declared in more than one module: {', '.join(twins)}")
     return f'import {{ {", ".join(sorted(taken))} }} from "./{apart}.js";\n{code}' if taken else code
+
+
+def drop_unused(code: str) -> str:
+    """Without the declarations at the top that nothing needs. To be named anywhere in what is needed is enough."""
+    parts = [(_DECLARATION.match(part), part) for part in _TOP.split(code)]
+    declared = {match[1]: part for match, part in parts if match}
+    needed = {part for match, part in parts if not match}
+    found = needed
+    while found := {declared[name] for part in found for name in re.findall(r"\w+", part) if name in declared} - needed:
+        needed |= found
+    return "".join(part for _, part in parts if part in needed)
