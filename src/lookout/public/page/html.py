@@ -28,7 +28,9 @@ from lookout_reader.statuses import STATUSES, StatusEntry
 from lookout_reader.words import NOTES, OTHERS
 
 # By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
-_STATUSES: Final = {status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None}
+_STATUSES: Final[dict[str, str]] = {
+    status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None
+}
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
 _PARTIAL: Final = "some were heard, others were not"  # which is no more than a partial reading (C12)
 _NAMED: Final = 6
