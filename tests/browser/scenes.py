@@ -156,9 +156,9 @@ AR_HEADLINE: Final = re.compile("^رُصدت مشكلات: .*Arbitrum One.*Polyg
 MIXED_HEADLINE: Final = "Problems seen: Indexer on Arbitrum One, Indexer on Polygon, Broadcasters on BNB Smart Chain"
 SCENES: Final = {
     "launch": Scene("launch", "No problem seen"),
-    "base-alone": Scene("base", "No problem seen in the 3 of 5 that are watched"),
+    "base-alone": Scene("base", "No problem seen; 3 of 5 are watched"),
     "five-chains-one-red": Scene("one-red", "Problem seen: Broadcasters on Polygon"),
-    "indexer-only": Scene("indexer-only", "No problem seen in the 1 of 5 that is watched"),
+    "indexer-only": Scene("indexer-only", "No problem seen; 1 of 5 is watched"),
     "everything-down": Scene("all-down", "No watched service gives a usable answer"),
     "first-minute": Scene(
         "first-minute", "No usable answer, trying again: Broadcasters on Polygon, Indexer on Polygon"

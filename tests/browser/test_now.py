@@ -247,7 +247,7 @@ def test_a_single_check_is_called_that(site: Site, open_page: Open) -> None:
     checks = [a_check("unmonitored", check["service"], check["chainId"]) for check in all_current()[1:]]
     site.has(a_live_report([all_current()[0], *checks]), a_history(all_current()))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("No problem seen in the 1 of 17 that is watched")
+    expect(page.locator("h1")).to_have_text("No problem seen; 1 of 17 is watched")
     expect(page.locator(".counts")).to_contain_text("1 check: ")
     expect(page.locator(".counts")).to_contain_text("16 more are not watched")
 
@@ -306,7 +306,7 @@ def test_what_nobody_watches_can_be_left_off_the_page(tmp_path: Path, open_page:
     with a_server(tmp_path, more=chain + page_table) as server:
         page = open_page(server.base)
         expect(page.locator(".card")).to_have_count(1)
-        expect(page.locator("h1")).to_have_text("No problem seen in the 1 of 5 that is watched")
+        expect(page.locator("h1")).to_have_text("No problem seen; 1 of 5 is watched")
         expect(page.locator(".counts")).to_have_text("1 check: Base · 4 more are not watched")
         expect(page.locator(".warnings li", has_text="run by other people")).to_contain_text("Indexer")
         without = open_page(server.base, java_script_enabled=False)
