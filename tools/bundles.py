@@ -5,17 +5,13 @@ Every name at the top of a module is unique among all modules, so that they fit 
 
 import re
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Final
 
+from lookout.public.page.sources import join_modules
 from tools.statuses import READER
 
-_IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _EXPORT_FROM: Final = re.compile(r'^export (?:\{ ([^}]*) \}|\*) from "\./([\w-]+)\.js";\n', re.MULTILINE)
-_DECLARATION: Final = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
-# On lines of their own: whoever reads the code reads the modules, and a page loads it sooner without them.
-_COMMENT: Final = re.compile(r"^ *(?://.*|/\*\*(?:.|\n)*?\*/)\n", re.MULTILINE)
 _TYPE: Final = re.compile(r"^export (?:type|interface) (\w+)", re.MULTILINE)
 
 _WRITTEN: Final = "// Written by `make schemas`, from src/.\n"
@@ -43,23 +39,8 @@ def make_bundles(folder: Path = READER) -> dict[Path, str]:
 
 
 def _join(folder: Path, entry: str) -> tuple[str, list[str]]:
-    """The modules that this one needs, each after those that it needs itself, and the names that this one exports."""
-    texts: dict[str, str] = {}
-
-    def add(name: str) -> None:
-        text = (folder / f"{name}.js").read_text(encoding="utf-8")
-        needed = [*_IMPORT.findall(text), *(source for _, source in _EXPORT_FROM.findall(text))]
-        for each in needed:
-            if each not in texts:
-                add(each)
-        without = _COMMENT.sub("", _EXPORT_FROM.sub("", _IMPORT.sub("", text)))
-        texts[name] = re.sub(r"^export (?=async|function|const|let|class)", "", without, flags=re.MULTILINE).strip()
-
-    add(entry)
-    code = "\n\n".join(text for text in texts.values() if text)
-    twins = [name for name, times in Counter(_DECLARATION.findall(code)).items() if times > 1]
-    if twins:
-        raise ValueError(f"these names are declared in more than one module: {', '.join(twins)}")
+    """The modules that this one needs as one, and the names that this one exports."""
+    code = join_modules(lambda name: (folder / f"{name}.js").read_text(encoding="utf-8"), entry)
     return code, sorted(_exports(folder, entry))
 
 

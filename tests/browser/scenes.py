@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
-from lookout.base.instants import format_instant
+from lookout.base.instants import format_instant, parse_instant
 from lookout.base.known_chains import KNOWN_CHAINS
 from tests.browser.pages import BUCKET, LAUNCH, Json, Site, a_check, a_history, a_live_report, now_ms, store
 from tests.builders import MINUTE, SECOND
@@ -153,27 +153,29 @@ def deployments() -> dict[str, Deployment]:
 
 # With marks around what is Latin, so that it does not turn the sentence around itself.
 AR_HEADLINE: Final = re.compile("^رُصدت مشكلات: .*Arbitrum One.*Polygon.*BNB Smart Chain")
-MIXED_HEADLINE: Final = "Problems seen: Arbitrum One, Polygon, BNB Smart Chain"
+MIXED_HEADLINE: Final = "Problems seen: Indexer on Arbitrum One, Indexer on Polygon, Broadcasters on BNB Smart Chain"
 SCENES: Final = {
     "launch": Scene("launch", "No problem seen"),
-    "base-alone": Scene("base", "No problem seen"),
-    "five-chains-one-red": Scene("one-red", "Problem seen: Polygon"),
-    "indexer-only": Scene("indexer-only", "No problem seen"),
-    "everything-down": Scene("all-down", "Problems seen: Messaging, 4 of 4 chains"),
-    "first-minute": Scene("first-minute", "Not reached, trying again: Polygon"),
-    "monitor-dead": Scene("dead", "Nothing recent is known"),
-    "forty-chains": Scene("forty", "Problems seen: Network 1007, Base"),
+    "base-alone": Scene("base", "No problem seen; 3 of 5 are watched"),
+    "five-chains-one-red": Scene("one-red", "Problem seen: Broadcasters on Polygon"),
+    "indexer-only": Scene("indexer-only", "No problem seen; 1 of 5 is watched"),
+    "everything-down": Scene("all-down", "No watched service gives a usable answer"),
+    "first-minute": Scene(
+        "first-minute", "No usable answer, trying again: Broadcasters on Polygon, Indexer on Polygon"
+    ),
+    "monitor-dead": Scene("dead", re.compile("^Nothing is known now: these figures are old, from ")),
+    "forty-chains": Scene("forty", "Problems seen: Indexer on Network 1007, Broadcasters on Base"),
     "by-service": Scene("mixed", MIXED_HEADLINE, address="#by=service"),
     "phone": Scene("mixed", MIXED_HEADLINE, PHONE),
     "dark": Scene("mixed", MIXED_HEADLINE, DESKTOP | {"color_scheme": "dark"}),
     "phone-dark": Scene("mixed", MIXED_HEADLINE, PHONE | {"color_scheme": "dark"}),
     "arabic": Scene("mixed", AR_HEADLINE, DESKTOP | {"locale": "ar-EG"}),
     "arabic-phone": Scene("mixed", AR_HEADLINE, PHONE | {"locale": "ar"}),
-    "german": Scene("mixed", "Probleme gesehen: Arbitrum One, Polygon, BNB Smart Chain", DESKTOP | {"locale": "de-AT"}),
-    "chinese": Scene("mixed", re.compile("^发现问题"), DESKTOP | {"locale": "zh-CN"}),
-    "spanish-phone": Scene(
-        "mixed", "Se han visto problemas: Arbitrum One, Polygon, BNB Smart Chain", PHONE | {"locale": "es-MX"}
+    "german": Scene(
+        "mixed", re.compile("^Probleme festgestellt: Indexer auf Arbitrum One"), DESKTOP | {"locale": "de-AT"}
     ),
+    "chinese": Scene("mixed", re.compile("^发现问题"), DESKTOP | {"locale": "zh-CN"}),
+    "spanish-phone": Scene("mixed", re.compile("^Problemas detectados: Indexador en"), PHONE | {"locale": "es-MX"}),
     "no-javascript": Scene("mixed", "", DESKTOP | {"java_script_enabled": False}),
     "no-javascript-phone": Scene("mixed", "", PHONE | {"java_script_enabled": False}),
     "print": Scene("mixed", MIXED_HEADLINE, {"viewport": {"width": 760, "height": 1075}}, media="print"),
@@ -192,12 +194,18 @@ def a_past(checks: list[Json]) -> bytes:
         if check["status"] == "unmonitored":
             buckets = ["."] * len(buckets)
         now = CHARACTERS.get(check["status"], "c")
-        buckets[-3:] = now * 3
+        lasted = _buckets_since(check["lastSuccessAt"]) if now == "u" else 3
+        buckets[-lasted:] = now * lasted
         row["buckets"] = "".join(buckets)
         row["uptime"] = {
             window: _uptime(buckets[-seconds * SECOND // BUCKET - 1 :]) for window, seconds in WINDOWS.items()
         }
     return json.dumps(history).encode()
+
+
+def _buckets_since(instant: str) -> int:
+    """With the one that fills."""
+    return now_ms() // BUCKET - parse_instant(instant) // BUCKET + 1
 
 
 WINDOWS: Final = {"24h": 86_400, "7d": 604_800, "14d": 1_209_600}

@@ -59,3 +59,14 @@ def test_a_note_stands_beside_what_it_is_about_and_changes_no_row(site: Site, op
     expect(indexer).to_have_text(["The indexer of Polygon is built again.", "All indexers get a new disk."])
     page.clock.fast_forward(2 * HOUR)
     expect(page.locator(".head .operator-notes p")).to_have_text(["<b>Polygon</b> forks."])
+
+
+def test_an_instant_in_utc_has_its_day_where_that_is_another(site: Site, open_page: Open) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    notes = [a_note("It moves.") | {"from": f"2026-11-{instant}Z"} for instant in ("09T23:30:00", "10T12:00:00")]
+    page = open_page(clock_ahead_ms=0, routes=noting(site, notes))
+    expect(page.locator(".card")).to_have_count(21)
+    page.clock.run_for(61 * SECOND)
+    whens = page.locator(".head .operator-notes small")
+    expect(whens.first).to_contain_text("since Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC), no end given")
+    expect(whens.last).to_contain_text("since Tue 10 Nov 13:00 (12:00 UTC)")

@@ -37,8 +37,8 @@ pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
 SEVEN = {
     "no problem seen": "shape-current",
     "behind": "shape-catching-up",
-    "limited": "shape-degraded",
-    "not answering": "shape-unavailable",
+    "limited: partial reading": "shape-degraded",
+    "no usable answer": "shape-unavailable",
     "not known": "shape-unknown",
     "not watched": "shape-unmonitored",
     "too old to say": "shape-stale",
@@ -57,14 +57,15 @@ def test_each_status_has_its_shape_its_word_and_its_reason(site: Site, open_page
     )
     assert dict(map(tuple, shown)) == SEVEN
     expect(card(page, "indexer", 999).locator(".word")).to_have_text("not known")
-    expect(card(page, "broadcasters", 1)).to_contain_text("3 of 5 answered")
-    expect(card(page, "broadcasters", 1)).to_contain_text("Only some of those asked have answered.")
+    expect(card(page, "broadcasters", 1)).to_contain_text("3 of 5 heard")
     expect(card(page, "indexer", 1)).to_contain_text("5 blocks behind, at 100")
     expect(card(page, "indexer", 1)).to_contain_text(re.compile(r"checked \d+ s ago"))
     expect(card(page, "messaging", None)).to_contain_text("4 peers")
-    expect(card(page, "ppoi", 137)).to_contain_text("The last reading said: no problem seen.")
+    expect(card(page, "ppoi", 137)).to_contain_text(re.compile(r"Last reading, .*\d\d:\d\d: no problem seen\."))
     expect(page.locator(".group", has=card(page, "indexer", 999)).locator("h3")).to_have_text("Chain 999")
-    expect(page.locator("h1")).to_have_text("Problems seen: Ethereum, BNB Smart Chain")
+    expect(page.locator("h1")).to_have_text(
+        "Problems seen: Broadcasters on Ethereum, Indexer on Ethereum, Indexer on BNB Smart Chain"
+    )
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
@@ -83,7 +84,7 @@ def test_the_head_line_is_healthy_only_if_every_mainnet_check_is_current(site: S
 
     site.has(a_live_report([*checks[:-2], a_check("unknown", "hosted-indexer", 42161)]), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("Not everything is known: Arbitrum One")
+    expect(page.locator("h1")).to_have_text("Not everything is known: Hosted indexer on Arbitrum One")
     expect(page.locator(".counts")).to_contain_text("17 checks · not known: 1, no problem seen: 16")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
@@ -103,7 +104,7 @@ def test_with_a_dead_server_everything_turns_grey_on_the_pages_own_clock(tmp_pat
     page.clock.run_for(120 * SECOND)
     expect(page.locator('.card[data-status="stale"]')).to_have_count(21)
     assert page.locator(GREEN).count() == 0
-    expect(page.locator("h1")).to_have_text("Nothing recent is known")
+    expect(page.locator("h1")).to_contain_text("Nothing is known now: these figures are old, from ")
     page.clock.run_for(180 * SECOND)
     expect(page.locator(".past")).to_have_class("past old")
     expect(page.locator(".past .written")).to_contain_text("What is shown was written")
@@ -246,7 +247,7 @@ def test_a_single_check_is_called_that(site: Site, open_page: Open) -> None:
     checks = [a_check("unmonitored", check["service"], check["chainId"]) for check in all_current()[1:]]
     site.has(a_live_report([all_current()[0], *checks]), a_history(all_current()))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("No problem seen")
+    expect(page.locator("h1")).to_have_text("No problem seen; 1 of 17 is watched")
     expect(page.locator(".counts")).to_contain_text("1 check: ")
     expect(page.locator(".counts")).to_contain_text("16 more are not watched")
 
@@ -260,8 +261,8 @@ def test_a_service_that_the_page_does_not_know_counts_too(site: Site, open_page:
     expect(page.locator(".counts")).to_contain_text("18 checks: ")
     site.has(a_live_report([*all_current(), a_check("unavailable", "relayer", 1)]), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("Problem seen: Ethereum")
-    expect(page.locator(".meaning li")).to_have_text("relayer on Ethereum: does not answer")
+    expect(page.locator("h1")).to_have_text("Problem seen: relayer on Ethereum")
+    expect(page.locator(".meaning li")).to_have_text("relayer on Ethereum: no usable answer")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
 
@@ -270,7 +271,7 @@ def test_a_configured_chain_without_rows_withholds_health(site: Site, open_page:
     three = [check for check in all_current() if check["chainId"] != 137]
     site.has(a_live_report(three), a_history(three))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("Not everything is known: Polygon")
+    expect(page.locator("h1")).to_have_text("Not everything is known: 4 services on Polygon")
     expect(page.locator(".counts")).to_contain_text("not in the report: Polygon")
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
@@ -291,8 +292,8 @@ def test_any_chain_of_the_configuration_counts_unless_it_is_a_test_network(tmp_p
         red = [*checks[:2], a_check("unavailable", "broadcasters", 8453), *checks[3:]]
         site.has(a_live_report(red), a_history(checks))
         page = open_page(server.base)
-        expect(page.locator("h1")).to_have_text("Problem seen: Base")
-        expect(page.locator(".meaning li")).to_have_text("Base: sending may fail: no broadcaster answers")
+        expect(page.locator("h1")).to_have_text("Problem seen: Broadcasters on Base")
+        expect(page.locator(".meaning li")).to_have_text("Base: sending may fail: no broadcaster is heard")
 
 
 def test_what_nobody_watches_can_be_left_off_the_page(tmp_path: Path, open_page: Open) -> None:
@@ -305,7 +306,7 @@ def test_what_nobody_watches_can_be_left_off_the_page(tmp_path: Path, open_page:
     with a_server(tmp_path, more=chain + page_table) as server:
         page = open_page(server.base)
         expect(page.locator(".card")).to_have_count(1)
-        expect(page.locator("h1")).to_have_text("No problem seen")
+        expect(page.locator("h1")).to_have_text("No problem seen; 1 of 5 is watched")
         expect(page.locator(".counts")).to_have_text("1 check: Base · 4 more are not watched")
         expect(page.locator(".warnings li", has_text="run by other people")).to_contain_text("Indexer")
         without = open_page(server.base, java_script_enabled=False)
@@ -333,14 +334,16 @@ def test_the_first_minutes_of_an_outage_are_said_to_be_that(site: Site, open_pag
     site.has(a_live_report([*checks, late, never]), a_history(all_current()))
     page = open_page()
     since = berlin_clock(late["lastSuccessAt"])
-    expect(page.locator("h1")).to_have_text("Not reached, trying again: Polygon")
+    expect(page.locator("h1")).to_have_text(
+        "No usable answer, trying again: Private proof of innocence on Polygon, Broadcasters on Polygon"
+    )
     expect(page.locator(".meaning li")).to_have_text(
         [
-            "Private proof of innocence on Polygon: not reached yet, trying again",
-            f"Broadcasters on Polygon: not reached since {since}, trying again",
+            "Private proof of innocence on Polygon: no usable answer yet, trying again",
+            f"Broadcasters on Polygon: no usable answer since {since}, trying again",
         ]
     )
-    expect(card(page, "broadcasters", 137)).to_contain_text(f"not reached since {since}, trying again")
+    expect(card(page, "broadcasters", 137)).to_contain_text(f"no usable answer since {since}, trying again")
     expect(card(page, "broadcasters", 137)).to_have_attribute("data-status", "unknown")
 
 
@@ -364,13 +367,13 @@ def test_nobody_is_said_to_try_again_once_the_row_is_old(site: Site, open_page: 
             "broadcasters",
             137,
             {"status": "unavailable", "reason": "unreachable"},
-            "Polygon: sending may fail: no broadcaster answers",
+            "Polygon: sending may fail: no broadcaster is heard",
         ),
         (
             "broadcasters",
             137,
             {"status": "degraded", "reason": "partial-coverage"},
-            "Polygon: sending may take longer: some broadcasters did not answer, others may work",
+            "Polygon: sending may take longer: some broadcasters are not heard, others may work",
         ),
         ("indexer", 1, {"status": "catching-up"}, "Ethereum: new transactions may show up late: the indexer is behind"),
         (
@@ -383,13 +386,13 @@ def test_nobody_is_said_to_try_again_once_the_row_is_old(site: Site, open_page: 
             "ppoi",
             1,
             {"status": "unavailable"},
-            "Ethereum: new proofs of innocence may be delayed: the node does not answer",
+            "Ethereum: new proofs of innocence may be delayed: the node gives no usable answer",
         ),
         (
             "messaging",
             None,
             {"status": "unavailable"},
-            "Messaging: sending through broadcasters may fail: the messaging network is not reached",
+            "Messaging: sending through broadcasters may fail: no usable connection to the messaging network",
         ),
         (
             "indexer",
@@ -421,9 +424,9 @@ def test_the_same_of_several_chains_is_said_once(site: Site, open_page: Open) ->
     ]
     site.has(a_live_report(down), a_history(all_current()))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("Problems seen: 4 of 4 chains")
+    expect(page.locator("h1")).to_have_text("Problems seen: Broadcasters on 4 of 4 chains")
     expect(page.locator(".meaning li")).to_have_text(
-        ["Ethereum, Arbitrum One, Polygon, BNB Smart Chain: sending may fail: no broadcaster answers"]
+        ["Ethereum, Arbitrum One, Polygon, BNB Smart Chain: sending may fail: no broadcaster is heard"]
     )
 
 
@@ -450,3 +453,49 @@ def test_chains_have_one_order_wherever_they_stand(site: Site, open_page: Open) 
     page.get_by_role("radio", name="service").check()
     expect(page.locator('[data-group="service indexer"] .title')).to_have_text([*chains[:4], "Sepolia test network"])
     expect(page.locator(".rows .name").nth(3)).to_have_text("Polygon")
+
+
+@pytest.mark.clause("C12")
+def test_where_nothing_is_reached_the_monitors_own_connection_is_named_beside_it(site: Site, open_page: Open) -> None:
+    down = {"status": "unavailable", "reason": "unreachable", "metrics": {}}
+    checks = [check | down for check in all_current()]
+    site.has(a_live_report(checks), a_history(checks))
+    page = open_page()
+    own = page.locator(".troubles", has_text="this monitor's own connection")
+    expect(page.locator("h1")).to_have_text("No watched service gives a usable answer")
+    expect(own).to_be_visible()
+    expect(page.locator('.card[data-status="unavailable"]')).to_have_count(21)
+    site.has(a_live_report([all_current()[0], *checks[1:]]), a_history(checks))
+    page = open_page()
+    expect(page.locator("h1")).to_have_text("Problems seen: 4 services on 4 of 4 chains")
+    expect(own).to_have_count(0)
+
+
+def test_what_had_something_before_is_not_said_to_have_had_nothing_yet(site: Site, open_page: Open) -> None:
+    empty = a_check("unknown", "broadcasters", 1, reason="no-observation")
+    answered = empty | {"chainId": 56, "lastSuccessAt": format_instant(now_ms() - HOUR)}
+    site.has(a_live_report([empty, answered]), a_history(all_current()))
+    page = open_page()
+    expect(card(page, "broadcasters", 1)).to_contain_text("Nothing was seen yet")
+    expect(card(page, "broadcasters", 56)).to_contain_text("Nothing is seen of it on this chain now.")
+    expect(card(page, "broadcasters", 56)).to_contain_text("last good answer ")
+
+
+def test_what_people_can_do_is_said_once(site: Site, open_page: Open) -> None:
+    late = [check | {"status": "catching-up"} if "indexer" in check["service"] else check for check in all_current()]
+    site.has(a_live_report(late), a_history(late))
+    page = open_page()
+    expect(page.locator(".advice")).to_have_text(
+        "If a transaction does not show up, do not send it again at once: it may have gone through."
+    )
+    site.has(a_live_report(all_current()), a_history(late))
+    expect(open_page().locator(".advice")).to_be_empty()
+
+
+def test_on_paper_there_are_instants_and_no_ages(site: Site, open_page: Open) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    page = open_page()
+    expect(card(page, "indexer", 1)).to_contain_text(" ago")
+    page.emulate_media(media="print")
+    expect(card(page, "indexer", 1)).to_contain_text(re.compile(r"checked \d\d:\d\d$"))
+    expect(page.locator("#page")).not_to_contain_text(" ago")

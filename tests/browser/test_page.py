@@ -86,7 +86,7 @@ def test_without_javascript_the_rows_state_their_instant_and_nothing_is_green(si
     assert page.locator(GREEN).count() == 0
 
 
-@pytest.mark.parametrize("asset", ["page.js", "strips.js", "lookout-reader.js"])
+@pytest.mark.parametrize("asset", ["page.js", "language.js"])
 def test_where_a_script_is_missing_the_rows_are_there_and_the_page_loads_itself_anew(
     site: Site, open_page: Open, asset: str
 ) -> None:
@@ -94,7 +94,7 @@ def test_where_a_script_is_missing_the_rows_are_there_and_the_page_loads_itself_
     missing: dict[str, Callable[[Route], None]] = {f"/assets/{asset}": lambda route: route.fulfill(status=404)}
     page = open_page(clock_ahead_ms=0, routes=missing)
     expect(page.locator("table tbody tr")).to_have_count(21)
-    expect(page.locator(".ready-made > p").first).to_contain_text("if the time above stays the same, reload it")
+    expect(page.locator(".ready-made > p").nth(2)).to_contain_text("if the time above stays the same, reload it")
     with page.expect_navigation():
         page.clock.run_for(31 * SECOND)
 
@@ -195,7 +195,7 @@ def test_the_page_is_light(site: Site) -> None:
     site.has(a_live_report([]), a_history([]))
     paths = ("/", *(path for path in assets() if "/texts-" not in path or path.endswith("-en.js")))
     weight = sum(len(site.server.ask("GET", path, {"Accept-Encoding": "gzip"}).body) for path in paths)
-    assert weight < 43_000
+    assert weight < 39_000
 
 
 def test_the_feed_that_the_page_names_is_there(site: Site, open_page: Open) -> None:

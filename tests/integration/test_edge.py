@@ -178,7 +178,7 @@ def test_the_operators_own_routes_are_counted_together_and_for_nothing_else(tmp_
         # A view of the page asks for all of its files: they count apart, and made-up names not each for itself.
         files = ["/assets/page.js", "/assets/page.css", *(f"/assets/p{number}" for number in range(7))]
         assert [edge.ask("GET", file).http_code for file in files] == [200] * 8 + [429]
-        assert edge.ask("GET", "/assets/now.js").http_code == 200
+        assert edge.ask("GET", "/assets/language.js").http_code == 200
 
 
 @pytest.mark.clause("E2")

@@ -13,7 +13,7 @@ from lookout.documents.reports import live_document
 from lookout.public.about import Description, NoteDescription, ServiceDescription
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
-from lookout.public.page.sources import strip_source
+from lookout.public.page.sources import drop_unused, join_modules, strip_source
 from lookout.public.page.texts import read_catalogue
 from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
@@ -55,7 +55,6 @@ class Elements(HTMLParser):
 
 def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     text = rendered(a_row("catching-up"), a_row("current", MESSAGING))
-    assert "As it was at" in text
     assert "2026-11-05 12:00:00 UTC" in text
     assert "<b>behind</b>: answered, but was behind" in text
     assert "position 7,000, head 7,005" in text
@@ -64,6 +63,33 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     assert "<td>shared by the chains</td>" in text
     assert ">2026-11-05 11:59:59</td>" in text
     assert ">2026-11-05 12:02:29</td>" in text
+
+
+@pytest.mark.clause("C11", "C12")
+@pytest.mark.parametrize(
+    ("rows", "summary"),
+    [
+        pytest.param(
+            [a_row("current"), a_row("unavailable", Check("indexer", 11155111)), a_row("unmonitored", MESSAGING)],
+            "no problem seen in 1 check (those not watched and test networks are not counted)",
+            id="only what counts and is watched is counted",
+        ),
+        pytest.param(
+            [a_row("current"), a_row("unavailable", Check("indexer", 137)), a_row("catching-up", MESSAGING)],
+            "Messaging: behind; Indexer on Polygon: no usable answer",
+            id="what was not well is named",
+        ),
+        pytest.param(
+            [a_row("unavailable", Check("indexer", chain_id)) for chain_id in range(1001, 1009)],
+            "; ".join(f"Indexer on chain {n}: no usable answer" for n in range(1001, 1007)) + "; 2 more below",
+            id="as far as it is not too much",
+        ),
+    ],
+)
+def test_a_summary_and_the_warning_stand_before_the_table(rows: list[Row], summary: str) -> None:
+    text = rendered(*rows)
+    assert f"<b>{summary}</b>" in text
+    assert text.index(summary) < text.index("It is not a signal that it is safe to transact.") < text.index("<table>")
 
 
 def test_chains_stand_in_the_order_of_the_configuration_and_others_after_them_by_number() -> None:
@@ -140,7 +166,7 @@ def test_what_the_operator_notes_stands_before_the_rows_with_what_it_is_about() 
 @pytest.mark.clause("C12")
 def test_broadcasters_of_which_some_answered_are_said_to_be_that_and_no_worse() -> None:
     text = rendered(msgspec.structs.replace(a_row("degraded", BROADCASTERS), reason="partial-coverage"))
-    assert "<b>limited</b>: some answered, others did not" in text
+    assert "<b>limited</b>: some were heard, others were not" in text
     assert "serious" not in text
 
 
@@ -191,12 +217,14 @@ def test_without_a_report_that_it_can_read_the_page_says_so(live: bytes | None) 
 @pytest.mark.clause("C12")
 def test_every_warning_of_the_contract_is_on_the_page_beside_the_services_it_is_about() -> None:
     text = rendered(a_row("degraded", BROADCASTERS))
-    warnings = {note.id: note.services for note in NOTES}
-    for name, services in warnings.items():
-        words = read_catalogue("en").texts[f"warning.{name}"]
-        (found,) = re.findall(f"<li>(.*?){words}</li>", text)
-        titles = {service.name: service.title for service in DESCRIPTION.services}
-        assert found == ("" if services is None else f"<b>{', '.join(titles[each] for each in services)}</b>: ")
+    titles = {service.name: service.title for service in DESCRIPTION.services}
+    for note in NOTES:
+        words = read_catalogue("en").texts[f"warning.{note.id}"]
+        if note.services is None:
+            assert text.count(str(words)) == 1
+        else:
+            about = ", ".join(titles[each] for each in note.services)
+            assert f"<li><b>{about}</b>: {words}</li>" in text
 
 
 def test_nothing_in_the_page_needs_an_exception_from_its_policy() -> None:
@@ -229,6 +257,38 @@ def test_every_file_that_is_loaded_is_an_asset() -> None:
 )
 def test_what_a_browser_does_not_need_is_not_sent(source: str, left: str) -> None:
     assert strip_source(source) == left
+
+
+MODULES = {
+    "start": 'import { list } from "./words.js";\nimport { CODE, PLACE } from "./apart.js";\nlist(CODE, PLACE);\n',
+    "words": '// Why.\nimport { PLACE } from "./apart.js";\nexport function list() {}\nconst at = PLACE;\n',
+    "twin": 'import { list } from "./words.js";\nconst at = list();\n',
+}
+
+
+def test_modules_become_one_each_after_those_that_it_needs() -> None:
+    joined = join_modules(MODULES.__getitem__, "start", apart="apart")
+    assert joined == (
+        'import { CODE, PLACE } from "./apart.js";\nfunction list() {}\nconst at = PLACE;\n\nlist(CODE, PLACE);'
+    )
+
+
+def test_modules_that_declare_the_same_name_do_not_become_one() -> None:
+    with pytest.raises(ValueError, match="declared in more than one module: at"):
+        join_modules(MODULES.__getitem__, "twin", apart="apart")
+
+
+@pytest.mark.parametrize(
+    ("code", "left"),
+    [
+        pytest.param("function a() {\n  b();\n}\nfunction b() {}\na();\n", None, id="what is needed is kept"),
+        pytest.param("const c = [\n  1,\n];\nstart();\n", "start();\n", id="what nothing needs is not"),
+        pytest.param("const a = () => b;\nconst b = () => a;\ngo();\n", "go();\n", id="nor what needs only itself"),
+        pytest.param("const { a } = f();\nx = 1;\n", None, id="what may have an effect is kept"),
+    ],
+)
+def test_what_nothing_needs_is_not_sent(code: str, left: str | None) -> None:
+    assert drop_unused(code) == (code if left is None else left)
 
 
 def test_no_script_has_a_text_of_several_lines_which_would_lose_its_indentation() -> None:

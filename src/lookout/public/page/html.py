@@ -6,7 +6,7 @@ how long ago the page was loaded.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from html import escape
 from importlib.resources import files
@@ -20,7 +20,7 @@ from lookout.core.model import Metrics
 from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
 from lookout.public.about import Description
 from lookout.public.notes import scope_text, time_text
-from lookout.public.page.sources import strip_source
+from lookout.public.page.sources import drop_unused, join_modules, strip_source
 from lookout.public.page.style import status_rules
 from lookout.public.page.texts import LANGUAGES, encode_script, read_catalogue
 from lookout_reader.about import About
@@ -28,42 +28,35 @@ from lookout_reader.statuses import STATUSES, StatusEntry
 from lookout_reader.words import NOTES, OTHERS
 
 # By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
-_STATUSES: Final = {status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None}
-_SCRIPTS: Final = (
-    "page.js",
-    "reload.js",
-    "language.js",
-    "address.js",
-    "now.js",
-    "meaning.js",
-    "notes.js",
-    "past.js",
-    "strips.js",
-    "foot.js",
-    "words.js",
-    "dom.js",
-    "lookout-reader.js",
-)
+_STATUSES: Final[dict[str, str]] = {
+    status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None
+}
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
-_PARTIAL: Final = "some answered, others did not"  # which is no more than a partial reading (C12)
+_PARTIAL: Final = "some were heard, others were not"  # which is no more than a partial reading (C12)
+_NAMED: Final = 6
+_FIRST: Final = ("one-view", "not-a-signal")  # the warnings that stand before the rows
 _JAVASCRIPT: Final = "text/javascript; charset=utf-8"
-# Each is asked for at once, and not only when a script that imports it has come.
-_PRELOADS: Final = "\n".join(f'<link rel="modulepreload" href="/assets/{name}">' for name in _SCRIPTS)
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(_SCRIPTS, _JAVASCRIPT),
+    # All modules in one, but for the one that finds out the language: it asks for the texts meanwhile.
+    **dict.fromkeys(("page.js", "language.js", "reload.js"), _JAVASCRIPT),
 }
 
 
 def assets() -> dict[str, tuple[str, bytes]]:
     """What the page loads, by path: media type and content."""
-    bodies = {name: files(__package__).joinpath(name).read_text(encoding="utf-8") for name in _TYPES}
+    bodies = {name: _read(name) for name in _TYPES}
+    bodies["page.js"] = drop_unused(join_modules(lambda name: _read(f"{name}.js"), "page", apart="language"))
     bodies["page.css"] += status_rules()
     found = {
         f"/assets/{name}": (media_type, strip_source(bodies[name]).encode()) for name, media_type in _TYPES.items()
     }
     return found | {f"/assets/texts-{code}.js": (_JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
+
+
+def _read(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def render(live: bytes | None, live_path: str, history_path: str, description: Description) -> bytes:
@@ -74,7 +67,6 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
         shapes="\n".join(map(_symbol, STATUSES)),
         about=escape(description.encode().decode()),
         languages=_languages(),
-        preloads=_PRELOADS,
         ready_made=_ready_made(live, description),
     )
     return text.encode()
@@ -82,7 +74,7 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
 
 @cache
 def _frame() -> Template:
-    return Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+    return Template(_read("page.html"))
 
 
 @cache
@@ -101,12 +93,12 @@ def _ready_made(live: bytes | None, description: Description) -> str:
         report = None
     if report is not None and report.schema_version != SCHEMA_VERSION:  # C6
         report = None
-    rows = _no_report() if report is None else _table(report, description)
+    rows = _no_report(description) if report is None else _report(report, description)
     warnings = "\n".join(_warnings(description))
     title = "the wallet" if description.title == description.protocol else escape(description.title)
     return f"""<div class="ready-made">
 <h1>Status of what {title} depends on</h1>
-{_notes(description)}{rows}
+{rows}
 <h2>What this does not say</h2>
 <ul class="notes">
 {warnings}
@@ -132,12 +124,16 @@ def _operator(description: Description) -> str:
     return f"<p>{'. '.join(given)}.</p>\n" if given else ""
 
 
+def _first_warning() -> str:
+    return f'<p class="warning">{" ".join(_text(f"warning.{each}") for each in _FIRST)}</p>\n'
+
+
 def _warnings(description: Description) -> Iterator[str]:
     titles = {service.name: service.title for service in description.services}
     others = [service.name for service in description.services if service.run_by_others]
     for note in NOTES:
         services = others if note.id == OTHERS else note.services
-        if services == []:
+        if services == [] or note.id in _FIRST:
             continue
         about = ", ".join(escape(titles.get(name, name)) for name in services or ())
         yield f"<li>{f'<b>{about}</b>: ' if about else ''}{escape(_text(f'warning.{note.id}'), quote=False)}</li>"
@@ -149,42 +145,69 @@ def _text(key: str) -> str:
     return text if isinstance(text, str) else text["other"]
 
 
-def _no_report() -> str:
-    return "<p>There is no report that this page can read: none is stored yet, or it is of another version.</p>"
+def _no_report(description: Description) -> str:
+    return f"""<p class="summary">There is no report that this page can read: none is stored yet, or it is of another
+version.</p>
+{_first_warning()}{_notes(description)}"""
 
 
-def _table(report: LiveReport, description: Description) -> str:
+def _report(report: LiveReport, description: Description) -> str:
     shown = [row for row in report.checks if description.show_unmonitored or row.status != "unmonitored"]
-    return f"""<p>As it was at <time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>. Without
-its script this page cannot know how old that is. Past the time that a row holds until, its status is not known. The
-page asks for a newer report every 30 seconds where it can: if the time above stays the same, reload it.</p>
-<table>
+    about = description.read()
+    at = f'<time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>'
+    return f"""<p class="summary">At {at}: <b>{escape(_summary(report.checks, description, about))}</b></p>
+{_first_warning()}<p>Without its script this page cannot know how old that is. Past the time that a row holds until, its
+status is not known. The page asks for a newer report every 30 seconds where it can: if the time above stays the same,
+reload it.</p>
+{_notes(description)}<table>
 <thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">{_THEN}</th>
 <th scope="col">{_NUMBERS}</th><th scope="col">{_SEEN}</th><th scope="col">{_UNTIL}</th></tr></thead>
 <tbody>
-{_rows(shown, description)}
+{_rows(shown, description, about)}
 </tbody>
 </table>"""
 
 
-def _rows(rows: Iterable[LiveRow], description: Description) -> str:
-    """In the page's order of chains, which is the configuration's."""
-    about = description.read()
+def _summary(rows: Iterable[LiveRow], description: Description, about: About) -> str:
+    """What was not well outside test networks, or that none of them was seen not to be (C11)."""
+    watched = [row for row in rows if row.status != "unmonitored" and row.chain_id not in about.test_networks]
+    bad = sorted((row for row in watched if row.status != "current"), key=_order(description, about))
+    if not watched:
+        return "nothing is watched"
+    if not bad:
+        checks = f"{len(watched)} check{'' if len(watched) == 1 else 's'}"
+        return f"no problem seen in {checks} (those not watched and test networks are not counted)"
     titles = {service.name: service.title for service in description.services}
-    services = {name: place for place, name in enumerate(titles)}
-    chains: dict[int | None, int] = {None: -1} | {chain_id: place for place, chain_id in enumerate(about.chains)}
+    named = []
+    for row in bad[:_NAMED]:
+        chain = "" if row.chain_id is None else f" on {about.chain_name(row.chain_id)}"
+        named.append(f"{titles.get(row.service, row.service)}{chain}: {_text(f'status.{_known(row.status)}')}")
+    more = [f"{len(bad) - _NAMED} more below"] if len(bad) > _NAMED else []
+    return "; ".join(named + more)
 
-    def place(row: LiveRow) -> tuple[int, int, int]:
-        return services.get(row.service, len(services)), chains.get(row.chain_id, len(chains)), row.chain_id or 0
 
+def _rows(rows: Iterable[LiveRow], description: Description, about: About) -> str:
+    titles = {service.name: service.title for service in description.services}
     return "\n".join(
-        _row(row, titles.get(row.service, row.service), _chain(row.chain_id, about)) for row in sorted(rows, key=place)
+        _row(row, titles.get(row.service, row.service), _chain(row.chain_id, about))
+        for row in sorted(rows, key=_order(description, about))
+    )
+
+
+def _order(description: Description, about: About) -> Callable[[LiveRow], tuple[int, int, int]]:
+    """The page's order of services and chains, which is the configuration's."""
+    services = {service.name: place for place, service in enumerate(description.services)}
+    chains: dict[int | None, int] = {None: -1} | {chain_id: place for place, chain_id in enumerate(about.chains)}
+    return lambda row: (
+        services.get(row.service, len(services)),
+        chains.get(row.chain_id, len(chains)),
+        row.chain_id or 0,
     )
 
 
 @lru_cache(4096)  # from one report to the next few rows change
 def _row(row: LiveRow, title: str, chain: str) -> str:
-    status = row.status if row.status in _STATUSES else "unknown"
+    status = _known(row.status)
     words = _PARTIAL if row.reason == "partial-coverage" else _STATUSES[status]
     return (
         f'<tr><th scope="row">{escape(title)}</th><td>{escape(chain)}</td>'
@@ -194,6 +217,10 @@ def _row(row: LiveRow, title: str, chain: str) -> str:
         f'<td data-label="{_SEEN}">{_words(row.observed_at)}</td>'
         f'<td data-label="{_UNTIL}">{_words(row.expires_at)}</td></tr>'
     )
+
+
+def _known(status: str) -> str:
+    return status if status in _STATUSES else "unknown"
 
 
 def _chain(chain_id: int | None, about: About) -> str:

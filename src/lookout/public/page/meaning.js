@@ -1,47 +1,75 @@
 /** What the rows mean for people with a wallet, in sentences that say no more than the rows do (C11, C12). */
 
 import { EFFECTIVE_STATUSES, KNOWN_STATUSES } from "./lookout-reader.js";
-import { chainName, compareChains, hasText, list, serviceName, sinceText, text } from "./words.js";
+import { chainName, checkName, compareChains, compareServices, hasText, list, serviceName, sinceText, text } from "./words.js";
 
 const NAMED_IN_HEADLINE = 3;
 const NAMED_IN_SENTENCE = 5;
-const TROUBLE = KNOWN_STATUSES.filter((status) => status !== "current");
+const TROUBLE_STATUSES = KNOWN_STATUSES.filter((status) => status !== "current");
 const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"], ["incomplete", "incomplete"], ["inconsistent", "incomplete"]]);
 const UNKNOWN = new Map([["incompatible-reference", "incomparable"], ["no-observation", "empty"]]);
+const ADVICE = new Map([["broadcasters", "sending"], ["messaging", "sending"], ["indexer", "transactions"], ["hosted-indexer", "transactions"], ["ppoi", "proofs"]]);
 
 /**
- * Of the counted checks (with their rows, null if there is none; `unreached` if they did not answer the last time or two,
- * which is too little to call them down): the headline, and the sentences from worst to best.
+ * Of the counted checks (with their rows, null if there is none; `unreached` if they gave no usable answer the last time or
+ * two, which is too little to call them down): the headline, the sentences from worst to best, and what people can do.
  * `chains` are those that are counted. Nothing of a report that is `inDoubt` is well now.
  */
 export function meaningOf(checks, { chains, inDoubt, now }) {
   const watched = checks.filter(({ status }) => status !== "unmonitored");
-  const bad = watched.filter(({ status }) => status !== "current");
+  const bad = watched.filter(({ status }) => status !== "current").sort(compareChecks);
   const isNothingKnown = watched.every(({ status }) => status === "stale" || status === "unknown") && !bad.some(({ unreached }) => unreached);
+  const failing = bad.filter(({ status, unreached }) => unreached || TROUBLE_STATUSES.includes(status));
   return {
-    headline: headlineOf(watched, bad, { chains, inDoubt, isNothingKnown }),
+    headline: headlineFor(watched, bad, { chains, inDoubt, isNothingKnown, all: checks.length, now }),
     sentences: isNothingKnown && bad.every(({ status }) => status === "stale") ? [] : sentencesOf(bad, chains, now),
+    advice: [...new Set(failing.map(({ service }) => ADVICE.get(service)).filter(Boolean))].map((what) => text(`advice.${what}`)),
   };
 }
 
-function headlineOf(watched, bad, { chains, inDoubt, isNothingKnown }) {
+/** In the order of the cards. */
+function compareChecks(one, other) {
+  return compareChains(one.chainId, other.chainId) || compareServices(one.service, other.service);
+}
+
+/** Whether there was no usable answer from it, be it the first time or for long. */
+export function isUnanswered({ status, row, unreached }) {
+  return unreached || (status === "unavailable" && row.reason === "unreachable");
+}
+
+/** Whether none of several gave a usable answer, which the monitor's own connection would explain as well. */
+export function isNothingReached(checks) {
+  const watched = checks.filter(({ status }) => status !== "unmonitored");
+  return watched.length > 1 && watched.every(isUnanswered);
+}
+
+function headlineFor(watched, bad, { chains, inDoubt, isNothingKnown, all, now }) {
   if (watched.length === 0) return text("headline.unmonitored");
-  if (bad.length === 0) return text(inDoubt ? "headline.doubted" : "headline.current");
-  const trouble = bad.filter(({ status }) => TROUBLE.includes(status));
+  if (bad.length === 0) {
+    if (inDoubt) return text("headline.doubted");
+    return watched.length === all ? text("headline.current") : text("headline.current.part", { count: watched.length, all });
+  }
+  const trouble = bad.filter(({ status }) => TROUBLE_STATUSES.includes(status));
   if (trouble.length > 0) {
+    if (isNothingReached(watched)) return text("headline.silent");
     const key = trouble.every(({ status }) => status === "catching-up") ? "headline.catching-up" : "headline.trouble";
     return text(key, placesOf(trouble, chains));
   }
-  if (isNothingKnown) return text(bad.some(({ status }) => status === "stale") ? "headline.stale" : "headline.nothing");
+  if (isNothingKnown) {
+    const seenAt = bad.filter(({ status }) => status === "stale").map(({ row }) => row.observedAt);
+    return seenAt.length === 0 ? text("headline.nothing") : text("headline.stale", { since: sinceText(Math.max(...seenAt), now) });
+  }
   return text(bad.every(({ unreached }) => unreached) ? "headline.unreached" : "headline.unknown", placesOf(bad, chains));
 }
 
-/** Where: the shared services by their names, the chains by theirs if they are few. */
+/** Where: each check by its name if they are few, else the services, or how many they are, and their chains. */
 function placesOf(checks, chains) {
-  const shared = checks.filter(({ chainId }) => chainId === null).map(({ service }) => serviceName(service));
-  const on = new Set(checks.map(({ chainId }) => chainId).filter((chainId) => chainId !== null));
-  const named = chainsText([...on], chains, NAMED_IN_HEADLINE);
-  return { count: shared.length + on.size, places: list([...shared, ...(named === "" ? [] : [named])]) };
+  const count = checks.length;
+  if (count <= NAMED_IN_HEADLINE) return { count, places: list(checks.map(checkName)) };
+  const services = [...new Set(checks.map(({ service }) => service))].sort(compareServices);
+  const on = [...new Set(checks.map(({ chainId }) => chainId))].filter((chainId) => chainId !== null);
+  const service = services.length <= 2 ? list(services.map(serviceName)) : text("services", { count: services.length });
+  return { count, places: on.length === 0 ? service : text("check", { service, chain: chainsText(on, chains, NAMED_IN_HEADLINE) }) };
 }
 
 /** These chains of all that are counted. */
@@ -79,18 +107,21 @@ function wordsOf(check, now) {
   if (hasText(own)) return { words: text(own), isAboutService: true };
   const any = `means.${situation}`;
   if (situation !== "unreached") return { words: text(hasText(any) ? any : `sentence.${check.status}`), isAboutService: false };
-  return { words: unreachedText("means.unreached", check.row, now), isAboutService: false };
+  return { words: unansweredText("means.unreached", check.row, now), isAboutService: false };
 }
 
-/** "not reached since 14:02", by the key's text; or that it never was. */
-export function unreachedText(key, { lastSuccessAt }, now) {
+/** "no usable answer since 14:02", by the key's text; or that there never was one. */
+export function unansweredText(key, { lastSuccessAt }, now) {
   return lastSuccessAt === null ? text(`${key}.never`) : text(key, { since: sinceText(lastSuccessAt, now) });
 }
 
-function situationOf({ status, row, unreached }) {
+/** What it is that a check's status stands for: of one status there may be several. */
+export function situationOf({ status, row, unreached }) {
   if (row === null) return "missing";
   if (status === "catching-up") return "behind";
   if (status === "degraded") return DEGRADED.get(row.reason) ?? "degraded";
   if (status !== "unknown" || row.publishedStatus !== "unknown") return status;
-  return unreached ? "unreached" : (UNKNOWN.get(row.reason) ?? "unknown");
+  if (unreached) return "unreached";
+  const situation = UNKNOWN.get(row.reason) ?? "unknown";
+  return situation === "empty" && row.lastSuccessAt !== null ? "emptied" : situation;
 }

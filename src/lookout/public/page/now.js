@@ -2,17 +2,17 @@
 
 import { EFFECTIVE_STATUSES, countedChains, headlineOf, notesFor } from "./lookout-reader.js";
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
-import { meaningOf, unreachedText } from "./meaning.js";
+import { isNothingReached, isUnanswered, meaningOf, situationOf, unansweredText } from "./meaning.js";
 import { makeNotes } from "./notes.js";
-import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, serviceName, statusWord, text } from "./words.js";
+import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, serviceName, sinceText, statusWord, text } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
 const STOPPED_MS = 150_000;
 // A copy's Date makes the clock look ahead by as much as the copy is old: up to 60 s in a cache in front that does not
 // say so (Age), and then a request that takes its time. Nothing makes it look behind.
-const AHEAD_MS = 60_000 + 30_000;
-const BEHIND_MS = 30_000;
+const CLOCK_AHEAD_MS = 60_000 + 30_000;
+const CLOCK_BEHIND_MS = 30_000;
 const DATE_MS = 10_000; // how well the server's clock is known: its Date has whole seconds, and was some time under way
 const NAMED_AT_MOST = 3;
 const CHAINS_AT_MOST = 8;
@@ -22,7 +22,7 @@ const SENTENCES_AT_MOST = 6;
 
 /** Whether the clock of this device is known to be wrong, as far as no cache explains it. */
 export function isClockWrong({ clockAheadMs }) {
-  return clockAheadMs !== null && (clockAheadMs > AHEAD_MS || clockAheadMs < -BEHIND_MS);
+  return clockAheadMs !== null && (clockAheadMs > CLOCK_AHEAD_MS || clockAheadMs < -CLOCK_BEHIND_MS);
 }
 
 /** What keeps the page from knowing, in sentences that are read out: none of them has a number that moves. */
@@ -34,8 +34,9 @@ function troublesOf(view) {
   if (report === null) return troubles;
   const age = ageOf(view);
   if (age === null) troubles.push(text("trouble.undated"));
-  else if (!clockIsWrong && age < -BEHIND_MS) troubles.push(text("trouble.future"));
+  else if (!clockIsWrong && age < -CLOCK_BEHIND_MS) troubles.push(text("trouble.future"));
   else if (!clockIsWrong && reportProblem === null && age > STOPPED_MS) troubles.push(text("trouble.stopped"));
+  if (isNothingReached(view.checks)) troubles.push(text("trouble.own"));
   if (report.unreadableRows > 0) troubles.push(text("trouble.rows", { count: report.unreadableRows }));
   return troubles;
 }
@@ -44,7 +45,7 @@ function troublesOf(view) {
 function ageOf({ now, report, receivedAgoMs }) {
   if (report.generatedAt === null) return null;
   const age = now - report.generatedAt;
-  return age < -BEHIND_MS ? age : Math.max(age, receivedAgoMs ?? 0);
+  return age < -CLOCK_BEHIND_MS ? age : Math.max(age, receivedAgoMs ?? 0);
 }
 
 function problemText(problem) {
@@ -60,25 +61,25 @@ export function makeHead() {
   const counts = h("p", { class: "counts" });
   const meaning = h("ul", { class: "meaning", "aria-label": text("means.heading") });
   const age = h("p", { class: "age" });
-  const printed = h("p", { class: "printed" });
+  const advice = h("p", { class: "advice" });
   const troubles = h("div", { class: "troubles", role: "alert" });
   const state = h("div", { class: "state" }, mark, title);
   const about = h("p", { class: "about-page" }, PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet"));
   const warning = h("p", { class: "warning" }, `${text("warning.one-view")} `, h("b", {}, text("warning.not-a-signal")));
   const notes = makeNotes();
-  const element = h("header", { class: "head" }, about, state, counts, meaning, notes.element, warning, age, printed, troubles);
+  const element = h("header", { class: "head" }, about, state, counts, meaning, advice, notes.element, warning, age, troubles);
   let announced = "";
   let drawn = "";
 
   function update(view) {
     const found = troublesOf(view);
-    const { status, healthy, headline, detail, sentences } = summaryOf(view, found.length > 0);
+    const { status, healthy, headline, detail, sentences, advice: tips } = summaryOf(view, found.length > 0);
     element.dataset.healthy = String(healthy);
     setStatus(element, status);
     setText(title, headline);
     setText(counts, detail);
     setText(age, ageText(view));
-    setText(printed, view.report?.generatedAt == null ? "" : text("age.at", { moment: moment(view.report.generatedAt) }));
+    setText(advice, tips.join(" "));
     notes.update(view.notes);
     const tab = `${headline} · ${PAGE_TITLE || "Lookout"}`;
     if (document.title !== tab) document.title = tab;
@@ -106,13 +107,12 @@ function sentenceElements(sentences) {
 }
 
 function summaryOf({ report, rows, historyRows, checks, judgedAt, now, receivedAgoMs }, inDoubt) {
-  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), detail: "", sentences: [] };
+  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), detail: "", sentences: [], advice: [] };
   const chains = countedChains(ABOUT, [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId));
   const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
   const counted = checks.filter(({ chainId }) => chainId === null || chains.includes(chainId));
   const missing = found.missing.map((check) => ({ ...check, status: "unknown", row: null, unreached: false }));
-  const { headline, sentences } = meaningOf([...counted, ...missing], { chains, inDoubt, now });
-  return { ...found, headline, sentences, detail: detailText(found, checks.length > counted.length) };
+  return { ...found, ...meaningOf([...counted, ...missing], { chains, inDoubt, now }), detail: detailText(found, checks.length > counted.length) };
 }
 
 /** What was counted, and what it came to. */
@@ -126,7 +126,7 @@ function detailText({ checks, others, chains, missing }, isPart) {
     text("scope.count", { status: statusWord(status), count: watched[status] }),
   );
   return [
-    all > 0 && isWell ? text("scope.chains", { checks: total, chains: chainsText(chains) }) : total,
+    all > 0 && isWell ? text("scope.chains", { checks: total, chains: scopeText(chains) }) : total,
     isWell ? "" : list(byStatus),
     unmonitored === 0 ? "" : text("scope.unmonitored", { count: unmonitored }),
     missing.length === 0 ? "" : text("scope.missing", { places: missingText(missing) }),
@@ -139,10 +139,10 @@ function detailText({ checks, others, chains, missing }, isPart) {
 /** The checks that the report lacks, or their chains if they are many. */
 function missingText(missing) {
   if (missing.length <= NAMED_AT_MOST) return list(missing.map(checkName));
-  return chainsText([...new Set(missing.map(({ chainId }) => chainId))]);
+  return scopeText([...new Set(missing.map(({ chainId }) => chainId))]);
 }
 
-function chainsText(chains) {
+function scopeText(chains) {
   return chains.length > CHAINS_AT_MOST ? text("chains", { count: chains.length }) : list(chains.map(chainName));
 }
 
@@ -154,6 +154,7 @@ function ageText(view) {
   }
   const age = ageOf(view);
   if (age === null) return text("age.unknown");
+  if (view.onPaper) return text("age.at", { moment: moment(view.report.generatedAt) });
   return age < -1000 ? text("age.future") : text("age.ago", { duration: duration(age) });
 }
 
@@ -237,25 +238,32 @@ function makeCard({ key, service, chainId }, by) {
     why,
     seen,
   );
-  function update(check, { now, clockIsWrong }) {
+  function update(check, { now, clockIsWrong, onPaper }) {
     const { status, row } = check;
     const measured = row?.readable && status !== "stale" ? metricsText(row, status) : "";
     setStatus(element, status);
-    setText(word, statusWord(status));
+    setText(word, wordOf(check));
     setText(metrics, measured);
     setText(why, whyText(check, measured, now, clockIsWrong));
-    setText(seen, clockIsWrong ? "" : seenText(check, now));
+    setText(seen, clockIsWrong ? "" : seenText(check, now, onPaper));
   }
   return { element, update };
 }
 
-function whyText({ row, status, unreached }, measured, now, clockIsWrong) {
+/** The status, and what it stands for where it can be more than one thing. */
+function wordOf(check) {
+  const key = `status.${check.status}.${situationOf(check)}`;
+  return hasText(key) ? text(key) : statusWord(check.status);
+}
+
+function whyText(check, measured, now, clockIsWrong) {
+  const { row, status } = check;
   if (row === null) return text("card.missing");
   if (!row.readable) return text("card.unreadable", { problem: row.problem });
   if (clockIsWrong) return text("card.clock");
-  if (status === "stale") return text("card.stale", { status: statusWord(row.publishedStatus) });
-  if (unreached) return unreachedText("card.unreached", row, now);
-  if (status === "unavailable" && row.reason === "unreachable") return unreachedText("card.unavailable", row, now);
+  if (status === "stale") return text("card.stale", { since: sinceText(row.observedAt, now), status: statusWord(row.publishedStatus) });
+  if (isUnanswered(check)) return unansweredText(status === "unknown" ? "means.unreached" : "card.unavailable", row, now);
+  if (situationOf(check) === "emptied") return text("card.emptied");
   if (status !== "unknown" && isSaidByNumbers(row, measured)) return "";
   if (status === "unknown" && row.publishedStatus !== "unknown" && row.observedAt !== null) return text("sentence.unknown");
   const reason = `reason.${row.reason}`;
@@ -264,7 +272,7 @@ function whyText({ row, status, unreached }, measured, now, clockIsWrong) {
 
 function isSaidByNumbers({ reason, metrics }, measured) {
   if (reason === "behind") return metrics.head > metrics.position;
-  return measured !== "" && (reason === "synced" || reason === "responding");
+  return measured !== "" && ["synced", "responding", "partial-coverage"].includes(reason);
 }
 
 /** In numbers, which never contradict the status: what is current is not called behind, though it may be by a little. */
@@ -275,18 +283,19 @@ function metricsText({ service, reason, metrics: { position, head, responding, m
     if (lag === 0) return text("card.position", { position });
     return text(service === "ppoi" ? "card.entries" : "card.blocks", { count: lag, position });
   }
-  if (responding !== undefined && monitored !== undefined) return text("card.answered", { responding, monitored });
+  if (responding !== undefined && monitored !== undefined) return text(service === "broadcasters" ? "card.heard" : "card.answered", { responding, monitored });
   if (peers !== undefined) return text("card.peers", { count: peers });
   if (status !== "current") return "";
   return reason === "synced" || reason === "responding" ? text(`card.${reason}`) : "";
 }
 
-function seenText({ row, status, unreached }, now) {
+function seenText(check, now, onPaper) {
+  const { row, status } = check;
+  if (status === "stale") return ""; // it is said when that was
   if (!row?.readable || row.observedAt === null) return status === "unmonitored" ? "" : text("card.never");
-  if (row.observedAt - now > BEHIND_MS) return text("card.future");
-  const seen = text("card.checked", { duration: duration(now - row.observedAt) });
+  if (row.observedAt - now > CLOCK_BEHIND_MS) return text("card.future");
+  const seen = onPaper ? text("card.checked.at", { since: sinceText(row.observedAt, now) }) : text("card.checked", { duration: duration(now - row.observedAt) });
   const answered = row.lastSuccessAt;
-  const isSaid = unreached || status === "unavailable" || status === "stale";
-  if (isSaid || answered === null || answered >= row.observedAt) return seen;
-  return list([seen, text("card.answer", { duration: duration(now - answered) })]);
+  if (isUnanswered(check) || answered === null || answered >= row.observedAt) return seen;
+  return list([seen, text("card.answer", { since: sinceText(answered, now) })]);
 }

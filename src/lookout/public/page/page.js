@@ -14,11 +14,12 @@ const LIVE_S = 15;
 const HISTORY_S = 60;
 const ABOUT_MS = 60_000;
 const UNREACHED_MS = 150_000; // as long as a row holds: later, nobody is known to try again
-const FUTURE_MS = 30_000;
+const ROW_AHEAD_MS = 30_000;
 const SHOWN_AT_FIRST = 20; // of each group
 const GROUPS_AT_FIRST = { chain: 50, service: Infinity };
 const SHOWN_MORE = 100;
 const NO_ROWS = new Map();
+const PAPER = window.matchMedia("print");
 
 document.documentElement.lang = LANGUAGE;
 document.documentElement.dir = DIRECTION;
@@ -59,6 +60,7 @@ setInterval(checkDescription, ABOUT_MS);
 document.addEventListener("visibilitychange", refresh);
 window.addEventListener("pageshow", refresh);
 window.addEventListener("hashchange", followAddress);
+PAPER.addEventListener("change", refresh);
 
 function endpoint() {
   const path = document.querySelector("meta[name=lookout-live]").content;
@@ -111,6 +113,7 @@ function show(update) {
   const shown = {
     ...view,
     checks: all,
+    onPaper: PAPER.matches, // where an age does not grow any more
     by: filter.by,
     groups: groups.map((group) => ({ ...group, notes: placed.inGroups.get(group.id) ?? [] })),
     notes: placed.above,
@@ -169,11 +172,11 @@ function checksOf(view) {
   return checks.sort((a, b) => compareServices(a.service, b.service) || compareChains(a.chainId, b.chainId));
 }
 
-/** Whether it did not answer the last time or two, so that it is asked again before it is called down. */
+/** Whether it gave no usable answer the last time or two, so that it is asked again before it is called down. */
 function isUnreached(row, status, { judgedAt, receivedAgoMs }) {
   if (status !== "unknown" || row?.publishedStatus !== "unknown" || row.reason !== "unreachable" || row.observedAt === null) return false;
   const age = judgedAt - row.observedAt;
-  return age >= -FUTURE_MS && age < UNREACHED_MS && (receivedAgoMs ?? 0) < UNREACHED_MS;
+  return age >= -ROW_AHEAD_MS && age < UNREACHED_MS && (receivedAgoMs ?? 0) < UNREACHED_MS;
 }
 
 /**

@@ -2,12 +2,14 @@
 
 import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
 import { h, setChildren, setText, shape } from "./dom.js";
+import { isUnanswered } from "./meaning.js";
 import { makeStrips, ticks } from "./strips.js";
-import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, serviceName, statusWord, text, wholePercent, zone } from "./words.js";
+import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
 
 const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
+const LABEL_GAP_PX = 8;
 const INCIDENTS_AT_FIRST = 10;
-const OLD_MS = 300_000;
+const OLD_HISTORY_MS = 300_000;
 
 export function makePast() {
   const strips = makeStrips(onZoom);
@@ -55,12 +57,18 @@ export function makePast() {
   function drawAxis() {
     const frame = strips.frame();
     if (frame === null) return;
-    const labels = ticks(frame, axis.clientWidth).map(({ x, label }) => {
+    const labels = ticks(frame).map(({ share, label }) => {
       const element = h("span", {}, label);
-      element.style.left = `${(x / Math.max(axis.clientWidth, 1)) * 100}%`;
+      element.style.left = `${share * 100}%`;
       return element;
     });
     axis.replaceChildren(...labels);
+    const places = labels.map(({ offsetLeft, offsetWidth }) => ({ from: offsetLeft, to: offsetLeft + offsetWidth }));
+    let free = 0;
+    labels.forEach((label, n) => {
+      if (places[n].from < free || places[n].to > axis.clientWidth) label.textContent = "";
+      else free = places[n].to + LABEL_GAP_PX;
+    });
   }
 
   function drawTitle() {
@@ -85,9 +93,9 @@ export function makePast() {
   }
 
   function update(view) {
-    setText(problem, problemText(view));
+    setText(problem, historyProblemText(view));
     setText(written, writtenText(view));
-    setText(hint, `${text("past.hint", { zone: zone() })} ${bucketsText(view.history)}`);
+    setText(hint, `${text("past.hint", { zone: zone() })} ${view.onPaper ? "" : bucketsText(view.history)}`);
     element.classList.toggle("old", isOld(view));
     const children = view.groups.flatMap(({ id, title: name, checks }) => [
       takeOrMake(headings, id, () => h("h3", {}, name)),
@@ -95,7 +103,7 @@ export function makePast() {
     ]);
     setChildren(rowsElement, children);
     const keys = view.groups.flatMap(({ checks }) => checks.map(({ key }) => key));
-    const state = `${view.by} ${keys.join()}`;
+    const state = `${view.by} ${view.onPaper} ${keys.join()}`; // paper has another width
     if (view.history === history && state === drawn) return;
     [history, historyRows, shownKeys, drawn] = [view.history, view.historyRows, keys, state];
     for (const key of keys) rows.get(key).rename(view.by);
@@ -134,10 +142,10 @@ function bucketsText(history) {
 
 /** Whether it is not known to be of now. */
 function isOld({ now, history, clockIsWrong }) {
-  return history !== null && (clockIsWrong || !(Math.abs(now - history.generatedAt) < OLD_MS));
+  return history !== null && (clockIsWrong || !(Math.abs(now - history.generatedAt) < OLD_HISTORY_MS));
 }
 
-function problemText(view) {
+function historyProblemText(view) {
   const { history, historyProblem, clockIsWrong } = view;
   if (historyProblem !== null) {
     return text("past.problem", { problem: historyProblem === "not available yet" ? text("past.none") : historyProblem });
@@ -151,7 +159,7 @@ function writtenText(view) {
   const { now, history, historyProblem, clockIsWrong } = view;
   if (historyProblem === null && !isOld(view)) return "";
   const known = history !== null && !clockIsWrong && history.generatedAt !== null && history.generatedAt <= now;
-  return known ? text("past.written", { duration: duration(now - history.generatedAt) }) : "";
+  return known ? text("past.written", { since: sinceText(history.generatedAt, now) }) : "";
 }
 
 // ---- Uptime
@@ -191,7 +199,7 @@ function makeRow({ service, chainId }, strip) {
 }
 
 function windowFigure(history, row, window) {
-  const label = windowName(window);
+  const label = text("uptime", { window: windowName(window) });
   const uptime = row?.readable ? row.uptime[window] : null;
   if (uptime === null) return { label, value: noUptime(history, row, window), known: null };
   return { label, value: percent(uptime), known: knownText(history === null ? 0 : coverageOf(history, row, window).share) };
@@ -265,13 +273,22 @@ export function makeIncidents() {
   return { element, update };
 }
 
-function allIncidents({ history, historyRows, isMatching }) {
+function allIncidents({ history, historyRows, checks, isMatching }) {
   const found = [];
+  const live = new Map(checks.map((check) => [check.key, check]));
   for (const row of historyRows.values()) {
-    if (row.readable && isMatching(checkKey(row))) for (const incident of incidentsOf(history, row)) found.push({ ...incident, row });
+    const key = checkKey(row);
+    if (!row.readable || !isMatching(key)) continue;
+    for (const incident of incidentsOf(history, row)) found.push({ ...incident, beginsAt: beginOf(incident, live.get(key), history), row });
   }
   const endOf = ({ endsAt }) => endsAt ?? Infinity;
   return found.sort((a, b) => b.beginsAt - a.beginsAt || endOf(b) - endOf(a));
+}
+
+/** When it began: of an outage that goes on what its card says, if it began with that; else its first bucket's begin. */
+function beginOf({ beginsAt, endsAt }, check, { bucketSeconds }) {
+  const answeredAt = endsAt === null && check !== undefined && isUnanswered(check) ? check.row.lastSuccessAt : null;
+  return answeredAt !== null && Math.abs(answeredAt - beginsAt) <= bucketSeconds * 1000 ? answeredAt : beginsAt;
 }
 
 /** The last bucket of an old history says nothing of now: whether a trouble in it went on is not known. */

@@ -13,7 +13,7 @@ const LEAST_WIDTH = 1.5; // of trouble
 const LEAST_WIDTH_OF_WORST = 2;
 const FILLING_WIDTH = 5;
 const FILLING_SHARE = 0.01;
-const CHARACTER_PX = 7; // of a label of the axis, and some room
+const DRAWN_PX = 15_000; // around what is seen: a long picture of forty chains has all of them
 const DAYS_AT_MOST = 366; // that a strip leaves room for, whatever a history says that it will hold
 
 /**
@@ -22,8 +22,13 @@ const DAYS_AT_MOST = 366; // that a strip leaves room for, whatever a history sa
 export function makeStrips(onZoom) {
   const strips = new Map();
   const readout = h("div", { class: "readout", "aria-hidden": "true", hidden: "" });
-  const inView = new IntersectionObserver(seen, { rootMargin: "300px 0px" });
-  const resized = new ResizeObserver(() => redraw());
+  const inView = new IntersectionObserver(seen, { rootMargin: `${DRAWN_PX}px 0px` });
+  const resized = new ResizeObserver(([{ contentRect }]) => {
+    width = contentRect.width;
+    redraw();
+  });
+  let width = 0; // of every strip; to ask each for its own would lay out the page for each
+  let held = { row: null, buckets: [] }; // of the row in use alone: they take room
   let history = null;
   let zoomedTo = null; // the midnight that begins the day
   let cursorAt = null; // null is the latest bucket
@@ -48,10 +53,10 @@ export function makeStrips(onZoom) {
       focus: () => onFocus(strip),
       blur: () => leave(strip),
       click: (event) => onClick(event, strip),
-      pointermove: (event) => strip.buckets.length > 0 && show(strip, indexAt(event, strip)),
+      pointermove: (event) => bucketsIn(strip).length > 0 && show(strip, indexAt(event, strip)),
       pointerleave: () => leave(strip),
     });
-    const strip = { key, address, element, row: null, buckets: [], visible: false };
+    const strip = { key, address, element, row: null, visible: false };
     inView.observe(element);
     return strip;
   }
@@ -61,11 +66,14 @@ export function makeStrips(onZoom) {
       const strip = strips.get(target.dataset.check);
       strip.visible = isIntersecting;
       if (isIntersecting) draw(strip);
-      else if (document.activeElement !== target) {
-        target.replaceChildren();
-        strip.buckets = [];
-      }
+      else if (document.activeElement !== target) target.replaceChildren();
     }
+  }
+
+  function bucketsIn({ row }) {
+    if (history === null || row === null) return [];
+    if (held.row !== row) held = { row, buckets: bucketsOf(history, row) };
+    return held.buckets;
   }
 
   /** Takes over a new history, with its rows by check, and which strips are there. */
@@ -76,9 +84,9 @@ export function makeStrips(onZoom) {
     for (const strip of strips.values()) {
       strip.element.tabIndex = strip === reached ? 0 : -1;
       strip.row = rows.get(strip.key) ?? null;
-      // Also those out of view say what they hold, but only those in view keep it.
+      // Also those out of view say what they hold.
       if (strip.visible || document.activeElement === strip.element) draw(strip);
-      else speak(strip, history === null ? undefined : bucketsOf(history, strip.row)[cursor()]);
+      else speak(strip, history === null ? undefined : bucketsIn(strip)[cursor()]);
     }
   }
 
@@ -91,16 +99,16 @@ export function makeStrips(onZoom) {
   }
 
   function draw(strip) {
-    const { element, row } = strip;
-    strip.buckets = history === null ? [] : bucketsOf(history, row);
-    const readable = strip.buckets.length > 0;
+    const { element } = strip;
+    const buckets = bucketsIn(strip);
+    const readable = buckets.length > 0;
     element.classList.toggle("empty", !readable);
-    speak(strip, strip.buckets[readable ? cursor() : 0]);
+    speak(strip, buckets[readable ? cursor() : 0]);
     if (!readable) {
       element.replaceChildren(h("span", { class: "none" }, history === null ? "" : text("past.unreadable")));
       return;
     }
-    element.replaceChildren(picture(strip.buckets, frame(), element.clientWidth));
+    element.replaceChildren(picture(buckets, frame(), width));
     if (document.activeElement === element) show(strip, cursor());
   }
 
@@ -124,20 +132,20 @@ export function makeStrips(onZoom) {
     cursorAt = bounded === history.length - 1 ? null : bucketBeginsAt(history, bounded);
     const at = bucketBeginsAt(history, bounded);
     if (zoomedTo !== null && midnight(at) !== zoomedTo) zoom(midnight(at));
-    speak(strip, strip.buckets[bounded]);
+    speak(strip, bucketsIn(strip)[bounded]);
     show(strip, bounded);
   }
 
   function onFocus(strip) {
     for (const other of strips.values()) other.element.tabIndex = other === strip ? 0 : -1;
     writeAddress({ row: strip.address });
-    if (strip.buckets.length === 0) draw(strip);
-    if (strip.buckets.length > 0) moveTo(strip, cursor());
+    if (strip.element.firstChild === null) draw(strip);
+    if (bucketsIn(strip).length > 0) moveTo(strip, cursor());
   }
 
   function onKey(event, strip) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const step = strip.buckets.length > 0 ? stepOf(event.key, strip) : null;
+    const step = bucketsIn(strip).length > 0 ? stepOf(event.key, strip) : null;
     if (step === null) {
       if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
       neighbour(strip, event.key === "ArrowDown" ? 1 : -1)?.focus();
@@ -169,7 +177,7 @@ export function makeStrips(onZoom) {
   }
 
   function onClick(event, strip) {
-    if (strip.buckets.length === 0) return;
+    if (bucketsIn(strip).length === 0) return;
     const index = indexAt(event, strip);
     if (zoomedTo === null) zoom(midnight(bucketBeginsAt(history, index)));
     cursorAt = bucketBeginsAt(history, index);
@@ -186,7 +194,7 @@ export function makeStrips(onZoom) {
   }
 
   function show(strip, index) {
-    const bucket = strip.buckets[index];
+    const bucket = bucketsIn(strip)[index];
     strip.element.querySelector(".cursor")?.remove();
     if (bucket === undefined) return hide();
     const { begin, end } = frame();
@@ -204,7 +212,7 @@ export function makeStrips(onZoom) {
   }
 
   function leave(strip) {
-    if (document.activeElement === strip.element && strip.buckets.length > 0) return show(strip, cursor());
+    if (document.activeElement === strip.element && bucketsIn(strip).length > 0) return show(strip, cursor());
     strip.element.querySelector(".cursor")?.remove();
     return hide();
   }
@@ -251,7 +259,7 @@ export function makeStrips(onZoom) {
 
   function onScroll() {
     const strip = [...strips.values()].find(({ element }) => element === document.activeElement);
-    if (strip === undefined || strip.buckets.length === 0) hide();
+    if (strip === undefined || bucketsIn(strip).length === 0) hide();
     else show(strip, cursor());
   }
 
@@ -306,7 +314,7 @@ function picture(buckets, { begin, end }, width) {
   return s(
     "svg",
     { width, height: HEIGHT, viewBox: `0 0 ${Math.max(width, 1)} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" }, // paper has another width
-    s("path", { class: "ticks", d: ticks({ begin, end }, width).map(({ x: at }) => `M${at} 0V${HEIGHT}`).join("") }),
+    s("path", { class: "ticks", d: ticks({ begin, end }).map(({ share }) => `M${Math.round(share * width)} 0V${HEIGHT}`).join("") }),
     ...order.filter((status) => status in paths).map((status) => s("path", attributes(status, paths[status]))),
     filling === null ? null : fillingBar(filling, x),
   );
@@ -349,20 +357,17 @@ function fillingBar({ status, beginsAt, endsAt }, x) {
   const wide = Math.max(x(endsAt) - x(beginsAt), FILLING_WIDTH);
   const height = heightOf(status);
   const place = { x: x(beginsAt) + 0.5, y: HEIGHT - height + 0.5, width: wide - 1, height: height - 1 };
-  return s("rect", { class: "filling", "data-status": status ?? "no-data", fill: "url(#hatch-filling)", ...place });
+  return s("rect", { class: "filling", fill: "url(#hatch-filling)", ...place });
 }
 
-/** The borders of local days, or of every third hour within one, with what to write at them where there is room. */
-export function ticks({ begin, end }, width) {
+/** The borders of local days, or of every third hour within one: where, as a share of the whole, and what to write there. */
+export function ticks({ begin, end }) {
   const isDay = end - begin < 2 * DAY_MS;
   const found = [];
   for (let n = 1; n < 1000; n++) {
     const at = isDay ? new Date(begin).setHours(n * 3, 0, 0, 0) : midnight(begin, n);
     if (at >= end) break;
-    found.push({ x: Math.round(((at - begin) / (end - begin)) * width), label: isDay ? clock(at) : day(at) });
+    found.push({ share: (at - begin) / (end - begin), label: isDay ? clock(at) : day(at) });
   }
-  const widest = Math.max(0, ...found.map(({ label }) => label.length)) * CHARACTER_PX + CHARACTER_PX;
-  const every = Math.max(1, Math.ceil((widest * found.length) / width));
-  const fits = ({ x }, n) => n % every === 0 && x + widest <= width + CHARACTER_PX;
-  return found.map((tick, n) => ({ ...tick, label: fits(tick, n) ? tick.label : "" }));
+  return found;
 }

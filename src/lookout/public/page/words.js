@@ -11,8 +11,8 @@ const { protocol, showUnmonitored } = JSON.parse(ABOUT_TEXT);
 export const SHOW_UNMONITORED = showUnmonitored;
 /** Empty if the operator gave none: then the title is that of the protocol. */
 export const PAGE_TITLE = ABOUT.title === protocol ? "" : ABOUT.title;
-const CHAINS = new Map(ABOUT.chains.map((chain) => [chain.id, chain]));
-const SERVICES = new Map(ABOUT.services.map((service) => [service.name, service]));
+const NAMED_CHAINS = new Map(ABOUT.chains.map((chain) => [chain.id, chain]));
+const NAMED_SERVICES = new Map(ABOUT.services.map((service) => [service.name, service]));
 const CHAIN_ORDER = new Map(ABOUT.chains.map(({ id }, n) => [id, n]));
 const SERVICE_ORDER = new Map(ABOUT.services.map(({ name }, n) => [name, n]));
 /** What a bucket can say: the current one first and the worst last; and what it says without a reading. */
@@ -48,7 +48,7 @@ export function list(items) {
 
 export function chainName(chainId) {
   if (chainId === null) return text("shared");
-  return CHAINS.get(chainId)?.name ?? text("chain.unnamed", { id: String(chainId) });
+  return NAMED_CHAINS.get(chainId)?.name ?? text("chain.unnamed", { id: String(chainId) });
 }
 
 /** What a chain is besides its name; null for a mainnet. */
@@ -58,7 +58,7 @@ export function chainKind(chainId) {
 
 /** As the operator calls it; in the page's language where that is the name that everybody has for it. */
 export function serviceName(service) {
-  const title = SERVICES.get(service)?.title;
+  const title = NAMED_SERVICES.get(service)?.title;
   if (Object.hasOwn(TITLES, service) && (title ?? TITLES[service]) === TITLES[service]) return text(`service.${service}`);
   return title ?? service;
 }
@@ -68,7 +68,7 @@ export function checkName({ service, chainId }) {
 }
 
 export function isRunByOthers(service) {
-  return SERVICES.get(service)?.runByOthers ?? false;
+  return NAMED_SERVICES.get(service)?.runByOthers ?? false;
 }
 
 export function statusWord(status) {
