@@ -1,4 +1,5 @@
-"""Writes the JavaScript reader's single files from its modules: for the page, for CommonJS and for script tags.
+"""Writes the JavaScript reader's single files from its modules: for the page, for CommonJS and for script tags; and of
+the same modules the badge that other sites embed.
 
 Every name at the top of a module is unique among all modules, so that they fit into one scope as they are.
 """
@@ -14,8 +15,14 @@ from tools.statuses import READER
 _IMPORT: Final = re.compile(r'^import \{[^}]*\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _EXPORT_FROM: Final = re.compile(r'^export (?:\{ ([^}]*) \}|\*) from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _DECLARATION: Final = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", re.MULTILINE)
+_BEFORE_DECLARATION: Final = re.compile(r"^(?=(?:async )?(?:function|const|let|class) )", re.MULTILINE)
 # On lines of their own: whoever reads the code reads the modules, and a page loads it sooner without them.
 _COMMENT: Final = re.compile(r"^ *(?://.*|/\*\*(?:.|\n)*?\*/)\n", re.MULTILINE)
+# A text, a comment, a pattern, spaces, a word, or any other character. A division has a space after it, a pattern none.
+_TOKEN: Final = re.compile(
+    r'"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`|//.*|/\*.*?\*/'
+    r"|/(?!\s)(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n\[])+/[a-z]*|\s+|[\w$]+|."
+)
 _TYPE: Final = re.compile(r"^export (?:type|interface) (\w+)", re.MULTILINE)
 
 _WRITTEN: Final = "// Written by `make schemas`, from src/.\n"
@@ -39,11 +46,57 @@ def make_bundles(folder: Path = READER) -> dict[Path, str]:
         folder / "commonjs" / "index.d.ts": _wallet_types(folder, types, "page"),
         folder / "commonjs" / "page.js": _script(code, names),
         folder / "commonjs" / "page.d.ts": types,
+        folder
+        / "embed.js": f'{_WRITTEN}(() => {{"use strict";\n{squeeze(join_needed(folder / "src", "embed"))}}})();\n',
     }
 
 
 def _join(folder: Path, entry: str) -> tuple[str, list[str]]:
-    """The modules that this one needs, each after those that it needs itself, and the names that this one exports."""
+    """The modules that this one needs and itself, as one text, and the names that this one exports."""
+    texts = _read_modules(folder, entry)
+    return "\n\n".join(text for text in texts.values() if text), sorted(_exports(folder, entry))
+
+
+def join_needed(folder: Path, entry: str) -> str:
+    """The same, of the other modules only what this one uses, directly or not."""
+    *others, own = _read_modules(folder, entry).values()
+    declared = [text for module in others for text in _BEFORE_DECLARATION.split(module) if text]
+    by_name = {_DECLARATION.findall(text)[0]: text for text in declared}
+    needed: set[str] = set()
+    new = {own}
+    while new:
+        words = {word for text in new for word in re.findall(r"\w+", text)}
+        new = {by_name[name] for name in by_name.keys() & words} - needed
+        needed |= new
+    return "\n".join(text.strip() for text in [*declared, own] if text in needed or text is own)
+
+
+def squeeze(code: str) -> str:
+    """The same without comments, and without spaces and line ends that mean nothing."""
+    squeezed = ""
+    for token in _TOKEN.findall(code):
+        if token.startswith(("//", "/*")):
+            continue
+        if token.isspace():
+            squeezed = squeezed.rstrip() + ("\n" if "\n" in token else " ")
+        elif _is_gap_needed(squeezed[-2:], token):
+            squeezed += token
+        else:
+            squeezed = squeezed.rstrip() + token
+    return squeezed
+
+
+def _is_gap_needed(before: str, token: str) -> bool:
+    """Between words; and after a block, where nothing else ends it."""
+    return before == "}\n" or (_is_word(before[:1]) and _is_word(token))
+
+
+def _is_word(text: str) -> bool:
+    return re.match(r"[\w$]", text) is not None
+
+
+def _read_modules(folder: Path, entry: str) -> dict[str, str]:
+    """The modules that this one needs, each after those that it needs itself, and this one as the last."""
     texts: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -56,11 +109,11 @@ def _join(folder: Path, entry: str) -> tuple[str, list[str]]:
         texts[name] = re.sub(r"^export (?=async|function|const|let|class)", "", without, flags=re.MULTILINE).strip()
 
     add(entry)
-    code = "\n\n".join(text for text in texts.values() if text)
-    twins = [name for name, times in Counter(_DECLARATION.findall(code)).items() if times > 1]
+    names = Counter(name for text in texts.values() for name in _DECLARATION.findall(text))
+    twins = [name for name, times in names.items() if times > 1]
     if twins:
         raise ValueError(f"these names are declared in more than one module: {', '.join(twins)}")
-    return code, sorted(_exports(folder, entry))
+    return texts
 
 
 def _exports(folder: Path, entry: str) -> set[str]:

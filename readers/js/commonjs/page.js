@@ -176,93 +176,6 @@ const KNOWN_CHARACTERS = "udkc";
 const TROUBLE = /[udk]+/g;
 const UNKNOWN_CHARACTER = /[^ckdu?.]/gu;
 
-const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
-const NO_DATA = "-";
-
-function parseHistory(text) {
-  const { problem, fields } = readDocument(text);
-  if (problem) return unreadable(problem);
-  const bucketSeconds = whole(fields.bucketSeconds, 1);
-  const from = parseInstant(fields.from);
-  const to = parseInstant(fields.to);
-  const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
-  if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
-  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
-  const length = ended + 1;
-  return Object.freeze({
-    readable: true,
-    generatedAt: parseInstant(fields.generatedAt),
-    bucketSeconds,
-    retentionDays: whole(fields.retentionDays, 1),
-    from,
-    to,
-    length,
-    ...readRows(fields.rows, (raw) => readPast(raw, length)),
-  });
-}
-
-function readPast(raw, length) {
-  if (!isObject(raw.uptime)) return "its uptime is missing";
-  if (typeof raw.buckets !== "string") return "its buckets are not text";
-  const buckets = raw.buckets.replace(UNKNOWN_CHARACTER, NO_DATA); // C5
-  if (buckets.length !== length) return "its buckets have the wrong length";
-  const uptime = {};
-  for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
-  return { buckets, uptime: Object.freeze(uptime) };
-}
-
-function share(value) {
-  return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
-}
-
-function bucketBeginsAt(history, index) {
-  return history.from + index * history.bucketSeconds * 1000;
-}
-
-function bucketsOf(history, row) {
-  return Array.from(charactersOf(row), (character, index) => ({
-    beginsAt: bucketBeginsAt(history, index),
-    endsAt: bucketBeginsAt(history, index + 1),
-    character,
-    status: statusOf(character),
-    filling: index === history.length - 1,
-  }));
-}
-
-function coverageOf(history, row, window) {
-  const characters = charactersOf(row);
-  const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
-  const existing = Math.min(buckets, history.length);
-  let known = 0;
-  for (let index = history.length - existing; index < characters.length; index++) {
-    if (KNOWN_CHARACTERS.includes(characters[index])) known++;
-  }
-  return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
-}
-
-function incidentsOf(history, row) {
-  const characters = charactersOf(row);
-  return Array.from(characters.matchAll(TROUBLE), ({ index, 0: run }) => {
-    const end = index + run.length;
-    return {
-      beginsAt: bucketBeginsAt(history, index),
-      endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
-      worst: statusOf([...CHARACTERS].find((character) => run.includes(character))),
-      buckets: run.length,
-      beginSeen: characters[index - 1] === CURRENT_CHARACTER,
-      endSeen: characters[end] === CURRENT_CHARACTER,
-    };
-  });
-}
-
-function statusOf(character) {
-  return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
-}
-
-function charactersOf(row) {
-  return row?.readable ? row.buckets : "";
-}
-
 const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
 
@@ -370,8 +283,8 @@ function boundSeconds(name, value, least, most) {
   return Math.min(Math.max(value, least), most);
 }
 
-function takeAnswer(feed, answer, now, chance) {
-  const { problem = null, code = null, document = feed.document } = judgeAnswer(feed, answer);
+function advanceFeed(parse, feed, answer, now, chance) {
+  const { problem = null, code = null, document = feed.document } = judgeAnswer(parse, feed, answer);
   const { everyS } = feed;
   const ahead = clockAheadMs(answer, now);
   const after = { ...feed, document, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
@@ -415,11 +328,11 @@ function isSame(held, { document, etag }) {
   return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag ?? held.etag) === null);
 }
 
-function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
+function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text }) {
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
   if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
-  const document = (feed.kind === "live" ? parseReport : parseHistory)(text);
+  const document = parse(text);
   if (document.readable) return { document };
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
 }
@@ -446,6 +359,336 @@ function guessClockAheadMs(held, { generatedAt }, now) {
 function wrongClock({ clockAheadMs }) {
   if (clockAheadMs > AHEAD_MS) return "ahead";
   return clockAheadMs < -FUTURE_MS ? "behind" : null;
+}
+
+const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
+const NO_DATA = "-";
+
+function parseHistory(text) {
+  const { problem, fields } = readDocument(text);
+  if (problem) return unreadable(problem);
+  const bucketSeconds = whole(fields.bucketSeconds, 1);
+  const from = parseInstant(fields.from);
+  const to = parseInstant(fields.to);
+  const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
+  if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
+  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
+  const length = ended + 1;
+  return Object.freeze({
+    readable: true,
+    generatedAt: parseInstant(fields.generatedAt),
+    bucketSeconds,
+    retentionDays: whole(fields.retentionDays, 1),
+    from,
+    to,
+    length,
+    ...readRows(fields.rows, (raw) => readPast(raw, length)),
+  });
+}
+
+function readPast(raw, length) {
+  if (!isObject(raw.uptime)) return "its uptime is missing";
+  if (typeof raw.buckets !== "string") return "its buckets are not text";
+  const buckets = raw.buckets.replace(UNKNOWN_CHARACTER, NO_DATA); // C5
+  if (buckets.length !== length) return "its buckets have the wrong length";
+  const uptime = {};
+  for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
+  return { buckets, uptime: Object.freeze(uptime) };
+}
+
+function share(value) {
+  return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
+}
+
+function bucketBeginsAt(history, index) {
+  return history.from + index * history.bucketSeconds * 1000;
+}
+
+function bucketsOf(history, row) {
+  return Array.from(charactersOf(row), (character, index) => ({
+    beginsAt: bucketBeginsAt(history, index),
+    endsAt: bucketBeginsAt(history, index + 1),
+    character,
+    status: statusOf(character),
+    filling: index === history.length - 1,
+  }));
+}
+
+function coverageOf(history, row, window) {
+  const characters = charactersOf(row);
+  const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
+  const existing = Math.min(buckets, history.length);
+  let known = 0;
+  for (let index = history.length - existing; index < characters.length; index++) {
+    if (KNOWN_CHARACTERS.includes(characters[index])) known++;
+  }
+  return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
+}
+
+function incidentsOf(history, row) {
+  const characters = charactersOf(row);
+  return Array.from(characters.matchAll(TROUBLE), ({ index, 0: run }) => {
+    const end = index + run.length;
+    return {
+      beginsAt: bucketBeginsAt(history, index),
+      endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
+      worst: statusOf([...CHARACTERS].find((character) => run.includes(character))),
+      buckets: run.length,
+      beginSeen: characters[index - 1] === CURRENT_CHARACTER,
+      endSeen: characters[end] === CURRENT_CHARACTER,
+    };
+  });
+}
+
+function statusOf(character) {
+  return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
+}
+
+function charactersOf(row) {
+  return row?.readable ? row.buckets : "";
+}
+
+const BODY_MOST = 64 * 1024 * 1024;
+
+async function request(url, etag, { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, aborting) {
+  let timer;
+  const late = new Promise((resolve) => (timer = setTimeout(() => resolve(failure("timeout")), timeoutMs)));
+  try {
+    return await Promise.race([exchange(url, etag, fetch, userAgent, aborting.signal), late]);
+  } catch {
+    return failure(globalThis.navigator?.onLine === false ? "offline" : "no-answer");
+  } finally {
+    clearTimeout(timer);
+    aborting.abort(); // what is still on its way
+  }
+}
+
+async function exchange(url, etag, fetch, userAgent, signal) {
+  const headers = { Accept: "application/json" };
+  const options = { headers, credentials: "omit", referrerPolicy: "no-referrer", signal };
+  const isReactNative = globalThis.navigator?.product === "ReactNative";
+  if (!isReactNative && (typeof document === "object" || typeof importScripts === "function")) {
+    if (!fetch.polyfill) options.cache = "no-cache";
+  } else {
+    if (etag !== null) headers["If-None-Match"] = etag;
+    if (!isReactNative) headers["User-Agent"] = userAgent;
+  }
+  const response = await fetch(url, options);
+  if (/^https:/i.test(url) && /^http:/i.test(response.url)) return failure("no-answer"); // whoever led there
+  const header = (name) => response.headers.get(name);
+  const text = response.status === 200 ? await bodyOf(response, header("content-length")) : "";
+  if (text === null) return failure("too-long");
+  return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
+}
+
+async function bodyOf(response, length) {
+  if (length > BODY_MOST) return null;
+  if (!response.body?.getReader || typeof TextDecoder !== "function") {
+    const whole = response.text ? await response.text() : new Uint8Array(await response.arrayBuffer());
+    return whole.length > BODY_MOST ? null : whole;
+  }
+  const reader = response.body.getReader();
+  const parts = [];
+  let left = BODY_MOST;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Uint8Array(await new Blob(parts).arrayBuffer());
+    parts.push(value);
+    left -= value.length;
+    if (left < 0) return null;
+  }
+}
+
+const AGENT = "lookout-reader-js/0.1.0";
+const TIMEOUT_LEAST_S = 1;
+const TIMEOUT_MOST_S = 60;
+const TIMER_MOST_MS = 86_400_000;
+
+function makeReader(parsers, {
+  baseUrl,
+  protocol,
+  live = 30,
+  history = 120,
+  timeoutS = 10,
+  userAgent = AGENT,
+  fetch,
+  signal,
+  now = () => Date.now(),
+  monotonic = () => (globalThis.performance ?? Date).now(),
+  random = Math.random,
+  setTimeout = globalThis.setTimeout,
+  clearTimeout = globalThis.clearTimeout,
+  document = globalThis.document,
+  window = globalThis,
+}) {
+  if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
+  if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
+  const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
+  const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
+  const urls = { live: liveUrl, history: `${liveUrl}/history` };
+  const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
+  const kinds = Object.keys(parsers).filter((kind) => (kind === "live" ? live : history) !== false);
+  const dueAt = { live: -Infinity, history: -Infinity };
+  const floorAt = { ...dueAt }; // when it may be asked for at the earliest
+  const listeners = new Set();
+  const events = [
+    [document, "visibilitychange", wake],
+    [window, "pageshow", wake],
+    [window, "pagehide", giveUp],
+    [window, "online", askAgain],
+  ].filter(([target]) => target?.addEventListener); // React Native's window has none
+  let receivedAt = null; // of the report that is held, by the clock that is never set
+  let snapshot = null;
+  let worth; // of the snapshot's rows
+  let published = getSnapshot();
+  let timer;
+  let asking = null; // the request under way, as a promise
+  let aborting;
+  let isStopped = false;
+
+  function receivedAgoMs() {
+    return receivedAt === null ? null : Math.max(monotonic() - receivedAt, 0);
+  }
+
+  function latest() {
+    return Object.freeze({
+      now: now(),
+      report: feeds.live.document,
+      reportProblem: feeds.live.problem,
+      history: feeds.history.document,
+      historyProblem: feeds.history.problem,
+      clockAheadMs: feeds.live.clockAheadMs,
+      receivedAgoMs: receivedAgoMs(),
+      reportCode: feeds.live.code,
+      historyCode: feeds.history.code,
+    });
+  }
+
+  function getSnapshot() {
+    const update = latest();
+    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
+    if (snapshot === null || found !== worth) snapshot = update;
+    worth = found;
+    return snapshot;
+  }
+
+  function publish() {
+    if (getSnapshot() === published) return;
+    published = snapshot;
+    for (const call of [...listeners]) {
+      try {
+        call(published);
+      } catch (error) {
+        (globalThis.queueMicrotask ?? setTimeout)(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  async function ask(kind) {
+    await null; // what time has changed is published first
+    const askedAt = monotonic();
+    const own = (aborting = new AbortController());
+    const answer = await request(urls[kind], feeds[kind].etag, { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
+    const answeredAt = monotonic();
+    const answeredNow = now();
+    dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
+    if (aborting === own) {
+      const before = feeds[kind];
+      const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
+      dueAt[kind] = answeredAt + after.waitS * 1000;
+      if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
+      snapshot = null;
+      publish();
+    }
+    asking = null;
+    wake();
+  }
+
+  function wake() {
+    clearTimeout(timer);
+    if (listeners.size === 0 || document?.visibilityState === "hidden") return;
+    publish();
+    const [next] = [...kinds].sort((one, other) => dueAt[one] - dueAt[other]);
+    const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
+    if (dueMs <= 0) asking ??= ask(next);
+    const update = latest();
+    const changeMs = update.report ? nextChangeMs(update.report, update.now, update.receivedAgoMs) : Infinity;
+    timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, TIMER_MOST_MS)));
+  }
+
+  function giveUp() {
+    aborting?.abort();
+    aborting = null;
+  }
+
+  function askAgain() {
+    for (const kind of kinds) if (feeds[kind].problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
+    wake();
+  }
+
+  function subscribe(listener) {
+    const call = (update) => listener(update); // the same function may listen twice
+    if (isStopped) return () => {};
+    listeners.add(call);
+    if (listeners.size === 1) {
+      for (const [target, type, handler] of events) target.addEventListener(type, handler);
+      Promise.resolve().then(wake); // nothing is published before this has returned
+    }
+    return () => {
+      if (listeners.delete(call) && listeners.size === 0) rest();
+    };
+  }
+
+  function rest() {
+    clearTimeout(timer);
+    for (const [target, type, handler] of events) target.removeEventListener(type, handler);
+  }
+
+  async function bringUpToDate(wanted) {
+    for (const kind of wanted) {
+      while (asking) await asking;
+      if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));
+    }
+    return getSnapshot();
+  }
+
+  function stop() {
+    isStopped = true;
+    giveUp();
+    listeners.clear();
+    rest();
+    signal?.removeEventListener("abort", stop);
+  }
+
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop);
+  return Object.freeze({
+    latest,
+    receivedAgoMs,
+    getSnapshot,
+    subscribe,
+    read: () => bringUpToDate(["live"]),
+    refresh: () => bringUpToDate(kinds),
+    stop,
+  });
+}
+
+const PARSERS = { live: parseReport, history: parseHistory };
+
+function poll(options) {
+  const reader = createReader(options);
+  reader.subscribe((update) => options.onUpdate?.(update));
+  return reader;
+}
+
+function createReader(options) {
+  return makeReader(PARSERS, options);
+}
+
+function takeAnswer(feed, answer, now, chance) {
+  return advanceFeed(PARSERS[feed.kind], feed, answer, now, chance);
 }
 
 function canUse(report, needs) {
@@ -557,239 +800,6 @@ function headlineText(worst, number, watched, isPartOfAll, where, inDoubt) {
   const part = number === watched ? `All ${watched}` : `${number} of ${watched}`;
   const subject = watched === 1 ? `The only ${noun}` : `${part} ${noun}s`;
   return `${subject}${where} ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
-}
-
-const BODY_MOST = 64 * 1024 * 1024;
-
-async function request(url, etag, { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, aborting) {
-  let timer;
-  const late = new Promise((resolve) => (timer = setTimeout(() => resolve(failure("timeout")), timeoutMs)));
-  try {
-    return await Promise.race([exchange(url, etag, fetch, userAgent, aborting.signal), late]);
-  } catch {
-    return failure(globalThis.navigator?.onLine === false ? "offline" : "no-answer");
-  } finally {
-    clearTimeout(timer);
-    aborting.abort(); // what is still on its way
-  }
-}
-
-async function exchange(url, etag, fetch, userAgent, signal) {
-  const headers = { Accept: "application/json" };
-  const options = { headers, credentials: "omit", referrerPolicy: "no-referrer", signal };
-  const isReactNative = globalThis.navigator?.product === "ReactNative";
-  if (!isReactNative && (typeof document === "object" || typeof importScripts === "function")) {
-    if (!fetch.polyfill) options.cache = "no-cache";
-  } else {
-    if (etag !== null) headers["If-None-Match"] = etag;
-    if (!isReactNative) headers["User-Agent"] = userAgent;
-  }
-  const response = await fetch(url, options);
-  if (/^https:/i.test(url) && /^http:/i.test(response.url)) return failure("no-answer"); // whoever led there
-  const header = (name) => response.headers.get(name);
-  const text = response.status === 200 ? await bodyOf(response, header("content-length")) : "";
-  if (text === null) return failure("too-long");
-  return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
-}
-
-async function bodyOf(response, length) {
-  if (length > BODY_MOST) return null;
-  if (!response.body?.getReader || typeof TextDecoder !== "function") {
-    const whole = response.text ? await response.text() : new Uint8Array(await response.arrayBuffer());
-    return whole.length > BODY_MOST ? null : whole;
-  }
-  const reader = response.body.getReader();
-  const parts = [];
-  let left = BODY_MOST;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return new Uint8Array(await new Blob(parts).arrayBuffer());
-    parts.push(value);
-    left -= value.length;
-    if (left < 0) return null;
-  }
-}
-
-const AGENT = "lookout-reader-js/0.1.0";
-const TIMEOUT_LEAST_S = 1;
-const TIMEOUT_MOST_S = 60;
-const TIMER_MOST_MS = 86_400_000;
-
-function poll(options) {
-  const reader = createReader(options);
-  reader.subscribe((update) => options.onUpdate?.(update));
-  return reader;
-}
-
-function createReader({
-  baseUrl,
-  protocol,
-  live = 30,
-  history = 120,
-  timeoutS = 10,
-  userAgent = AGENT,
-  fetch,
-  signal,
-  now = () => Date.now(),
-  monotonic = () => (globalThis.performance ?? Date).now(),
-  random = Math.random,
-  setTimeout = globalThis.setTimeout,
-  clearTimeout = globalThis.clearTimeout,
-  document = globalThis.document,
-  window = globalThis,
-}) {
-  if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
-  if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
-  const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
-  const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
-  const urls = { live: liveUrl, history: `${liveUrl}/history` };
-  const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
-  const kinds = Object.keys(urls).filter((kind) => (kind === "live" ? live : history) !== false);
-  const dueAt = { live: -Infinity, history: -Infinity };
-  const floorAt = { ...dueAt }; // when it may be asked for at the earliest
-  const listeners = new Set();
-  const events = [
-    [document, "visibilitychange", wake],
-    [window, "pageshow", wake],
-    [window, "pagehide", giveUp],
-    [window, "online", askAgain],
-  ].filter(([target]) => target?.addEventListener); // React Native's window has none
-  let receivedAt = null; // of the report that is held, by the clock that is never set
-  let snapshot = null;
-  let worth; // of the snapshot's rows
-  let published = getSnapshot();
-  let timer;
-  let asking = null; // the request under way, as a promise
-  let aborting;
-  let isStopped = false;
-
-  function receivedAgoMs() {
-    return receivedAt === null ? null : Math.max(monotonic() - receivedAt, 0);
-  }
-
-  function latest() {
-    return Object.freeze({
-      now: now(),
-      report: feeds.live.document,
-      reportProblem: feeds.live.problem,
-      history: feeds.history.document,
-      historyProblem: feeds.history.problem,
-      clockAheadMs: feeds.live.clockAheadMs,
-      receivedAgoMs: receivedAgoMs(),
-      reportCode: feeds.live.code,
-      historyCode: feeds.history.code,
-    });
-  }
-
-  function getSnapshot() {
-    const update = latest();
-    const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
-    if (snapshot === null || found !== worth) snapshot = update;
-    worth = found;
-    return snapshot;
-  }
-
-  function publish() {
-    if (getSnapshot() === published) return;
-    published = snapshot;
-    for (const call of [...listeners]) {
-      try {
-        call(published);
-      } catch (error) {
-        (globalThis.queueMicrotask ?? setTimeout)(() => {
-          throw error;
-        });
-      }
-    }
-  }
-
-  async function ask(kind) {
-    await null; // what time has changed is published first
-    const askedAt = monotonic();
-    const own = (aborting = new AbortController());
-    const answer = await request(urls[kind], feeds[kind].etag, { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
-    const answeredAt = monotonic();
-    const answeredNow = now();
-    dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
-    if (aborting === own) {
-      const before = feeds[kind];
-      const after = (feeds[kind] = takeAnswer(before, answer, answeredNow, random()));
-      dueAt[kind] = answeredAt + after.waitS * 1000;
-      if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
-      snapshot = null;
-      publish();
-    }
-    asking = null;
-    wake();
-  }
-
-  function wake() {
-    clearTimeout(timer);
-    if (listeners.size === 0 || document?.visibilityState === "hidden") return;
-    publish();
-    const [next] = [...kinds].sort((one, other) => dueAt[one] - dueAt[other]);
-    const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
-    if (dueMs <= 0) asking ??= ask(next);
-    const update = latest();
-    const changeMs = update.report ? nextChangeMs(update.report, update.now, update.receivedAgoMs) : Infinity;
-    timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, TIMER_MOST_MS)));
-  }
-
-  function giveUp() {
-    aborting?.abort();
-    aborting = null;
-  }
-
-  function askAgain() {
-    for (const kind of kinds) if (feeds[kind].problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
-    wake();
-  }
-
-  function subscribe(listener) {
-    const call = (update) => listener(update); // the same function may listen twice
-    if (isStopped) return () => {};
-    listeners.add(call);
-    if (listeners.size === 1) {
-      for (const [target, type, handler] of events) target.addEventListener(type, handler);
-      Promise.resolve().then(wake); // nothing is published before this has returned
-    }
-    return () => {
-      if (listeners.delete(call) && listeners.size === 0) rest();
-    };
-  }
-
-  function rest() {
-    clearTimeout(timer);
-    for (const [target, type, handler] of events) target.removeEventListener(type, handler);
-  }
-
-  async function bringUpToDate(wanted) {
-    for (const kind of wanted) {
-      while (asking) await asking;
-      if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));
-    }
-    return getSnapshot();
-  }
-
-  function stop() {
-    isStopped = true;
-    giveUp();
-    listeners.clear();
-    rest();
-    signal?.removeEventListener("abort", stop);
-  }
-
-  if (signal?.aborted) stop();
-  signal?.addEventListener("abort", stop);
-  return Object.freeze({
-    latest,
-    receivedAgoMs,
-    getSnapshot,
-    subscribe,
-    read: () => bringUpToDate(["live"]),
-    refresh: () => bringUpToDate(kinds),
-    stop,
-  });
 }
 
 const STATUS_TEXTS = {

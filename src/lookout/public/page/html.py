@@ -46,13 +46,13 @@ _SCRIPTS: Final = (
 )
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
 _PARTIAL: Final = "some answered, others did not"  # which is no more than a partial reading (C12)
-_JAVASCRIPT: Final = "text/javascript; charset=utf-8"
+JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 # Each is asked for at once, and not only when a script that imports it has come.
 _PRELOADS: Final = "\n".join(f'<link rel="modulepreload" href="/assets/{name}">' for name in _SCRIPTS)
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    **dict.fromkeys(_SCRIPTS, _JAVASCRIPT),
+    **dict.fromkeys(_SCRIPTS, JAVASCRIPT),
 }
 
 
@@ -63,7 +63,7 @@ def assets() -> dict[str, tuple[str, bytes]]:
     found = {
         f"/assets/{name}": (media_type, strip_source(bodies[name]).encode()) for name, media_type in _TYPES.items()
     }
-    return found | {f"/assets/texts-{code}.js": (_JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
+    return found | {f"/assets/texts-{code}.js": (JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
 
 
 def render(live: bytes | None, live_path: str, history_path: str, description: Description) -> bytes:
