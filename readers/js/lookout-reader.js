@@ -78,28 +78,17 @@ function findRow(document, service, chainId) {
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
-const HTTP_DATE = /^[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/;
-const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 function parseInstant(value) {
-  const [, second, fraction = ""] = match(INSTANT, value);
-  const at = parseSecond(second);
-  return at === null ? null : at + Number(fraction.slice(0, 3).padEnd(3, "0"));
+  const [, second, fraction = ""] = (typeof value === "string" && INSTANT.exec(value)) || [];
+  const at = Date.parse(`${second}Z`);
+  if (!(at >= 0 && new Date(at).toISOString().startsWith(second))) return null;
+  return at + Number(fraction.slice(0, 3).padEnd(3, "0"));
 }
 
 function parseHttpDate(value) {
-  const [, day, month, year, time] = match(HTTP_DATE, value);
-  const number = String(MONTHS.indexOf(month) / 3 + 1).padStart(2, "0");
-  return parseSecond(`${year}-${number}-${day}T${time}`);
-}
-
-function match(pattern, value) {
-  return (typeof value === "string" && pattern.exec(value)) || [];
-}
-
-function parseSecond(text) {
-  const at = Date.parse(`${text}Z`);
-  return at >= 0 && new Date(at).toISOString().startsWith(text) ? at : null;
+  const at = Date.parse(value); // which reads much else too: that is not what would be written
+  return at >= 0 && new Date(at).toUTCString() === value ? at : null;
 }
 
 const SERVICES = /* @__PURE__ */ Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
@@ -729,8 +718,7 @@ function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services, i
   });
   const statuses = summaries.map((summary) => summary.status);
   if (isEvery && report?.readable && report.rows.some(isAnyones)) statuses.push("unknown");
-  const counts = Object.fromEntries(EFFECTIVE_STATUSES.map((name) => [name, 0]));
-  for (const { checks } of summaries) for (const { effective } of checks) counts[effective]++;
+  const counts = Object.fromEntries(countByStatus(summaries.flatMap(({ checks }) => checks)));
   return { ...judge(statuses), chains: allowed, services: summaries, counts };
 }
 
@@ -749,6 +737,10 @@ function isAnyones(row) {
   return !isIdentified(row) && !SERVICES.includes(row.service);
 }
 
+function countByStatus(checks) {
+  return EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
+}
+
 function worstOf(statuses) {
   return EFFECTIVE_STATUSES.find((status) => statuses.includes(status)) ?? "unknown";
 }
@@ -761,8 +753,7 @@ function headlineOf(report, { now, receivedAgoMs = 0, chains = MAINNETS, testNet
   const asked = new Map([...expected, ...rows.values()].filter(({ chainId }) => scope.has(chainId)).map((check) => [checkKey(check), check]));
   const checks = Array.from(asked.values(), (check) => summarizeCheck(rows, check, now, receivedAgoMs));
   const leftOut = Array.from(rows.values(), ({ chainId }) => chainId).filter((chainId) => !scope.has(chainId));
-  const counts = EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
-  const [[worst, number], ...others] = counts.filter(([, count]) => count > 0);
+  const [[worst, number], ...others] = countByStatus(checks).filter(([, count]) => count > 0);
   const status = worst === "current" && inDoubt ? "unknown" : worst;
   const unmonitored = checks.filter(({ effective }) => effective === "unmonitored").length;
   return {
