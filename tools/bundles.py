@@ -1,14 +1,16 @@
-"""Writes the JavaScript reader's single files from its modules: for the page, for CommonJS and for script tags.
+"""Writes the JavaScript reader's single files from its modules: for the page, for CommonJS and for script tags; and of
+the same modules the badge that other sites embed.
 
 Every name at the top of a module is unique among all modules, so that they fit into one scope as they are.
 """
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from lookout.public.page.sources import join_modules
+from lookout.public.page.sources import drop_unused, join_modules, strip_source
 from tools.statuses import READER
 
 _EXPORT_FROM: Final = re.compile(r'^export (?:\{ ([^}]*) \}|\*) from "\./([\w-]+)\.js";\n', re.MULTILINE)
@@ -35,13 +37,22 @@ def make_bundles(folder: Path = READER) -> dict[Path, str]:
         folder / "commonjs" / "index.d.ts": _wallet_types(folder, types, "page"),
         folder / "commonjs" / "page.js": _script(code, names),
         folder / "commonjs" / "page.d.ts": types,
+        folder / "embed.js": f'{_WRITTEN}(() => {{"use strict";\n{_squeeze(folder / "src", "embed")}}})();\n',
     }
 
 
 def _join(folder: Path, entry: str) -> tuple[str, list[str]]:
     """The modules that this one needs as one, and the names that this one exports."""
-    code = join_modules(lambda name: (folder / f"{name}.js").read_text(encoding="utf-8"), entry)
-    return code, sorted(_exports(folder, entry))
+    return join_modules(_reading(folder), entry), sorted(_exports(folder, entry))
+
+
+def _squeeze(folder: Path, entry: str) -> str:
+    """The same as short as browsers need it."""
+    return strip_source(drop_unused(join_modules(_reading(folder), entry)))
+
+
+def _reading(folder: Path) -> Callable[[str], str]:
+    return lambda name: (folder / f"{name}.js").read_text(encoding="utf-8")
 
 
 def _exports(folder: Path, entry: str) -> set[str]:

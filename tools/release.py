@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from packaging.metadata import Metadata
 
@@ -56,6 +57,16 @@ def check_versions(versions: Mapping[str, str | None]) -> list[str]:
     return [f"{place}: {found}, not {wanted}" for place, found in versions.items() if found != wanted]
 
 
+def check_urls(place: str, urls: Mapping[str, str]) -> list[str]:
+    """What is wrong with where the project is said to be. What ends in .example is nobody's (RFC 2606)."""
+    if not urls:
+        return [f"{place} does not say where the project is"]
+    hosts = {name: urlsplit(url).hostname or "" for name, url in urls.items()}
+    return [
+        f"{place}: {name} is at {host}, which is nobody's" for name, host in hosts.items() if host.endswith(".example")
+    ]
+
+
 def check_commit(root: Path) -> list[str]:
     return ["there are changes that are not committed"] if _run(["git", "status", "--porcelain"], root) else []
 
@@ -67,8 +78,11 @@ def check_tree(tree: Path) -> list[str]:
         if _read(tree, f"{reader}/LICENSE") != _read(tree, "LICENSE"):
             problems.append(f"{reader}/LICENSE is not a copy of LICENSE")
     for folder in FOLDERS:
-        if "urls" not in _read_project(tree / folder):
-            problems.append(f"{Path(folder, 'pyproject.toml')} does not say where the project is: [project.urls]")
+        problems += check_urls(
+            f"[project.urls] of {Path(folder, 'pyproject.toml')}", _read_project(tree / folder).get("urls", {})
+        )
+    repository = json.loads(_read(tree, "readers/js/package.json"))["repository"]
+    problems += check_urls("repository of readers/js/package.json", {"url": repository["url"]})
     for path, text in build_sboms(tree).items():
         if path.read_text(encoding="utf-8") != text:
             problems.append(f"{path.relative_to(tree)} is out of date: make schemas")

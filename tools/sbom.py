@@ -21,21 +21,23 @@ Component = dict[str, Any]
 def build_sboms(root: Path = ROOT) -> dict[Path, str]:
     """The SBOM of each package by its path. The wheel of the service also holds the JavaScript reader."""
     reader = root / "readers" / "python"
-    script = json.loads((root / "readers" / "js" / "package.json").read_text(encoding="utf-8"))
+    script_folder = root / "readers" / "js"
+    script = json.loads((script_folder / "package.json").read_text(encoding="utf-8"))
     return {
         reader / NAME: describe(_read_project(reader), []),
+        script_folder / NAME: describe({"name": script["name"], "version": script["version"]}, [], "npm"),
         root / NAME: describe(
             _read_project(root), [_describe_own("npm", script["name"], script["version"], "library")]
         ),
     }
 
 
-def describe(project: dict[str, Any], contained: list[Component]) -> str:
+def describe(project: dict[str, Any], contained: list[Component], registry: str = "pypi") -> str:
     """What a package of this table ``[project]`` contains, and what has to be there beside it."""
     kind = "application" if "scripts" in project else "library"
-    package = _describe_own("pypi", project["name"], project["version"], kind)
+    package = _describe_own(registry, project["name"], project["version"], kind)
     extras = project.get("optional-dependencies", {})
-    needed = [_describe_needed(requirement, "required") for requirement in project["dependencies"]]
+    needed = [_describe_needed(requirement, "required") for requirement in project.get("dependencies", [])]
     needed += [_describe_needed(requirement, "optional") for extra in extras.values() for requirement in extra]
     components = sorted([*contained, *needed], key=lambda component: str(component["bom-ref"]))
     document = {

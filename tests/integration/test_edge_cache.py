@@ -307,6 +307,7 @@ OWN = (
     "/badge/indexer/1.json",
     "/openapi.json",
     "/about.json",
+    "/embed.js",
     "/assets/page.js",
 )
 

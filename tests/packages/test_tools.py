@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.pages import a_check, a_live_report
 from tests.nodejs import READER, find_node
 from tests.packages.environments import SCENARIO, a_monitor, check_played, make_project, run
 
 pytestmark = pytest.mark.long
 
 DOCS = READER.parent.parent / "docs" / "readers.md"
+VECTORS = READER.parent.parent / "tests" / "data" / "vectors" / "reader"
 ENTRY = (
     f'import {{ canUse, createReader }} from "lookout-reader";\n{SCENARIO}\n'
     "playScenario({ canUse, createReader }, BASE).then((played) => console.log(played));\n"
@@ -53,19 +55,10 @@ def test_bundled_with(
         check_played(run(folder, find_node(), "dist/main.cjs"), monitor)
 
 
-METRO = """\
+# What React Native has: no document, TextDecoder, Blob or events, and a fetch whose bodies are no streams.
+NATIVE = """\
 const { createContext, runInContext } = require("node:vm");
-const Metro = require("metro");
-const run = async (hasExports) => {
-  const config = await Metro.loadConfig({ cwd: __dirname }, {
-    projectRoot: __dirname, watchFolders: [__dirname], cacheStores: [],
-    resolver: { unstable_enablePackageExports: hasExports, useWatchman: false },
-    transformer: { babelTransformerPath: require.resolve("@react-native/metro-babel-transformer") },
-    serializer: { getPolyfills: () => [] },
-    reporter: { update() {} },
-  });
-  const { code } = await Metro.runBuild(config, { entry: "entry.js", platform: "ios", dev: false, minify: true });
-  // What React Native has: no document, TextDecoder, Blob or events, and a fetch whose bodies are no streams.
+exports.runNative = (code) => {
   const plain = Object.assign(async (url, options) => {
     if (options.cache) throw new Error("another address would be made of it");
     const answer = await fetch(url, options);
@@ -77,22 +70,91 @@ const run = async (hasExports) => {
   context.window = context.global = context;
   runInContext(code, context);
 };
+"""
+METRO = """\
+const Metro = require("metro");
+const { runNative } = require("./native.cjs");
+const run = async (hasExports) => {
+  const config = await Metro.loadConfig({ cwd: __dirname }, {
+    projectRoot: __dirname, watchFolders: [__dirname], cacheStores: [],
+    resolver: { unstable_enablePackageExports: hasExports, useWatchman: false },
+    transformer: { babelTransformerPath: require.resolve("@react-native/metro-babel-transformer") },
+    serializer: { getPolyfills: () => [] },
+    reporter: { update() {} },
+  });
+  const { code } = await Metro.runBuild(config, { entry: "entry.js", platform: "ios", dev: false, minify: true });
+  runNative(code);
+};
 run(process.argv[2] === "exports");
 """
 
 
 @pytest.mark.clause("C3", "C4", "C9", "C10")
 def test_bundled_with_metro_for_react_native(tmp_path: Path) -> None:
-    """By its `exports`, as newer ones resolve it and Expo does, and by its `main`, as older ones do."""
+    """By its `exports`, as newer ones resolve it, and by its `main`, as older ones do."""
     babel = ("@react-native/babel-preset@0.80", "@react-native/metro-babel-transformer@0.80", "@babel/core")
     folder = make_project(tmp_path, "metro@0.82", *babel)
     (folder / "babel.config.js").write_text('module.exports = { presets: ["module:@react-native/babel-preset"] };')
+    (folder / "native.cjs").write_text(NATIVE)
     (folder / "bundle.cjs").write_text(METRO)
     for how in ("exports", "main"):
         with a_monitor() as monitor:
             (folder / "entry.js").write_text(ENTRY.replace("BASE", f'"{monitor.base}"'))
             check_played(run(folder, find_node(), "bundle.cjs", how), monitor)
             assert "lookout-reader-js" not in monitor.asked[0].headers["user-agent"]
+
+
+# Sums and dates are the engine's own: how many of the cases of both readers it gets wrong, and whether rows expire.
+IN_HERMES = """\
+import { canUse, parseHttpDate, parseInstant, parseReport } from "lookout-reader/page";
+const wrong = [[parseInstant, INSTANTS], [parseHttpDate, HTTP_DATES]].flatMap(([parse, cases]) =>
+  cases.filter(({ text, at }) => parse(text) !== at));
+const report = parseReport(JSON.stringify(REPORT));
+const at = (now) => canUse(report, { chain: 1, services: ["ppoi"], now });
+const { observedAt, expiresAt } = report.rows[0];
+(globalThis.print ?? console.log)(JSON.stringify({ wrong, can: [observedAt, expiresAt - 1, expiresAt].map(at) }));
+"""
+
+
+@pytest.mark.clause("C3", "C4", "C9", "C10")
+def test_exported_by_expo_and_run_without_what_react_native_lacks_and_in_hermes(tmp_path: Path) -> None:
+    native = ("expo@53", "react-native@0.79", "react@19.0.0", "hermes-engine-cli@0.12")
+    folder = make_project(tmp_path, *native)
+    manifest = json.loads((folder / "package.json").read_text())
+    (folder / "package.json").write_text(json.dumps(manifest | {"main": "entry.js"}))
+    (folder / "app.json").write_text('{"expo": {"name": "wallet", "slug": "wallet", "platforms": ["ios", "android"]}}')
+    (folder / "native.cjs").write_text(NATIVE)
+    (folder / "play.cjs").write_text(
+        'require("./native.cjs").runNative(require("node:fs").readFileSync(process.argv[2], "utf8"));'
+    )
+
+    def export(entry: str, platform: str) -> Path:
+        (folder / "entry.js").write_text(entry)
+        command = (
+            "node_modules/.bin/expo",
+            "export",
+            "--platform",
+            platform,
+            "--no-bytecode",
+            "--output-dir",
+            platform,
+        )
+        run(folder, "env", "CI=1", "EXPO_OFFLINE=1", "EXPO_NO_TELEMETRY=1", find_node(), *command, timeout_s=600)
+        (bundle,) = (folder / platform).rglob("*.js")
+        return bundle
+
+    with a_monitor() as monitor:
+        bundle = export(ENTRY.replace("BASE", f'"{monitor.base}"'), "ios")
+        check_played(run(folder, find_node(), "play.cjs", bundle), monitor)
+
+    entry = IN_HERMES.replace("REPORT", a_live_report([a_check("current", "ppoi", 1)]).decode())
+    for name, slot in (("instants", "INSTANTS"), ("http-dates", "HTTP_DATES")):
+        cases = json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))["cases"]
+        entry = entry.replace(slot, json.dumps(cases))
+    hermes = folder / "node_modules/hermes-engine-cli/linux64-bin/hermes"
+    hermes.chmod(0o755)
+    found = json.loads(run(folder, hermes, "-w", export(entry, "android")).splitlines()[-1])
+    assert found == {"wrong": [], "can": [True, True, False]}
 
 
 JEST = f"""\
@@ -135,8 +197,9 @@ SIZES = {
     "parsing and rules alone": (
         "lookout-reader",
         "{ parseReport, effectiveStatus, findRow, canUse, obstaclesOf }",
-        2 * KB,
+        1_750,
     ),
+    "everything": ("lookout-reader/page", "*", 7_900),  # its sentences alone are 1,000
 }
 
 

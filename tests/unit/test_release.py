@@ -54,6 +54,22 @@ def test_a_version_is_compared_with_the_services(found: str | None, problems: li
 
 
 @pytest.mark.parametrize(
+    ("urls", "problems"),
+    [
+        pytest.param({"Source": "https://git.lookout.org/lookout"}, [], id="somewhere"),
+        pytest.param(
+            {"Source": "https://lookout.example/x", "Documentation": "https://docs.lookout.org/"},
+            ["a: Source is at lookout.example, which is nobody's"],
+            id="where nobody can be",
+        ),
+        pytest.param({}, ["a does not say where the project is"], id="nowhere"),
+    ],
+)
+def test_it_is_checked_where_the_project_is_said_to_be(urls: dict[str, str], problems: list[str]) -> None:
+    assert release.check_urls("a", urls) == problems
+
+
+@pytest.mark.parametrize(
     ("changed", "problems"),
     [
         pytest.param({}, [], id="a wheel as it should be"),
@@ -123,7 +139,7 @@ def test_the_lowest_versions_that_are_tested_are_those_that_are_accepted() -> No
 
 def test_the_sboms_are_fresh() -> None:
     sboms = build_sboms(ROOT)
-    assert len(sboms) == 2
+    assert len(sboms) == 3
     for path, text in sboms.items():
         assert path.read_text(encoding="utf-8") == text, "run: make schemas"
 

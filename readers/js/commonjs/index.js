@@ -83,28 +83,17 @@ function findRow(document, service, chainId) {
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
-const HTTP_DATE = /^[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/;
-const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 function parseInstant(value) {
-  const [, second, fraction = ""] = match(INSTANT, value);
-  const at = parseSecond(second);
-  return at === null ? null : at + Number(fraction.slice(0, 3).padEnd(3, "0"));
+  const [, second, fraction = ""] = (typeof value === "string" && INSTANT.exec(value)) || [];
+  const at = Date.parse(`${second}Z`);
+  if (!(at >= 0 && new Date(at).toISOString().startsWith(second))) return null;
+  return at + Number(fraction.slice(0, 3).padEnd(3, "0"));
 }
 
 function parseHttpDate(value) {
-  const [, day, month, year, time] = match(HTTP_DATE, value);
-  const number = String(MONTHS.indexOf(month) / 3 + 1).padStart(2, "0");
-  return parseSecond(`${year}-${number}-${day}T${time}`);
-}
-
-function match(pattern, value) {
-  return (typeof value === "string" && pattern.exec(value)) || [];
-}
-
-function parseSecond(text) {
-  const at = Date.parse(`${text}Z`);
-  return at >= 0 && new Date(at).toISOString().startsWith(text) ? at : null;
+  const at = Date.parse(value); // which reads much else too: that is not what would be written
+  return at >= 0 && new Date(at).toUTCString() === value ? at : null;
 }
 
 const EFFECTIVE_STATUSES = /* @__PURE__ */ Object.freeze(["unavailable", "degraded", "catching-up", "stale", "unknown", "current", "unmonitored"]);
@@ -114,93 +103,6 @@ const CURRENT_CHARACTER = "c";
 const KNOWN_CHARACTERS = "udkc";
 const TROUBLE = /[udk]+/g;
 const UNKNOWN_CHARACTER = /[^ckdu?.]/gu;
-
-const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
-const NO_DATA = "-";
-
-function parseHistory(text) {
-  const { problem, fields } = readDocument(text);
-  if (problem) return unreadable(problem);
-  const bucketSeconds = whole(fields.bucketSeconds, 1);
-  const from = parseInstant(fields.from);
-  const to = parseInstant(fields.to);
-  const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
-  if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
-  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
-  const length = ended + 1;
-  return Object.freeze({
-    readable: true,
-    generatedAt: parseInstant(fields.generatedAt),
-    bucketSeconds,
-    retentionDays: whole(fields.retentionDays, 1),
-    from,
-    to,
-    length,
-    ...readRows(fields.rows, (raw) => readPast(raw, length)),
-  });
-}
-
-function readPast(raw, length) {
-  if (!isObject(raw.uptime)) return "its uptime is missing";
-  if (typeof raw.buckets !== "string") return "its buckets are not text";
-  const buckets = raw.buckets.replace(UNKNOWN_CHARACTER, NO_DATA); // C5
-  if (buckets.length !== length) return "its buckets have the wrong length";
-  const uptime = {};
-  for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
-  return { buckets, uptime: Object.freeze(uptime) };
-}
-
-function share(value) {
-  return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
-}
-
-function bucketBeginsAt(history, index) {
-  return history.from + index * history.bucketSeconds * 1000;
-}
-
-function bucketsOf(history, row) {
-  return Array.from(charactersOf(row), (character, index) => ({
-    beginsAt: bucketBeginsAt(history, index),
-    endsAt: bucketBeginsAt(history, index + 1),
-    character,
-    status: statusOf(character),
-    filling: index === history.length - 1,
-  }));
-}
-
-function coverageOf(history, row, window) {
-  const characters = charactersOf(row);
-  const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
-  const existing = Math.min(buckets, history.length);
-  let known = 0;
-  for (let index = history.length - existing; index < characters.length; index++) {
-    if (KNOWN_CHARACTERS.includes(characters[index])) known++;
-  }
-  return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
-}
-
-function incidentsOf(history, row) {
-  const characters = charactersOf(row);
-  return Array.from(characters.matchAll(TROUBLE), ({ index, 0: run }) => {
-    const end = index + run.length;
-    return {
-      beginsAt: bucketBeginsAt(history, index),
-      endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
-      worst: statusOf([...CHARACTERS].find((character) => run.includes(character))),
-      buckets: run.length,
-      beginSeen: characters[index - 1] === CURRENT_CHARACTER,
-      endSeen: characters[end] === CURRENT_CHARACTER,
-    };
-  });
-}
-
-function statusOf(character) {
-  return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
-}
-
-function charactersOf(row) {
-  return row?.readable ? row.buckets : "";
-}
 
 const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
@@ -309,8 +211,8 @@ function boundSeconds(name, value, least, most) {
   return Math.min(Math.max(value, least), most);
 }
 
-function takeAnswer(feed, answer, now, chance) {
-  const { problem = null, code = null, document = feed.document } = judgeAnswer(feed, answer);
+function advanceFeed(parse, feed, answer, now, chance) {
+  const { problem = null, code = null, document = feed.document } = judgeAnswer(parse, feed, answer);
   const { everyS } = feed;
   const ahead = clockAheadMs(answer, now);
   const after = { ...feed, document, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
@@ -354,11 +256,11 @@ function isSame(held, { document, etag }) {
   return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag ?? held.etag) === null);
 }
 
-function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
+function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text }) {
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
   if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
-  const document = (feed.kind === "live" ? parseReport : parseHistory)(text);
+  const document = parse(text);
   if (document.readable) return { document };
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
 }
@@ -387,38 +289,91 @@ function wrongClock({ clockAheadMs }) {
   return clockAheadMs < -FUTURE_MS ? "behind" : null;
 }
 
-const SERVICES = /* @__PURE__ */ Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
-const SHARED_SERVICE = "messaging";
+const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
+const NO_DATA = "-";
 
-const MAINNETS = /* @__PURE__ */ Object.freeze([1, 42161, 137, 56]);
-const TEST_NETWORK = 11155111;
-
-function canUse(report, needs) {
-  return obstaclesOf(report, needs).length === 0;
+function parseHistory(text) {
+  const { problem, fields } = readDocument(text);
+  if (problem) return unreadable(problem);
+  const bucketSeconds = whole(fields.bucketSeconds, 1);
+  const from = parseInstant(fields.from);
+  const to = parseInstant(fields.to);
+  const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
+  if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
+  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
+  const length = ended + 1;
+  return Object.freeze({
+    readable: true,
+    generatedAt: parseInstant(fields.generatedAt),
+    bucketSeconds,
+    retentionDays: whole(fields.retentionDays, 1),
+    from,
+    to,
+    length,
+    ...readRows(fields.rows, (raw) => readPast(raw, length)),
+  });
 }
 
-function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
-  if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
-  const rows = readableRows(report);
-  return services
-    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, now, receivedAgoMs)))
-    .filter(({ effective }) => effective !== "current");
+function readPast(raw, length) {
+  if (!isObject(raw.uptime)) return "its uptime is missing";
+  if (typeof raw.buckets !== "string") return "its buckets are not text";
+  const buckets = raw.buckets.replace(UNKNOWN_CHARACTER, NO_DATA); // C5
+  if (buckets.length !== length) return "its buckets have the wrong length";
+  const uptime = {};
+  for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
+  return { buckets, uptime: Object.freeze(uptime) };
 }
 
-function chainsOf(rows, service, chain) {
-  if (service === SHARED_SERVICE) return [null];
-  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
-  return found.length === 0 ? [chain] : found;
+function share(value) {
+  return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
 }
 
-function readableRows(report) {
-  return report?.readable ? rowsByCheck(report) : new Map();
+function bucketBeginsAt(history, index) {
+  return history.from + index * history.bucketSeconds * 1000;
 }
 
-function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
-  const row = rows.get(checkKey({ service, chainId })) ?? null;
-  const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
-  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
+function bucketsOf(history, row) {
+  return Array.from(charactersOf(row), (character, index) => ({
+    beginsAt: bucketBeginsAt(history, index),
+    endsAt: bucketBeginsAt(history, index + 1),
+    character,
+    status: statusOf(character),
+    filling: index === history.length - 1,
+  }));
+}
+
+function coverageOf(history, row, window) {
+  const characters = charactersOf(row);
+  const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
+  const existing = Math.min(buckets, history.length);
+  let known = 0;
+  for (let index = history.length - existing; index < characters.length; index++) {
+    if (KNOWN_CHARACTERS.includes(characters[index])) known++;
+  }
+  return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
+}
+
+function incidentsOf(history, row) {
+  const characters = charactersOf(row);
+  return Array.from(characters.matchAll(TROUBLE), ({ index, 0: run }) => {
+    const end = index + run.length;
+    return {
+      beginsAt: bucketBeginsAt(history, index),
+      endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
+      worst: statusOf([...CHARACTERS].find((character) => run.includes(character))),
+      buckets: run.length,
+      beginSeen: characters[index - 1] === CURRENT_CHARACTER,
+      endSeen: characters[end] === CURRENT_CHARACTER,
+    };
+  });
+}
+
+function statusOf(character) {
+  return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
+}
+
+function charactersOf(row) {
+  return row?.readable ? row.buckets : "";
 }
 
 const BODY_MOST = 64 * 1024 * 1024;
@@ -472,18 +427,12 @@ async function bodyOf(response, length) {
   }
 }
 
-const AGENT = "lookout-reader-js/0.1.0";
+const AGENT = "lookout-reader-js/1.0.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;
 
-function poll(options) {
-  const reader = createReader(options);
-  reader.subscribe((update) => options.onUpdate?.(update));
-  return reader;
-}
-
-function createReader({
+function makeReader(parsers, {
   baseUrl,
   protocol,
   live = 30,
@@ -506,7 +455,7 @@ function createReader({
   const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
   const urls = { live: liveUrl, history: `${liveUrl}/history` };
   const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
-  const kinds = Object.keys(urls).filter((kind) => (kind === "live" ? live : history) !== false);
+  const kinds = Object.keys(parsers).filter((kind) => (kind === "live" ? live : history) !== false);
   const dueAt = { live: -Infinity, history: -Infinity };
   const floorAt = { ...dueAt }; // when it may be asked for at the earliest
   const listeners = new Set();
@@ -575,7 +524,7 @@ function createReader({
     dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
     if (aborting === own) {
       const before = feeds[kind];
-      const after = (feeds[kind] = takeAnswer(before, answer, answeredNow, random()));
+      const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
       dueAt[kind] = answeredAt + after.waitS * 1000;
       if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
       snapshot = null;
@@ -652,6 +601,56 @@ function createReader({
     refresh: () => bringUpToDate(kinds),
     stop,
   });
+}
+
+const PARSERS = { live: parseReport, history: parseHistory };
+
+function poll(options) {
+  const reader = createReader(options);
+  reader.subscribe((update) => options.onUpdate?.(update));
+  return reader;
+}
+
+function createReader(options) {
+  return makeReader(PARSERS, options);
+}
+
+function takeAnswer(feed, answer, now, chance) {
+  return advanceFeed(PARSERS[feed.kind], feed, answer, now, chance);
+}
+
+const SERVICES = /* @__PURE__ */ Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
+const SHARED_SERVICE = "messaging";
+
+const MAINNETS = /* @__PURE__ */ Object.freeze([1, 42161, 137, 56]);
+const TEST_NETWORK = 11155111;
+
+function canUse(report, needs) {
+  return obstaclesOf(report, needs).length === 0;
+}
+
+function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
+  if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
+  const rows = readableRows(report);
+  return services
+    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, now, receivedAgoMs)))
+    .filter(({ effective }) => effective !== "current");
+}
+
+function chainsOf(rows, service, chain) {
+  if (service === SHARED_SERVICE) return [null];
+  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
+  return found.length === 0 ? [chain] : found;
+}
+
+function readableRows(report) {
+  return report?.readable ? rowsByCheck(report) : new Map();
+}
+
+function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
+  const row = rows.get(checkKey({ service, chainId })) ?? null;
+  const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
+  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
 }
 
 const STATUS_TEXTS = {

@@ -83,28 +83,17 @@ function findRow(document, service, chainId) {
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
-const HTTP_DATE = /^[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/;
-const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 function parseInstant(value) {
-  const [, second, fraction = ""] = match(INSTANT, value);
-  const at = parseSecond(second);
-  return at === null ? null : at + Number(fraction.slice(0, 3).padEnd(3, "0"));
+  const [, second, fraction = ""] = (typeof value === "string" && INSTANT.exec(value)) || [];
+  const at = Date.parse(`${second}Z`);
+  if (!(at >= 0 && new Date(at).toISOString().startsWith(second))) return null;
+  return at + Number(fraction.slice(0, 3).padEnd(3, "0"));
 }
 
 function parseHttpDate(value) {
-  const [, day, month, year, time] = match(HTTP_DATE, value);
-  const number = String(MONTHS.indexOf(month) / 3 + 1).padStart(2, "0");
-  return parseSecond(`${year}-${number}-${day}T${time}`);
-}
-
-function match(pattern, value) {
-  return (typeof value === "string" && pattern.exec(value)) || [];
-}
-
-function parseSecond(text) {
-  const at = Date.parse(`${text}Z`);
-  return at >= 0 && new Date(at).toISOString().startsWith(text) ? at : null;
+  const at = Date.parse(value); // which reads much else too: that is not what would be written
+  return at >= 0 && new Date(at).toUTCString() === value ? at : null;
 }
 
 const SERVICES = /* @__PURE__ */ Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
@@ -175,93 +164,6 @@ const CURRENT_CHARACTER = "c";
 const KNOWN_CHARACTERS = "udkc";
 const TROUBLE = /[udk]+/g;
 const UNKNOWN_CHARACTER = /[^ckdu?.]/gu;
-
-const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
-const NO_DATA = "-";
-
-function parseHistory(text) {
-  const { problem, fields } = readDocument(text);
-  if (problem) return unreadable(problem);
-  const bucketSeconds = whole(fields.bucketSeconds, 1);
-  const from = parseInstant(fields.from);
-  const to = parseInstant(fields.to);
-  const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
-  if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
-  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
-  const length = ended + 1;
-  return Object.freeze({
-    readable: true,
-    generatedAt: parseInstant(fields.generatedAt),
-    bucketSeconds,
-    retentionDays: whole(fields.retentionDays, 1),
-    from,
-    to,
-    length,
-    ...readRows(fields.rows, (raw) => readPast(raw, length)),
-  });
-}
-
-function readPast(raw, length) {
-  if (!isObject(raw.uptime)) return "its uptime is missing";
-  if (typeof raw.buckets !== "string") return "its buckets are not text";
-  const buckets = raw.buckets.replace(UNKNOWN_CHARACTER, NO_DATA); // C5
-  if (buckets.length !== length) return "its buckets have the wrong length";
-  const uptime = {};
-  for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
-  return { buckets, uptime: Object.freeze(uptime) };
-}
-
-function share(value) {
-  return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
-}
-
-function bucketBeginsAt(history, index) {
-  return history.from + index * history.bucketSeconds * 1000;
-}
-
-function bucketsOf(history, row) {
-  return Array.from(charactersOf(row), (character, index) => ({
-    beginsAt: bucketBeginsAt(history, index),
-    endsAt: bucketBeginsAt(history, index + 1),
-    character,
-    status: statusOf(character),
-    filling: index === history.length - 1,
-  }));
-}
-
-function coverageOf(history, row, window) {
-  const characters = charactersOf(row);
-  const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
-  const existing = Math.min(buckets, history.length);
-  let known = 0;
-  for (let index = history.length - existing; index < characters.length; index++) {
-    if (KNOWN_CHARACTERS.includes(characters[index])) known++;
-  }
-  return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
-}
-
-function incidentsOf(history, row) {
-  const characters = charactersOf(row);
-  return Array.from(characters.matchAll(TROUBLE), ({ index, 0: run }) => {
-    const end = index + run.length;
-    return {
-      beginsAt: bucketBeginsAt(history, index),
-      endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
-      worst: statusOf([...CHARACTERS].find((character) => run.includes(character))),
-      buckets: run.length,
-      beginSeen: characters[index - 1] === CURRENT_CHARACTER,
-      endSeen: characters[end] === CURRENT_CHARACTER,
-    };
-  });
-}
-
-function statusOf(character) {
-  return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
-}
-
-function charactersOf(row) {
-  return row?.readable ? row.buckets : "";
-}
 
 const FUTURE_MS = 30_000;
 const OLD_MS = 300_000;
@@ -370,8 +272,8 @@ function boundSeconds(name, value, least, most) {
   return Math.min(Math.max(value, least), most);
 }
 
-function takeAnswer(feed, answer, now, chance) {
-  const { problem = null, code = null, document = feed.document } = judgeAnswer(feed, answer);
+function advanceFeed(parse, feed, answer, now, chance) {
+  const { problem = null, code = null, document = feed.document } = judgeAnswer(parse, feed, answer);
   const { everyS } = feed;
   const ahead = clockAheadMs(answer, now);
   const after = { ...feed, document, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
@@ -415,11 +317,11 @@ function isSame(held, { document, etag }) {
   return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag ?? held.etag) === null);
 }
 
-function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
+function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text }) {
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
   if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
-  const document = (feed.kind === "live" ? parseReport : parseHistory)(text);
+  const document = parse(text);
   if (document.readable) return { document };
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
 }
@@ -448,115 +350,91 @@ function wrongClock({ clockAheadMs }) {
   return clockAheadMs < -FUTURE_MS ? "behind" : null;
 }
 
-function canUse(report, needs) {
-  return obstaclesOf(report, needs).length === 0;
-}
+const WINDOWS = /* @__PURE__ */ Object.freeze({ "24h": 86_400, "7d": 604_800, "14d": 1_209_600 });
+const NO_DATA = "-";
 
-function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
-  if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
-  const rows = readableRows(report);
-  return services
-    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, now, receivedAgoMs)))
-    .filter(({ effective }) => effective !== "current");
-}
-
-function chainsOf(rows, service, chain) {
-  if (service === SHARED_SERVICE) return [null];
-  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
-  return found.length === 0 ? [chain] : found;
-}
-
-function readableRows(report) {
-  return report?.readable ? rowsByCheck(report) : new Map();
-}
-
-function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
-  const row = rows.get(checkKey({ service, chainId })) ?? null;
-  const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
-  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
-}
-
-function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services, includeTestNetwork = false }) {
-  const rows = readableRows(report);
-  const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
-  const scope = new Set([null, ...allowed]);
-  const isEvery = services === undefined;
-  const expected = isEvery ? SERVICES : [...services];
-  const found = isEvery ? [...rows.values()].filter(({ chainId }) => scope.has(chainId)) : [];
-  const summaries = [...new Set([...expected, ...found.map(({ service }) => service)])].map((service) => {
-    const checks = scopeOf(service, allowed, rows, expected.includes(service)).map((chainId) =>
-      summarizeCheck(rows, { service, chainId }, now, receivedAgoMs),
-    );
-    return { service, ...judge(checks.map((check) => check.effective)), checks };
+function parseHistory(text) {
+  const { problem, fields } = readDocument(text);
+  if (problem) return unreadable(problem);
+  const bucketSeconds = whole(fields.bucketSeconds, 1);
+  const from = parseInstant(fields.from);
+  const to = parseInstant(fields.to);
+  const ended = bucketSeconds === null || from === null || to === null ? -1 : (to - from) / (bucketSeconds * 1000);
+  if (!Number.isInteger(ended) || ended < 0) return unreadable("its from, to and bucketSeconds do not fit together");
+  if (!Array.isArray(fields.rows)) return unreadable("its rows are not a list");
+  const length = ended + 1;
+  return Object.freeze({
+    readable: true,
+    generatedAt: parseInstant(fields.generatedAt),
+    bucketSeconds,
+    retentionDays: whole(fields.retentionDays, 1),
+    from,
+    to,
+    length,
+    ...readRows(fields.rows, (raw) => readPast(raw, length)),
   });
-  const statuses = summaries.map((summary) => summary.status);
-  if (isEvery && report?.readable && report.rows.some(isAnyones)) statuses.push("unknown");
-  const counts = Object.fromEntries(EFFECTIVE_STATUSES.map((name) => [name, 0]));
-  for (const { checks } of summaries) for (const { effective } of checks) counts[effective]++;
-  return { ...judge(statuses), chains: allowed, services: summaries, counts };
 }
 
-function judge(statuses) {
-  const status = worstOf(statuses);
-  return { status, healthy: status === "current" };
+function readPast(raw, length) {
+  if (!isObject(raw.uptime)) return "its uptime is missing";
+  if (typeof raw.buckets !== "string") return "its buckets are not text";
+  const buckets = raw.buckets.replace(UNKNOWN_CHARACTER, NO_DATA); // C5
+  if (buckets.length !== length) return "its buckets have the wrong length";
+  const uptime = {};
+  for (const window of Object.keys(WINDOWS)) uptime[window] = share(raw.uptime[window]);
+  return { buckets, uptime: Object.freeze(uptime) };
 }
 
-function scopeOf(service, allowed, rows, isExpected) {
-  const hasRow = (chainId) => rows.has(checkKey({ service, chainId }));
-  if (isExpected && service !== SHARED_SERVICE && !hasRow(null)) return allowed;
-  return [null, ...allowed].filter((chainId) => hasRow(chainId) || (service === SHARED_SERVICE && chainId === null));
+function share(value) {
+  return typeof value === "number" && value >= 0 && value <= 1 ? value + 0 : null;
 }
 
-function isAnyones(row) {
-  return !isIdentified(row) && !SERVICES.includes(row.service);
+function bucketBeginsAt(history, index) {
+  return history.from + index * history.bucketSeconds * 1000;
 }
 
-function worstOf(statuses) {
-  return EFFECTIVE_STATUSES.find((status) => statuses.includes(status)) ?? "unknown";
+function bucketsOf(history, row) {
+  return Array.from(charactersOf(row), (character, index) => ({
+    beginsAt: bucketBeginsAt(history, index),
+    endsAt: bucketBeginsAt(history, index + 1),
+    character,
+    status: statusOf(character),
+    filling: index === history.length - 1,
+  }));
 }
 
-function headlineOf(report, { now, receivedAgoMs = 0, chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false }) {
-  const counted = [...new Set(chains)].filter((chainId) => !testNetworks.includes(chainId));
-  const scope = new Set([null, ...counted]);
-  const rows = rowsByCheck(report);
-  const expected = SERVICES.flatMap((service) => (service === SHARED_SERVICE ? [null] : counted).map((chainId) => ({ service, chainId })));
-  const asked = new Map([...expected, ...rows.values()].filter(({ chainId }) => scope.has(chainId)).map((check) => [checkKey(check), check]));
-  const checks = Array.from(asked.values(), (check) => summarizeCheck(rows, check, now, receivedAgoMs));
-  const leftOut = Array.from(rows.values(), ({ chainId }) => chainId).filter((chainId) => !scope.has(chainId));
-  const counts = EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
-  const [[worst, number], ...others] = counts.filter(([, count]) => count > 0);
-  const status = worst === "current" && inDoubt ? "unknown" : worst;
-  const unmonitored = checks.filter(({ effective }) => effective === "unmonitored").length;
-  return {
-    text: headlineText(worst, number, checks.length - unmonitored, unmonitored > 0, whereText(leftOut, testNetworks), inDoubt),
-    status,
-    healthy: status === "current",
-    checks: checks.filter(({ effective }) => effective === worst),
-    others: Object.fromEntries(others),
-    services: worstByService(checks),
-    chains: counted,
-    missing: checks.filter(({ presence }) => presence === "missing"),
-  };
+function coverageOf(history, row, window) {
+  const characters = charactersOf(row);
+  const buckets = Math.floor(WINDOWS[window] / history.bucketSeconds) + 1; // H12
+  const existing = Math.min(buckets, history.length);
+  let known = 0;
+  for (let index = history.length - existing; index < characters.length; index++) {
+    if (KNOWN_CHARACTERS.includes(characters[index])) known++;
+  }
+  return { window, known, existing, buckets, share: known / buckets, shareOfExisting: known / existing };
 }
 
-function worstByService(checks) {
-  const worst = new Map();
-  for (const { service, effective } of checks) worst.set(service, worstOf([effective, worst.get(service)]));
-  return Object.fromEntries(worst);
+function incidentsOf(history, row) {
+  const characters = charactersOf(row);
+  return Array.from(characters.matchAll(TROUBLE), ({ index, 0: run }) => {
+    const end = index + run.length;
+    return {
+      beginsAt: bucketBeginsAt(history, index),
+      endsAt: end === characters.length ? null : bucketBeginsAt(history, end),
+      worst: statusOf([...CHARACTERS].find((character) => run.includes(character))),
+      buckets: run.length,
+      beginSeen: characters[index - 1] === CURRENT_CHARACTER,
+      endSeen: characters[end] === CURRENT_CHARACTER,
+    };
+  });
 }
 
-function whereText(leftOut, testNetworks) {
-  if (leftOut.length === 0) return "";
-  return leftOut.every((chainId) => testNetworks.includes(chainId)) ? " outside test networks" : " on these chains";
+function statusOf(character) {
+  return EFFECTIVE_STATUSES[CHARACTERS.indexOf(character)] ?? null;
 }
 
-function headlineText(worst, number, watched, isPartOfAll, where, inDoubt) {
-  if (worst === "unmonitored") return `Nothing is watched${where}`;
-  if (worst === "current" && inDoubt) return `Everything${where} was current when last seen`;
-  const noun = isPartOfAll ? "watched check" : "check";
-  const part = number === watched ? `All ${watched}` : `${number} of ${watched}`;
-  const subject = watched === 1 ? `The only ${noun}` : `${part} ${noun}s`;
-  return `${subject}${where} ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
+function charactersOf(row) {
+  return row?.readable ? row.buckets : "";
 }
 
 const BODY_MOST = 64 * 1024 * 1024;
@@ -610,18 +488,12 @@ async function bodyOf(response, length) {
   }
 }
 
-const AGENT = "lookout-reader-js/0.1.0";
+const AGENT = "lookout-reader-js/1.0.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;
 
-function poll(options) {
-  const reader = createReader(options);
-  reader.subscribe((update) => options.onUpdate?.(update));
-  return reader;
-}
-
-function createReader({
+function makeReader(parsers, {
   baseUrl,
   protocol,
   live = 30,
@@ -644,7 +516,7 @@ function createReader({
   const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
   const urls = { live: liveUrl, history: `${liveUrl}/history` };
   const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
-  const kinds = Object.keys(urls).filter((kind) => (kind === "live" ? live : history) !== false);
+  const kinds = Object.keys(parsers).filter((kind) => (kind === "live" ? live : history) !== false);
   const dueAt = { live: -Infinity, history: -Infinity };
   const floorAt = { ...dueAt }; // when it may be asked for at the earliest
   const listeners = new Set();
@@ -713,7 +585,7 @@ function createReader({
     dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
     if (aborting === own) {
       const before = feeds[kind];
-      const after = (feeds[kind] = takeAnswer(before, answer, answeredNow, random()));
+      const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
       dueAt[kind] = answeredAt + after.waitS * 1000;
       if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
       snapshot = null;
@@ -790,6 +662,135 @@ function createReader({
     refresh: () => bringUpToDate(kinds),
     stop,
   });
+}
+
+const PARSERS = { live: parseReport, history: parseHistory };
+
+function poll(options) {
+  const reader = createReader(options);
+  reader.subscribe((update) => options.onUpdate?.(update));
+  return reader;
+}
+
+function createReader(options) {
+  return makeReader(PARSERS, options);
+}
+
+function takeAnswer(feed, answer, now, chance) {
+  return advanceFeed(PARSERS[feed.kind], feed, answer, now, chance);
+}
+
+function canUse(report, needs) {
+  return obstaclesOf(report, needs).length === 0;
+}
+
+function obstaclesOf(report, { chain, services, now, receivedAgoMs = 0 }) {
+  if (!Array.isArray(services) || services.length === 0) throw new TypeError("services: no list of names given");
+  const rows = readableRows(report);
+  return services
+    .flatMap((service) => chainsOf(rows, service, chain).map((chainId) => summarizeCheck(rows, { service, chainId }, now, receivedAgoMs)))
+    .filter(({ effective }) => effective !== "current");
+}
+
+function chainsOf(rows, service, chain) {
+  if (service === SHARED_SERVICE) return [null];
+  const found = SERVICES.includes(service) ? [] : [chain, null].filter((chainId) => rows.has(checkKey({ service, chainId })));
+  return found.length === 0 ? [chain] : found;
+}
+
+function readableRows(report) {
+  return report?.readable ? rowsByCheck(report) : new Map();
+}
+
+function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
+  const row = rows.get(checkKey({ service, chainId })) ?? null;
+  const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
+  return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
+}
+
+function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services, includeTestNetwork = false }) {
+  const rows = readableRows(report);
+  const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
+  const scope = new Set([null, ...allowed]);
+  const isEvery = services === undefined;
+  const expected = isEvery ? SERVICES : [...services];
+  const found = isEvery ? [...rows.values()].filter(({ chainId }) => scope.has(chainId)) : [];
+  const summaries = [...new Set([...expected, ...found.map(({ service }) => service)])].map((service) => {
+    const checks = scopeOf(service, allowed, rows, expected.includes(service)).map((chainId) =>
+      summarizeCheck(rows, { service, chainId }, now, receivedAgoMs),
+    );
+    return { service, ...judge(checks.map((check) => check.effective)), checks };
+  });
+  const statuses = summaries.map((summary) => summary.status);
+  if (isEvery && report?.readable && report.rows.some(isAnyones)) statuses.push("unknown");
+  const counts = Object.fromEntries(countByStatus(summaries.flatMap(({ checks }) => checks)));
+  return { ...judge(statuses), chains: allowed, services: summaries, counts };
+}
+
+function judge(statuses) {
+  const status = worstOf(statuses);
+  return { status, healthy: status === "current" };
+}
+
+function scopeOf(service, allowed, rows, isExpected) {
+  const hasRow = (chainId) => rows.has(checkKey({ service, chainId }));
+  if (isExpected && service !== SHARED_SERVICE && !hasRow(null)) return allowed;
+  return [null, ...allowed].filter((chainId) => hasRow(chainId) || (service === SHARED_SERVICE && chainId === null));
+}
+
+function isAnyones(row) {
+  return !isIdentified(row) && !SERVICES.includes(row.service);
+}
+
+function countByStatus(checks) {
+  return EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
+}
+
+function worstOf(statuses) {
+  return EFFECTIVE_STATUSES.find((status) => statuses.includes(status)) ?? "unknown";
+}
+
+function headlineOf(report, { now, receivedAgoMs = 0, chains = MAINNETS, testNetworks = [TEST_NETWORK], inDoubt = false }) {
+  const counted = [...new Set(chains)].filter((chainId) => !testNetworks.includes(chainId));
+  const scope = new Set([null, ...counted]);
+  const rows = rowsByCheck(report);
+  const expected = SERVICES.flatMap((service) => (service === SHARED_SERVICE ? [null] : counted).map((chainId) => ({ service, chainId })));
+  const asked = new Map([...expected, ...rows.values()].filter(({ chainId }) => scope.has(chainId)).map((check) => [checkKey(check), check]));
+  const checks = Array.from(asked.values(), (check) => summarizeCheck(rows, check, now, receivedAgoMs));
+  const leftOut = Array.from(rows.values(), ({ chainId }) => chainId).filter((chainId) => !scope.has(chainId));
+  const [[worst, number], ...others] = countByStatus(checks).filter(([, count]) => count > 0);
+  const status = worst === "current" && inDoubt ? "unknown" : worst;
+  const unmonitored = checks.filter(({ effective }) => effective === "unmonitored").length;
+  return {
+    text: headlineText(worst, number, checks.length - unmonitored, unmonitored > 0, whereText(leftOut, testNetworks), inDoubt),
+    status,
+    healthy: status === "current",
+    checks: checks.filter(({ effective }) => effective === worst),
+    others: Object.fromEntries(others),
+    services: worstByService(checks),
+    chains: counted,
+    missing: checks.filter(({ presence }) => presence === "missing"),
+  };
+}
+
+function worstByService(checks) {
+  const worst = new Map();
+  for (const { service, effective } of checks) worst.set(service, worstOf([effective, worst.get(service)]));
+  return Object.fromEntries(worst);
+}
+
+function whereText(leftOut, testNetworks) {
+  if (leftOut.length === 0) return "";
+  return leftOut.every((chainId) => testNetworks.includes(chainId)) ? " outside test networks" : " on these chains";
+}
+
+function headlineText(worst, number, watched, isPartOfAll, where, inDoubt) {
+  if (worst === "unmonitored") return `Nothing is watched${where}`;
+  if (worst === "current" && inDoubt) return `Everything${where} was current when last seen`;
+  const noun = isPartOfAll ? "watched check" : "check";
+  const part = number === watched ? `All ${watched}` : `${number} of ${watched}`;
+  const subject = watched === 1 ? `The only ${noun}` : `${part} ${noun}s`;
+  return `${subject}${where} ${number === 1 ? "is" : "are"} ${worst.replace(/-/g, " ")}`;
 }
 
 const STATUS_TEXTS = {

@@ -1,9 +1,8 @@
 // What is held of one endpoint, and what follows from an answer: no network, no clock, no chance of its own.
 
 import { WRONG_VERSION } from "./document.js";
-import { parseHistory } from "./history.js";
 import { parseHttpDate } from "./instants.js";
-import { FUTURE_MS, parseReport } from "./report.js";
+import { FUTURE_MS } from "./report.js";
 
 const JITTER = 0.1;
 const BACKOFF_JITTER = 0.5;
@@ -51,13 +50,9 @@ export function boundSeconds(name, value, least, most) {
   return Math.min(Math.max(value, least), most);
 }
 
-/**
- * The feed after an answer: `{httpCode, text, etag, retryAfter, date}`, or `{problem, code}` if there was none. A failure
- * of any kind leaves the last good document as it is, and lengthens the wait (C9). `chance` is random, from 0 to 1.
- * `arrivals` grows only with a document that is another than the one before.
- */
-export function takeAnswer(feed, answer, now, chance) {
-  const { problem = null, code = null, document = feed.document } = judgeAnswer(feed, answer);
+/** As takeAnswer, for a document that `parse` reads. */
+export function advanceFeed(parse, feed, answer, now, chance) {
+  const { problem = null, code = null, document = feed.document } = judgeAnswer(parse, feed, answer);
   const { everyS } = feed;
   const ahead = clockAheadMs(answer, now);
   const after = { ...feed, document, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
@@ -105,11 +100,11 @@ function isSame(held, { document, etag }) {
 }
 
 /** The document that is now the last good one, or what is wrong. */
-function judgeAnswer(feed, { problem, code = "no-answer", httpCode, text }) {
+function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text }) {
   if (problem !== undefined) return { problem, code };
   if (httpCode === 304 && feed.document !== null) return {};
   if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
-  const document = (feed.kind === "live" ? parseReport : parseHistory)(text);
+  const document = parse(text);
   if (document.readable) return { document };
   return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
 }

@@ -2,9 +2,8 @@
 
 import { checkKey, rowsByCheck } from "./document.js";
 import { summarizeCheck } from "./gate.js";
-import { worstOf } from "./rollup.js";
+import { countByStatus, worstOf } from "./rollup.js";
 import { MAINNETS, SERVICES, SHARED_SERVICE, TEST_NETWORK } from "./services.js";
-import { EFFECTIVE_STATUSES } from "./statuses.js";
 
 /**
  * The rows of these chains, and those of no chain, in one sentence that says no more than they do (C11). Chains among the
@@ -18,8 +17,7 @@ export function headlineOf(report, { now, receivedAgoMs = 0, chains = MAINNETS, 
   const asked = new Map([...expected, ...rows.values()].filter(({ chainId }) => scope.has(chainId)).map((check) => [checkKey(check), check]));
   const checks = Array.from(asked.values(), (check) => summarizeCheck(rows, check, now, receivedAgoMs));
   const leftOut = Array.from(rows.values(), ({ chainId }) => chainId).filter((chainId) => !scope.has(chainId));
-  const counts = EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
-  const [[worst, number], ...others] = counts.filter(([, count]) => count > 0);
+  const [[worst, number], ...others] = countByStatus(checks).filter(([, count]) => count > 0);
   const status = worst === "current" && inDoubt ? "unknown" : worst;
   const unmonitored = checks.filter(({ effective }) => effective === "unmonitored").length;
   return {

@@ -7,10 +7,10 @@
  */
 
 export { checkKey, findRow, rowsByCheck } from "./document.js";
+export { createReader, poll } from "./endpoints.js";
 export { wrongClock } from "./feed.js";
 export { canUse, obstaclesOf } from "./gate.js";
 export { parseHistory } from "./history.js";
-export { createReader, poll } from "./reader.js";
 export { effectiveStatus, parseReport } from "./report.js";
 export { NOTES } from "./sentences.js";
 export { SERVICES } from "./services.js";

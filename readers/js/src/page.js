@@ -2,7 +2,8 @@
 
 export { countedChains, parseAbout } from "./about.js";
 export { SCHEMA_VERSION } from "./document.js";
-export { clockAheadMs, newFeed, takeAnswer } from "./feed.js";
+export { takeAnswer } from "./endpoints.js";
+export { clockAheadMs, newFeed } from "./feed.js";
 export { headlineOf } from "./headline.js";
 export { WINDOWS, bucketBeginsAt, bucketsOf, coverageOf, incidentsOf } from "./history.js";
 export * from "./index.js";

@@ -1,26 +1,20 @@
 // Asking both endpoints again and again, politely, for as many listeners as there are.
 
-import { FLOORS_S, askedToWaitS, boundSeconds, newFeed, takeAnswer } from "./feed.js";
+import { FLOORS_S, advanceFeed, askedToWaitS, boundSeconds, newFeed } from "./feed.js";
 import { effectiveStatus, nextChangeMs } from "./report.js";
 import { request } from "./request.js";
 
-const AGENT = "lookout-reader-js/0.1.0";
+const AGENT = "lookout-reader-js/1.0.0";
 const TIMEOUT_LEAST_S = 1;
 const TIMEOUT_MOST_S = 60;
 const TIMER_MOST_MS = 86_400_000;
 
-/** A reader that asks at once and until it is stopped, and calls `onUpdate` with whatever is new. */
-export function poll(options) {
-  const reader = createReader(options);
-  reader.subscribe((update) => options.onUpdate?.(update));
-  return reader;
-}
-
 /**
  * Asks while somebody listens, one request at a time, and calls every listener after every answer and whenever the
- * passing of time changes what a row is worth. In between it sleeps.
+ * passing of time changes what a row is worth. In between it sleeps. Each of the `parsers` reads one kind of document;
+ * a kind that has none is not asked for.
  */
-export function createReader({
+export function makeReader(parsers, {
   baseUrl,
   protocol,
   live = 30,
@@ -43,7 +37,7 @@ export function createReader({
   const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
   const urls = { live: liveUrl, history: `${liveUrl}/history` };
   const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
-  const kinds = Object.keys(urls).filter((kind) => (kind === "live" ? live : history) !== false);
+  const kinds = Object.keys(parsers).filter((kind) => (kind === "live" ? live : history) !== false);
   const dueAt = { live: -Infinity, history: -Infinity };
   const floorAt = { ...dueAt }; // when it may be asked for at the earliest
   const listeners = new Set();
@@ -114,7 +108,7 @@ export function createReader({
     dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
     if (aborting === own) {
       const before = feeds[kind];
-      const after = (feeds[kind] = takeAnswer(before, answer, answeredNow, random()));
+      const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
       dueAt[kind] = answeredAt + after.waitS * 1000;
       if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
       snapshot = null;

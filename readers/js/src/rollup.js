@@ -28,8 +28,7 @@ export function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, serv
   });
   const statuses = summaries.map((summary) => summary.status);
   if (isEvery && report?.readable && report.rows.some(isAnyones)) statuses.push("unknown");
-  const counts = Object.fromEntries(EFFECTIVE_STATUSES.map((name) => [name, 0]));
-  for (const { checks } of summaries) for (const { effective } of checks) counts[effective]++;
+  const counts = Object.fromEntries(countByStatus(summaries.flatMap(({ checks }) => checks)));
   return { ...judge(statuses), chains: allowed, services: summaries, counts };
 }
 
@@ -48,6 +47,11 @@ function scopeOf(service, allowed, rows, isExpected) {
 /** Nobody knows which check it is of. One of the contract's five would be missing, and count as that. */
 function isAnyones(row) {
   return !isIdentified(row) && !SERVICES.includes(row.service);
+}
+
+/** How many checks came to each status, from the worst one on. */
+export function countByStatus(checks) {
+  return EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
 }
 
 export function worstOf(statuses) {

@@ -18,6 +18,7 @@ from lookout.public.about import Description
 from lookout.public.feeds.files import make_feed_files
 from lookout.public.feeds.picture import Names
 from lookout.public.page import html
+from lookout.public.page.embed import encode_embed
 from lookout.server.callers import Callers
 from lookout.server.counts import Counts, OwnCounts
 from lookout.server.follower import Follower
@@ -28,6 +29,7 @@ from lookout.server.own_routes import (
     build_about_route,
     build_asset_routes,
     build_description_routes,
+    build_embed_route,
     build_status_page,
 )
 from lookout.server.poller import Poller, Site
@@ -86,7 +88,9 @@ def _build_site(protocol: str, description: Description, assets: dict[str, Resou
     names = Names(protocol, description.read())
     return Site(
         (live_path, history_path),
-        build_description_routes(protocol, replace(description, notes=[])) | assets,
+        build_description_routes(protocol, replace(description, notes=[]))
+        | build_embed_route(encode_embed(description))
+        | assets,
         lambda live: build_status_page(html.render(live, live_path, history_path, description)),
         partial(_make_timed_replies, names, description),
     )

@@ -12,6 +12,8 @@ from lookout.documents.reports import build_schemas
 from lookout.public import about
 from lookout.public.about import Description
 from lookout.public.feeds.files import JSON
+from lookout.public.page import embed
+from lookout.public.page.html import JAVASCRIPT
 from lookout.server.replies import PAGE_CACHING, Resource, convenience_resource
 
 # The page loads nothing from anyone else, runs no script but its own, and is shown in nobody's frame.
@@ -47,6 +49,12 @@ def _build_about(body: bytes) -> Resource:
 def build_asset_routes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, Resource]:
     """What the status page loads: media type and content by path."""
     return {path: convenience_resource(media_type, body, *_GUARDS) for path, (media_type, body) in files.items()}
+
+
+def build_embed_route(body: bytes) -> dict[str, Resource]:
+    """The badge for other sites, which also those may load that keep everything out that does not say so."""
+    script = convenience_resource(JAVASCRIPT, body, ("cross-origin-resource-policy", "cross-origin"))
+    return {embed.PATH: script}
 
 
 def build_status_page(body: bytes) -> Resource:

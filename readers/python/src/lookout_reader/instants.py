@@ -12,6 +12,8 @@ _HTTP_DATE: Final = re.compile(
     r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT", re.ASCII
 )
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_WEEKDAYS: Final = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")  # from that of the epoch on
+_DAY_MS: Final = 86_400_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,7 +37,8 @@ def parse_http_date(value: object) -> int | None:
     parts = _HTTP_DATE.fullmatch(value) if isinstance(value, str) else None
     if parts is None or parts[2] not in _MONTHS:
         return None
-    return _utc(int(parts[3]), _MONTHS.index(parts[2]) + 1, int(parts[1]), *map(int, parts.groups()[3:]))
+    at = _utc(int(parts[3]), _MONTHS.index(parts[2]) + 1, int(parts[1]), *map(int, parts.groups()[3:]))
+    return at if at is not None and parts[0].startswith(_WEEKDAYS[at // _DAY_MS % 7]) else None
 
 
 def _utc(*calendar: int) -> int | None:

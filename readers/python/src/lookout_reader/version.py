@@ -1,3 +1,3 @@
 """Which version of the reader this is."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

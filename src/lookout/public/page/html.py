@@ -35,12 +35,12 @@ _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "hol
 _PARTIAL: Final = "some were heard, others were not"  # which is no more than a partial reading (C12)
 _NAMED: Final = 6
 _FIRST: Final = ("one-view", "not-a-signal")  # the warnings that stand before the rows
-_JAVASCRIPT: Final = "text/javascript; charset=utf-8"
+JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
     # All modules in one, but for the one that finds out the language: it asks for the texts meanwhile.
-    **dict.fromkeys(("page.js", "language.js", "reload.js"), _JAVASCRIPT),
+    **dict.fromkeys(("page.js", "language.js", "reload.js"), JAVASCRIPT),
 }
 
 
@@ -52,7 +52,7 @@ def assets() -> dict[str, tuple[str, bytes]]:
     found = {
         f"/assets/{name}": (media_type, strip_source(bodies[name]).encode()) for name, media_type in _TYPES.items()
     }
-    return found | {f"/assets/texts-{code}.js": (_JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
+    return found | {f"/assets/texts-{code}.js": (JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
 
 
 def _read(name: str) -> str:

@@ -1,0 +1,551 @@
+// Written by `make schemas`, from src/.
+(() => {"use strict";
+const SCHEMA_VERSION = 1;
+const WRONG_VERSION = "its schemaVersion is not 1";
+const DEEPEST = 100; // objects and lists in one another: a bound of its own, since every parser's is another
+function unreadable(problem) {
+return Object.freeze({ readable: false, problem });
+}
+function readJson(text) {
+try {
+const fields = JSON.parse(typeof text === "string" ? text : new TextDecoder("utf-8", { fatal: true }).decode(text));
+if (!isTooDeep(fields, DEEPEST)) return isObject(fields) ? { fields } : { problem: "it is not a JSON object" };
+} catch {
+}
+return { problem: "it is not JSON" };
+}
+function readDocument(text) {
+const read = readJson(text);
+return read.fields && read.fields.schemaVersion !== SCHEMA_VERSION ? { problem: WRONG_VERSION } : read;
+}
+function isTooDeep(value, levels) {
+return typeof value === "object" && value !== null && (levels === 0 || Object.values(value).some((inner) => isTooDeep(inner, levels - 1)));
+}
+function isObject(value) {
+return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+function whole(value, least) {
+return Number.isSafeInteger(value) && value >= least ? value + 0 : null; // + 0: no -0
+}
+function readRows(raws, readRest) {
+const rows = raws.map((raw) => readRow(raw, readRest));
+const keys = rows.map((row) => isIdentified(row) && checkKey(row));
+const times = new Map();
+for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);
+const read = rows.map((row, index) =>
+keys[index] && times.get(keys[index]) > 1 ? unreadableRow(row, "another row has the same service and chainId") : row,
+);
+return { rows: Object.freeze(read), unreadableRows: read.filter((row) => !row.readable).length };
+}
+function readRow(raw, readRest) {
+if (!isObject(raw)) return unreadableRow({ service: null }, "the row is not an object");
+const service = typeof raw.service === "string" && raw.service !== "" ? raw.service : null;
+const chainId = raw.chainId === null ? null : (whole(raw.chainId, 1) ?? undefined);
+const check = { service, chainId };
+if (service === null) return unreadableRow(check, "its service is not a name");
+if (chainId === undefined) return unreadableRow(check, "its chainId is neither a positive whole number nor null");
+const rest = readRest(raw);
+return typeof rest === "string" ? unreadableRow(check, rest) : Object.freeze({ readable: true, ...check, ...rest });
+}
+function unreadableRow({ service, chainId }, problem) {
+return Object.freeze({ readable: false, service, chainId, problem });
+}
+function isIdentified(row) {
+return row.service !== null && row.chainId !== undefined;
+}
+function checkKey({ service, chainId }) {
+return JSON.stringify([service, chainId]);
+}
+function rowsByCheck(document) {
+return new Map(document.rows.filter(isIdentified).map((row) => [checkKey(row), row]));
+}
+const INSTANT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
+function parseInstant(value) {
+const [, second, fraction = ""] = (typeof value === "string" && INSTANT.exec(value)) || [];
+const at = Date.parse(`${second}Z`);
+if (!(at >= 0 && new Date(at).toISOString().startsWith(second))) return null;
+return at + Number(fraction.slice(0, 3).padEnd(3, "0"));
+}
+function parseHttpDate(value) {
+const at = Date.parse(value); // which reads much else too: that is not what would be written
+return at >= 0 && new Date(at).toUTCString() === value ? at : null;
+}
+const EFFECTIVE_STATUSES = /* @__PURE__ */ Object.freeze(["unavailable", "degraded", "catching-up", "stale", "unknown", "current", "unmonitored"]);
+const KNOWN_STATUSES = /* @__PURE__ */ Object.freeze(["unavailable", "degraded", "catching-up", "current"]);
+const FUTURE_MS = 30_000;
+const OLD_MS = 300_000;
+function parseReport(text) {
+const { problem, fields } = readDocument(text);
+if (problem) return unreadable(problem);
+if (!Array.isArray(fields.checks)) return unreadable("its checks are not a list");
+return Object.freeze({ readable: true, generatedAt: parseInstant(fields.generatedAt), ...readRows(fields.checks, readCheck) });
+}
+function readCheck(raw) {
+return {
+publishedStatus: textOrNull(raw.status),
+reason: textOrNull(raw.reason),
+observedAt: parseInstant(raw.observedAt),
+lastSuccessAt: parseInstant(raw.lastSuccessAt),
+expiresAt: parseInstant(raw.expiresAt),
+metrics: readMetrics(raw.metrics),
+};
+}
+function textOrNull(value) {
+return typeof value === "string" ? value : null;
+}
+function readMetrics(raw) {
+const metrics = {};
+for (const key of ["position", "head", "responding", "monitored", "peers"]) {
+const value = isObject(raw) ? whole(raw[key], 0) : null;
+if (value !== null) metrics[key] = value;
+}
+return Object.freeze(metrics);
+}
+function effectiveStatus(row, now, receivedAgoMs = 0) {
+if (!row?.readable || !Number.isFinite(now)) return "unknown";
+const { publishedStatus, observedAt, expiresAt } = row;
+if (publishedStatus === "unmonitored") return "unmonitored"; // C1
+if (!KNOWN_STATUSES.includes(publishedStatus)) return "unknown"; // C1
+if (observedAt === null || expiresAt === null) return "unknown"; // C2
+if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
+if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
+if (!(receivedAgoMs < Math.min(expiresAt - observedAt, OLD_MS))) return "stale"; // C3, though the clock be slow
+return publishedStatus; // C4
+}
+function nextChangeMs({ rows }, now, receivedAgoMs) {
+let next = Infinity;
+for (const row of rows) {
+const { observedAt, expiresAt } = row;
+const worth = effectiveStatus(row, now, receivedAgoMs);
+for (const wait of [
+observedAt - FUTURE_MS - now,
+expiresAt - now,
+observedAt + OLD_MS - now,
+Math.min(expiresAt - observedAt, OLD_MS) - receivedAgoMs,
+]) {
+if (wait > 0 && wait < next && effectiveStatus(row, now + wait, receivedAgoMs + wait) !== worth) next = wait;
+}
+}
+return next;
+}
+const JITTER = 0.1;
+const BACKOFF_JITTER = 0.5;
+const BACKOFF_MOST_S = 200; // before chance
+const WAIT_MOST_S = 300;
+const RETRY_AFTER_MOST_S = 600;
+const EVERY_MOST_S = 86_400; // what timers can count
+const FLOORS_S = { live: 15, history: 60 };
+const PROBLEMS = {
+offline: "no answer",
+"no-answer": "no answer",
+timeout: "no answer in time",
+"too-long": "an answer that is too long",
+"no-copy": "unchanged, but there is no copy here",
+"too-many-requests": "too many requests",
+"not-available": "not available yet",
+};
+const CODES = { 304: "no-copy", 429: "too-many-requests", 503: "not-available" };
+function failure(code) {
+return { problem: PROBLEMS[code], code };
+}
+function newFeed(kind, everyS) {
+return Object.freeze({
+kind,
+everyS: boundSeconds(kind, everyS, FLOORS_S[kind], EVERY_MOST_S),
+document: null,
+etag: null,
+problem: null,
+code: null,
+failures: 0,
+waitS: 0,
+arrivals: 0,
+arrivedAt: null,
+clockAheadMs: null,
+});
+}
+function boundSeconds(name, value, least, most) {
+if (typeof value !== "number" || Number.isNaN(value)) throw new TypeError(`${name}: ${value} is not a number of seconds`);
+return Math.min(Math.max(value, least), most);
+}
+function advanceFeed(parse, feed, answer, now, chance) {
+const { problem = null, code = null, document = feed.document } = judgeAnswer(parse, feed, answer);
+const { everyS } = feed;
+const ahead = clockAheadMs(answer, now);
+const after = { ...feed, document, problem, code, clockAheadMs: ahead ?? feed.clockAheadMs };
+if (problem === null) {
+after.failures = 0;
+after.waitS = everyS + everyS * JITTER * chance;
+if (document !== feed.document) {
+after.etag = /^[ -~]+$/.test(answer.etag ?? "") ? answer.etag : null; // what can be sent back
+if (!isSame(feed, after)) {
+after.arrivals++;
+after.arrivedAt = now;
+after.clockAheadMs = ahead ?? guessClockAheadMs(feed, document, now);
+}
+}
+} else {
+after.failures++;
+const backoffS = Math.min(everyS * 2 ** Math.min(after.failures, 10), Math.max(everyS, BACKOFF_MOST_S));
+const askedS = askedToWaitS(answer, now);
+after.waitS = Math.max(
+Math.min(backoffS + backoffS * BACKOFF_JITTER * chance, Math.max(WAIT_MOST_S, everyS + everyS * JITTER)),
+askedS + askedS * JITTER * chance,
+);
+}
+return Object.freeze(after);
+}
+function askedToWaitS({ retryAfter, date }, now) {
+const until = parseHttpDate(retryAfter);
+const waitS = until === null ? seconds(retryAfter) : (until - (parseHttpDate(date) ?? now)) / 1000;
+return Math.min(Math.max(waitS, 0), RETRY_AFTER_MOST_S);
+}
+function seconds(text) {
+return /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}
+function isSame(held, { document, etag }) {
+if (held.document === null) return false;
+if (etag !== null && etag === held.etag) return true;
+const { generatedAt } = document;
+return generatedAt === held.document.generatedAt && (generatedAt !== null || (etag ?? held.etag) === null);
+}
+function judgeAnswer(parse, feed, { problem, code = "no-answer", httpCode, text }) {
+if (problem !== undefined) return { problem, code };
+if (httpCode === 304 && feed.document !== null) return {};
+if (httpCode !== 200) return CODES[httpCode] ? failure(CODES[httpCode]) : { problem: `an unexpected answer, HTTP ${httpCode}`, code: "unexpected" };
+const document = parse(text);
+if (document.readable) return { document };
+return { problem: `unreadable: ${document.problem}`, code: document.problem === WRONG_VERSION ? "wrong-version" : "unreadable" };
+}
+const REPORTS_AHEAD_MS = 150_000; // a report is made every 30 s
+const APART_MOST_MS = 120_000;
+const STEADY_MS = 60_000;
+function clockAheadMs({ date, age }, now) {
+const at = parseHttpDate(date);
+return at === null ? null : now - at - seconds(age) * 1000;
+}
+function guessClockAheadMs(held, { generatedAt }, now) {
+const aheadMs = now - generatedAt;
+const apartMs = now - held.arrivedAt;
+const isSteady = apartMs < APART_MOST_MS && Math.abs(apartMs - (generatedAt - held.document?.generatedAt)) < STEADY_MS;
+const isWrong = aheadMs < -FUTURE_MS || (aheadMs > REPORTS_AHEAD_MS && isSteady);
+return generatedAt !== null && isWrong ? aheadMs : null;
+}
+const BODY_MOST = 64 * 1024 * 1024;
+async function request(url, etag, { fetch = globalThis.fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, aborting) {
+let timer;
+const late = new Promise((resolve) => (timer = setTimeout(() => resolve(failure("timeout")), timeoutMs)));
+try {
+return await Promise.race([exchange(url, etag, fetch, userAgent, aborting.signal), late]);
+} catch {
+return failure(globalThis.navigator?.onLine === false ? "offline" : "no-answer");
+} finally {
+clearTimeout(timer);
+aborting.abort(); // what is still on its way
+}
+}
+async function exchange(url, etag, fetch, userAgent, signal) {
+const headers = { Accept: "application/json" };
+const options = { headers, credentials: "omit", referrerPolicy: "no-referrer", signal };
+const isReactNative = globalThis.navigator?.product === "ReactNative";
+if (!isReactNative && (typeof document === "object" || typeof importScripts === "function")) {
+if (!fetch.polyfill) options.cache = "no-cache";
+} else {
+if (etag !== null) headers["If-None-Match"] = etag;
+if (!isReactNative) headers["User-Agent"] = userAgent;
+}
+const response = await fetch(url, options);
+if (/^https:/i.test(url) && /^http:/i.test(response.url)) return failure("no-answer"); // whoever led there
+const header = (name) => response.headers.get(name);
+const text = response.status === 200 ? await bodyOf(response, header("content-length")) : "";
+if (text === null) return failure("too-long");
+return { httpCode: response.status, text, etag: header("etag"), retryAfter: header("retry-after"), date: header("date"), age: header("age") };
+}
+async function bodyOf(response, length) {
+if (length > BODY_MOST) return null;
+if (!response.body?.getReader || typeof TextDecoder !== "function") {
+const whole = response.text ? await response.text() : new Uint8Array(await response.arrayBuffer());
+return whole.length > BODY_MOST ? null : whole;
+}
+const reader = response.body.getReader();
+const parts = [];
+let left = BODY_MOST;
+for (;;) {
+const { done, value } = await reader.read();
+if (done) return new Uint8Array(await new Blob(parts).arrayBuffer());
+parts.push(value);
+left -= value.length;
+if (left < 0) return null;
+}
+}
+const AGENT = "lookout-reader-js/1.0.0";
+const TIMEOUT_LEAST_S = 1;
+const TIMEOUT_MOST_S = 60;
+const TIMER_MOST_MS = 86_400_000;
+function makeReader(parsers, {
+baseUrl,
+protocol,
+live = 30,
+history = 120,
+timeoutS = 10,
+userAgent = AGENT,
+fetch,
+signal,
+now = () => Date.now(),
+monotonic = () => (globalThis.performance ?? Date).now(),
+random = Math.random,
+setTimeout = globalThis.setTimeout,
+clearTimeout = globalThis.clearTimeout,
+document = globalThis.document,
+window = globalThis,
+}) {
+if (!/^https?:\/\/[^/]/i.test(baseUrl)) throw new TypeError(`baseUrl: ${baseUrl} is not http or https`);
+if (typeof protocol !== "string" || !protocol) throw new TypeError("protocol: no name given");
+const timeoutMs = boundSeconds("timeoutS", timeoutS, TIMEOUT_LEAST_S, TIMEOUT_MOST_S) * 1000;
+const liveUrl = `${baseUrl.replace(/\/+$/, "")}/api/v1/${encodeURIComponent(protocol)}/liveness`;
+const urls = { live: liveUrl, history: `${liveUrl}/history` };
+const feeds = { live: newFeed("live", live || 0), history: newFeed("history", history || 0) };
+const kinds = Object.keys(parsers).filter((kind) => (kind === "live" ? live : history) !== false);
+const dueAt = { live: -Infinity, history: -Infinity };
+const floorAt = { ...dueAt }; // when it may be asked for at the earliest
+const listeners = new Set();
+const events = [
+[document, "visibilitychange", wake],
+[window, "pageshow", wake],
+[window, "pagehide", giveUp],
+[window, "online", askAgain],
+].filter(([target]) => target?.addEventListener); // React Native's window has none
+let receivedAt = null; // of the report that is held, by the clock that is never set
+let snapshot = null;
+let worth; // of the snapshot's rows
+let published = getSnapshot();
+let timer;
+let asking = null; // the request under way, as a promise
+let aborting;
+let isStopped = false;
+function receivedAgoMs() {
+return receivedAt === null ? null : Math.max(monotonic() - receivedAt, 0);
+}
+function latest() {
+return Object.freeze({
+now: now(),
+report: feeds.live.document,
+reportProblem: feeds.live.problem,
+history: feeds.history.document,
+historyProblem: feeds.history.problem,
+clockAheadMs: feeds.live.clockAheadMs,
+receivedAgoMs: receivedAgoMs(),
+reportCode: feeds.live.code,
+historyCode: feeds.history.code,
+});
+}
+function getSnapshot() {
+const update = latest();
+const found = update.report?.rows.map((row) => effectiveStatus(row, update.now, update.receivedAgoMs)).join();
+if (snapshot === null || found !== worth) snapshot = update;
+worth = found;
+return snapshot;
+}
+function publish() {
+if (getSnapshot() === published) return;
+published = snapshot;
+for (const call of [...listeners]) {
+try {
+call(published);
+} catch (error) {
+(globalThis.queueMicrotask ?? setTimeout)(() => {
+throw error;
+});
+}
+}
+}
+async function ask(kind) {
+await null; // what time has changed is published first
+const askedAt = monotonic();
+const own = (aborting = new AbortController());
+const answer = await request(urls[kind], feeds[kind].etag, { fetch, userAgent, timeoutMs, setTimeout, clearTimeout }, own);
+const answeredAt = monotonic();
+const answeredNow = now();
+dueAt[kind] = floorAt[kind] = Math.max(askedAt + FLOORS_S[kind] * 1000, answeredAt + askedToWaitS(answer, answeredNow) * 1000);
+if (aborting === own) {
+const before = feeds[kind];
+const after = (feeds[kind] = advanceFeed(parsers[kind], before, answer, answeredNow, random()));
+dueAt[kind] = answeredAt + after.waitS * 1000;
+if (kind === "live" && after.arrivals > before.arrivals) receivedAt = answeredAt;
+snapshot = null;
+publish();
+}
+asking = null;
+wake();
+}
+function wake() {
+clearTimeout(timer);
+if (listeners.size === 0 || document?.visibilityState === "hidden") return;
+publish();
+const [next] = [...kinds].sort((one, other) => dueAt[one] - dueAt[other]);
+const dueMs = (dueAt[next] ?? Infinity) - monotonic(); // of nothing, if both are left out
+if (dueMs <= 0) asking ??= ask(next);
+const update = latest();
+const changeMs = update.report ? nextChangeMs(update.report, update.now, update.receivedAgoMs) : Infinity;
+timer = setTimeout(wake, Math.ceil(Math.min(changeMs, asking ? Infinity : dueMs, TIMER_MOST_MS)));
+}
+function giveUp() {
+aborting?.abort();
+aborting = null;
+}
+function askAgain() {
+for (const kind of kinds) if (feeds[kind].problem !== null) dueAt[kind] = Math.min(dueAt[kind], floorAt[kind]);
+wake();
+}
+function subscribe(listener) {
+const call = (update) => listener(update); // the same function may listen twice
+if (isStopped) return () => {};
+listeners.add(call);
+if (listeners.size === 1) {
+for (const [target, type, handler] of events) target.addEventListener(type, handler);
+Promise.resolve().then(wake); // nothing is published before this has returned
+}
+return () => {
+if (listeners.delete(call) && listeners.size === 0) rest();
+};
+}
+function rest() {
+clearTimeout(timer);
+for (const [target, type, handler] of events) target.removeEventListener(type, handler);
+}
+async function bringUpToDate(wanted) {
+for (const kind of wanted) {
+while (asking) await asking;
+if (!isStopped && floorAt[kind] <= monotonic()) await (asking = ask(kind));
+}
+return getSnapshot();
+}
+function stop() {
+isStopped = true;
+giveUp();
+listeners.clear();
+rest();
+signal?.removeEventListener("abort", stop);
+}
+if (signal?.aborted) stop();
+signal?.addEventListener("abort", stop);
+return Object.freeze({
+latest,
+receivedAgoMs,
+getSnapshot,
+subscribe,
+read: () => bringUpToDate(["live"]),
+refresh: () => bringUpToDate(kinds),
+stop,
+});
+}
+const SERVICES = /* @__PURE__ */ Object.freeze(["messaging", "ppoi", "broadcasters", "indexer", "hosted-indexer"]);
+const SHARED_SERVICE = "messaging";
+const MAINNETS = /* @__PURE__ */ Object.freeze([1, 42161, 137, 56]);
+const TEST_NETWORK = 11155111;
+function readableRows(report) {
+return report?.readable ? rowsByCheck(report) : new Map();
+}
+function summarizeCheck(rows, { service, chainId }, now, receivedAgoMs) {
+const row = rows.get(checkKey({ service, chainId })) ?? null;
+const presence = row === null ? "missing" : row.readable ? "readable" : "unreadable";
+return { service, chainId, effective: effectiveStatus(row, now, receivedAgoMs), presence };
+}
+function rollUp(report, { now, receivedAgoMs = 0, chains = MAINNETS, services, includeTestNetwork = false }) {
+const rows = readableRows(report);
+const allowed = [...new Set(chains)].filter((chainId) => includeTestNetwork || chainId !== TEST_NETWORK);
+const scope = new Set([null, ...allowed]);
+const isEvery = services === undefined;
+const expected = isEvery ? SERVICES : [...services];
+const found = isEvery ? [...rows.values()].filter(({ chainId }) => scope.has(chainId)) : [];
+const summaries = [...new Set([...expected, ...found.map(({ service }) => service)])].map((service) => {
+const checks = scopeOf(service, allowed, rows, expected.includes(service)).map((chainId) =>
+summarizeCheck(rows, { service, chainId }, now, receivedAgoMs),
+);
+return { service, ...judge(checks.map((check) => check.effective)), checks };
+});
+const statuses = summaries.map((summary) => summary.status);
+if (isEvery && report?.readable && report.rows.some(isAnyones)) statuses.push("unknown");
+const counts = Object.fromEntries(countByStatus(summaries.flatMap(({ checks }) => checks)));
+return { ...judge(statuses), chains: allowed, services: summaries, counts };
+}
+function judge(statuses) {
+const status = worstOf(statuses);
+return { status, healthy: status === "current" };
+}
+function scopeOf(service, allowed, rows, isExpected) {
+const hasRow = (chainId) => rows.has(checkKey({ service, chainId }));
+if (isExpected && service !== SHARED_SERVICE && !hasRow(null)) return allowed;
+return [null, ...allowed].filter((chainId) => hasRow(chainId) || (service === SHARED_SERVICE && chainId === null));
+}
+function isAnyones(row) {
+return !isIdentified(row) && !SERVICES.includes(row.service);
+}
+function countByStatus(checks) {
+return EFFECTIVE_STATUSES.map((status) => [status, checks.filter(({ effective }) => effective === status).length]);
+}
+function worstOf(statuses) {
+return EFFECTIVE_STATUSES.find((status) => statuses.includes(status)) ?? "unknown";
+}
+const SITE = "SITE";
+const STYLE = {
+display: "inline-block",
+padding: "2px 8px",
+borderRadius: "4px",
+font: "13px/1.5 system-ui, sans-serif",
+color: "#fff",
+textDecoration: "none",
+};
+showBadge(document.currentScript);
+async function showBadge(script) {
+const base = new URL(".", script.src).href;
+const { chain } = script.dataset;
+const { code, direction, texts } = await loadTexts(base, script);
+const host = document.createElement("span");
+const region = document.createElement("span");
+const link = document.createElement("a");
+const shape = document.createElement("span");
+const words = document.createElement("span");
+host.style.setProperty("all", "initial", "important"); // whatever the site's own styles say of every span
+region.setAttribute("role", "status");
+shape.setAttribute("aria-hidden", "true");
+Object.assign(link, { href: base, lang: code, dir: direction, title: `${texts["warning.one-view"]} ${texts["warning.not-a-signal"]}` });
+Object.assign(link.style, STYLE);
+link.append(shape, words);
+region.append(link);
+host.attachShadow({ mode: "open" }).append(region);
+const name = chain === undefined ? SITE.title : (SITE.chains[chain] ?? texts["chain.unnamed"].replace("{id}", () => chain));
+function draw(status) {
+if (link.dataset.status === status) return; // what is not new is not read out
+const [colour, character] = SITE.looks[status];
+link.dataset.status = status;
+link.style.backgroundColor = colour;
+shape.textContent = `${character}\uFE0E `;
+words.textContent = `${texts["means.line"].replace("{place}", () => name)} ${texts["status." + status]}`;
+}
+draw("unknown");
+script.after(host);
+const end = shareReader(base).subscribe((update) => {
+draw(host.isConnected ? statusOf(update, chain) : "unknown");
+if (!host.isConnected) end(); // nobody sees it, and nobody keeps it up to date
+});
+}
+async function loadTexts(base, script) {
+const code = script.closest("[lang]")?.lang.toLowerCase().split("-")[0];
+const english = { code: "en", direction: "ltr", texts: SITE.texts };
+if (!SITE.languages.includes(code)) return english;
+return import(`${base}assets/texts-${code}.js`).then(({ default: catalogue }) => ({ code, ...catalogue }), () => english);
+}
+function shareReader(base) {
+const readers = (globalThis[Symbol.for("lookout.embed")] ??= new Map());
+if (!readers.has(base)) readers.set(base, makeReader({ live: parseReport }, { baseUrl: base, protocol: SITE.protocol }));
+return readers.get(base);
+}
+function statusOf(update, chain) {
+const chainId = whole(Number(chain), 1) ?? 0; // which no row has
+const found = update.report?.rows.map((row) => row.chainId) ?? [];
+const counted = [...Object.keys(SITE.chains).map(Number), ...found].filter((id) => id > 0 && !SITE.testNetworks.includes(id));
+const scope = chain === undefined ? { chains: counted } : { chains: [chainId], includeTestNetwork: true };
+const { status, services } = rollUp(update.report, { ...update, ...scope });
+const isSeen = services.some(({ checks }) => checks.some((check) => check.effective === "current" && check.chainId === chainId));
+return status === "current" && chain !== undefined && !isSeen ? "unmonitored" : status;
+}})();

@@ -1,0 +1,1 @@
+../../../../readers/js/embed.js

@@ -1,0 +1,330 @@
+"""The badge that another site embeds: in a real browser, on a page of another origin with a strict policy."""
+
+import gzip
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final, NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Request, expect, sync_playwright
+
+from lookout.base.instants import format_instant
+from lookout.public.page.embed import PATH
+from tests.browser.pages import (
+    CHROMIUM,
+    LAUNCH,
+    MISSING,
+    Json,
+    Site,
+    Watched,
+    a_check,
+    a_history,
+    a_live_report,
+    all_current,
+    now_ms,
+    of_seven_statuses,
+    store,
+)
+from tests.browser.test_reader import wait_for
+from tests.builders import MINUTE, SECOND
+from tests.integration.served import LIVE, a_server
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=MISSING)
+
+# What docs/readers.md says is enough, and what strict sites have besides.
+POLICY: Final = (
+    "default-src 'none'; base-uri 'none'; script-src {base}; connect-src {base}; require-trusted-types-for 'script'; "
+    "style-src 'self'"
+)
+GREEN, GREY = "rgb(11, 122, 94)", "rgb(109, 115, 124)"
+# Everything that a site's styles can do to what it embeds.
+HOSTILE: Final = """\
+span, a { display: none !important; color: red !important; font-size: 1px !important; }
+body { visibility: hidden; text-transform: uppercase; direction: rtl; }
+"""
+
+
+class Foreign(NamedTuple):
+    """A site of somebody else, whose pages are set by path."""
+
+    base: str
+    pages: dict[str, str]
+    policy: list[str]
+
+    def embed(self, server: str, *tags: str, head: str = "", lang: str = "en", path: str = "/") -> str:
+        """A page with these attributes of script tags; its address."""
+        scripts = "".join(f'<p><script src="{server}{PATH}" {tag}></script></p>' for tag in tags)
+        document = (
+            f'<!doctype html><html lang="{lang}"><title>A wallet</title>{head}<main><h1>Wallet</h1>{scripts}</main>'
+        )
+        self.pages[path] = document
+        self.policy[:] = [POLICY.format(base=server)]
+        return self.base + path
+
+
+@contextmanager
+def a_foreign_site() -> Iterator[Foreign]:
+    pages: dict[str, str] = {"/elsewhere": "<!doctype html><title>elsewhere</title>"}
+    policy: list[str] = [""]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_style = self.path == "/hostile.css"
+            body = (HOSTILE if is_style else pages.get(self.path, "")).encode()
+            self.send_response(200 if body else 404)
+            self.send_header("Content-Type", "text/css" if is_style else "text/html; charset=utf-8")
+            self.send_header("Content-Security-Policy", policy[0])
+            self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield Foreign(f"http://127.0.0.1:{server.server_port}", pages, policy)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def foreign() -> Iterator[Foreign]:
+    with a_foreign_site() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """With the back/forward cache, which the tool that drives it turns off otherwise."""
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], ignore_default_args=["--disable-back-forward-cache"]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    store(folder, a_live_report(all_current()), a_history([]))
+    with a_server(folder, more=LAUNCH) as server:
+        yield Site(server, folder)
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """In the end nothing was complained of: no violation of the site's policy, and no error."""
+    context = browser.new_context()
+    watched = Watched(context.new_page())
+    yield watched.page
+    context.close()
+    assert [text for text in watched.complaints if "favicon" not in text] == []
+
+
+def badges(page: Page) -> Locator:
+    return page.locator("a[data-status]")
+
+
+def colour(badge: Locator) -> str:
+    return str(badge.evaluate("element => getComputedStyle(element).backgroundColor"))
+
+
+def serve(site: Site, checks: list[Json]) -> str:
+    site.has(a_live_report(checks), a_history([]))
+    return site.server.base
+
+
+def count_polls(page: Page) -> list[Request]:
+    polls: list[Request] = []
+    page.on("request", lambda request: polls.append(request) if request.url.endswith(LIVE) else None)
+    return polls
+
+
+@pytest.mark.clause("C4", "C10", "A6")
+def test_several_badges_on_a_page_share_one_poller(page: Page, foreign: Foreign, site: Site) -> None:
+    polls = count_polls(page)
+    base = serve(site, [*all_current()[:-1], a_check("unavailable", "hosted-indexer", 11155111)])
+    page.clock.install()
+    page.goto(foreign.embed(base, 'data-chain="1"', 'data-chain="137" async', "", 'data-chain="11155111" defer'))
+    texts = [
+        "Ethereum: no problem seen",
+        "Polygon: no problem seen",
+        "protocol: no problem seen",
+        "Sepolia: not answering",
+    ]
+    for text in texts:  # Sepolia is a test network, and counts only where it is asked for
+        expect(page.get_by_role("link", name=text, exact=True)).to_be_visible()
+    assert len(polls) == 1
+    page.clock.fast_forward(34 * SECOND)
+    wait_for(page, lambda: len(polls) == 2, "it has asked again")
+    page.wait_for_timeout(300)
+    assert [poll.method for poll in polls] == ["GET", "GET"]
+
+
+def test_no_style_of_the_site_reaches_it_and_no_style_of_its_own_needs_permission(
+    page: Page, foreign: Foreign, site: Site
+) -> None:
+    head = '<link rel="stylesheet" href="/hostile.css">'
+    page.goto(foreign.embed(serve(site, all_current()), 'data-chain="1"', head=head))
+    expect(badges(page)).to_be_visible()
+    expect(badges(page)).to_have_text("●\N{VARIATION SELECTOR-15} Ethereum: no problem seen")
+    found = badges(page).evaluate(
+        "element => { const style = getComputedStyle(element);"
+        " return [style.color, style.fontSize, style.textTransform, style.backgroundColor, style.direction]; }"
+    )
+    assert found == ["rgb(255, 255, 255)", "13px", "none", GREEN, "ltr"]
+
+
+CASES: Final = {
+    "the worst row of the chain counts": (1, {("indexer", 1): "degraded"}, "Ethereum: limited"),
+    "a shared row counts on every chain": (137, {("messaging", None): "unavailable"}, "Polygon: not answering"),
+    "another chain's row does not": (137, {("indexer", 1): "unavailable"}, "Polygon: no problem seen"),
+    "one unknown row is enough for no green": (56, {("ppoi", 56): "unknown"}, "BNB Smart Chain: not known"),
+    "a missing row is unknown": (1, {("ppoi", 1): None}, "Ethereum: not known"),
+    "a chain that nobody knows is unknown": (424242, {}, "Chain 424242: not known"),
+    "what is no number of a chain is unknown": ("x$&", {}, "Chain x$&: not known"),
+    "no chain at all is unknown": ("", {}, "Chain : not known"),
+    "what nobody watches does not count": (1, {("hosted-indexer", 1): "unmonitored"}, "Ethereum: no problem seen"),
+    "a shared row alone makes no chain green": (
+        1,
+        {(service, 1): "unmonitored" for service in ("ppoi", "broadcasters", "indexer", "hosted-indexer")},
+        "Ethereum: not watched",
+    ),
+    "without a chain all count": (None, {("ppoi", 137): "catching-up"}, "protocol: behind"),
+    "without a chain, test networks do not": (None, {("ppoi", 11155111): "unavailable"}, "protocol: no problem seen"),
+}
+
+
+@pytest.mark.clause("C1", "C4", "C7", "C11")
+@pytest.mark.parametrize(("chain", "changes", "text"), CASES.values(), ids=CASES)
+def test_it_says_how_a_chain_is(
+    chain: int | str | None,
+    changes: dict[tuple[str, int | None], str | None],
+    text: str,
+    page: Page,
+    foreign: Foreign,
+    site: Site,
+) -> None:
+    checks = [
+        a_check(status, row["service"], row["chainId"])
+        for row in all_current()
+        if (status := changes.get((row["service"], row["chainId"]), "current")) is not None
+    ]
+    page.goto(foreign.embed(serve(site, checks), "" if chain is None else f'data-chain="{chain}"'))
+    expect(page.get_by_role("link", name=text, exact=True)).to_be_visible()
+    assert (colour(badges(page)) == GREEN) == text.endswith("no problem seen")
+
+
+@pytest.mark.clause("C3", "C4", "C9")
+def test_when_the_server_dies_it_goes_grey_as_its_rows_expire(page: Page, foreign: Foreign, tmp_path: Path) -> None:
+    expires_at = now_ms() + 20 * SECOND
+    checks = [row | {"expiresAt": format_instant(expires_at)} for row in all_current()]
+    store(tmp_path, a_live_report(checks), a_history([]))
+    with ExitStack() as stack:
+        server = stack.enter_context(a_server(tmp_path, more=LAUNCH))
+        page.goto(foreign.embed(server.base, 'data-chain="1"', ""))
+        expect(badges(page)).to_have_text(["●\ufe0e Ethereum: no problem seen", "●\ufe0e protocol: no problem seen"])
+    assert now_ms() < expires_at
+    assert colour(badges(page).first) == GREEN  # it was seen to be so, and holds until then
+    expect(badges(page)).to_have_text(["◌\ufe0e Ethereum: too old to say", "◌\ufe0e protocol: too old to say"])
+    assert now_ms() >= expires_at
+    assert {colour(badge) for badge in badges(page).all()} == {GREY}
+
+
+@pytest.mark.clause("C9")
+def test_without_any_answer_it_is_grey_from_the_start(page: Page, foreign: Foreign, site: Site) -> None:
+    base = serve(site, all_current())
+    page.route(f"**{LIVE}", lambda route: route.abort())
+    page.goto(foreign.embed(base, 'data-chain="1"'))
+    expect(page.get_by_role("link", name="Ethereum: not known", exact=True)).to_be_visible()
+    assert colour(badges(page)) == GREY
+
+
+@pytest.mark.clause("C3", "C4")
+def test_a_badge_that_comes_back_with_the_back_button_is_not_green_for_ever(
+    page: Page, foreign: Foreign, site: Site
+) -> None:
+    expires_at = now_ms() + 12 * SECOND
+    base = serve(site, [row | {"expiresAt": format_instant(expires_at)} for row in all_current()])
+    page.goto(foreign.embed(base, 'data-chain="1"'))
+    expect(badges(page)).to_have_attribute("data-status", "current")
+    page.evaluate("window.same = true")
+    page.goto(foreign.base + "/elsewhere")
+    page.wait_for_timeout(max(0, expires_at - now_ms()) + 100)
+    page.go_back(wait_until="commit")
+    expect(badges(page)).to_have_attribute("data-status", "stale")
+    assert page.evaluate("window.same")  # it is the page that was left
+
+
+def test_a_badge_that_is_taken_away_is_not_kept_up_to_date(page: Page, foreign: Foreign, site: Site) -> None:
+    polls = count_polls(page)
+    page.clock.install()
+    page.goto(foreign.embed(serve(site, all_current()), 'data-chain="1"'))
+    expect(badges(page)).to_have_attribute("data-status", "current")
+    page.evaluate("window.badge = document.querySelector('script + span'); badge.remove()")
+    page.clock.fast_forward(34 * SECOND)
+    status = "badge.shadowRoot.querySelector('a').dataset.status"
+    wait_for(page, lambda: page.evaluate(status) == "unknown", "nobody keeps it up to date")
+    asked = len(polls)
+    page.clock.fast_forward(10 * MINUTE)
+    page.wait_for_timeout(300)
+    assert len(polls) == asked == 2
+
+
+LANGUAGES: Final = {
+    "de-CH": ("Ethereum: kein Problem gesehen", "ltr"),
+    "ar": (None, "rtl"),
+    "fr": ("Ethereum: no problem seen", "ltr"),
+    "": ("Ethereum: no problem seen", "ltr"),
+}
+
+
+@pytest.mark.parametrize(("lang", "expected"), LANGUAGES.items(), ids=["German", "Arabic", "no texts", "none said"])
+def test_it_speaks_the_language_of_the_page_or_english(
+    lang: str, expected: tuple[str | None, str], page: Page, foreign: Foreign, site: Site
+) -> None:
+    page.goto(foreign.embed(serve(site, all_current()), 'data-chain="1"', lang=lang))
+    expect(badges(page)).to_have_attribute("data-status", "current")
+    text, direction = expected
+    if text is not None:
+        expect(badges(page)).to_have_text(f"●\ufe0e {text}")
+    assert badges(page).evaluate("element => getComputedStyle(element).direction") == direction
+
+
+def test_axe_finds_nothing_to_complain_of(page: Page, foreign: Foreign, site: Site) -> None:
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    base = serve(site, of_seven_statuses())
+    page.goto(foreign.embed(base, *(f'data-chain="{chain}"' for chain in (1, 56, 137, 42161, 11155111)), ""))
+    expect(badges(page)).to_have_count(6)
+    expect(page.get_by_role("link", name="Ethereum: limited", exact=True)).to_be_visible()
+    page.evaluate(axe)
+    violations = page.evaluate("async () => (await axe.run()).violations")
+    assert [(each["id"], [node["failureSummary"] for node in each["nodes"]]) for each in violations] == []
+    assert page.get_by_role("status").count() == 6
+    described = badges(page).first.get_attribute("title") or ""
+    assert "not a signal that it is safe to transact" in described
+
+
+@pytest.mark.clause("E1")
+def test_its_script_is_small_cached_and_open_to_every_site(site: Site) -> None:
+    sent = site.server.ask("GET", PATH, {"Accept-Encoding": "gzip"})
+    assert len(sent.body) < 8_192
+    assert gzip.decompress(sent.body) == site.server.ask("GET", PATH).body
+    wanted = {
+        "content-type": "text/javascript; charset=utf-8",
+        "cache-control": "public, max-age=300",
+        "access-control-allow-origin": "*",
+        "cross-origin-resource-policy": "cross-origin",
+    }
+    assert {name: sent.header(name) for name in wanted} == wanted
+    assert site.server.ask("GET", PATH, {"If-None-Match": sent.header("etag") or ""}).http_code == 304
