@@ -108,6 +108,7 @@ async def test_run_serves_every_row_also_with_a_configuration_from_a_pipe_in_a_f
         assert "a stranger" not in service.said
 
 
+@pytest.mark.long
 async def test_run_and_all_its_workers_end_when_the_monitor_is_interrupted_and_the_store_is_intact(
     tmp_path: Path,
 ) -> None:

@@ -165,7 +165,9 @@ def test_the_edges_unit_starts_varnish_and_lets_it_take_over_another_configurati
         config.write_text('protocol = "other"\n[edge]\norigin = "127.0.0.1:1"\n')
         command = ["/bin/sh", "-c", reload]
         # Varnish's own script has 5 s of patience with a compiler that a busy machine keeps waiting.
-        until(lambda: subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0, "it reloads", TIME_S)
+        until(
+            lambda: subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0, "it reloads", 4 * TIME_S
+        )
         until(lambda: code("/api/v1/other/liveness") == 503, "the new configuration is used", TIME_S)
     finally:
         process.terminate()

@@ -159,6 +159,7 @@ async def test_after_a_jump_of_the_clock_the_report_is_soon_right_again(tmp_path
                 assert len({len(row["buckets"]) for row in world.document("history")["rows"]}) == 1
 
 
+@pytest.mark.long
 async def test_neither_a_log_nor_a_record_that_cannot_be_written_ends_the_monitor(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
         (tmp_path / "lookout.toml").write_text(a_config(world.base) + '[monitor]\nrecord = "/dev/full"\n')

@@ -41,6 +41,7 @@ def refused(folder: Path) -> str:
     return ended.stderr
 
 
+@pytest.mark.long
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
     with a_raw_server(filled(tmp_path)) as server:
         said = refused(tmp_path)
