@@ -13,6 +13,8 @@ from lookout.public.about import Description
 from lookout.public.feeds.badges import Shield
 from lookout.public.feeds.files import BADGE, FEED, JSON, STATUS, SUMMARY
 from lookout.public.feeds.summary import StatusReport, Summary
+from lookout.public.page import embed
+from lookout.server.own_routes import build_embed_route
 from lookout.server.replies import (
     HISTORY_CACHING,
     LIVE_CACHING,
@@ -156,6 +158,7 @@ def describe_api(protocol: str) -> Json:
             about.PATH: _own_path(
                 "about", "what the operator says of the deployment", _ref("schemas", "Description"), PAGE_CACHING
             ),
+            embed.PATH: _embed_path(),
             **_feed_paths(),
         },
         "components": {
@@ -191,6 +194,11 @@ def _or_missing(path: Json, missing: Resource, why_missing: str) -> Json:
 def _own_path(name: str, noun: str, schema: Json | None = None, caching: str = OWN_CACHING) -> Json:
     body = {"schema": schema or {"type": "object"}}
     return _convenience(_path(_Route(name, noun), convenience_resource(JSON, b"{}", caching=caching), body))
+
+
+def _embed_path() -> Json:
+    script = build_embed_route(b"0;")[embed.PATH]
+    return _convenience(_path(_Route("embed", "a badge for other sites, as a script"), script, _TEXT))
 
 
 def _convenience(path: Json) -> Json:
