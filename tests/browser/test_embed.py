@@ -347,7 +347,7 @@ def test_one_that_is_added_later_shows_at_once_what_is_known(page: Page, foreign
 
 def test_until_its_texts_have_come_it_is_english(page: Page, foreign: Foreign, site: Site) -> None:
     held: list[Route] = []
-    page.route("**/assets/texts-de*.js", lambda route: held.append(route))  # noqa: PLW0108 - it sets an attribute
+    page.route("**/assets/texts-de*.js", lambda route: held.append(route))
     page.goto(foreign.embed(serve(site, all_current()), 'data-chain="1"', lang="de"), wait_until="commit")
     expect(named(page, "Ethereum: no problem seen")).to_be_visible()
     expect(badges(page)).to_have_attribute("lang", "en")

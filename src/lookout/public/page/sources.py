@@ -13,9 +13,9 @@ _TOP: Final = re.compile(r"^(?=[^\s})\]])", re.MULTILINE)  # where something at 
 # Only what stands on lines of its own: in a string or a pattern there may be anything else.
 _COMMENT: Final = re.compile(r"^[ \t]*(?:/\*.*?\*/[ \t]*|//[^\n]*)\n", re.DOTALL | re.MULTILINE)
 _INDENTATION: Final = re.compile(r"^\s+", re.MULTILINE)
-# A text (in one with slots there may be another), a comment, a pattern, spaces, a word, or any other character. A division
-# has a space after it, and a pattern has none.
-_TOKEN: Final = re.compile(
+# A text (in one with slots there may be another), a comment, a pattern, spaces, a word, or any other character.
+# A division has a space after it, and a pattern has none.
+_PIECE: Final = re.compile(
     r'"(?:\\.|[^"\\\n])*"'
     r"|`(?:\\.|\$\{(?:[^`{}]|`(?:\\.|[^`\\])*`|\{[^`{}]*\})*\}|\$(?!\{)|[^`\\$])*`"
     r"|//.*|/\*(?:.|\n)*?\*/"
@@ -37,20 +37,20 @@ def squeeze_script(code: str) -> str:
     semicolon or a block."""
     parts = [""]
     gap = ""
-    for token in _TOKEN.findall(code):
-        if token in "\"'`":
+    for piece in _PIECE.findall(code):
+        if piece in "\"'`":
             raise ValueError(f"a text that is not understood, after: {''.join(parts[-9:])}")
-        if token.isspace() or token.startswith(("//", "/*")):
-            gap = "\n" if "\n" in gap + token else " "
+        if piece.isspace() or piece.startswith(("//", "/*")):
+            gap = "\n" if "\n" in gap + piece else " "
             continue
-        parts.append(gap + token if _is_gap_needed(parts[-1][-1:], gap, token) else token)
+        parts.append(gap + piece if _is_gap_needed(parts[-1][-1:], gap, piece) else piece)
         gap = ""
     return "".join(parts)
 
 
-def _is_gap_needed(before: str, gap: str, token: str) -> bool:
+def _is_gap_needed(before: str, gap: str, piece: str) -> bool:
     """Between words; between signs that together would be another; and after a block, where nothing else ends it."""
-    return re.match(r"[\w$/]\s[\w$/]|([-+])\s\1|}\n", before + gap + token) is not None
+    return re.match(r"[\w$/]\s[\w$/]|([-+])\s\1|}\n", before + gap + piece) is not None
 
 
 def join_modules(read: Callable[[str], str], entry: str, apart: str | None = None) -> str:
