@@ -10,12 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from lookout.public.page.sources import drop_unused, join_modules, strip_source
+from lookout.public.page import embed
+from lookout.public.page.sources import drop_unused, join_modules, squeeze_script
 from tools.statuses import READER
 
 _EXPORT_FROM: Final = re.compile(r'^export (?:\{ ([^}]*) \}|\*) from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _TYPE: Final = re.compile(r"^export (?:type|interface) (\w+)", re.MULTILINE)
 
+BADGE: Final = Path(embed.__file__).parent / "embed.js"
 _WRITTEN: Final = "// Written by `make schemas`, from src/.\n"
 _SCRIPT: Final = """\
 (function (root, make) {
@@ -37,18 +39,18 @@ def make_bundles(folder: Path = READER) -> dict[Path, str]:
         folder / "commonjs" / "index.d.ts": _wallet_types(folder, types, "page"),
         folder / "commonjs" / "page.js": _script(code, names),
         folder / "commonjs" / "page.d.ts": types,
-        folder / "embed.js": f'{_WRITTEN}(() => {{"use strict";\n{_squeeze(folder / "src", "embed")}}})();\n',
     }
+
+
+def make_badge(folder: Path = READER) -> str:
+    """The script that a server fills in and sends to other sites, which is no part of the package."""
+    code = drop_unused(join_modules(_reading(folder / "src"), "embed"))
+    return f'{_WRITTEN}(() => {{"use strict";{squeeze_script(code)}}})();\n'
 
 
 def _join(folder: Path, entry: str) -> tuple[str, list[str]]:
     """The modules that this one needs as one, and the names that this one exports."""
     return join_modules(_reading(folder), entry), sorted(_exports(folder, entry))
-
-
-def _squeeze(folder: Path, entry: str) -> str:
-    """The same as short as browsers need it."""
-    return strip_source(drop_unused(join_modules(_reading(folder), entry)))
 
 
 def _reading(folder: Path) -> Callable[[str], str]:
@@ -81,7 +83,7 @@ def _wallet_types(folder: Path, types: str, source: str) -> str:
 
 
 def main() -> int:
-    for path, content in make_bundles().items():
+    for path, content in (make_bundles() | {BADGE: make_badge()}).items():
         path.write_text(content, encoding="utf-8", newline="\n")
         print(f"wrote {path.relative_to(Path.cwd())}")
     return 0

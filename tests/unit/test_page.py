@@ -13,7 +13,7 @@ from lookout.documents.reports import live_document
 from lookout.public.about import Description, NoteDescription, ServiceDescription
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
-from lookout.public.page.sources import drop_unused, join_modules, strip_source
+from lookout.public.page.sources import drop_unused, join_modules, squeeze_script, strip_source
 from lookout.public.page.texts import read_catalogue
 from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
@@ -257,6 +257,35 @@ def test_every_file_that_is_loaded_is_an_asset() -> None:
 )
 def test_what_a_browser_does_not_need_is_not_sent(source: str, left: str) -> None:
     assert strip_source(source) == left
+
+
+SCRIPTS = {
+    "spaces and line ends between statements": ("const a = 1;\nconst b = [ a, 2 ];", "const a=1;const b=[a,2];"),
+    "words stay apart": ("return typeof x in y;\nasync function f() {}", "return typeof x in y;async function f(){}"),
+    "a word at a line's end does as well": ("const\n  a = 1;", "const\na=1;"),
+    "a block's end keeps its line end": ("if (a) {\n  b();\n}\nc();", "if(a){b();}\nc();"),
+    "what follows a block in its line needs none": ("if (a) {} else {}", "if(a){}else{}"),
+    "texts stay as they are": ('f("a  // \\" b", `c  ${d}  /* e */`);', 'f("a  // \\" b",`c  ${d}  /* e */`);'),
+    "so does a text in a text": ("f(`a  ${g({ b }, `c  d`)}  e`) + h;", "f(`a  ${g({ b }, `c  d`)}  e`)+h;"),
+    "a dollar sign in a text begins no slot": ("f(`a  $ ${b}  c`, `d  $`);", "f(`a  $ ${b}  c`,`d  $`);"),
+    "patterns stay as they are": (r"x = /^ [ \/\]\"] + $/g.test(y);", r"x=/^ [ \/\]\"] + $/g.test(y);"),
+    "a division is none": ("const s = (a) / b + c[0] / d;", "const s=(a)/ b+c[0]/ d;"),
+    "signs stay apart": ("a = b + +c - -d + e++ + f;", "a=b+ +c- -d+e++ +f;"),
+    "comments go": ("/* @__PURE__ */ f(1); // why\ng(); /* and\nhow */", "f(1);g();"),
+}
+
+
+@pytest.mark.parametrize(("code", "squeezed"), SCRIPTS.values(), ids=SCRIPTS)
+def test_a_script_is_squeezed(code: str, squeezed: str) -> None:
+    assert squeeze_script(code) == squeezed
+
+
+@pytest.mark.parametrize(
+    "code", ["f('a  b');", "f(`${g({ a: { b } })}`);"], ids=["single quotes", "braces in braces in a slot"]
+)
+def test_a_script_with_texts_that_are_not_understood_is_not_squeezed(code: str) -> None:
+    with pytest.raises(ValueError, match="not understood"):
+        squeeze_script(code)
 
 
 MODULES = {

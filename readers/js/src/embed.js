@@ -1,69 +1,85 @@
 // The badge of a script tag, for sites without a build: how one chain is, or all that are counted. It is no gate.
 //
-// The server that sends this puts what it knows into SITE: its protocol and title, its chains by id, its test networks,
-// the languages it has texts in, the English ones, and the colour and shape of each status.
+// The server that sends this puts what it knows into SITE: its protocol and title, its chains' ids and names, its test
+// networks, the languages it has texts in, the English ones, and the colour and shape of each status.
 
-import { whole } from "./document.js";
 import { makeReader } from "./reader.js";
 import { parseReport } from "./report.js";
 import { rollUp } from "./rollup.js";
 
 const SITE = "SITE";
+const CHAINS = new Map(SITE.chains);
 
 // By the style property alone, which no content security policy forbids.
-const STYLE = {
-  display: "inline-block",
-  padding: "2px 8px",
-  borderRadius: "4px",
-  font: "13px/1.5 system-ui, sans-serif",
-  color: "#fff",
-  textDecoration: "none",
-};
+const STYLE = "display:inline-block;padding:2px 8px;border-radius:4px;font:13px/1.5 system-ui,sans-serif;color:#fff;text-decoration:none";
 
 showBadge(document.currentScript);
 
-async function showBadge(script) {
+function showBadge(script) {
+  if (!script || script.closest("head")) {
+    console.warn("Lookout: there is no badge. Its script tag belongs in the body, and is no module.");
+    return;
+  }
   const base = new URL(".", script.src).href;
   const { chain } = script.dataset;
-  const { code, direction, texts } = await loadTexts(base, script);
-  const host = document.createElement("span");
-  const region = document.createElement("span");
-  const link = document.createElement("a");
-  const shape = document.createElement("span");
-  const words = document.createElement("span");
-  host.style.setProperty("all", "initial", "important"); // whatever the site's own styles say of every span
+  const [host, region, link, shape, words, warning] = ["span", "span", "a", "span", "span", "span"].map((tag) => document.createElement(tag));
+  let language = { code: "en", direction: "ltr", texts: SITE.texts };
+  let drawn;
+  host.style.cssText = "all:initial!important"; // whatever the site's own styles say of every span
   region.setAttribute("role", "status");
   shape.setAttribute("aria-hidden", "true");
-  Object.assign(link, { href: base, lang: code, dir: direction, title: `${texts["warning.one-view"]} ${texts["warning.not-a-signal"]}` });
-  Object.assign(link.style, STYLE);
-  link.append(shape, words);
+  link.style.cssText = STYLE;
+  warning.style.cssText = "display:block;font-size:11px";
+  link.href = base;
+  link.append(shape, words, warning);
   region.append(link);
   host.attachShadow({ mode: "open" }).append(region);
-  const name = chain === undefined ? SITE.title : (SITE.chains[chain] ?? texts["chain.unnamed"].replace("{id}", () => chain));
 
-  function draw(status) {
-    if (link.dataset.status === status) return; // what is not new is not read out
+  /** The text of a key, with these in its slots. One that has plurals is chosen by `count`. */
+  function text(key, slots) {
+    const found = language.texts[key];
+    const pattern = typeof found === "string" ? found : (found[new Intl.PluralRules(language.code).select(slots.count)] ?? found.other);
+    return pattern.replace(/\{(\w+)\}/g, (_, name) => slots[name]);
+  }
+
+  function draw({ status, watched, all }) {
+    const { code, direction } = language;
+    const place = chain === undefined ? SITE.title : (CHAINS.get(chain) ?? text("chain.unnamed", { id: chain }));
+    const isPart = status === "current" && watched < all;
+    const line = `${text("means.line", { place })} ${isPart ? text("headline.current.part", { count: watched, all }) : text(`status.${status}`)}`;
+    const look = code + status + line;
+    if (look === drawn) return; // what is not new is not read out
+    drawn = look;
     const [colour, character] = SITE.looks[status];
+    Object.assign(link, { lang: code, dir: direction, title: text("warning.one-view") });
     link.dataset.status = status;
     link.style.backgroundColor = colour;
     shape.textContent = `${character}\uFE0E `;
-    words.textContent = `${texts["means.line"].replace("{place}", () => name)} ${texts["status." + status]}`;
+    words.textContent = line;
+    warning.textContent = text("warning.not-a-signal");
   }
 
-  draw("unknown");
-  script.after(host);
-  const end = shareReader(base).subscribe((update) => {
-    draw(host.isConnected ? statusOf(update, chain) : "unknown");
-    if (!host.isConnected) end(); // nobody sees it, and nobody keeps it up to date
-  });
-}
+  function tick() {
+    draw(host.isConnected ? summarize(reader.latest(), chain) : { status: "unknown" });
+    if (host.isConnected) return;
+    clearInterval(timer); // nobody sees it, and nobody keeps it up to date
+    end();
+  }
 
-/** In the language of the place it is in, as far as the page of the server has it; in English otherwise. */
-async function loadTexts(base, script) {
+  script.after(host);
+  const reader = shareReader(base);
+  const end = reader.subscribe(tick);
+  const timer = setInterval(tick, 1000); // the reader sleeps until a row expires, and so does a machine meanwhile
+  tick();
   const code = script.closest("[lang]")?.lang.toLowerCase().split("-")[0];
-  const english = { code: "en", direction: "ltr", texts: SITE.texts };
-  if (!SITE.languages.includes(code)) return english;
-  return import(`${base}assets/texts-${code}.js`).then(({ default: catalogue }) => ({ code, ...catalogue }), () => english);
+  if (!SITE.languages.includes(code)) return;
+  import(`${base}assets/texts-${code}.js`).then(
+    ({ default: { direction, texts } }) => {
+      language = { code, direction, texts: { ...SITE.texts, ...texts } }; // they may be of another release
+      tick();
+    },
+    () => {}, // it stays English
+  );
 }
 
 /** One for all badges of a server on this page, each of which runs this script again. */
@@ -73,13 +89,15 @@ function shareReader(base) {
   return readers.get(base);
 }
 
-/** How this chain is, if one is given, or all that a summary counts; never current unless that was seen of a chain given. */
-function statusOf(update, chain) {
-  const chainId = whole(Number(chain), 1) ?? 0; // which no row has
+/** How this chain is, if one is given, or all that a summary counts; never current unless that was seen on a chain. */
+function summarize(update, chain) {
+  const chainId = /^[1-9]\d*$/.test(chain) ? Number(chain) : 0; // which no row has
   const found = update.report?.rows.map((row) => row.chainId) ?? [];
-  const counted = [...Object.keys(SITE.chains).map(Number), ...found].filter((id) => id > 0 && !SITE.testNetworks.includes(id));
+  const counted = [...Array.from(CHAINS.keys(), Number), ...found].filter((id) => id > 0 && !SITE.testNetworks.includes(id));
   const scope = chain === undefined ? { chains: counted } : { chains: [chainId], includeTestNetwork: true };
   const { status, services } = rollUp(update.report, { ...update, ...scope });
-  const isSeen = services.some(({ checks }) => checks.some((check) => check.effective === "current" && check.chainId === chainId));
-  return status === "current" && chain !== undefined && !isSeen ? "unmonitored" : status;
+  const checks = services.flatMap((service) => service.checks);
+  const watched = checks.filter(({ effective }) => effective !== "unmonitored");
+  const isSeen = watched.some((check) => check.chainId !== null);
+  return { status: status === "current" && !isSeen ? "unmonitored" : status, watched: watched.length, all: checks.length };
 }

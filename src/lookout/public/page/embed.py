@@ -18,11 +18,11 @@ _SLOT: Final = b'"SITE"'  # in the script, for what it has to know of this deplo
 def encode_embed(description: Description) -> bytes:
     """The script, with this deployment in it."""
     about, english = description.read(), read_catalogue(LANGUAGES[0]).texts
-    keys = ("chain.unnamed", "means.line", "warning.one-view", "warning.not-a-signal")
+    keys = ("chain.unnamed", "means.line", "headline.current.part", "warning.one-view", "warning.not-a-signal")
     site = {
         "protocol": description.protocol,
         "title": description.title,
-        "chains": {str(chain.id): chain.name for chain in description.chains},
+        "chains": [(str(chain.id), chain.name) for chain in description.chains],
         "testNetworks": sorted(about.test_networks),
         "languages": LANGUAGES[1:],
         "texts": {key: english[key] for key in (*keys, *(f"status.{status.word}" for status in STATUSES))},

@@ -13,6 +13,14 @@ _TOP: Final = re.compile(r"^(?=[^\s})\]])", re.MULTILINE)  # where something at 
 # Only what stands on lines of its own: in a string or a pattern there may be anything else.
 _COMMENT: Final = re.compile(r"^[ \t]*(?:/\*.*?\*/[ \t]*|//[^\n]*)\n", re.DOTALL | re.MULTILINE)
 _INDENTATION: Final = re.compile(r"^\s+", re.MULTILINE)
+# A text (in one with slots there may be another), a comment, a pattern, spaces, a word, or any other character.
+# A division has a space after it, and a pattern has none.
+_PIECE: Final = re.compile(
+    r'"(?:\\.|[^"\\\n])*"'
+    r"|`(?:\\.|\$\{(?:[^`{}]|`(?:\\.|[^`\\])*`|\{[^`{}]*\})*\}|\$(?!\{)|[^`\\$])*`"
+    r"|//.*|/\*(?:.|\n)*?\*/"
+    r"|/(?!\s)(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n\[])+/[a-z]*|\s+|[\w$]+|."
+)
 
 
 def strip_comments(source: str) -> str:
@@ -22,6 +30,27 @@ def strip_comments(source: str) -> str:
 def strip_source(source: str) -> str:
     """A script or stylesheet without both; a text of several lines in it would not survive that."""
     return _INDENTATION.sub("", strip_comments(source))
+
+
+def squeeze_script(code: str) -> str:
+    """A script without comments, and without spaces and line ends that mean nothing: every statement in it ends with a
+    semicolon or a block."""
+    parts = [""]
+    gap = ""
+    for piece in _PIECE.findall(code):
+        if piece in "\"'`":
+            raise ValueError(f"a text that is not understood, after: {''.join(parts[-9:])}")
+        if piece.isspace() or piece.startswith(("//", "/*")):
+            gap = "\n" if "\n" in gap + piece else " "
+            continue
+        parts.append(gap + piece if _is_gap_needed(parts[-1][-1:], gap, piece) else piece)
+        gap = ""
+    return "".join(parts)
+
+
+def _is_gap_needed(before: str, gap: str, piece: str) -> bool:
+    """Between words; between signs that together would be another; and after a block, where nothing else ends it."""
+    return re.match(r"[\w$/]\s[\w$/]|([-+])\s\1|}\n", before + gap + piece) is not None
 
 
 def join_modules(read: Callable[[str], str], entry: str, apart: str | None = None) -> str:
