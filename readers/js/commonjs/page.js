@@ -200,10 +200,10 @@ function readMetrics(raw) {
 }
 
 function effectiveStatus(row, now, receivedAgoMs = 0) {
-  if (!row?.readable || !Number.isFinite(now)) return "unknown";
+  if (!row?.readable) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
   if (publishedStatus === "unmonitored") return "unmonitored"; // C1
-  if (!KNOWN_STATUSES.includes(publishedStatus)) return "unknown"; // C1
+  if (!KNOWN_STATUSES.includes(publishedStatus) || !Number.isFinite(now)) return "unknown"; // C1
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
   if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
   if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
