@@ -127,7 +127,7 @@ def test_the_focus_stays_where_it_is_when_rows_come_go_and_move(site: Site, open
 def test_a_pointer_over_a_strip_without_a_history_finds_nothing(site: Site, open_page: Open) -> None:
     site.has(a_live_report(all_current()), b"nothing of the kind")
     page = open_page()
-    expect(page.locator(".past .problem")).to_contain_text("unreadable")
+    expect(page.locator(".past .problem")).to_contain_text("it cannot be read")
     page.locator(".strip").first.hover()
     expect(page.locator(".readout")).to_be_hidden()
 
