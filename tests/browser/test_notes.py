@@ -63,10 +63,12 @@ def test_a_note_stands_beside_what_it_is_about_and_changes_no_row(site: Site, op
 
 def test_an_instant_in_utc_has_its_day_where_that_is_another(site: Site, open_page: Open) -> None:
     site.has(a_live_report(all_current()), a_history(all_current()))
-    notes = [a_note("It moves.") | {"from": f"2026-11-{instant}Z"} for instant in ("09T23:30:00", "10T12:00:00")]
+    instants = ("2026-11-09T23:30:00Z", "2026-11-10T12:00:00Z", "2099-11-10T12:00:00Z")
+    notes = [a_note("It moves.") | {"from": instant} for instant in instants]
     page = open_page(clock_ahead_ms=0, routes=noting(site, notes))
     expect(page.locator(".card")).to_have_count(21)
     page.clock.run_for(61 * SECOND)
     whens = page.locator(".head .operator-notes small")
     expect(whens.first).to_contain_text("since Tue 10 Nov 00:30 (Mon 9 Nov 23:30 UTC), no end given")
-    expect(whens.last).to_contain_text("since Tue 10 Nov 13:00 (12:00 UTC)")
+    expect(whens.nth(1)).to_contain_text("since Tue 10 Nov 13:00 (12:00 UTC)")
+    expect(whens.last).to_contain_text("from Tue 10 Nov 13:00 (12:00 UTC), no end given")

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from datetime import datetime
 from email.utils import formatdate
 from pathlib import Path
@@ -125,20 +126,19 @@ def test_a_monitor_that_has_stopped_is_noticed_although_its_rows_hold(site: Site
 
 @pytest.mark.clause("C6")
 @pytest.mark.parametrize(
-    ("live", "told"),
+    "live",
     [
-        (b'{"schemaVersion": 1, "checks": [', "it is not JSON"),
-        (b"<!doctype html><title>Sign in</title>", "it is not JSON"),
-        (b'{"schemaVersion": 2, "generatedAt": "2026-11-05T12:00:00.000Z", "checks": []}', "schemaVersion is not 1"),
-        (b"[]", "it is not a JSON object"),
+        b'{"schemaVersion": 1, "checks": [',
+        b"<!doctype html><title>Sign in</title>",
+        b'{"schemaVersion": 2, "generatedAt": "2026-11-05T12:00:00.000Z", "checks": []}',
+        b"[]",
     ],
     ids=["cut off", "a web page", "another version", "a list"],
 )
-def test_a_report_that_cannot_be_read_is_said_to_be_so(site: Site, open_page: Open, live: bytes, told: str) -> None:
+def test_a_report_that_cannot_be_read_is_said_to_be_so(site: Site, open_page: Open, live: bytes) -> None:
     site.has(live, a_history(all_current()))
     page = open_page()
-    expect(page.locator(".troubles")).to_contain_text("The server's report cannot be read")
-    expect(page.locator(".troubles")).to_contain_text(told)
+    expect(page.locator(".troubles")).to_contain_text("The server's report cannot be read.")
     expect(page.locator("h1")).to_have_text("Nothing is known right now")
     assert page.locator(f".card{GREEN}, .head{GREEN}").count() == 0
 
@@ -248,8 +248,7 @@ def test_a_single_check_is_called_that(site: Site, open_page: Open) -> None:
     site.has(a_live_report([all_current()[0], *checks]), a_history(all_current()))
     page = open_page()
     expect(page.locator("h1")).to_have_text("No problem seen; 1 of 17 is watched")
-    expect(page.locator(".counts")).to_contain_text("1 check: ")
-    expect(page.locator(".counts")).to_contain_text("16 more are not watched")
+    expect(page.locator(".counts")).to_have_text("1 check · 16 more are not watched · test networks are not counted")
 
 
 @pytest.mark.clause("C11")
@@ -289,7 +288,7 @@ def test_any_chain_of_the_configuration_counts_unless_it_is_a_test_network(tmp_p
         expect(page.locator("h1")).to_have_text("No problem seen")
         expect(page.locator(".counts")).to_have_text("5 checks: Base · test networks are not counted")
         site = Site(server, tmp_path)
-        red = [*checks[:2], a_check("unavailable", "broadcasters", 8453), *checks[3:]]
+        red = [*checks[:2], a_check("unavailable", "broadcasters", 8453, reason="unreachable"), *checks[3:]]
         site.has(a_live_report(red), a_history(checks))
         page = open_page(server.base)
         expect(page.locator("h1")).to_have_text("Problem seen: Broadcasters on Base")
@@ -340,10 +339,10 @@ def test_the_first_minutes_of_an_outage_are_said_to_be_that(site: Site, open_pag
     expect(page.locator(".meaning li")).to_have_text(
         [
             "Private proof of innocence on Polygon: no usable answer yet, trying again",
-            f"Broadcasters on Polygon: no usable answer since {since}, trying again",
+            f"Broadcasters on Polygon: no usable answer (last good one {since}), trying again",
         ]
     )
-    expect(card(page, "broadcasters", 137)).to_contain_text(f"no usable answer since {since}, trying again")
+    expect(card(page, "broadcasters", 137)).to_contain_text(f"no usable answer (last good one {since}), trying again")
     expect(card(page, "broadcasters", 137)).to_have_attribute("data-status", "unknown")
 
 
@@ -375,6 +374,12 @@ def test_nobody_is_said_to_try_again_once_the_row_is_old(site: Site, open_page: 
             {"status": "degraded", "reason": "partial-coverage"},
             "Polygon: sending may take longer: some broadcasters are not heard, others may work",
         ),
+        (
+            "broadcasters",
+            137,
+            {"status": "unavailable", "reason": "maintenance"},
+            "Broadcasters on Polygon: no usable answer",
+        ),
         ("indexer", 1, {"status": "catching-up"}, "Ethereum: new transactions may show up late: the indexer is behind"),
         (
             "indexer",
@@ -385,13 +390,13 @@ def test_nobody_is_said_to_try_again_once_the_row_is_old(site: Site, open_page: 
         (
             "ppoi",
             1,
-            {"status": "unavailable"},
+            {"status": "unavailable", "reason": "unreachable"},
             "Ethereum: new proofs of innocence may be delayed: the node gives no usable answer",
         ),
         (
             "messaging",
             None,
-            {"status": "unavailable"},
+            {"status": "unavailable", "reason": "unreachable"},
             "Messaging: sending through broadcasters may fail: no usable connection to the messaging network",
         ),
         (
@@ -467,8 +472,81 @@ def test_where_nothing_is_reached_the_monitors_own_connection_is_named_beside_it
     expect(page.locator('.card[data-status="unavailable"]')).to_have_count(21)
     site.has(a_live_report([all_current()[0], *checks[1:]]), a_history(checks))
     page = open_page()
-    expect(page.locator("h1")).to_have_text("Problems seen: 4 services on 4 of 4 chains")
+    expect(page.locator("h1")).to_have_text("Problems seen: 16 of 17 checks")
     expect(own).to_have_count(0)
+
+
+UNREACHED: Json = {"status": "unavailable", "reason": "unreachable", "metrics": {}}
+UNWATCHED: Json = a_check("unmonitored")
+INDEXERS = {("indexer", 1), ("indexer", 137), ("indexer", 56)}
+
+
+@pytest.mark.clause("C4", "C11")
+@pytest.mark.parametrize(
+    ("is_bad", "other", "headline", "counts"),
+    [
+        pytest.param(
+            lambda check: check in INDEXERS | {("ppoi", 1)},
+            {},
+            "Problems seen: Private proof of innocence on Ethereum, Indexer on 3 of 4 chains",
+            "no usable answer: 4",
+            id="a service has its own chains",
+        ),
+        pytest.param(
+            lambda check: check in INDEXERS | {("messaging", None)},
+            {},
+            "Problems seen: Messaging, Indexer on 3 of 4 chains",
+            "no usable answer: 4",
+            id="what is of no chain is on none",
+        ),
+        pytest.param(
+            lambda check: check[1] != 11155111,
+            {},
+            "Problems seen: 17 of 17 checks",
+            "no usable answer: 17",
+            id="a test network that answers is a watched service",
+        ),
+        pytest.param(
+            lambda check: check[1] == 11155111,
+            {name: UNWATCHED[name] for name in ("status", "reason", "observedAt", "expiresAt")},
+            "No mainnet is watched",
+            "not watched: 17 · test networks are not counted",
+            id="a test network alone is not nothing",
+        ),
+    ],
+)
+def test_the_head_line_names_only_what_is_so(
+    site: Site,
+    open_page: Open,
+    is_bad: Callable[[tuple[str, int | None]], bool],
+    other: Json,
+    headline: str,
+    counts: str,
+) -> None:
+    checks = [c | (UNREACHED if is_bad((c["service"], c["chainId"])) else other) for c in all_current()]
+    site.has(a_live_report(checks), a_history(checks))
+    page = open_page()
+    expect(page.locator("h1")).to_have_text(headline)
+    expect(page.locator(".counts")).to_contain_text(counts)
+
+
+@pytest.mark.clause("C1")
+def test_what_nobody_watches_stays_so_by_a_clock_that_is_wrong(site: Site, open_page: Open) -> None:
+    checks = [*all_current()[:-1], a_check("unmonitored", "hosted-indexer", 11155111)]
+    site.has(a_live_report(checks), a_history(checks))
+    page = open_page(clock_ahead_ms=HOUR)
+    expect(card(page, "indexer", 1)).to_contain_text("The clock of this device is wrong")
+    expect(card(page, "hosted-indexer", 11155111).locator(".word")).to_have_text("not watched")
+    expect(card(page, "hosted-indexer", 11155111)).not_to_contain_text("clock")
+
+
+def test_why_there_is_no_report_is_said_in_the_language_of_the_page(open_page: Open) -> None:
+    def refuse(route: Route) -> None:
+        route.fulfill(status=429)
+
+    page = open_page(routes={LIVE: refuse, HISTORY: refuse}, locale="de")
+    expect(page.locator(".troubles")).to_contain_text("Der Server verweigert die Antwort: Er wurde zu oft gefragt.")
+    expect(page.locator(".past .problem")).to_have_text("Kein neuerer Verlauf: Der Server wurde zu oft gefragt.")
 
 
 def test_what_had_something_before_is_not_said_to_have_had_nothing_yet(site: Site, open_page: Open) -> None:

@@ -1,15 +1,16 @@
 """The status page for everybody, in a real browser: without its scripts, read out, small, and large."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Browser, Error, Route, expect
 
 from lookout.public.page.html import assets
-from lookout.public.page.texts import read_catalogue
+from lookout.public.page.texts import encode_script, read_catalogue
 from lookout_reader.words import NOTES
 from tests.browser.pages import (
     CHROMIUM,
@@ -91,12 +92,28 @@ def test_where_a_script_is_missing_the_rows_are_there_and_the_page_loads_itself_
     site: Site, open_page: Open, asset: str
 ) -> None:
     site.has(a_live_report(all_current()), a_history(all_current()))
-    missing: dict[str, Callable[[Route], None]] = {f"/assets/{asset}": lambda route: route.fulfill(status=404)}
+    missing: dict[str, Callable[[Route], None]] = {f"/assets/*/{asset}": lambda route: route.fulfill(status=404)}
     page = open_page(clock_ahead_ms=0, routes=missing)
     expect(page.locator("table tbody tr")).to_have_count(21)
     expect(page.locator(".ready-made > p").nth(2)).to_contain_text("if the time above stays the same, reload it")
     with page.expect_navigation():
         page.clock.run_for(31 * SECOND)
+
+
+def test_a_page_that_has_failed_loads_itself_again(site: Site, browser: Browser) -> None:
+    """With texts of another version, as a cache in front might give them."""
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    page = browser.new_context().new_page()
+    page.clock.install()
+    old = encode_script("en").replace(b'"headline.current":', b'"headline.well":')
+    page.route("**/texts-en.js", lambda route: route.fulfill(content_type="text/javascript", body=old))
+    page.goto(site.server.base)
+    expect(page.locator("h1")).to_have_text("This page has failed, and shows nothing rather than something old")
+    page.unroute_all()
+    with page.expect_navigation(), suppress(Error):  # it fails again with every second
+        page.clock.run_for(31 * SECOND)
+    expect(page.locator("h1")).to_have_text("No problem seen")
+    page.context.close()
 
 
 def test_where_its_script_runs_the_page_is_not_loaded_anew(site: Site, open_page: Open) -> None:
@@ -193,7 +210,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(site: Site, open_page: Open
 
 def test_the_page_is_light(site: Site) -> None:
     site.has(a_live_report([]), a_history([]))
-    paths = ("/", *(path for path in assets() if "/texts-" not in path or path.endswith("-en.js")))
+    plain = (path for path in assets() if path.count("/") == 2)  # each is there in its version's folder too
+    paths = ("/", *(path for path in plain if "/texts-" not in path or path.endswith("-en.js")))
     weight = sum(len(site.server.ask("GET", path, {"Accept-Encoding": "gzip"}).body) for path in paths)
     assert weight < 39_000
 

@@ -21,6 +21,7 @@ from tests.browser.pages import (
     a_live_report,
     all_current,
     filling_bucket_of,
+    now_ms,
 )
 from tests.builders import DAY, HOUR, MINUTE, SECOND
 
@@ -126,7 +127,7 @@ def test_the_focus_stays_where_it_is_when_rows_come_go_and_move(site: Site, open
 def test_a_pointer_over_a_strip_without_a_history_finds_nothing(site: Site, open_page: Open) -> None:
     site.has(a_live_report(all_current()), b"nothing of the kind")
     page = open_page()
-    expect(page.locator(".past .problem")).to_contain_text("unreadable")
+    expect(page.locator(".past .problem")).to_contain_text("it cannot be read")
     page.locator(".strip").first.hover()
     expect(page.locator(".readout")).to_be_hidden()
 
@@ -195,7 +196,7 @@ def test_the_bucket_that_fills_is_drawn_as_provisional(site: Site, open_page: Op
 def test_a_history_that_cannot_be_read_leaves_the_live_rows_as_they_are(site: Site, open_page: Open) -> None:
     site.has(a_live_report(all_current()), b"nothing of the kind")
     page = open_page()
-    expect(page.locator(".past .problem")).to_contain_text("unreadable: it is not JSON")
+    expect(page.locator(".past .problem")).to_contain_text("No newer history: it cannot be read.")
     expect(page.locator(f".card{GREEN}")).to_have_count(21)
 
 
@@ -216,6 +217,22 @@ def test_uptime_stands_with_its_coverage_and_incidents_come_latest_first(site: S
     expect(incidents.nth(0)).to_contain_text("up to 10 min so far ongoing, provisional")
     expect(incidents.nth(1)).to_contain_text("no usable answer")
     expect(incidents.nth(1)).to_contain_text("10 min")
+
+
+@pytest.mark.parametrize(
+    ("before", "begins_ago_ms"),
+    [
+        pytest.param("k", 2 * BUCKET, id="not before it was noticed"),
+        pytest.param("c", BUCKET + SECOND, id="with the last good answer if it began with none"),
+    ],
+)
+def test_an_incident_begins_where_its_strip_does(site: Site, open_page: Open, before: str, begins_ago_ms: int) -> None:
+    filling_at = now_ms() // BUCKET * BUCKET
+    answered = format_instant(filling_at - BUCKET - SECOND)
+    down = a_check("unavailable", reason="unreachable", metrics={}) | {"lastSuccessAt": answered}
+    site.has(a_live_report([down]), a_history([down], {-3: before, -2: "u", -1: "u"}))
+    begun = in_berlin(filling_at - begins_ago_ms, "%H:%M (")
+    expect(open_page().locator(".incidents li .when").first).to_contain_text(begun)
 
 
 @pytest.mark.parametrize(

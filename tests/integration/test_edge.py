@@ -175,8 +175,8 @@ def test_the_operators_own_routes_are_counted_together_and_for_nothing_else(tmp_
         assert edge.ask("GET", "/badge.svg", peer="127.0.0.2").http_code == 200
         assert edge.ask("GET", "/nowhere").http_code == 404
         assert edge.codes(9) == [200] * 8 + [429]
-        # A view of the page asks for all of its files: they count apart, and made-up names not each for itself.
-        files = ["/assets/page.js", "/assets/page.css", *(f"/assets/p{number}" for number in range(7))]
+        # A view of the page asks for all of its files: they count apart, made-up names or folders do not.
+        files = ["/assets/page.js", "/assets/page.css", *(f"/assets/{number}/p" for number in range(7))]
         assert [edge.ask("GET", file).http_code for file in files] == [200] * 8 + [429]
         assert edge.ask("GET", "/assets/language.js").http_code == 200
 

@@ -3,10 +3,11 @@
 import re
 from html import unescape
 from html.parser import HTMLParser
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from lookout.core.model import Check, Metrics, Report, Row, Status
 from lookout.documents.reports import live_document
@@ -14,7 +15,7 @@ from lookout.public.about import Description, NoteDescription, ServiceDescriptio
 from lookout.public.feeds.files import FEED
 from lookout.public.page import html
 from lookout.public.page.sources import drop_unused, join_modules, squeeze_script, strip_source
-from lookout.public.page.texts import read_catalogue
+from lookout.public.page.texts import LANGUAGES, read_catalogue
 from lookout.server.own_routes import build_status_page
 from lookout.server.replies import Resource
 from lookout_reader.words import NOTES
@@ -27,6 +28,14 @@ PAGE = Path(html.__file__).parent
 ABOUT_META = "lookout-about"
 OWN_SCRIPTS = 3
 DESCRIPTION = a_description(LAUNCH | {8453: "Base"})
+
+
+def all_current(*changed: Row) -> list[Row]:
+    """A row for every check that is expected, current but for these."""
+    by_chain = ("ppoi", "broadcasters", "indexer", "hosted-indexer")
+    checks = [MESSAGING, *(Check(service, chain_id) for service in by_chain for chain_id in (*LAUNCH, 8453))]
+    rows = {check: a_row("current", check) for check in checks} | {row.check: row for row in changed}
+    return list(rows.values())
 
 
 def rendered(*rows: Row) -> str:
@@ -65,24 +74,48 @@ def test_a_row_states_its_status_its_numbers_and_its_instants() -> None:
     assert ">2026-11-05 12:02:29</td>" in text
 
 
-@pytest.mark.clause("C11", "C12")
+@pytest.mark.clause("C3", "C4", "C11", "C12")
 @pytest.mark.parametrize(
     ("rows", "summary"),
     [
         pytest.param(
-            [a_row("current"), a_row("unavailable", Check("indexer", 11155111)), a_row("unmonitored", MESSAGING)],
-            "no problem seen in 1 check (those not watched and test networks are not counted)",
+            all_current(a_row("unavailable", Check("indexer", 11155111)), a_row("unmonitored", MESSAGING)),
+            "no problem seen in 20 checks (those not watched and test networks are not counted)",
             id="only what counts and is watched is counted",
         ),
         pytest.param(
-            [a_row("current"), a_row("unavailable", Check("indexer", 137)), a_row("catching-up", MESSAGING)],
-            "Messaging: behind; Indexer on Polygon: no usable answer",
-            id="what was not well is named",
+            all_current(a_row("unavailable", Check("indexer", 137)), a_row("catching-up", MESSAGING)),
+            "Indexer on Polygon: no usable answer; Messaging: behind",
+            id="what was not well is named, the worst first",
         ),
         pytest.param(
-            [a_row("unavailable", Check("indexer", chain_id)) for chain_id in range(1001, 1009)],
-            "; ".join(f"Indexer on chain {n}: no usable answer" for n in range(1001, 1007)) + "; 2 more below",
+            all_current(*(a_row("unavailable", Check("indexer", chain_id)) for chain_id in (*LAUNCH, 8453, 5, 6))),
+            "; ".join(
+                f"Indexer on {name}: no usable answer" for name in (*list(LAUNCH.values())[:4], "Base", "chain 5")
+            )
+            + "; 7 more",
             id="as far as it is not too much",
+        ),
+        pytest.param(
+            all_current(replace(a_row("current"), expires_at=NOON)),
+            "Indexer on Ethereum: too old to say",
+            id="what had expired when the report was made was not well",
+        ),
+        pytest.param(
+            [row for row in all_current() if row.check != INDEXER],
+            "Indexer on Ethereum: not known",
+            id="what the report lacks is not known",
+        ),
+        pytest.param(
+            [
+                a_row("unavailable" if row.check.chain_id == 11155111 else "unmonitored", row.check)
+                for row in all_current()
+            ],
+            "no mainnet is watched",
+            id="a test network that is watched is not nothing",
+        ),
+        pytest.param(
+            [a_row("unmonitored", row.check) for row in all_current()], "nothing is watched", id="nothing is watched"
         ),
     ],
 )
@@ -113,7 +146,7 @@ def test_a_chain_is_called(chain_id: int, name: str) -> None:
 
 
 def test_the_protocol_of_the_monitors_file_is_nobodys_title() -> None:
-    ours = msgspec.structs.replace(DESCRIPTION, protocol="ours", title="ours")
+    ours = replace(DESCRIPTION, protocol="ours", title="ours")
     text = html.render(None, LIVE, HISTORY, ours.follow_monitor(a_description())).decode()
     assert "Status of what the wallet depends on" in text
     assert '"title":"ours"' in unescape(text)
@@ -154,7 +187,7 @@ def test_what_the_operator_notes_stands_before_the_rows_with_what_it_is_about() 
         ),
     ]
     report = live_document(Report(NOON, (a_row("current"),))).body
-    text = html.render(report, LIVE, HISTORY, msgspec.structs.replace(DESCRIPTION, notes=notes)).decode()
+    text = html.render(report, LIVE, HISTORY, replace(DESCRIPTION, notes=notes)).decode()
     moving = "about everything, from 2026-11-05 11:00 UTC on"
     assert f"<li><b>From the operator, {moving}</b>: &lt;b&gt;Moving&lt;/b&gt;</li>" in text
     about = "about Private proof of innocence on Base, from 2026-11-05 11:00 to 13:00 UTC"
@@ -165,18 +198,18 @@ def test_what_the_operator_notes_stands_before_the_rows_with_what_it_is_about() 
 
 @pytest.mark.clause("C12")
 def test_broadcasters_of_which_some_answered_are_said_to_be_that_and_no_worse() -> None:
-    text = rendered(msgspec.structs.replace(a_row("degraded", BROADCASTERS), reason="partial-coverage"))
+    text = rendered(replace(a_row("degraded", BROADCASTERS), reason="partial-coverage"))
     assert "<b>limited</b>: some were heard, others were not" in text
     assert "serious" not in text
 
 
 @pytest.mark.clause("C1")
 def test_a_status_that_nobody_knows_is_unknown() -> None:
-    assert "<b>not known</b>" in rendered(msgspec.structs.replace(a_row("current"), status="splendid"))
+    assert "<b>not known</b>" in rendered(replace(a_row("current"), status="splendid"))
 
 
 def test_hostile_names_stay_text() -> None:
-    row = msgspec.structs.replace(
+    row = replace(
         a_row("current"),
         check=Check("<script>alert(1)</script>", 1),
         status='"><img src=x onerror=alert(1)>',
@@ -186,7 +219,7 @@ def test_hostile_names_stay_text() -> None:
     assert "img" not in Elements(text).names()
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     services = (ServiceDescription("<script>", "a service", run_by_others=True),)
-    noted = html.render(None, LIVE, HISTORY, msgspec.structs.replace(DESCRIPTION, services=services)).decode()
+    noted = html.render(None, LIVE, HISTORY, replace(DESCRIPTION, services=services)).decode()
     assert Elements(noted).names().count("script") == OWN_SCRIPTS
     paths = html.render(None, '/api/v1/"><script>/liveness', HISTORY, DESCRIPTION).decode()
     assert Elements(paths).names().count("script") == OWN_SCRIPTS
@@ -244,7 +277,18 @@ def test_every_file_that_is_loaded_is_an_asset() -> None:
         assert path in assets or path.startswith("#") or path == "", name
     for path, (_, body) in assets.items():
         for imported in re.findall(r'from "\./([^"]+)"', body.decode()):
-            assert f"/assets/{imported}" in assets, path
+            assert str(PurePosixPath(path).with_name(imported)) in assets, path
+
+
+def test_what_the_page_loads_has_its_version_in_its_path() -> None:
+    loaded = re.findall(r'(?:src|href)="/assets/([^"]*)"', rendered())
+    (version,) = {name.split("/")[0] for name in loaded if name != "reload.js"}
+    assert sorted(loaded) == sorted(
+        [*(f"{version}/{name}" for name in ("icon.svg", "page.css", "language.js", "page.js")), "reload.js"]
+    ), "reload.js has to come when nothing else does"
+    for code in LANGUAGES:
+        assert f"/assets/{version}/texts-{code}.js" in html.assets(), "the page's own"
+        assert f"/assets/texts-{code}.js" in html.assets(), "that of another site's badge"
 
 
 @pytest.mark.parametrize(

@@ -271,6 +271,10 @@ def test_metrics_are_told_in_words(metrics: dict[str, int], words: str) -> None:
     assert words in plain(an_update(a_live(a_row(metrics=metrics))))
 
 
+def test_broadcasters_are_heard() -> None:
+    assert "3 of 5 heard" in plain(an_update(a_live(a_row("broadcasters", metrics={"responding": 3, "monitored": 5}))))
+
+
 def test_a_strip_shows_the_worst_of_each_half_hour_and_says_how_much_was_known() -> None:
     buckets = "c" * 282 + "cckcuc"  # the last half hour has something worse than a k
     text = plain(an_update(a_live(a_row()), a_past(buckets)))
@@ -305,7 +309,7 @@ def test_80_columns_have_room_for_the_numbers_and_the_last_day() -> None:
         ["check", "status", "seen", "ago", "uptime,", "24", "hours"],
         ["indexer", "Ethereum", "●", "current", "10", "s", "56,789", "behind", "99.31%,", "100%", "known"],
         ["hosted-indexer", "Sepolia", "✖", "unavailable", "10", "s", "unreachable"],
-        ["broadcasters", "Ethereum", "▲", "degraded", "10", "s", "13", "of", "15"],
+        ["broadcasters", "Ethereum", "▲", "degraded", "10", "s", "13", "of", "15", "heard"],
     ]
 
 

@@ -139,10 +139,10 @@ function readMetrics(raw) {
 }
 
 function effectiveStatus(row, now, receivedAgoMs = 0) {
-  if (!row?.readable || !Number.isFinite(now)) return "unknown";
+  if (!row?.readable) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
   if (publishedStatus === "unmonitored") return "unmonitored"; // C1
-  if (!KNOWN_STATUSES.includes(publishedStatus)) return "unknown"; // C1
+  if (!KNOWN_STATUSES.includes(publishedStatus) || !Number.isFinite(now)) return "unknown"; // C1
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
   if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
   if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3
@@ -667,7 +667,7 @@ const REASON_TEXTS = {
   "synced": "It has come as far as it should.",
   "behind": "It trails what it should have reached.",
   "responding": "Everything that was asked has answered.",
-  "partial-coverage": "Only some of those asked have answered.",
+  "partial-coverage": "Some of them were heard, others were not.",
   "unreachable": "It could not be reached, or its answer could not be understood.",
   "not-configured": "The operator has set up nothing to watch here.",
   "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
@@ -681,7 +681,7 @@ const NOTES = /* @__PURE__ */ Object.freeze(
     ["one-view", null, "This is what one monitor sees from one place. It is not an official status."],
     ["not-a-signal", null, "It is not a signal that it is safe to transact."],
     ["history", null, "The history does not tell what is up now."],
-    ["partial", ["broadcasters"], "Degraded broadcasters are a partial reading: some did not answer, others may work."],
+    ["partial", ["broadcasters"], "Degraded broadcasters are a partial reading: some were not heard, others may work."],
     ["peers", ["messaging"], "Peers are connections. They do not prove that a message is delivered."],
     ["wallet-sync", ["indexer", "hosted-indexer"], "Whether an indexer is up to date does not tell whether your wallet is synced."],
     ["proofs", ["ppoi"], "An up-to-date node tells nothing about your wallet's proofs, compliance or balance."],

@@ -42,14 +42,14 @@ function readMetrics(raw) {
 
 /**
  * What a row of the live report is worth at `now` (C1 to C4). A row that is unreadable or not there (null) is unknown,
- * and so is every row for a reader without a clock. `receivedAgoMs` is how long ago its report first arrived, by a clock
- * that is never set: a row is at least that old, whatever `now` says.
+ * and so is every watched row for a reader without a clock. `receivedAgoMs` is how long ago its report first arrived, by
+ * a clock that is never set: a row is at least that old, whatever `now` says.
  */
 export function effectiveStatus(row, now, receivedAgoMs = 0) {
-  if (!row?.readable || !Number.isFinite(now)) return "unknown";
+  if (!row?.readable) return "unknown";
   const { publishedStatus, observedAt, expiresAt } = row;
   if (publishedStatus === "unmonitored") return "unmonitored"; // C1
-  if (!KNOWN_STATUSES.includes(publishedStatus)) return "unknown"; // C1
+  if (!KNOWN_STATUSES.includes(publishedStatus) || !Number.isFinite(now)) return "unknown"; // C1
   if (observedAt === null || expiresAt === null) return "unknown"; // C2
   if (observedAt - now > FUTURE_MS || expiresAt <= observedAt) return "unknown"; // C2
   if (expiresAt <= now || now - observedAt >= OLD_MS) return "stale"; // C3

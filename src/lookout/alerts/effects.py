@@ -19,7 +19,7 @@ EFFECTS: Final = {
     },
     "broadcasters": {
         "unavailable": "sending may fail",
-        "partial": "sending may take longer: some broadcasters did not answer, others may work",
+        "partial": "sending may take longer: some broadcasters are not heard, others may work",
     },
     "indexer": _OF_INDEXERS,
     "hosted-indexer": _OF_INDEXERS,

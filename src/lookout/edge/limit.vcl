@@ -1,7 +1,7 @@
 
 # The rate limit (E2), by caller and path: @limit requests in a minute of the clock pass, and one more is the first that
 # is refused for @ban. The operator's own routes count together, as one path; the page's files, of which a single view
-# asks for all, by their first letter, so that a made-up name has no limit of its own.
+# asks for all, by the first letter of their name, so that a made-up name or folder has no limit of its own.
 #
 # A bucket of vsthrottle fills up again little by little. One of this minute's buckets takes longer than the minute to
 # regain its first token, so it only ever empties; and because that time grows with its size, the limit is shared out
@@ -20,7 +20,7 @@ sub vcl_recv {
             set req.http.X-Edge-Network = regsub(req.http.X-Edge-Network, "^((?:[0-9a-f]+:){4}).*$", "\1");
         }
         set req.http.X-Edge-Network = req.http.X-Edge-Network + " " + regsub(
-            regsub(req.url, "^/(?!api/|assets/).*$", "own"), "^(/assets/.).*$", "\1");
+            regsub(req.url, "^/(?!api/|assets/).*$", "own"), "^/assets/(?:\w+/)?(.).*$", "/assets/\1");
         if (vsthrottle.blocked("ban " + req.http.X-Edge-Network, 1, @forgotten, @ban) > 0s) {
             return (synth(429));
         }

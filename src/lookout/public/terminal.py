@@ -289,13 +289,13 @@ def _phrases(row: Row | UnreadableRow, effective: EffectiveStatus) -> Sequence[s
     if effective == "unmonitored":
         return ("",)
     sentence = reason_text(row.reason)
-    return _metrics(row.metrics) or ((sentence, row.reason or "") if sentence is not None else ("",))
+    return _metrics(row.service, row.metrics) or ((sentence, row.reason or "") if sentence is not None else ("",))
 
 
-def _metrics(metrics: Metrics) -> Sequence[str]:
+def _metrics(service: str, metrics: Metrics) -> Sequence[str]:
     if metrics.responding is not None and metrics.monitored is not None:
-        answering = f"{metrics.responding} of {metrics.monitored}"
-        return (f"{answering} answer", answering)
+        number = f"{metrics.responding} of {metrics.monitored}"
+        return (f"{number} {'heard' if service == 'broadcasters' else 'answer'}", number)
     if metrics.peers is not None:
         return (f"{metrics.peers} peers",)
     if metrics.position is not None and metrics.head is not None:

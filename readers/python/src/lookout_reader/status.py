@@ -15,16 +15,16 @@ OLD_MS: Final = 300_000  # C3
 def effective_status(row: Row | UnreadableRow | None, now: float, received_ago_ms: float | None = 0) -> EffectiveStatus:
     """What the row is worth at ``now``, in milliseconds since 1970.
 
-    A row that is unreadable or not there is unknown, and so is every row for a reader without a clock.
+    A row that is unreadable or not there is unknown, and so is every watched row for a reader without a clock.
     ``received_ago_ms`` is how long ago its report first arrived, by a clock that is never set: a row is at least that
     old, whatever ``now`` says.
     """
-    if not isinstance(row, Row) or not isfinite(now):
+    if not isinstance(row, Row):
         return "unknown"
     if row.published_status == "unmonitored":  # C1
         return "unmonitored"
     status = _KNOWN.get(row.published_status)
-    if status is None:  # C1
+    if status is None or not isfinite(now):  # C1
         return "unknown"
     if row.observed_at is None or row.expires_at is None:  # C2
         return "unknown"

@@ -60,7 +60,7 @@ class StatusEntry:
     severity: int
     kind: Kind
     sentence: str
-    past_sentence: str | None
+    past_sentence: str
     look: Look
     statuspage: Statuspage
 
@@ -168,7 +168,7 @@ STATUSES: Final = (
         30,
         "unknown",
         "There is no recent reading: what was seen is too old to tell.",
-        None,
+        "what was seen was too old to tell",
         Look(
             *GREY,
             '<circle class="line" cx="8" cy="8" r="6.2"/><path class="line" d="M8 4.4V8l2.6 2"/>',

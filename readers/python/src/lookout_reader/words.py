@@ -22,7 +22,7 @@ REASON_TEXTS: Final[dict[str, str]] = {
     "synced": "It has come as far as it should.",
     "behind": "It trails what it should have reached.",
     "responding": "Everything that was asked has answered.",
-    "partial-coverage": "Only some of those asked have answered.",
+    "partial-coverage": "Some of them were heard, others were not.",
     "unreachable": "It could not be reached, or its answer could not be understood.",
     "not-configured": "The operator has set up nothing to watch here.",
     "no-observation": "Nothing was seen yet, or it holds nothing for this chain.",
@@ -51,7 +51,7 @@ NOTES: Final = (
     Note(
         "partial",
         ("broadcasters",),
-        "Degraded broadcasters are a partial reading: some did not answer, others may work.",
+        "Degraded broadcasters are a partial reading: some were not heard, others may work.",
     ),
     Note("peers", ("messaging",), "Peers are connections. They do not prove that a message is delivered."),
     Note(

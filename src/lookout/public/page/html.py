@@ -6,35 +6,35 @@ how long ago the page was loaded.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import cache, lru_cache
+from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from math import nan
 from string import Template
 from typing import Final
 
-import msgspec
-from msgspec import UNSET
-
-from lookout.core.model import Metrics
-from lookout.documents.reports import SCHEMA_VERSION, LiveReport, LiveRow
+from lookout.base.instants import format_instant
 from lookout.public.about import Description
 from lookout.public.notes import scope_text, time_text
-from lookout.public.page.sources import drop_unused, join_modules, strip_source
+from lookout.public.page.sources import drop_unused, join_modules, squeeze_script, strip_source
 from lookout.public.page.style import status_rules
 from lookout.public.page.texts import LANGUAGES, encode_script, read_catalogue
 from lookout_reader.about import About
-from lookout_reader.statuses import STATUSES, StatusEntry
+from lookout_reader.report import LiveReport, Metrics, Row, parse_report
+from lookout_reader.rollup import CheckSummary, roll_up
+from lookout_reader.status import effective_status
+from lookout_reader.statuses import BY_WORD, EFFECTIVE_STATUSES, STATUSES, StatusEntry
 from lookout_reader.words import NOTES, OTHERS
 
-# By the contract's words; a word that is not here is read as unknown, as every reader does (C1).
-_STATUSES: Final[dict[str, str]] = {
-    status.word: status.past_sentence for status in STATUSES if status.past_sentence is not None
-}
 _THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
 _PARTIAL: Final = "some were heard, others were not"  # which is no more than a partial reading (C12)
 _NAMED: Final = 6
 _FIRST: Final = ("one-view", "not-a-signal")  # the warnings that stand before the rows
+_FOLDER: Final = "/assets"
+_VERSION_LENGTH: Final = 12
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 _TYPES: Final = {
     "page.css": "text/css; charset=utf-8",
@@ -44,15 +44,32 @@ _TYPES: Final = {
 }
 
 
+@cache
 def assets() -> dict[str, tuple[str, bytes]]:
-    """What the page loads, by path: media type and content."""
+    """What the page loads, by path: media type and content.
+
+    Each is in a folder named after what all of them hold, so that no cache mixes those of two versions; and outside of
+    it for those that know no version: another site's badge, and reload.js, which has to come when nothing else does.
+    """
+    plain = _plain_assets()
+    return plain | {path.replace(_FOLDER, _folder(), 1): asset for path, asset in plain.items()}
+
+
+@cache
+def _folder() -> str:
+    return f"{_FOLDER}/{sha256(repr(_plain_assets()).encode()).hexdigest()[:_VERSION_LENGTH]}"
+
+
+@cache
+def _plain_assets() -> dict[str, tuple[str, bytes]]:
     bodies = {name: _read(name) for name in _TYPES}
-    bodies["page.js"] = drop_unused(join_modules(lambda name: _read(f"{name}.js"), "page", apart="language"))
+    joined = join_modules(lambda name: _read(f"{name}.js"), "page", apart="language")
+    bodies["page.js"] = squeeze_script(drop_unused(joined))
     bodies["page.css"] += status_rules()
     found = {
-        f"/assets/{name}": (media_type, strip_source(bodies[name]).encode()) for name, media_type in _TYPES.items()
+        f"{_FOLDER}/{name}": (media_type, strip_source(bodies[name]).encode()) for name, media_type in _TYPES.items()
     }
-    return found | {f"/assets/texts-{code}.js": (JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
+    return found | {f"{_FOLDER}/texts-{code}.js": (JAVASCRIPT, encode_script(code)) for code in LANGUAGES}
 
 
 def _read(name: str) -> str:
@@ -64,6 +81,7 @@ def render(live: bytes | None, live_path: str, history_path: str, description: D
     text = _frame().substitute(
         live_path=escape(live_path),
         history_path=escape(history_path),
+        assets=_folder(),
         shapes="\n".join(map(_symbol, STATUSES)),
         about=escape(description.encode().decode()),
         languages=_languages(),
@@ -87,13 +105,8 @@ def _symbol(status: StatusEntry) -> str:
 
 
 def _ready_made(live: bytes | None, description: Description) -> str:
-    try:
-        report = None if live is None else msgspec.json.decode(live, type=LiveReport)
-    except (ValueError, RecursionError):  # of a newer monitor, perhaps: the script may still be able to read it
-        report = None
-    if report is not None and report.schema_version != SCHEMA_VERSION:  # C6
-        report = None
-    rows = _no_report(description) if report is None else _report(report, description)
+    report = None if live is None else parse_report(live)
+    rows = _report(report, description) if isinstance(report, LiveReport) else _no_report(description)
     warnings = "\n".join(_warnings(description))
     title = "the wallet" if description.title == description.protocol else escape(description.title)
     return f"""<div class="ready-made">
@@ -152,10 +165,9 @@ version.</p>
 
 
 def _report(report: LiveReport, description: Description) -> str:
-    shown = [row for row in report.checks if description.show_unmonitored or row.status != "unmonitored"]
     about = description.read()
-    at = f'<time datetime="{report.generated_at}">{_words(report.generated_at)} UTC</time>'
-    return f"""<p class="summary">At {at}: <b>{escape(_summary(report.checks, description, about))}</b></p>
+    at = f'<time datetime="{_instant(report.generated_at)}">{_words(report.generated_at)} UTC</time>'
+    return f"""<p class="summary">At {at}: <b>{escape(_summary(report, description, about))}</b></p>
 {_first_warning()}<p>Without its script this page cannot know how old that is. Past the time that a row holds until, its
 status is not known. The page asks for a newer report every 30 seconds where it can: if the time above stays the same,
 reload it.</p>
@@ -163,38 +175,59 @@ reload it.</p>
 <thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">{_THEN}</th>
 <th scope="col">{_NUMBERS}</th><th scope="col">{_SEEN}</th><th scope="col">{_UNTIL}</th></tr></thead>
 <tbody>
-{_rows(shown, description, about)}
+{_rows(report, description, about)}
 </tbody>
 </table>"""
 
 
-def _summary(rows: Iterable[LiveRow], description: Description, about: About) -> str:
-    """What was not well outside test networks, or that none of them was seen not to be (C11)."""
-    watched = [row for row in rows if row.status != "unmonitored" and row.chain_id not in about.test_networks]
-    bad = sorted((row for row in watched if row.status != "current"), key=_order(description, about))
+def _judged_at(report: LiveReport) -> float:
+    """When it was made: later, the table says until when each row holds."""
+    return nan if report.generated_at is None else report.generated_at
+
+
+def _summary(report: LiveReport, description: Description, about: About) -> str:
+    """What was not well outside test networks, the worst first, or that none of them was seen not to be (C11)."""
+    chains = about.counted_chains(row.chain_id for row in report.rows)
+    rolled = roll_up(report, _judged_at(report), chains=chains)
+    watched = [check for service in rolled.services for check in service.checks if check.effective != "unmonitored"]
+    order = _order(description, about)
+    bad = sorted(
+        (check for check in watched if check.effective != "current"),
+        key=lambda check: (EFFECTIVE_STATUSES.index(check.effective), order(check)),
+    )
     if not watched:
-        return "nothing is watched"
-    if not bad:
+        is_some_watched = any(isinstance(row, Row) and row.published_status != "unmonitored" for row in report.rows)
+        return "no mainnet is watched" if is_some_watched else "nothing is watched"
+    if not bad and not report.unreadable_rows:
         checks = f"{len(watched)} check{'' if len(watched) == 1 else 's'}"
         return f"no problem seen in {checks} (those not watched and test networks are not counted)"
     titles = {service.name: service.title for service in description.services}
     named = []
-    for row in bad[:_NAMED]:
-        chain = "" if row.chain_id is None else f" on {about.chain_name(row.chain_id)}"
-        named.append(f"{titles.get(row.service, row.service)}{chain}: {_text(f'status.{_known(row.status)}')}")
-    more = [f"{len(bad) - _NAMED} more below"] if len(bad) > _NAMED else []
-    return "; ".join(named + more)
+    for check in bad[:_NAMED]:
+        chain = "" if check.chain_id is None else f" on {about.chain_name(check.chain_id)}"
+        named.append(f"{titles.get(check.service, check.service)}{chain}: {_text(f'status.{check.effective}')}")
+    more = [f"{len(bad) - _NAMED} more"] if len(bad) > _NAMED else []
+    unread = ["some rows of the report cannot be read"] if report.unreadable_rows else []
+    return "; ".join(named + more + unread)
 
 
-def _rows(rows: Iterable[LiveRow], description: Description, about: About) -> str:
+def _rows(report: LiveReport, description: Description, about: About) -> str:
     titles = {service.name: service.title for service in description.services}
+    shown = (row for row in report.rows if isinstance(row, Row))
+    if not description.show_unmonitored:
+        shown = (row for row in shown if row.published_status != "unmonitored")
     return "\n".join(
-        _row(row, titles.get(row.service, row.service), _chain(row.chain_id, about))
-        for row in sorted(rows, key=_order(description, about))
+        _row(
+            row,
+            BY_WORD[effective_status(row, _judged_at(report))],
+            titles.get(row.service, row.service),
+            _chain(row.chain_id, about),
+        )
+        for row in sorted(shown, key=_order(description, about))
     )
 
 
-def _order(description: Description, about: About) -> Callable[[LiveRow], tuple[int, int, int]]:
+def _order(description: Description, about: About) -> Callable[[Row | CheckSummary], tuple[int, int, int]]:
     """The page's order of services and chains, which is the configuration's."""
     services = {service.name: place for place, service in enumerate(description.services)}
     chains: dict[int | None, int] = {None: -1} | {chain_id: place for place, chain_id in enumerate(about.chains)}
@@ -206,21 +239,16 @@ def _order(description: Description, about: About) -> Callable[[LiveRow], tuple[
 
 
 @lru_cache(4096)  # from one report to the next few rows change
-def _row(row: LiveRow, title: str, chain: str) -> str:
-    status = _known(row.status)
-    words = _PARTIAL if row.reason == "partial-coverage" else _STATUSES[status]
+def _row(row: Row, status: StatusEntry, title: str, chain: str) -> str:
+    is_partial = status.word == "degraded" and row.reason == "partial-coverage"
     return (
         f'<tr><th scope="row">{escape(title)}</th><td>{escape(chain)}</td>'
-        f'<td><svg class="shape" aria-hidden="true"><use href="#shape-{status}"/></svg> '
-        f"<b>{_text(f'status.{status}')}</b>: {words}</td>"
+        f'<td><svg class="shape" aria-hidden="true"><use href="#shape-{status.word}"/></svg> '
+        f"<b>{_text(f'status.{status.word}')}</b>: {_PARTIAL if is_partial else status.past_sentence}</td>"
         f'<td data-label="{_NUMBERS}">{_numbers(row.metrics)}</td>'
         f'<td data-label="{_SEEN}">{_words(row.observed_at)}</td>'
         f'<td data-label="{_UNTIL}">{_words(row.expires_at)}</td></tr>'
     )
-
-
-def _known(status: str) -> str:
-    return status if status in _STATUSES else "unknown"
 
 
 def _chain(chain_id: int | None, about: About) -> str:
@@ -231,11 +259,13 @@ def _chain(chain_id: int | None, about: About) -> str:
 
 
 def _numbers(metrics: Metrics) -> str:
-    return ", ".join(
-        f"{name} {number:,}" for name, number in msgspec.structs.asdict(metrics).items() if number is not UNSET
-    )
+    return ", ".join(f"{name} {number:,}" for name, number in asdict(metrics).items() if number is not None)
 
 
-def _words(instant: str | None) -> str:
+def _instant(at: int | None) -> str:
+    return "" if at is None else format_instant(at)
+
+
+def _words(at: int | None) -> str:
     """To the second, for people."""
-    return "—" if instant is None else f"{instant[:10]} {instant[11:19]}"
+    return "—" if at is None else format_instant(at)[:19].replace("T", " ")

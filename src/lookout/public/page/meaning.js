@@ -13,15 +13,15 @@ const ADVICE = new Map([["broadcasters", "sending"], ["messaging", "sending"], [
 /**
  * Of the counted checks (with their rows, null if there is none; `unreached` if they gave no usable answer the last time or
  * two, which is too little to call them down): the headline, the sentences from worst to best, and what people can do.
- * `chains` are those that are counted. Nothing of a report that is `inDoubt` is well now.
+ * `chains` are those that are counted, and `others` the checks on all others. Nothing of a report that is `inDoubt` is well now.
  */
-export function meaningOf(checks, { chains, inDoubt, now }) {
+export function meaningOf(checks, others, { chains, inDoubt, now }) {
   const watched = checks.filter(({ status }) => status !== "unmonitored");
   const bad = watched.filter(({ status }) => status !== "current").sort(compareChecks);
   const isNothingKnown = watched.every(({ status }) => status === "stale" || status === "unknown") && !bad.some(({ unreached }) => unreached);
   const failing = bad.filter(({ status, unreached }) => unreached || TROUBLE_STATUSES.includes(status));
   return {
-    headline: headlineFor(watched, bad, { chains, inDoubt, isNothingKnown, all: checks.length, now }),
+    headline: headlineFor(watched, bad, { others, chains, inDoubt, isNothingKnown, all: checks.length, now }),
     sentences: isNothingKnown && bad.every(({ status }) => status === "stale") ? [] : sentencesOf(bad, chains, now),
     advice: [...new Set(failing.map(({ service }) => ADVICE.get(service)).filter(Boolean))].map((what) => text(`advice.${what}`)),
   };
@@ -43,38 +43,49 @@ export function isNothingReached(checks) {
   return watched.length > 1 && watched.every(isUnanswered);
 }
 
-function headlineFor(watched, bad, { chains, inDoubt, isNothingKnown, all, now }) {
-  if (watched.length === 0) return text("headline.unmonitored");
+function headlineFor(watched, bad, { others, chains, inDoubt, isNothingKnown, all, now }) {
+  if (watched.length === 0) return text(others.every(({ status }) => status === "unmonitored") ? "headline.unmonitored" : "headline.unmonitored.main");
   if (bad.length === 0) {
     if (inDoubt) return text("headline.doubted");
     return watched.length === all ? text("headline.current") : text("headline.current.part", { count: watched.length, all });
   }
   const trouble = bad.filter(({ status }) => TROUBLE_STATUSES.includes(status));
   if (trouble.length > 0) {
-    if (isNothingReached(watched)) return text("headline.silent");
+    if (isNothingReached([...watched, ...others])) return text("headline.silent");
     const key = trouble.every(({ status }) => status === "catching-up") ? "headline.catching-up" : "headline.trouble";
-    return text(key, placesOf(trouble, chains));
+    return text(key, placesOf(trouble, watched.length, chains));
   }
   if (isNothingKnown) {
     const seenAt = bad.filter(({ status }) => status === "stale").map(({ row }) => row.observedAt);
     return seenAt.length === 0 ? text("headline.nothing") : text("headline.stale", { since: sinceText(Math.max(...seenAt), now) });
   }
-  return text(bad.every(({ unreached }) => unreached) ? "headline.unreached" : "headline.unknown", placesOf(bad, chains));
+  return text(bad.every(({ unreached }) => unreached) ? "headline.unreached" : "headline.unknown", placesOf(bad, watched.length, chains));
 }
 
-/** Where: each check by its name if they are few, else the services, or how many they are, and their chains. */
-function placesOf(checks, chains) {
+/** Where: each check by its name if they are few, else each service with its chains, the one chain, or how many of `all`. */
+function placesOf(checks, all, chains) {
   const count = checks.length;
   if (count <= NAMED_IN_HEADLINE) return { count, places: list(checks.map(checkName)) };
-  const services = [...new Set(checks.map(({ service }) => service))].sort(compareServices);
-  const on = [...new Set(checks.map(({ chainId }) => chainId))].filter((chainId) => chainId !== null);
-  const service = services.length <= 2 ? list(services.map(serviceName)) : text("services", { count: services.length });
-  return { count, places: on.length === 0 ? service : text("check", { service, chain: chainsText(on, chains, NAMED_IN_HEADLINE) }) };
+  const found = new Map(); // the checks of a service; one of no chain is apart from those on chains
+  for (const check of checks) {
+    const key = JSON.stringify([check.service, check.chainId === null]);
+    found.set(key, [...(found.get(key) ?? []), check]);
+  }
+  if (found.size <= NAMED_IN_HEADLINE) return { count, places: list(Array.from(found.values(), (those) => servicePlace(those, chains))) };
+  const [{ chainId }] = checks;
+  const isOneChain = chainId !== null && checks.every((check) => check.chainId === chainId);
+  const places = isOneChain ? text("check", { service: text("services", { count }), chain: chainName(chainId) }) : text("checks.part", { count, all });
+  return { count, places };
+}
+
+function servicePlace(checks, chains) {
+  if (checks.length === 1) return checkName(checks[0]);
+  return text("check", { service: serviceName(checks[0].service), chain: text("chains.part", { count: checks.length, all: chains.length }) });
 }
 
 /** These chains of all that are counted. */
-function chainsText(some, all, most) {
-  if (some.length <= most) return list(some.sort(compareChains).map(chainName));
+function chainsText(some, all) {
+  if (some.length <= NAMED_IN_SENTENCE) return list(some.sort(compareChains).map(chainName));
   return text("chains.part", { count: some.length, all: all.length });
 }
 
@@ -96,7 +107,7 @@ function sentencesOf(bad, chains, now) {
 
 function placeText(service, isAboutService, on, chains) {
   if (on.includes(null)) return serviceName(service);
-  const chain = chainsText(on, chains, NAMED_IN_SENTENCE);
+  const chain = chainsText(on, chains);
   return isAboutService ? chain : text("check", { service: serviceName(service), chain });
 }
 
@@ -104,13 +115,15 @@ function placeText(service, isAboutService, on, chains) {
 function wordsOf(check, now) {
   const situation = situationOf(check);
   const own = `means.${check.service}.${situation}`;
-  if (hasText(own)) return { words: text(own), isAboutService: true };
+  // Of a reason that nobody knows, the status alone is said (C5).
+  const isStatusAlone = check.status === "unavailable" && check.row.reason !== "unreachable";
+  if (hasText(own) && !isStatusAlone) return { words: text(own), isAboutService: true };
   const any = `means.${situation}`;
   if (situation !== "unreached") return { words: text(hasText(any) ? any : `sentence.${check.status}`), isAboutService: false };
   return { words: unansweredText("means.unreached", check.row, now), isAboutService: false };
 }
 
-/** "no usable answer since 14:02", by the key's text; or that there never was one. */
+/** "last good one 14:02", by the key's text, or that there never was one. It may have answered since, with nothing to compare. */
 export function unansweredText(key, { lastSuccessAt }, now) {
   return lastSuccessAt === null ? text(`${key}.never`) : text(key, { since: sinceText(lastSuccessAt, now) });
 }

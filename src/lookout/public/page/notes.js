@@ -23,8 +23,8 @@ export function placeNotes(notes, groups, now) {
   for (const note of notes.filter(({ untilAt }) => untilAt === null || untilAt > now)) {
     const about = groups.filter(({ all }) => all.some((check) => isAbout(note, check)));
     const isWide = note.services.length + note.chains.length === 0;
-    if (isWide || about.length === 0 || about.length > GROUPS_AT_MOST) placed.above.push(describe(note, null));
-    else for (const { id, by } of about) placed.inGroups.set(id, [...(placed.inGroups.get(id) ?? []), describe(note, by)]);
+    if (isWide || about.length === 0 || about.length > GROUPS_AT_MOST) placed.above.push(describe(note, null, now));
+    else for (const { id, by } of about) placed.inGroups.set(id, [...(placed.inGroups.get(id) ?? []), describe(note, by, now)]);
   }
   return placed;
 }
@@ -34,14 +34,14 @@ function isAbout({ services, chains }, { service, chainId }) {
 }
 
 /** What a group does not say of it already: in a chain's group, the services that it is about. */
-function describe({ text: words, services, chains, fromAt, untilAt }, by) {
+function describe({ text: words, services, chains, fromAt, untilAt }, by, now) {
   const what = [...(by === "service" ? [] : services.map(serviceName)), ...(by === "chain" ? [] : chains.map(chainName))];
-  return { words, by: what.length === 0 ? text("note") : text("note.about", { what: list(what) }), when: whenText(fromAt, untilAt) };
+  return { words, by: what.length === 0 ? text("note") : text("note.about", { what: list(what) }), when: whenText(fromAt, untilAt, now) };
 }
 
-function whenText(fromAt, untilAt) {
+function whenText(fromAt, untilAt, now) {
   if (fromAt === null) return untilAt === null ? "" : text("note.until", { moment: moment(untilAt) });
-  if (untilAt === null) return text("note.since", { moment: moment(fromAt) });
+  if (untilAt === null) return text(fromAt > now ? "note.from" : "note.since", { moment: moment(fromAt) });
   if (midnight(fromAt) === midnight(untilAt)) return span(fromAt, untilAt);
   return text("note.from-until", { from: moment(fromAt), until: moment(untilAt) });
 }

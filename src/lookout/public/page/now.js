@@ -4,7 +4,7 @@ import { EFFECTIVE_STATUSES, countedChains, headlineOf, notesFor } from "./looko
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
 import { isNothingReached, isUnanswered, meaningOf, situationOf, unansweredText } from "./meaning.js";
 import { makeNotes } from "./notes.js";
-import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, serviceName, sinceText, statusWord, text } from "./words.js";
+import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, problemKind, serviceName, sinceText, statusWord, text } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -30,7 +30,7 @@ function troublesOf(view) {
   const { report, reportProblem, clockIsWrong } = view;
   const troubles = [];
   if (clockIsWrong) troubles.push(text(view.clockAheadMs > 0 ? "trouble.ahead" : "trouble.behind"));
-  if (reportProblem !== null) troubles.push(`${problemText(reportProblem)} ${text(report === null ? "trouble.nothing-held" : "trouble.held")}`);
+  if (reportProblem !== null) troubles.push(`${text(`trouble.${problemKind(view.reportCode)}`)} ${text(report === null ? "trouble.nothing-held" : "trouble.held")}`);
   if (report === null) return troubles;
   const age = ageOf(view);
   if (age === null) troubles.push(text("trouble.undated"));
@@ -46,13 +46,6 @@ function ageOf({ now, report, receivedAgoMs }) {
   if (report.generatedAt === null) return null;
   const age = now - report.generatedAt;
   return age < -CLOCK_BEHIND_MS ? age : Math.max(age, receivedAgoMs ?? 0);
-}
-
-function problemText(problem) {
-  if (problem.startsWith("unreadable: ")) return text("trouble.unreadable", { problem: problem.slice(12) });
-  if (problem.startsWith("no answer")) return text("trouble.silent");
-  if (problem === "not available yet") return text("trouble.none");
-  return text("trouble.refused", { problem });
 }
 
 export function makeHead() {
@@ -112,28 +105,32 @@ function summaryOf({ report, rows, historyRows, checks, judgedAt, now, receivedA
   const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
   const counted = checks.filter(({ chainId }) => chainId === null || chains.includes(chainId));
   const missing = found.missing.map((check) => ({ ...check, status: "unknown", row: null, unreached: false }));
-  return { ...found, ...meaningOf([...counted, ...missing], { chains, inDoubt, now }), detail: detailText(found, checks.length > counted.length) };
+  const others = checks.filter((check) => !counted.includes(check));
+  const watched = chains.filter((chainId) => counted.some((check) => check.chainId === chainId && check.status !== "unmonitored"));
+  return { ...found, ...meaningOf([...counted, ...missing], others, { chains, inDoubt, now }), detail: detailText(found, watched, others.length > 0) };
 }
 
-/** What was counted, and what it came to. */
-function detailText({ checks, others, chains, missing }, isPart) {
+/** What was counted, on the chains where something is watched, and what it came to. */
+function detailText({ checks, others, missing }, chains, isPart) {
   const counts = { [checks[0].effective]: checks.length, ...others };
   const { unmonitored = 0, ...watched } = counts;
   const all = Object.values(watched).reduce((sum, number) => sum + number, 0);
   const total = all === 0 ? "" : text("scope.checks", { count: all });
   const isWell = watched.current === all;
-  const byStatus = EFFECTIVE_STATUSES.filter((status) => status in watched).map((status) =>
-    text("scope.count", { status: statusWord(status), count: watched[status] }),
-  );
+  const byStatus = EFFECTIVE_STATUSES.filter((status) => status in watched).map((status) => countText(status, watched[status]));
   return [
-    all > 0 && isWell ? text("scope.chains", { checks: total, chains: scopeText(chains) }) : total,
+    chains.length > 0 && isWell ? text("scope.chains", { checks: total, chains: scopeText(chains) }) : total,
     isWell ? "" : list(byStatus),
-    unmonitored === 0 ? "" : text("scope.unmonitored", { count: unmonitored }),
+    unmonitored === 0 ? "" : all === 0 ? countText("unmonitored", unmonitored) : text("scope.unmonitored", { count: unmonitored }),
     missing.length === 0 ? "" : text("scope.missing", { places: missingText(missing) }),
     isPart ? text("scope.test") : "",
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+function countText(status, count) {
+  return text("scope.count", { status: statusWord(status), count });
 }
 
 /** The checks that the report lacks, or their chains if they are many. */
@@ -259,8 +256,8 @@ function wordOf(check) {
 function whyText(check, measured, now, clockIsWrong) {
   const { row, status } = check;
   if (row === null) return text("card.missing");
-  if (!row.readable) return text("card.unreadable", { problem: row.problem });
-  if (clockIsWrong) return text("card.clock");
+  if (!row.readable) return text("card.unreadable");
+  if (clockIsWrong && status !== "unmonitored") return text("card.clock");
   if (status === "stale") return text("card.stale", { since: sinceText(row.observedAt, now), status: statusWord(row.publishedStatus) });
   if (isUnanswered(check)) return unansweredText(status === "unknown" ? "means.unreached" : "card.unavailable", row, now);
   if (situationOf(check) === "emptied") return text("card.emptied");

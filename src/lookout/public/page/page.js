@@ -73,7 +73,7 @@ function refresh() {
   try {
     show(polling.latest());
   } catch (error) {
-    document.getElementById("page").replaceChildren(h("h1", {}, text("page.failed")));
+    document.getElementById("page").replaceChildren(h("h1", { class: "failed" }, text("page.failed")));
     throw error;
   }
 }

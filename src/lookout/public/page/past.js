@@ -4,7 +4,7 @@ import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf }
 import { h, setChildren, setText, shape } from "./dom.js";
 import { isUnanswered } from "./meaning.js";
 import { makeStrips, ticks } from "./strips.js";
-import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
+import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, problemKind, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
 
 const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
 const LABEL_GAP_PX = 8;
@@ -146,10 +146,8 @@ function isOld({ now, history, clockIsWrong }) {
 }
 
 function historyProblemText(view) {
-  const { history, historyProblem, clockIsWrong } = view;
-  if (historyProblem !== null) {
-    return text("past.problem", { problem: historyProblem === "not available yet" ? text("past.none") : historyProblem });
-  }
+  const { history, historyProblem, historyCode, clockIsWrong } = view;
+  if (historyProblem !== null) return text("past.problem", { problem: text(`problem.${problemKind(historyCode)}`) });
   if (history === null) return text("past.reading");
   if (!isOld(view)) return "";
   return text(clockIsWrong ? "past.clock" : "past.old");
@@ -279,16 +277,18 @@ function allIncidents({ history, historyRows, checks, isMatching }) {
   for (const row of historyRows.values()) {
     const key = checkKey(row);
     if (!row.readable || !isMatching(key)) continue;
-    for (const incident of incidentsOf(history, row)) found.push({ ...incident, beginsAt: beginOf(incident, live.get(key), history), row });
+    for (const incident of incidentsOf(history, row)) found.push({ ...incident, beginsAt: beginOf(incident, row, live.get(key), history), row });
   }
   const endOf = ({ endsAt }) => endsAt ?? Infinity;
   return found.sort((a, b) => b.beginsAt - a.beginsAt || endOf(b) - endOf(a));
 }
 
 /** When it began: of an outage that goes on what its card says, if it began with that; else its first bucket's begin. */
-function beginOf({ beginsAt, endsAt }, check, { bucketSeconds }) {
+function beginOf({ beginsAt, endsAt }, row, check, history) {
   const answeredAt = endsAt === null && check !== undefined && isUnanswered(check) ? check.row.lastSuccessAt : null;
-  return answeredAt !== null && Math.abs(answeredAt - beginsAt) <= bucketSeconds * 1000 ? answeredAt : beginsAt;
+  if (answeredAt === null || Math.abs(answeredAt - beginsAt) > history.bucketSeconds * 1000) return beginsAt;
+  const [first] = bucketsOf(history, row).filter((bucket) => bucket.beginsAt === beginsAt);
+  return first.status === "unavailable" ? answeredAt : beginsAt;
 }
 
 /** The last bucket of an old history says nothing of now: whether a trouble in it went on is not known. */

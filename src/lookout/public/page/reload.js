@@ -1,7 +1,7 @@
-/** Loads the page again while only its ready-made rows are there: page.js, or something that it needs, did not come. */
+/** Loads the page again while page.js, or something that it needs, did not come, or after it has failed. */
 
 const EVERY_MS = 30_000;
 
 setInterval(() => {
-  if (document.visibilityState === "visible" && document.querySelector(".ready-made") !== null) location.reload();
+  if (document.visibilityState === "visible" && document.querySelector(".ready-made, .failed") !== null) location.reload();
 }, EVERY_MS);

@@ -21,6 +21,21 @@ export const NO_READINGS = EFFECTIVE_STATUSES.filter((status) => status !== "sta
 
 // ---- Texts
 
+const PROBLEM_KINDS = {
+  offline: "silent",
+  "no-answer": "silent",
+  timeout: "silent",
+  "not-available": "none",
+  "too-many-requests": "busy",
+  unreadable: "unreadable",
+  "wrong-version": "unreadable",
+};
+
+/** Which of the texts it is that says why there is no newer document, by the reader's code. */
+export function problemKind(code) {
+  return PROBLEM_KINDS[code] ?? "refused";
+}
+
 const plurals = new Intl.PluralRules(LOCALE);
 
 /** The text of a key, with these in its slots. One that has plurals is chosen by `count`. */
