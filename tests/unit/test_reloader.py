@@ -231,7 +231,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 log=Log("debug"),
             ),
             False,
-            Reloaded("f", "applied", changed=("log.level",), needs_restart=("protocol", "admin.monitor")),
+            Reloaded("f", "applied", changed=("protocol", "log.level"), needs_restart=("admin.monitor",)),
             id="what needs a restart where there is none",
         ),
     ],
