@@ -15,6 +15,8 @@ from lookout.alerts.lines import MOST_LISTED
 from lookout.alerts.messages import Message, write_message, write_restored, write_sample
 from lookout.base.durations import format_duration
 from lookout.base.instants import parse_second
+from lookout.config.settings import Settings
+from lookout.config.tables import Admin
 from lookout.core.episodes import News, NewsKind
 from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
@@ -463,6 +465,15 @@ def test_each_news_has_its_own_cause() -> None:
         "behind": "behind",
         "unreachable": "refused",
     }
+
+
+@pytest.mark.parametrize(
+    ("address", "can_be_asked"),
+    [("127.0.0.1:9464", True), ("unix:admin:0", True), ("127.0.0.1:0", False), ("", False)],
+)
+def test_there_are_commands_only_if_the_admin_port_can_be_asked(address: str, can_be_asked: bool) -> None:
+    deployment = Settings(admin=Admin(address)).alert_policy().deployment
+    assert ("To silence this: " in write([some_news("began")], deployment).body) == can_be_asked
 
 
 def test_the_commands_name_the_configuration_of_the_monitor() -> None:

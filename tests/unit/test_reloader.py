@@ -249,6 +249,24 @@ def test_names_that_messages_have_are_changed_where_there_are_alerts() -> None:
     assert compare_settings("f", renamed, renamed, None).changed == ()
 
 
+def test_the_name_that_messages_have_is_applied_at_once_and_the_path_of_a_server_is_not() -> None:
+    alerting = replace(SETTINGS, alerts=Alerts({"ops": "json://localhost"}, rules=(AlertRule(),)))
+    other = replace(alerting, protocol="other")
+    beside = compare_settings("f", alerting, other, alerting)
+    assert (beside.changed, beside.needs_restart) == (("protocol in alerts",), ("protocol",))
+    assert compare_settings("f", other, other, alerting).needs_restart == ("protocol",)  # the server still has the old
+    titled = replace(alerting, page=Page(title="Status"))
+    assert compare_settings("f", titled, replace(titled, protocol="other"), titled).changed == ()
+
+
+async def test_a_monitor_uses_another_protocol_from_the_reload_on(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    path.write_text('protocol = "other"')
+    reloader = Reloader(path, Settings(), SystemClock())
+    assert (await reloader.reload()).changed == ("protocol",)
+    assert reloader.settings.alert_policy().deployment.name == "other"
+
+
 def test_a_page_that_the_server_does_not_have_yet_needs_a_restart_at_every_reload() -> None:
     changed = replace(SETTINGS, page=Page(run_by_others=("indexer",)))
     assert compare_settings("f", changed, changed, SETTINGS).needs_restart == ("page.run_by_others",)

@@ -196,7 +196,7 @@ def _fill(file: int, text: str) -> None:
 
 
 def _append(path: Path, text: str) -> None:
-    """For the owner alone; also for its group, if it was there for them and not for everybody: then somebody chose it."""
+    """For the owner alone; and for its group, if that could read it before and not everybody could."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as file:
         mode = os.fstat(file.fileno()).st_mode
         os.fchmod(file.fileno(), mode & (0o600 if mode & 0o004 else 0o640))
