@@ -109,7 +109,8 @@ OWN_CAUSES: Final = {
         "it answered, and has nothing for this chain", "if that is as it should be, leave this chain out of its table"
     ),
     "own_fault": CauseEntry(
-        "this machine could not ask: …", "free what it lacks (docs/upkeep.md); nothing is known of the other side"
+        "this machine could not ask: …",
+        "free what this machine lacks (docs/upkeep.md); nothing is known of the other side",
     ),
     "some_silent": CauseEntry(
         "… monitored broadcasters announce fees", "wait: broadcasters are other people's, and the others may work"
