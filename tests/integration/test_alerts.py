@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shlex
 import signal
 import sqlite3
 from collections import Counter
@@ -125,6 +126,33 @@ async def test_a_chain_that_lost_its_endpoints_is_one_message_that_says_so_and_n
     ]
     assert all(item["cause"] == {"code": "no_head", "detail": None} for item in hook.items()[:2])
     assert all({"position", "head"} == item["lastMetrics"].keys() for item in hook.items())
+
+
+async def test_the_commands_that_messages_print_silence_what_they_are_about(tmp_path: Path) -> None:
+    nobody, names = f"http://127.0.0.1:{a_free_port()}", [f"own{n}" for n in range(51)]
+    config = tmp_path / "my lookout.toml"
+    with a_hook() as hook:
+        config.write_text(
+            f'[admin]\nmonitor = "127.0.0.1:{a_free_port()}"\nserver = ""\n'
+            "[policy]\nrecheck_s = 0.5\njitter_s = 0.1\nbackoff_cap_s = 1\n"
+            f'[alerts]\ngroup_s = 3\n[alerts.targets]\nhook = "{hook.address}"\n'
+            "[[alerts.rules]]\nfor_s = 0\nremind_s = 0\n"
+            + "".join(
+                f'[[services]]\nname = "{name}"\nchecks = [{{kind = "http", url = "{nobody}"}}]\n' for name in names
+            )
+        )
+        with a_command(tmp_path, "monitor", "-c", config):
+            await until_async(lambda: {item["service"] for item in hook.items()} == set(names), "all began")
+            bodies = "\n".join(message.body for message in hook.accepted)
+            commands = re.findall("^To silence this: lookout (.*)$", bodies, re.MULTILINE)
+            elsewhere = tmp_path / "elsewhere"
+            elsewhere.mkdir()
+            for command in commands:
+                done = lookout_here(elsewhere, *shlex.split(command))
+                assert (done.returncode, done.stderr) == (0, "")
+            listed = lookout_here(elsewhere, "silence", "list", "-c", config).stdout
+    assert set(re.findall(r"own\d+", listed)) == set(names)
+    assert "Next: first look at this machine's own network: " in bodies
 
 
 @pytest.mark.long

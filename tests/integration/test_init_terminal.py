@@ -206,9 +206,16 @@ def test_a_wrong_answer_is_explained_and_asked_for_again(tmp_path: Path, base: s
     assert hosted.kind == "squid"  # type: ignore[attr-defined]
 
 
-def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("mode", "kept"),
+    [
+        pytest.param(0o640, 0o640, id="a group that may read it still may"),
+        pytest.param(0o644, 0o600, id="what everybody could read is for its owner alone"),
+    ],
+)
+def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(mode: int, kept: int, tmp_path: Path) -> None:
     (tmp_path / "lookout.environment").write_text("LOOKOUT_ETHEREUM_RPC_1='mine'")
-    (tmp_path / "lookout.environment").chmod(0o640)
+    (tmp_path / "lookout.environment").chmod(mode)
     with at_a_terminal(tmp_path, "init", "--no-probe", HOME_NODE="waku.example") as terminal:
         terminal.answer("Chains: ", "1")
         terminal.answer("Endpoint 1", f"https://node.example/v3/{KEY}")
@@ -232,7 +239,7 @@ def test_a_secret_is_kept_in_a_file_of_its_own_and_never_shown_again(tmp_path: P
         terminal.answer("Address", "")
         assert terminal.end() == 0
     environment = tmp_path / "lookout.environment"
-    assert stat.S_IMODE(environment.stat().st_mode) == 0o640
+    assert stat.S_IMODE(environment.stat().st_mode) == kept
     assert environment.read_text() == (
         "LOOKOUT_ETHEREUM_RPC_1='mine'\n"
         f"LOOKOUT_ETHEREUM_RPC_1_2='{KEY}'\n"

@@ -21,6 +21,7 @@ class News(NamedTuple):
     was: str
     rule: str
     targets: tuple[str, ...]
+    at: int
 
 
 class Episode(NamedTuple):
@@ -80,16 +81,24 @@ def due_with(
             told = now or old
             if kind and told is not None and told.told_to:
                 news.append(
-                    News(kind, check, told.since_at, told.lasted_ms, status, told.status, rule.key, told.told_to)
+                    News(kind, check, told.since_at, told.lasted_ms, status, told.status, rule.key, told.told_to, at)
                 )
     watched = {(rule.key, check) for rule in rules.rules for check in rule.checks}
     for (key, check), left in before.episodes.items():
         if left.told_to and (key, check) not in watched:
-            news.append(News("left", check, left.since_at, left.lasted_ms, left.status, left.status, key, left.told_to))
+            status = left.status
+            news.append(News("left", check, left.since_at, left.lasted_ms, status, status, key, left.told_to, at))
     since_ms = before.waiting_since_ms if before.waiting else clock_ms
     if not news or clock_ms - since_ms < rules.group_ms:
         return Due(clock_ms, episodes, tuple(news), since_ms)
-    return Due(clock_ms, episodes, news=tuple(news))
+    return Due(clock_ms, episodes, news=tuple(_as_it_is_now(each, found) for each in news))
+
+
+def _as_it_is_now(news: News, found: Mapping[Check, tuple[str, str]]) -> News:
+    """What can be judged again is told to be what it is then, not what it was first."""
+    status = found.get(news.check, ("unknown", ""))[0]
+    is_judged = news.kind == "ended" and news.was == "unknown" and status not in ("unknown", "unmonitored")
+    return news._replace(status=status) if is_judged else news
 
 
 def _follow(episode: Episode | None, status: str, reason: str, rule: Rule, at: int) -> tuple[Episode | None, str]:

@@ -176,7 +176,10 @@ HEAD = an_answer(100)
         pytest.param([100, 99, None], HEAD, ["agrees", "agrees", "failed"], id="one never answered"),
         pytest.param([100, 10**6], None, ["disagrees"] * 2, id="two of which nobody knows who is right"),
         pytest.param([100, None, None], None, ["not_confirmed", "failed", "failed"], id="one that nobody confirms"),
-        pytest.param([100], an_answer(900, at=NOON - HOUR), ["not_confirmed"], id="a head that is too old is none"),
+        pytest.param(
+            [100], an_answer(900, at=NOON - HOUR), ["below"], id="one alone that fell, and a head that is too old"
+        ),
+        pytest.param([100, None], an_answer(900, at=NOON - HOUR), ["below", "failed"], id="so of two, one that fell"),
     ],
 )
 def test_an_endpoint_beside_the_head(answers: list[int | None], head: Reading | None, expected: list[str]) -> None:

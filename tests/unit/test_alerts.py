@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
@@ -18,11 +19,12 @@ from lookout.alerts.policy import AlertPolicy
 from lookout.alerts.sender import NotAcceptedError, Sender
 from lookout.base.pieces import StateError
 from lookout.base.threads import Caller, DaemonThread
+from lookout.config.alerts import AlertRule
 from lookout.core.episodes import Rule, Rules
-from lookout.core.model import Metrics, Row, Status
+from lookout.core.model import Check, Metrics, Row, Status
 from lookout.monitor.alerts import Alerts
 from lookout.state.alerts import mark_restored
-from tests.builders import HOUR, MESSAGING, MINUTE, NOON, SECOND, a_row
+from tests.builders import HOUR, INDEXER, MESSAGING, MINUTE, NOON, SECOND, a_row
 from tests.unit.running_monitor import KeptInMemory, some_resources
 from tests.unit.server.fakes import SetClock
 from tests.wait import until_async
@@ -337,6 +339,58 @@ def test_the_numbers_of_an_earlier_answer_are_not_those_of_the_last_one() -> Non
     night.alerts.advance(NOON + MINUTE, [Row(MESSAGING, "unavailable", "unreachable", NOON + MINUTE, last_at)])
     (message,) = (piece for name, piece in night.alerts.pieces().items() if name.startswith("alerts/"))
     assert b"last good answer: 2026-11-05T12:00:30Z\\n" in message
+
+
+@dataclass
+class Sent:
+    title: str
+    body: str
+    event: Event
+
+
+def gathered(rows: list[list[Row]], causes: list[dict[Check, str]], *rules: AlertRule) -> list[Sent]:
+    """The messages that wait after publications of these rows a minute apart, for these causes."""
+    built = tuple(each for rule in rules for each in rule.build((MESSAGING, INDEXER), ("ops",)))
+    night = Night(AlertPolicy(Rules(built, 2 * MINUTE, HOUR), {"ops": "a"}, HOUR))
+    for minute, published in enumerate(rows):
+        night.alerts.advance(NOON + minute * MINUTE, published, causes[minute] if minute < len(causes) else {})
+    pieces = night.alerts.pieces()
+    return [msgspec.json.decode(pieces[name], type=Sent) for name in sorted(pieces) if name.startswith("alerts/")]
+
+
+@pytest.mark.clause("M16")
+def test_a_cause_is_of_the_news_with_its_reason_and_of_no_other() -> None:
+    behind, down = Row(INDEXER, "degraded", "behind"), Row(INDEXER, "unavailable", "unreachable")
+    causes = [{INDEXER: "behind: 9000"}, *[{INDEXER: "http_status: 503"}] * 2]
+    rules = (AlertRule(name="a", for_s=0, from_="degraded"), AlertRule(name="b", for_s=0))
+    (message,) = gathered([[behind], [down], [down]], causes, *rules)
+    assert [(item.reason, item.cause) for item in message.event.items] == [
+        ("behind", None),
+        ("unreachable", Cause("http_status", "503")),
+    ]
+
+
+def test_of_a_row_that_expired_it_is_said_that_nothing_was_observed_since() -> None:
+    old = Row(INDEXER, "current", "synced", NOON, NOON, NOON + MINUTE)
+    (message,) = gathered([[old]] * 9, [], AlertRule(for_s=0))
+    assert message.body.startswith(
+        "Cannot be judged (the monitor has observed nothing since its last reading expired):\n"
+    )
+    assert "\n  last judged: 2026-11-05T12:00:00Z" in message.body
+
+
+@pytest.mark.parametrize(
+    ("other", "is_said"),
+    [
+        pytest.param(Row(INDEXER, "unknown", "unreachable"), True, id="nothing answers"),
+        pytest.param(Row(INDEXER, "unmonitored", "not-configured"), False, id="the only one that is watched fails"),
+        pytest.param(Row(INDEXER, "degraded", "behind"), False, id="something answers"),
+    ],
+)
+def test_the_network_of_this_machine_is_named_first_if_nothing_answers(other: Row, is_said: bool) -> None:
+    down = Row(MESSAGING, "unavailable", "unreachable")
+    (message,) = gathered([[down, other]] * 3, [], AlertRule(for_s=0, unknown=False))
+    assert message.body.startswith("Next: first look at this machine's own network: ") == is_said
 
 
 async def test_a_message_whose_sending_dies_of_a_bug_is_tried_again() -> None:

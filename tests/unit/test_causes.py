@@ -10,10 +10,12 @@ from msgspec import UNSET
 from prometheus_client import CollectorRegistry
 
 from lookout.alerts.deployment import Deployment
-from lookout.alerts.event import Facts
+from lookout.alerts.event import EndpointFact, Facts
 from lookout.alerts.messages import write_message
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request
-from lookout.core.causes import ALL_CAUSES, CauseEntry, code_of, describe_cause, explain
+from lookout.cli.probe import list_next_steps
+from lookout.core.agreement import Standing
+from lookout.core.causes import ALL_CAUSES, CauseEntry, choose_next_step, code_of, describe_cause, explain
 from lookout.core.episodes import News
 from lookout.core.heads import Reading
 from lookout.core.model import (
@@ -119,7 +121,7 @@ def test_an_alert_says_why() -> None:
         News("began", check, "unavailable", "unreachable", "unavailable", NOON, NOON, 0, ("ops",))
         for check in (INDEXER, Check("indexer", 137))
     ]
-    body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {INDEXER: Facts("tls: expired")}).body
+    body = write_message(news, Deployment({1: "Ethereum"}, SERVICES.names), {news[0]: Facts("tls: expired")}).body
     assert "Unavailable (not reached: no secure connection (expired)):\n- indexer on Ethereum: " in body
     assert (
         "Unavailable (it could not be reached, or its answer could not be understood):\n- indexer on chain 137" in body
@@ -165,7 +167,8 @@ def test_the_board_has_the_last_outcome_of_everything_that_is_asked() -> None:
 @pytest.mark.clause("M16")
 def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     board = Board()
-    third, fourth = SECOND_NODE._replace(name="rpc 3"), SECOND_NODE._replace(name="rpc 4")
+    third, fourth, tenth = (SECOND_NODE._replace(name=f"rpc {n} of Ethereum") for n in (3, 4, 10))
+    board.note_own_failure(tenth, NOON, 10, "own_fault: no file descriptor left")
     board.note_reading(OWN_NODE, NOON, 10, "http_status: 503", None)
     board.note_reading(SECOND_NODE, NOON, 10, Reading(NOON, 90, NOON), None)
     board.note_reading(third, NOON, 10, Reading(NOON, 12, NOON), None)
@@ -173,12 +176,60 @@ def test_of_lost_endpoints_each_is_described_by_its_name() -> None:
     board.note_reading(OWN_NODE._replace(chain_id=5), NOON, 10, "dns", None)
     board.note_source("indexer 1", NOON, 12, [UNREACHABLE], {INDEXER: "refused"})
     board.note_standings(1, {third.name: "disagrees"})
-    assert board.describe_endpoints(1) == {
-        OWN_NODE.name: "no usable answer: HTTP 503",
-        SECOND_NODE.name: "no other confirms its answer (block 90)",
-        third.name: "far from the others (block 12)",
-        fourth.name: "the monitor could not ask it because of a bug; its log has more",
-    }
+    assert board.describe_endpoints(1) == (
+        EndpointFact(OWN_NODE.name, "no usable answer: HTTP 503", "http_status: 503"),
+        EndpointFact(SECOND_NODE.name, "no other confirms its answer (block 90)"),
+        EndpointFact(third.name, "far from the others (block 12)"),
+        EndpointFact(fourth.name, "the monitor could not ask it because of a bug; its log has more"),
+        EndpointFact(
+            tenth.name, "this machine could not ask: no file descriptor left", "own_fault: no file descriptor left"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        ("agrees", "agrees with another"),
+        ("behind", "far behind the others"),
+        ("disagrees", "far from the others"),
+        ("not_confirmed", "no other confirms its answer"),
+        ("below", "far below what the chain had reached"),
+        ("old", "its last answer is too old"),
+        ("failed", "has not answered yet"),
+        ("wrong_chain", "a node of another chain"),
+    ],
+)
+def test_an_endpoint_that_answers_is_described_by_its_standing(standing: Standing, words: str) -> None:
+    board = Board()
+    board.note_reading(OWN_NODE, NOON, 10, Reading(NOON, 90, NOON), None)
+    board.note_standings(1, {OWN_NODE.name: standing})
+    assert [each.does for each in board.describe_endpoints(1)] == [f"{words} (block 90)"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "step"),
+    [
+        ("http_status: 503", "look at the service's own log, or ask those who run it"),
+        ("http_status: 404", "check its address, key and headers in the configuration"),
+        ("tls: expired", "check its certificate, and `ca_file` if it is your own"),
+        ("tls: not TLS", "check the scheme and the port of its address in the configuration"),
+        ("network: ENETUNREACH", "check this machine's network and firewall"),
+        ("network: EHOSTUNREACH", "check that its host is up, then this machine's network and firewall"),
+        ("of_later: 7", None),
+    ],
+)
+def test_what_to_do_depends_on_the_detail_where_that_says_more(cause: str, step: str | None) -> None:
+    assert choose_next_step(cause) == step
+
+
+def test_probe_says_what_to_do_once_for_each_code_and_with_details_where_they_matter() -> None:
+    causes = ["http_status: 404", "http_status: 503", None, "behind: 5", "behind: 9", "of_later"]
+    assert list(list_next_steps(causes)) == [
+        "behind: run `lookout probe` twice: if its position does not grow, restart it, or ask those who run it",
+        "http_status: 404: check its address, key and headers in the configuration",
+        "http_status: 503: look at the service's own log, or ask those who run it",
+    ]
 
 
 @pytest.mark.clause("M16")

@@ -1,6 +1,7 @@
 """The words of messages, and the same as data."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -9,12 +10,13 @@ from msgspec.structs import replace
 
 from lookout.alerts.deployment import Deployment
 from lookout.alerts.effects import EFFECTS, describe_effect
-from lookout.alerts.event import Event, Facts
+from lookout.alerts.event import EndpointFact, Event, Facts
 from lookout.alerts.lines import MOST_LISTED
 from lookout.alerts.messages import Message, write_message, write_restored, write_sample
 from lookout.base.durations import format_duration
 from lookout.base.instants import parse_second
-from lookout.core.causes import describe_cause
+from lookout.config.settings import Settings
+from lookout.config.tables import Admin
 from lookout.core.episodes import News, NewsKind
 from lookout.core.model import Check, Metrics, Reason, Status
 from lookout.core.services import SERVICES
@@ -36,6 +38,17 @@ def some_news(
     return News(kind, check, status, reason, was, since_at, since_at + lasted_ms, seen_ms, ("ops",), rule)
 
 
+def write(
+    news: list[News],
+    deployment: Deployment | None = None,
+    facts: Mapping[Check, Facts] | None = None,
+    *,
+    nothing_answers: bool = False,
+) -> Message:
+    known = {each: facts[each.check] for each in news if each.check in facts} if facts else {}
+    return write_message(news, deployment or NAMES, known, nothing_answers=nothing_answers)
+
+
 def unjudged(kind: NewsKind, check: Check) -> News:
     return some_news(kind, check, "unknown", "incompatible-reference", was="unknown")
 
@@ -46,6 +59,7 @@ ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "alerts.md"
 PAGES = ROOT / "src" / "lookout" / "public" / "page" / "texts"
 NAMES = Deployment({1: "Ethereum", 137: "Polygon"}, SERVICES.names)
+DOWN_FOR_A_MOMENT = some_news("ended", status="current", since_at=NOON + 5 * MINUTE, lasted_ms=SECOND)
 RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOUR, seen_ms=50 * MINUTE)
 
 
@@ -97,13 +111,28 @@ RECOVERED = some_news("ended", MESSAGING, "current", "responding", lasted_ms=HOU
         ([some_news("ended", was="degraded")], "indexer on Ethereum is bad in another way"),
         ([some_news("ended", was="unknown", rule="s"), some_news("began")], "indexer on Ethereum is unavailable"),
         (
+            [some_news("ended", was="unknown", rule="s"), DOWN_FOR_A_MOMENT, replace(DOWN_FOR_A_MOMENT, kind="began")],
+            "indexer on Ethereum recovered",
+        ),
+        (
+            [
+                some_news("ended", was="unknown"),
+                some_news("ended", was="unknown", status="current", since_at=NOON + HOUR),
+            ],
+            "indexer on Ethereum is current now (could not be judged before)",
+        ),
+        (
+            [some_news("ended", status="degraded"), some_news("ended", was="unknown", since_at=NOON + HOUR)],
+            "1 check is unavailable now (could not be judged before), 1 improved",
+        ),
+        (
             [RECOVERED, some_news("began"), some_news("left", Check("ppoi", 1))],
             "1 check is unavailable, 1 recovered, 1 is no longer watched",
         ),
     ],
 )
 def test_a_title_says_how_many_and_what(news: list[News], title: str) -> None:
-    assert write_message(news, NAMES).title == f"Lookout: {title}"
+    assert write(news, NAMES).title == f"Lookout: {title}"
 
 
 @pytest.mark.clause("C12")
@@ -114,7 +143,7 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
         some_news("began", Check("ppoi", 1)),
         RECOVERED,
     ]
-    assert write_message([*news, some_news("left", Check("ppoi", 137))], NAMES).body == (
+    assert write([*news, some_news("left", Check("ppoi", 137))], NAMES).body == (
         "Unavailable (it could not be reached, or its answer could not be understood):\n"
         "- ppoi on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
         "- indexer on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
@@ -141,15 +170,31 @@ def test_a_message_lists_the_checks_in_the_reports_order_with_their_times_and_th
     )
 
 
-@pytest.mark.parametrize("count", [MOST_LISTED, MOST_LISTED + 1, 1000])
-def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "others"),
+    [
+        (MOST_LISTED - 3, []),
+        (MOST_LISTED - 1, ["- and 2 more"]),
+        (MOST_LISTED, ["- 3 checks"]),
+        (1000, ["- and 980 more", "- 3 checks"]),
+    ],
+)
+def test_a_message_lists_so_many_and_says_how_many_more(count: int, others: list[str]) -> None:
     over = [some_news("ended", Check("indexer", n + 1), "current", "synced") for n in range(3)]
-    began = [some_news("began", Check("ppoi", n + 1)) for n in range(count - 3)]
-    words = write_message([*began, *over], NAMES)
-    assert words.title == f"Lookout: {count - 3} checks are unavailable, 3 recovered"
-    assert words.body.count("\n- ") == MOST_LISTED
-    assert ("Recovered:\n" in words.body) == (count - 3 < MOST_LISTED)
-    assert re.findall(r"\nand (\d+) more\n", words.body) == ([str(count - MOST_LISTED)] if count > MOST_LISTED else [])
+    began = [some_news("began", Check("ppoi", n + 1)) for n in range(count)]
+    words = write([*began, *over], NAMES)
+    assert words.title == f"Lookout: {count} checks are unavailable, 3 recovered"
+    assert len(re.findall("^- .*: ", words.body, re.MULTILINE)) == min(count + 3, MOST_LISTED)
+    assert re.findall("^- [^:\n]*$", words.body, re.MULTILINE) == others
+
+
+def test_a_group_that_is_not_listed_has_its_cause_and_what_to_do() -> None:
+    began = [some_news("began", Check("ppoi", n + 1)) for n in range(MOST_LISTED)]
+    facts = {each.check: Facts("refused") for each in began} | {INDEXER: Facts("tls: expired")}
+    assert (
+        "\n\nUnavailable (not reached: no secure connection (expired)):\n- 1 check\n"
+        "Next: check its certificate, and `ca_file` if it is your own.\n\n"
+    ) in write([*began, some_news("began")], NAMES, facts).body
 
 
 @pytest.mark.parametrize(
@@ -168,7 +213,7 @@ def test_a_message_lists_so_many_and_says_how_many_more(count: int) -> None:
     ],
 )
 def test_a_message_is_over_if_nothing_in_it_is_bad_any_more(news: list[News], is_over: bool) -> None:
-    assert write_message(news, NAMES).is_over == is_over
+    assert write(news, NAMES).is_over == is_over
 
 
 @pytest.mark.parametrize(
@@ -189,13 +234,19 @@ def test_a_duration_has_its_two_largest_units(lasted_ms: int, text: str) -> None
 def test_a_duration_after_the_clock_was_set_back_is_what_was_seen() -> None:
     assert (
         "for 3 min, since 2026-11-05T12:00:00Z\n"
-        in write_message([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)], NAMES).body
+        in write([some_news("began", lasted_ms=-HOUR, seen_ms=3 * MINUTE)], NAMES).body
     )
 
 
 WALLET = replace(NAMES, name="Example wallet", operator="Example Ltd", link="https://status.example.org/")
+WALLET = replace(WALLET, config="/etc/lookout/lookout.toml")
 AT_THREE = parse_second("2026-11-17T03:02:11Z")
 POLYGON = Check("indexer", 137)
+LOST = (
+    EndpointFact("own node of Polygon", "not reached: nothing listens at its address", "refused"),
+    EndpointFact("rpc 2 of Polygon", "no usable answer: asked too often (429)", "rate_limited: 429"),
+    EndpointFact("rpc 3 of Polygon", "no other confirms its answer (block 71234570)"),
+)
 LAST_GOOD = Facts("http_status: 503", AT_THREE - 31 * SECOND, Metrics(position=71234567, head=71234570))
 
 
@@ -228,20 +279,16 @@ LAST_GOOD = Facts("http_status: 503", AT_THREE - 31 * SECOND, Metrics(position=7
                 POLYGON: replace(
                     LAST_GOOD,
                     cause="no_head",
-                    endpoints={
-                        "own node of Polygon": describe_cause("refused"),
-                        "rpc 2 of Polygon": describe_cause("rate_limited: 429"),
-                        "rpc 3 of Polygon": "no other confirms its answer (block 71234570)",
-                    },
+                    endpoints=LOST,
                 ),
-                Check("hosted-indexer", 137): Facts("no_head", AT_THREE - 33 * SECOND),
+                Check("hosted-indexer", 137): Facts("no_head", AT_THREE - 33 * SECOND, endpoints=LOST),
             },
             id="lost heads",
         ),
     ],
 )
 def test_the_page_shows_messages_as_they_are_written(news: list[News], facts: dict[Check, Facts]) -> None:
-    message = write_message(news, WALLET, facts)
+    message = write(news, WALLET, facts)
     assert f"```\n{message.title}\n\n{message.body}\n```\n" in PAGE.read_text(encoding="utf-8")
 
 
@@ -249,12 +296,12 @@ def test_what_needs_the_same_to_be_done_is_listed_together_and_a_cause_that_all_
     causes = {Check("ppoi", 1): "refused", Check("ppoi", 137): "http_status: 404", Check("indexer", 1): "refused"}
     causes |= {Check("indexer", 137): "http_status: 401"}
     news = [some_news("began", check) for check in causes]
-    body = write_message(news, NAMES, {check: Facts(cause) for check, cause in causes.items()}).body
+    body = write(news, NAMES, {check: Facts(cause) for check, cause in causes.items()}).body
     assert body.partition("\n\nunavailable: ")[0].replace("\n  last good answer: never", "") == (
         "Unavailable (not reached: nothing listens at its address):\n"
         "- ppoi on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
         "- indexer on Ethereum: for 5 min, since 2026-11-05T12:00:00Z\n"
-        "Next: start the service, or check its host and port in the configuration.\n"
+        "Next: start the service, or ask those who run it; or check its host and port in the configuration.\n"
         "\n"
         "Unavailable:\n"
         "- ppoi on Polygon: no usable answer: HTTP 404, for 5 min, since 2026-11-05T12:00:00Z\n"
@@ -263,7 +310,19 @@ def test_what_needs_the_same_to_be_done_is_listed_together_and_a_cause_that_all_
     )
 
 
+def failing(*causes: str) -> tuple[EndpointFact, ...]:
+    return tuple(EndpointFact(f"rpc {n} of Ethereum", "fails", cause) for n, cause in enumerate(causes, 1))
+
+
 SILENT = "no complete answer in time (waiting for: body)"
+NEXT = (
+    "Next: ask it from another machine: if that works, check this one's network, if not, the service.\n"
+    "\n"
+    "unavailable: It did not answer usefully several times in a row.\n"
+    "What users may notice: new transactions may show up late.\n"
+    "To silence this: lookout silence add --service indexer --chain 1 --for 2h\n"
+    "To see more: `lookout probe` asks everything now; /sources on the monitor's admin port has the last answers.\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +343,7 @@ SILENT = "no complete answer in time (waiting for: body)"
             some_news("ended", was="degraded"),
             "Bad in another way:\n"
             "- indexer on Ethereum: after 5 min, from 2026-11-05T12:00:00Z to 2026-11-05T12:05:00Z\n"
-            f"  was degraded; is unavailable now: {SILENT}\n",
+            f"  was degraded; is unavailable now: {SILENT}\n{NEXT}",
             id="what is bad in another way says why",
         ),
         pytest.param(
@@ -299,20 +358,20 @@ SILENT = "no complete answer in time (waiting for: body)"
             some_news("ended", was="unknown"),
             "Unavailable now (could not be judged before):\n"
             "- indexer on Ethereum: after 5 min, from 2026-11-05T12:00:00Z to 2026-11-05T12:05:00Z\n"
-            f"  could not be judged; is unavailable now: {SILENT}\n",
+            f"  could not be judged; is unavailable now: {SILENT}\n{NEXT}",
             id="what can be judged again and is down says that it is down",
         ),
     ],
 )
 def test_a_check_has_its_time_its_cause_and_its_last_good_answer(news: News, lines: str) -> None:
-    body = write_message([news], NAMES, {INDEXER: Facts("timeout: body", NOON - HOUR)}).body
+    body = write([news], NAMES, {INDEXER: Facts("timeout: body", NOON - HOUR)}).body
     assert body.startswith(lines)
 
 
 def test_what_all_of_them_were_and_are_now_is_said_once() -> None:
     ended = [replace(some_news("ended", check, "current", "synced"), causes=("dns",)) for check in (INDEXER, POLYGON)]
     when = "after 5 min, from 2026-11-05T12:00:00Z to 2026-11-05T12:05:00Z"
-    assert write_message(ended, NAMES).body.startswith(
+    assert write(ended, NAMES).body.startswith(
         f"Recovered:\n- indexer on Ethereum: {when}\n- indexer on Polygon: {when}\n"
         "Each was unavailable: not reached: its name could not be resolved; is current now\n\n"
     )
@@ -326,6 +385,31 @@ def test_what_all_of_them_were_and_are_now_is_said_once() -> None:
             {},
             "look at the monitor's log: it lacks something (docs/upkeep.md), or its probes hang",
             id="nothing was observed, and nobody knows why",
+        ),
+        pytest.param(
+            UNJUDGED,
+            {INDEXER: Facts("no_head", endpoints=failing("own_fault: no file descriptor left", "refused"))},
+            "free what this machine lacks (docs/upkeep.md); nothing is known of the other side",
+            id="there is no head, and this machine lacks something",
+        ),
+        pytest.param(
+            UNJUDGED,
+            {INDEXER: Facts("no_head", endpoints=failing("dns", "future_block"))},
+            "check this machine's clock, then the node's",
+            id="there is no head, and this machine's clock may be slow",
+        ),
+        pytest.param(
+            UNJUDGED,
+            {INDEXER: Facts("no_head", endpoints=(*failing("http_status: 401", "http_status: 403"), LOST[2]))},
+            "for each endpoint that fails: check its address, key and headers in the configuration",
+            id="there is no head, and all endpoints fail alike",
+        ),
+        pytest.param(
+            UNJUDGED,
+            {INDEXER: Facts("no_head", endpoints=(LOST[2], LOST[2]))},
+            "repair the chain's endpoints, or replace them in the configuration (`rpc`); the services themselves may"
+            " work",
+            id="there is no head, and all endpoints answer",
         ),
         pytest.param(
             some_news("began", status="degraded", reason="behind"),
@@ -348,7 +432,53 @@ def test_what_all_of_them_were_and_are_now_is_said_once() -> None:
     ],
 )
 def test_a_beginning_says_what_to_do_next(news: News, facts: dict[Check, Facts], next_step: str) -> None:
-    assert f"\nNext: {next_step}.\n" in write_message([news], NAMES, facts).body
+    assert f"\nNext: {next_step}.\n" in write([news], NAMES, facts).body
+
+
+def test_of_two_chains_with_one_name_each_has_its_endpoints() -> None:
+    twins = replace(NAMES, chains={1: "Twin", 137: "Twin"})
+    endpoints = {INDEXER: EndpointFact("rpc 1 of Twin", "one"), POLYGON: EndpointFact("rpc 1 of Twin", "other")}
+    facts = {check: Facts("no_head", endpoints=(endpoint,)) for check, endpoint in endpoints.items()}
+    body = write([UNJUDGED, unjudged("began", POLYGON)], twins, facts).body
+    assert "RPC endpoints:\n  rpc 1 of Twin: one\n  rpc 1 of Twin: other\nNext: " in body
+
+
+def test_a_reading_that_expired_is_not_said_to_have_never_been() -> None:
+    news = some_news("began", status="unknown", reason="no-observation", was="unknown")
+    expired = write([news], NAMES, {INDEXER: Facts(None, NOON, has_expired=True)}).body
+    assert expired.startswith("Cannot be judged (the monitor has observed nothing since its last reading expired):\n")
+    never = write([news], NAMES, {INDEXER: Facts()}).body
+    assert never.startswith("Cannot be judged (nothing was seen yet, or it holds nothing for this chain):\n")
+
+
+def test_when_nothing_answers_the_first_step_is_to_look_at_this_machines_network() -> None:
+    first = "Next: first look at this machine's own network: nothing that is watched answers usefully.\n\nUnavailable"
+    assert write([some_news("began")], nothing_answers=True).body.startswith(first)
+    assert "network" not in write([some_news("left")], nothing_answers=True).body
+
+
+def test_each_news_has_its_own_cause() -> None:
+    behind, down = some_news("began", status="degraded", reason="behind", since_at=NOON - 1), some_news("began")
+    event = write_message([behind, down], NAMES, {behind: Facts("behind: 9000"), down: Facts("refused")}).event
+    assert event is not None
+    assert {item.reason: item.cause and item.cause.code for item in event.items} == {
+        "behind": "behind",
+        "unreachable": "refused",
+    }
+
+
+@pytest.mark.parametrize(
+    ("address", "can_be_asked"),
+    [("127.0.0.1:9464", True), ("unix:admin:0", True), ("127.0.0.1:0", False), ("", False)],
+)
+def test_there_are_commands_only_if_the_admin_port_can_be_asked(address: str, can_be_asked: bool) -> None:
+    deployment = Settings(admin=Admin(address)).alert_policy().deployment
+    assert ("To silence this: " in write([some_news("began")], deployment).body) == can_be_asked
+
+
+def test_the_commands_name_the_configuration_of_the_monitor() -> None:
+    body = write([some_news("began", MESSAGING)], replace(NAMES, config="/etc/my lookout.toml")).body
+    assert "lookout silence add -c '/etc/my lookout.toml' --service messaging --for 2h\n" in body
 
 
 @pytest.mark.clause("C12")
@@ -362,9 +492,35 @@ def test_what_users_may_notice_is_what_the_page_says() -> None:
     } - {("unreached", "never")}
 
 
+@pytest.mark.clause("C12")
+@pytest.mark.parametrize(
+    ("service", "status", "reason", "words"),
+    [
+        ("indexer", "unavailable", "unreachable", "new transactions may show up late"),
+        ("indexer", "catching-up", "behind", "new transactions may show up late"),
+        ("indexer", "degraded", "behind", "new transactions may show up very late"),
+        ("hosted-indexer", "degraded", "incomplete", "past transactions may be missing or wrong"),
+        ("hosted-indexer", "degraded", "inconsistent", "past transactions may be missing or wrong"),
+        ("ppoi", "degraded", "behind", "new proofs of innocence may be delayed for long"),
+        (
+            "broadcasters",
+            "degraded",
+            "partial-coverage",
+            "sending may take longer: some broadcasters are not heard, others may work",
+        ),
+        ("messaging", "unknown", "no-observation", "perhaps nothing of what cannot be judged"),
+    ],
+)
+def test_what_users_may_notice_is_of_the_status_and_the_reason(
+    service: str, status: Status, reason: Reason, words: str
+) -> None:
+    assert describe_effect(service, status, reason) == words
+
+
 def test_of_a_service_of_the_operators_own_it_is_not_known_what_users_notice() -> None:
     assert describe_effect("faucet", "unavailable", "unreachable") is None
-    assert "users" not in write_message([some_news("began", Check("faucet", None))], NAMES).body
+    assert describe_effect("faucet", "unknown", "no-observation") is None
+    assert "users" not in write([some_news("began", Check("faucet", None))], NAMES).body
 
 
 @pytest.mark.parametrize(
@@ -384,8 +540,13 @@ def test_of_a_service_of_the_operators_own_it_is_not_known_what_users_notice() -
         ),
         pytest.param(
             [Check("indexer", chain_id) for chain_id in range(1, 52)],
-            ["--service indexer"],
+            [f"--service indexer {' '.join(f'--chain {n}' for n in range(1, 51))}", "--service indexer --chain 51"],
             id="more chains than a silence can name",
+        ),
+        pytest.param(
+            [Check(f"own{n}", None) for n in range(51)],
+            [" ".join(f"--service own{n}" for n in range(50)), "--service own50"],
+            id="more services than a silence can name",
         ),
     ],
 )
@@ -393,10 +554,10 @@ def test_the_commands_silence_what_the_message_is_about_and_nothing_else(
     checks: list[Check], commands: list[str]
 ) -> None:
     news = [some_news("began", check) for check in checks]
-    body = write_message(news, NAMES).body
+    body = write(news, NAMES).body
     assert re.findall("To silence this: lookout silence add (.*) --for 2h", body) == commands
-    assert "silence" not in write_message(news, replace(NAMES, has_admin_port=False)).body
-    assert "/sources" not in write_message(news, replace(NAMES, has_admin_port=False)).body
+    assert "silence" not in write(news, replace(NAMES, has_admin_port=False)).body
+    assert "/sources" not in write(news, replace(NAMES, has_admin_port=False)).body
 
 
 @pytest.mark.parametrize(
@@ -416,7 +577,7 @@ NO_HEAD = Facts("no_head", NOON - MINUTE, Metrics(position=101, head=103))
 
 def test_a_message_is_data_as_well() -> None:
     deployment = replace(NAMES, name="Example", link="https://status.example.org/")
-    event = write_message([UNJUDGED, RECOVERED], deployment, {INDEXER: NO_HEAD}).event
+    event = write([UNJUDGED, RECOVERED], deployment, {INDEXER: NO_HEAD}).event
     assert event is not None
     assert msgspec.json.decode(msgspec.json.encode(event)) == {
         "version": 1,

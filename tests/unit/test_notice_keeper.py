@@ -197,8 +197,8 @@ def test_a_change_is_posted_with_its_header_and_never_by_a_browser() -> None:
 async def test_before_the_monitor_runs_and_after_it_lost_its_store_nothing_is_changed() -> None:
     desk = NoticeDesk(SystemClock(), None)
     routes = desk.add_routes(AdminRoutes(CollectorRegistry(), always))
-    lacking = "this monitor does not have the store, and so no notes and silences: it is starting or ending, or stands"
-    nothing = {"error": f"{lacking} by for another monitor, which is the one to ask"}
+    lacking = "this monitor does not have the store, and so no notes and silences: it is starting or ending"
+    nothing = {"error": f"{lacking}; try again"}
     monitor = a_monitor(Switched())
     with open_port("127.0.0.1:0", routes) as address:
 

@@ -231,7 +231,7 @@ def test_each_service_of_broadcasters_is_given_back_what_it_saw_itself() -> None
                 log=Log("debug"),
             ),
             False,
-            Reloaded("f", "applied", changed=("log.level",), needs_restart=("protocol", "admin.monitor")),
+            Reloaded("f", "applied", changed=("protocol", "log.level"), needs_restart=("admin.monitor",)),
             id="what needs a restart where there is none",
         ),
     ],
@@ -247,6 +247,24 @@ def test_names_that_messages_have_are_changed_where_there_are_alerts() -> None:
     assert compare_settings("f", alerting, renamed, None).changed == changed
     assert compare_settings("f", alerting, renamed, alerting).changed == changed
     assert compare_settings("f", renamed, renamed, None).changed == ()
+
+
+def test_the_name_that_messages_have_is_applied_at_once_and_the_path_of_a_server_is_not() -> None:
+    alerting = replace(SETTINGS, alerts=Alerts({"ops": "json://localhost"}, rules=(AlertRule(),)))
+    other = replace(alerting, protocol="other")
+    beside = compare_settings("f", alerting, other, alerting)
+    assert (beside.changed, beside.needs_restart) == (("protocol in alerts",), ("protocol",))
+    assert compare_settings("f", other, other, alerting).needs_restart == ("protocol",)  # the server still has the old
+    titled = replace(alerting, page=Page(title="Status"))
+    assert compare_settings("f", titled, replace(titled, protocol="other"), titled).changed == ()
+
+
+async def test_a_monitor_uses_another_protocol_from_the_reload_on(tmp_path: Path) -> None:
+    path = tmp_path / "lookout.toml"
+    path.write_text('protocol = "other"')
+    reloader = Reloader(path, Settings(), SystemClock())
+    assert (await reloader.reload()).changed == ("protocol",)
+    assert reloader.settings.alert_policy().deployment.name == "other"
 
 
 def test_a_page_that_the_server_does_not_have_yet_needs_a_restart_at_every_reload() -> None:

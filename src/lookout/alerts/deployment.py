@@ -9,7 +9,7 @@ from lookout.core.services import SERVICES
 
 class Deployment(Struct, frozen=True):
     """What messages call chains, by their ids, and services, in the report's order; whose monitor it is, where its page
-    is, and whether it has an admin port. An empty text was not given."""
+    is, whether it has an admin port, and its configuration file. An empty text was not given."""
 
     chains: dict[int, str]
     services: tuple[str, ...]
@@ -17,6 +17,7 @@ class Deployment(Struct, frozen=True):
     operator: str = ""
     link: str = ""
     has_admin_port: bool = True
+    config: str = ""
 
 
 DEPLOYMENT_OF_THE_FIVE: Final = Deployment({}, SERVICES.names)

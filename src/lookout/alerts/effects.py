@@ -31,6 +31,8 @@ _UNJUDGED: Final = "perhaps nothing of what cannot be judged"
 
 def describe_effect(service: str, status: Status, reason: Reason) -> str | None:
     """None of a service of the operator's own: what it is for is not known."""
+    if service not in EFFECTS:
+        return None
     if status == "unknown":
         return _UNJUDGED
-    return EFFECTS.get(service, {}).get(_BY_REASON.get(reason) or _BY_STATUS.get(status, ""))
+    return EFFECTS[service].get(_BY_REASON.get(reason) or _BY_STATUS.get(status, ""))

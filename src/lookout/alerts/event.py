@@ -9,22 +9,31 @@ from lookout.alerts.deployment import Deployment
 from lookout.base.instants import format_instant
 from lookout.core.causes import split_cause
 from lookout.core.episodes import News
-from lookout.core.model import NO_METRICS, Check, Metrics
+from lookout.core.model import NO_METRICS, Metrics
 
 VERSION: Final = 1
 
 
+class EndpointFact(Struct, frozen=True):
+    """What an RPC endpoint does, in words, and why it fails if it does."""
+
+    name: str
+    does: str
+    cause: str | None = None
+
+
 class Facts(Struct, frozen=True):
     """What is known of a check beside the news: why it is not current, when it last answered and could be compared, and
-    with which numbers; if there is no head, what each of its chain's RPC endpoints does, by its name."""
+    with which numbers; whether that has expired; if there is no head, what its chain's RPC endpoints do."""
 
     cause: str | None = None
     last_success_at: int | None = None
     last_metrics: Metrics = NO_METRICS
-    endpoints: Mapping[str, str] = {}
+    endpoints: tuple[EndpointFact, ...] = ()
+    has_expired: bool = False
 
 
-NO_FACTS: Final[Mapping[Check, Facts]] = {}
+NO_FACTS: Final[Mapping[News, Facts]] = {}
 
 
 class Cause(Struct, frozen=True):

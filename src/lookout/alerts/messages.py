@@ -5,7 +5,16 @@ from typing import Final, NamedTuple
 
 from lookout.alerts.deployment import DEPLOYMENT_OF_THE_FIVE, Deployment
 from lookout.alerts.event import NO_FACTS, Event, Facts, make_event, make_item
-from lookout.alerts.lines import OVER, UNJUDGED, RowNames, explain_trouble, list_checks, say_where_to_look
+from lookout.alerts.lines import (
+    LOOK_AT_NETWORK,
+    OVER,
+    UNJUDGED,
+    RowNames,
+    explain_trouble,
+    is_trouble,
+    list_checks,
+    say_where_to_look,
+)
 from lookout.base.instants import format_second
 from lookout.core.episodes import News
 from lookout.core.model import Check
@@ -35,7 +44,8 @@ _HEADINGS: Final[dict[str, tuple[str, str]]] = {
 
 
 class Message(NamedTuple):
-    """What is sent: plain text, and the same as data. It is over if nothing in it is bad any more."""
+    """What is sent: plain text, and the same as data. It is over if all episodes in it are, and none of them
+    because its check is bad in another way."""
 
     title: str
     body: str
@@ -46,24 +56,26 @@ class Message(NamedTuple):
 def write_message(
     news: Iterable[News],
     deployment: Deployment = DEPLOYMENT_OF_THE_FIVE,
-    facts: Mapping[Check, Facts] = NO_FACTS,
+    facts: Mapping[News, Facts] = NO_FACTS,
+    *,
+    nothing_answers: bool = False,
 ) -> Message:
-    """All news for one target in one message, with what is known of the checks now."""
+    """All news for one target in one message, with what is known beside each, and whether nothing at all answers."""
     ordered = sorted(_without_repeats(news), key=lambda each: (*_place(each.check, deployment.services), each.since_at))
     listed = list(_without_superseded(ordered))
     by_heading = {heading: [each for each in listed if _choose_heading(each) == heading] for heading in _HEADINGS}
     sections = {heading: under for heading, under in by_heading.items() if under}
     rows = {each.check: _name(each.check, deployment.chains) for each in ordered}
     is_over = not any(map(_is_bad, ordered))
+    trouble = [each for section in sections.values() for each in section if is_trouble(each)]
     body = (
+        *((LOOK_AT_NETWORK, "") if nothing_answers and trouble else ()),
         *list_checks(sections, rows, facts),
-        *explain_trouble(
-            [each for section in sections.values() for each in section if each.kind not in OVER], deployment
-        ),
-        *(() if is_over else (say_where_to_look(deployment),)),
+        *explain_trouble(trouble, deployment),
+        *((say_where_to_look(deployment),) if trouble else ()),
         *_sign(deployment),
     )
-    items = (make_item(each, facts.get(each.check, _NOTHING_KNOWN), deployment) for each in ordered)
+    items = (make_item(each, facts.get(each, _NOTHING_KNOWN), deployment) for each in ordered)
     event = make_event("checks", deployment, items, is_over=is_over)
     return Message(_write_title(deployment, _sum_up(sections, rows, deployment)), "\n".join(body), is_over, event)
 
@@ -119,9 +131,13 @@ def _without_repeats(news: Iterable[News]) -> Iterator[News]:
 
 
 def _without_superseded(news: Sequence[News]) -> Iterator[News]:
-    """That a check can be judged again is not listed where the same message says that it is bad."""
-    began = {each.check for each in news if each.kind == "began"}
-    yield from (each for each in news if each.kind != "ended" or each.was != "unknown" or each.check not in began)
+    """That a check can be judged again is not listed where the same message has later news of it."""
+    newest = {each.check: each for each in sorted(news, key=lambda each: (each.at, not _is_judged_again(each)))}
+    yield from (each for each in news if not _is_judged_again(each) or newest[each.check] is each)
+
+
+def _is_judged_again(news: News) -> bool:
+    return news.kind == "ended" and news.was == "unknown"
 
 
 def _episode(news: News) -> tuple[str, Check, int]:
@@ -135,7 +151,7 @@ def _choose_heading(news: News) -> str:
             return bad
         case "goes-on":
             return f"still {bad}"
-        case "ended" if news.was == "unknown":
+        case "ended" if _is_judged_again(news):
             return _now(news.status)
         case "ended" if _is_bad(news):
             return "bad in another way"
@@ -148,7 +164,7 @@ def _choose_heading(news: News) -> str:
 def _is_bad(news: News) -> bool:
     """Whether it is bad now: also after the end of an episode of one reason."""
     if news.kind == "ended":
-        if news.was == "unknown":  # what it is now has episodes of its own, if the rule counts it
+        if _is_judged_again(news):  # what it is now has episodes of its own, if the rule counts it
             return False
         return news.status in TROUBLE_STATUSES and BY_WORD[news.status].severity >= BY_WORD[news.was].severity
     return news.kind != "left"

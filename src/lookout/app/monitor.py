@@ -87,7 +87,8 @@ async def monitor_into(
                 await record.prepare(settings.monitor)
             if reloader is not None:
                 settings = reloader.settings  # a reload may have come meanwhile
-            resources = Resources(writer, clock, SystemRandom(), instruments)
+            config = "" if reloader is None else str(reloader.path)
+            resources = Resources(writer, clock, SystemRandom(), instruments, config=config)
             with record.change(settings.monitor) as recorder:
                 monitor = Monitor(settings, writer.load(), resources, recorder)
             recorded = RecordedMonitor(monitor, record, instruments)

@@ -23,8 +23,7 @@ END_PATH: Final = "/notices/end"
 ANSWER_WITHIN_S: Final = STORED_WITHIN_S + 5
 _NOT_RUNNING: Final = error_reply(
     HTTPStatus.SERVICE_UNAVAILABLE,
-    "this monitor does not have the store, and so no notes and silences: it is starting or ending, or stands by for"
-    " another monitor, which is the one to ask",
+    "this monitor does not have the store, and so no notes and silences: it is starting or ending; try again",
 )
 
 A = TypeVar("A", Draft, "Ending")

@@ -32,10 +32,10 @@ READ_WITHIN_S: Final = 10.0  # a file on a disk that hangs, or a pipe
 ANSWER_WITHIN_S: Final = 30.0  # to one who asked while another reload was under way
 _WATCHED: Final = ("chains", "sources", "services")
 # Any other table, also one that is yet to come, needs a restart. The page's is the server's; of it the monitor stores
-# which services others run, for servers that do not know a service.
-_APPLIED: Final = frozenset((*_WATCHED, "log", "monitor", "policy", "history", "page", "alerts", "ping"))
+# which services others run, for servers that do not know a service. So is the protocol, which alerts may name.
+_APPLIED: Final = frozenset((*_WATCHED, "protocol", "log", "monitor", "policy", "history", "page", "alerts", "ping"))
 _UNUSED_BY_MONITOR: Final = frozenset(("server", "admin.server", "store.read_url", "edge", "page"))
-_UNUSED: Final = frozenset(("edge", "page"))
+_UNUSED: Final = frozenset(("edge", "page", "protocol"))
 
 log = structlog.get_logger("reload")
 
@@ -230,9 +230,10 @@ def compare_settings(config: str, old: Settings, new: Settings, served: Settings
             *_titles_changed(old, new),
             *(what for each in rpc if each in rpc_before for what in _differences(rpc_before[each], rpc[each])),
             *(key for key in keys if key.partition(".")[0] in _APPLIED),
-            *_names_in_messages_changed(old, new),
+            *_names_in_messages_changed(old, new, with_server=served is not None),
         ),
         needs_restart=(
+            *(("protocol",) if beside.protocol != new.protocol else ()),
             *(key for key in keys if key.partition(".")[0] not in _APPLIED),
             *(f"{key} of the server" for key in _changed_keys(beside.log, new.log, "log.")),
             *_changed_keys(beside.page, new.page, "page."),
@@ -269,8 +270,10 @@ def _titles_changed(old: Settings, new: Settings) -> Iterator[str]:
         yield "order of services"
 
 
-def _names_in_messages_changed(old: Settings, new: Settings) -> Iterator[str]:
+def _names_in_messages_changed(old: Settings, new: Settings, *, with_server: bool) -> Iterator[str]:
     if new.alerts.targets:
+        if with_server and old.protocol != new.protocol and not new.page.title:
+            yield "protocol in alerts"
         keys = ("title", "operator")
         yield from (f"page.{key} in alerts" for key in keys if getattr(old.page, key) != getattr(new.page, key))
 

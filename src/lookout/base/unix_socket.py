@@ -19,6 +19,11 @@ def resolve(address: str, folder: Path) -> str:
     return f"{PREFIX}{folder.absolute() / path_of(address)}" if is_unix(address) else address
 
 
+def can_be_asked(address: str) -> bool:
+    """Whether the address of an admin port says where to ask: there may be none, or a port that the system chooses."""
+    return address != "" and (is_unix(address) or not address.endswith(":0"))
+
+
 def path_of(address: str) -> str:
     return address.removeprefix(PREFIX)
 

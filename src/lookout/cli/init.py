@@ -196,9 +196,10 @@ def _fill(file: int, text: str) -> None:
 
 
 def _append(path: Path, text: str) -> None:
-    """For the owner alone if it is new; one that is there stays for its owner and at most its group to read."""
+    """For the owner alone; and for its group, if that could read it before and not everybody could."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), os.fstat(file.fileno()).st_mode & 0o640)
+        mode = os.fstat(file.fileno()).st_mode
+        os.fchmod(file.fileno(), mode & (0o600 if mode & 0o004 else 0o640))
         file.write(f"\n{text}" if os.fstat(file.fileno()).st_size else text)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lookout.base.admin_port import CONFIG_HEADER
 from lookout.base.host_port import host_and_port
-from lookout.base.unix_socket import is_unix, path_of, resolve
+from lookout.base.unix_socket import can_be_asked, is_unix, path_of, resolve
 from lookout.cli.arguments import NOT_FINE, fail
 from lookout.config.file import ConfigError, read_sending_config
 from lookout.config.settings import Settings
@@ -57,7 +57,7 @@ class MonitorPort:
         self._nobody = nobody
         self.settings = _read_settings(config)
         self.address = resolve(self.settings.admin.monitor, config.parent)
-        if self.address == "" or (self.address.endswith(":0") and not is_unix(self.address)):
+        if not can_be_asked(self.address):
             fail(f"{config}: admin.monitor: names no port to ask; {no_port}")
 
     def get(self, path: str) -> Reply:

@@ -17,7 +17,7 @@ from lookout.config.file import read_config
 from lookout.config.settings import Settings
 from lookout.core.causes import choose_next_step, code_of
 from lookout.core.model import Status
-from lookout.monitor.probe import Probed, ProbedChain, ProbedRow, probe_once
+from lookout.monitor.probe import Probed, ProbedChain, ProbedEndpoint, ProbedRow, probe_once
 
 _STYLES: Final[dict[Status, str]] = {"current": "green", "unmonitored": "dim", "unavailable": "red", "degraded": "red"}
 _NO_LIMIT: Final = 10_000  # columns where nobody looks: a row stays one line, for grep
@@ -64,14 +64,23 @@ def show_probed(probed: Probed, settings: Settings, *, on_stderr: bool = False) 
 
 
 def list_next_steps(causes: Iterable[str | None]) -> Iterator[str]:
-    """What to do about these causes, by their codes."""
-    steps = {(code_of(cause), choose_next_step(cause)) for cause in causes if cause}
-    yield from (f"{code}: {step}" for code, step in sorted(steps, key=str) if step)
+    """What to do about these causes, by their codes; with their details where a code needs different steps."""
+    steps = {cause: step for cause in causes if cause and (step := choose_next_step(cause))}
+    by_code: dict[str, set[str]] = {}
+    for cause, step in steps.items():
+        by_code.setdefault(code_of(cause), set()).add(step)
+    lines = (f"{code_of(each) if len(by_code[code_of(each)]) == 1 else each}: {steps[each]}" for each in sorted(steps))
+    yield from dict.fromkeys(lines)
 
 
 def explain_row(probed: ProbedRow) -> str:
-    """Why it is not current, in words; or the reason, with what was found."""
-    return probed.found if probed.cause else ": ".join(filter(None, (probed.row.reason, probed.found)))
+    """The reason, the code of the cause if there is one, and what was found."""
+    codes = f"{probed.row.reason}, {code_of(probed.cause)}" if probed.cause else probed.row.reason
+    return ": ".join(filter(None, (codes, probed.found)))
+
+
+def _explain_endpoint(probed: ProbedEndpoint) -> str:
+    return f"{code_of(probed.cause)}: {probed.found}" if probed.cause else probed.found
 
 
 def _heads(chains: tuple[ProbedChain, ...]) -> Table:
@@ -80,7 +89,9 @@ def _heads(chains: tuple[ProbedChain, ...]) -> Table:
         table.add_row(Text(chain.name), Text(chain.found, "" if chain.has_head else "red"))
         for each in chain.endpoints:
             table.add_row(
-                Text(f"  {each.name}"), Text(each.found, "green" if each.is_fine else "red"), _ms(each.took_ms)
+                Text(f"  {each.name}"),
+                Text(_explain_endpoint(each), "green" if each.is_fine else "red"),
+                _ms(each.took_ms),
             )
     return table
 

@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED: Final = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>(?:\\.|[^"\\])*)\"""", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _TOKEN: Final = re.compile(r"\\(?:.|\Z)|[^\\]", re.DOTALL)
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # systemd leaves out a value with one
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")  # earlier versions of systemd leave out a value with one
 _BACKSLASH_KEEPS: Final = '"\\`$'  # between double quotation marks; before anything else a backslash is itself
 
 

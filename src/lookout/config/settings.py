@@ -14,6 +14,7 @@ from lookout.alerts.policy import AlertPolicy
 from lookout.base.problem import UNREAD, Problem, run_checks
 from lookout.base.setting_types import Table
 from lookout.base.text import shorten
+from lookout.base.unix_socket import can_be_asked
 from lookout.config.alerts import AlertRule, Alerts
 from lookout.config.own_services import OwnService, type_of_own_services
 from lookout.config.source_tables import type_of_tables
@@ -148,8 +149,8 @@ class Settings(Table, frozen=True):
             for chain_id in of_source.chain_ids()
         }
 
-    def alert_policy(self) -> AlertPolicy:
-        """The tables of alerts as the monitor needs them."""
+    def alert_policy(self, config: str = "") -> AlertPolicy:
+        """The tables of alerts as the monitor needs them; ``config`` is the file that messages name in commands."""
         plan, alerts = self.plan(), self.alerts
         rules = tuple(each for rule in alerts.rules for each in rule.build(plan.monitored, alerts.targets))
         return AlertPolicy(
@@ -162,7 +163,8 @@ class Settings(Table, frozen=True):
                 self.page.title or (self.protocol if self.protocol != _UNNAMED else ""),
                 self.page.operator,
                 alerts.link,
-                has_admin_port=self.admin.monitor != "",
+                can_be_asked(self.admin.monitor),
+                config,
             ),
         )
 

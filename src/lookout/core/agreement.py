@@ -6,12 +6,13 @@ from typing import Final, Literal
 from lookout.core.heads import ChainProgress, Heads, Pace, Reading
 
 # What an endpoint's latest answer counts for. Only one that agrees has a part in the head.
-Standing = Literal["agrees", "behind", "disagrees", "not_confirmed", "old", "failed", "wrong_chain"]
+Standing = Literal["agrees", "behind", "disagrees", "not_confirmed", "below", "old", "failed", "wrong_chain"]
 STANDING_WORDS: Final[dict[Standing, str]] = {
     "agrees": "agrees with another",
     "behind": "far behind the others",
     "disagrees": "far from the others",
     "not_confirmed": "no other confirms its answer",
+    "below": "far below what the chain had reached",
     "old": "its last answer is too old",
     "failed": "has not answered yet",
     "wrong_chain": "a node of another chain",
@@ -88,8 +89,10 @@ class Agreement:
             return "wrong_chain" if endpoint in self._wrong_chain else "failed"
         if answer not in eligible:
             return "old"
+        if head is None and len(eligible) > 1:
+            return "disagrees"
         if head is None:
-            return "disagrees" if len(eligible) > 1 else "not_confirmed"
+            return "not_confirmed" if self._endpoints > 2 else "below"  # of two or one, one alone would be accepted
         if _are_near(answer.height, head.height, pace):
             return "agrees"
         return "behind" if answer.height < head.height else "disagrees"

@@ -1,5 +1,6 @@
 """Why a row is not current, for the operator: a stable code, and perhaps a detail after a colon (M16)."""
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from lookout.core.model import Blocks, Failed, Found, Members, MissingList, Nothing, Peers, Row
@@ -20,7 +21,7 @@ CAUSES: Final = {
     "bad_address": CauseEntry("the address cannot be asked", _CHECK_ADDRESS),
     "bad_encoding": CauseEntry("no usable answer: compressed in a way that cannot be undone", _ASK_OWNER),
     "bad_http": CauseEntry(
-        "no usable answer: not HTTP as it should be", f"{_CHECK_ADDRESS}; what answers is no web server"
+        "no usable answer: not HTTP as it should be", f"{_CHECK_ADDRESS}; if it is right, {_ASK_OWNER}"
     ),
     "broken_off": CauseEntry("no usable answer: the connection ended within it", _ASK_OWNER),
     "closed": CauseEntry("no answer: the connection was closed", _ASK_OWNER),
@@ -66,7 +67,7 @@ CAUSES: Final = {
     ),
     "refused": CauseEntry(
         "not reached: nothing listens at its address",
-        "start the service, or check its host and port in the configuration",
+        "start the service, or ask those who run it; or check its host and port in the configuration",
     ),
     "reset": CauseEntry("no answer: the connection was reset", _ASK_OWNER),
     "store_status": CauseEntry("no usable answer: the waku node's store has status …", _ASK_OWNER),
@@ -108,7 +109,8 @@ OWN_CAUSES: Final = {
         "it answered, and has nothing for this chain", "if that is as it should be, leave this chain out of its table"
     ),
     "own_fault": CauseEntry(
-        "this machine could not ask: …", "free what it lacks (docs/upkeep.md); nothing is known of the other side"
+        "this machine could not ask: …",
+        "free what this machine lacks (docs/upkeep.md); nothing is known of the other side",
     ),
     "some_silent": CauseEntry(
         "… monitored broadcasters announce fees", "wait: broadcasters are other people's, and the others may work"
@@ -121,6 +123,12 @@ ALL_CAUSES: Final = {**CAUSES, **OWN_CAUSES}
 
 
 _CHECK_ACCESS: Final = "check its address, key and headers in the configuration"
+# Of causes whose detail says more.
+_STEPS_BY_DETAIL: Final = {
+    "network: EHOSTUNREACH": "check that its host is up, then this machine's network and firewall",
+    "tls: not TLS": "check the scheme and the port of its address in the configuration",
+}
+_OF_THIS_MACHINE: Final = ("own_fault", "future_block")  # or they may be
 
 
 def choose_next_step(cause: str) -> str | None:
@@ -128,7 +136,18 @@ def choose_next_step(cause: str) -> str | None:
     code, detail = split_cause(cause)
     if code == "http_status" and (detail or "").startswith("4"):  # it means that the request is wrong
         return _CHECK_ACCESS
-    return ALL_CAUSES[code].next_step if code in ALL_CAUSES else None
+    return _STEPS_BY_DETAIL.get(cause) or (ALL_CAUSES[code].next_step if code in ALL_CAUSES else None)
+
+
+def choose_step_without_head(causes: Iterable[str]) -> str | None:
+    """What to do about a chain without a head whose endpoints fail like this: first what may be this machine's own."""
+    known = list(causes)
+    own = [each for each in known if code_of(each) in _OF_THIS_MACHINE]
+    if own:
+        return choose_next_step(own[0])
+    steps = {choose_next_step(each) for each in known}
+    step = steps.pop() if len(steps) == 1 else None
+    return choose_next_step("no_head") if step is None else f"for each endpoint that fails: {step}"
 
 
 def describe_cause(cause: str) -> str:

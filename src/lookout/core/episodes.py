@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from lookout.base.instants import END_AT
-from lookout.core.causes import code_of
+from lookout.core.causes import code_of, split_cause
 from lookout.core.history import DAY_MS
 from lookout.core.model import Check, Reason, Row, Status
 from lookout_reader.statuses import KNOWN_STATUSES
@@ -66,7 +66,7 @@ class Episode(Struct, frozen=True):
     reported_to: tuple[str, ...] = field(default=(), name="told_to")
     reported_ms: Lasted = field(default=0, name="told_ms")  # how much had been seen at the last report
     reminders: Lasted = 0
-    causes: tuple[str, ...] = ()  # the first, and the last if it is another one; as far as known
+    causes: tuple[str, ...] = ()  # the first, and the last if it differs; of a lag the largest. As far as known
 
 
 class News(Struct, frozen=True):
@@ -124,7 +124,15 @@ def advance(
     since_ms = state.gathered_since_ms if state.gathered else clock_ms
     if clock_ms - since_ms < rules.group_ms:
         return AlertState(at, clock_ms, tuple(episodes), gathered, since_ms), ()
-    return AlertState(at, clock_ms, tuple(episodes)), gathered
+    newest = {row.check: _expire(row, at) for row in published}
+    return AlertState(at, clock_ms, tuple(episodes)), tuple(_update(each, newest.get(each.check)) for each in gathered)
+
+
+def _update(news: News, newest: Row | None) -> News:
+    """What could not be judged and now can be is what it is when that is reported."""
+    if news.kind != "ended" or news.was != "unknown" or newest is None or newest.status not in _KNOWN:
+        return news
+    return replace(news, status=newest.status, reason=newest.reason)
 
 
 def note_causes(state: AlertState, causes: Mapping[tuple[Check, Reason], str]) -> AlertState:
@@ -136,8 +144,14 @@ def _note_cause(episode: Episode, causes: Mapping[tuple[Check, Reason], str]) ->
     cause = causes.get((episode.check, episode.reason))
     if cause is None or not episode.is_seen:
         return episode
-    others = (first for first in episode.causes[:1] if code_of(first) != code_of(cause))
-    return replace(episode, causes=(*others, cause))
+    largest = max((each for each in (*episode.causes, cause) if code_of(each) == "behind"), key=_lag, default=None)
+    noted = (largest if largest and code_of(each) == "behind" else each for each in (*episode.causes[:1], cause))
+    return replace(episode, causes=tuple(dict.fromkeys(noted)))
+
+
+def _lag(cause: str) -> int:
+    blocks = split_cause(cause)[1] or ""
+    return int(blocks) if blocks.isdecimal() else 0
 
 
 def _mute(rule: Rule) -> Rule:
@@ -182,9 +196,7 @@ def _add_time(episode: Episode | None, passed_ms: int) -> Episode | None:
 
 def _expire(row: Row, at: int) -> Row:
     """A row past its time says nothing any more (H17)."""
-    if row.expires_at is None or row.expires_at > at:
-        return row
-    return replace(row, status="unknown", reason="no-observation")
+    return replace(row, status="unknown", reason="no-observation") if row.has_expired(at) else row
 
 
 def _make_news(kind: NewsKind, of: Episode, status: Status, reason: Reason, at: int) -> News:

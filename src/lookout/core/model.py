@@ -129,6 +129,9 @@ class Row(Struct, frozen=True, gc=False):
         """Whether the service answered, and has nothing for this chain (S10, S12)."""
         return self.reason == "no-observation" and self.observed_at is not None and self.expires_at is None
 
+    def has_expired(self, at: int) -> bool:
+        return self.expires_at is not None and self.expires_at <= at
+
 
 class Report(Struct, frozen=True, gc=False):
     """All rows of one publication, in the report's order (R12)."""

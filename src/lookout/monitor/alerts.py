@@ -87,24 +87,27 @@ class Alerts:
         known = {(check, row.reason): causes[check] for check, row in published.items() if check in causes}
         self._state = note_causes(self._state, known)
         facts = {
-            each.check: self._gather_facts(row, known.get((each.check, each.reason)))
+            each: self._gather_facts(row, known.get((each.check, each.reason)), at)
             for each in news
             if (row := published.get(each.check)) is not None
         }
+        watched = [row for row in published.values() if row.status != "unmonitored"]
+        nothing_answers = len(watched) > 1 and all(row.reason == "unreachable" for row in watched)
         for target in self._policy.targets:
             if mine := [each for each in news if target in each.targets]:
-                self._put(target, write_message(mine, self._policy.deployment, facts))
+                deployment = self._policy.deployment
+                self._put(target, write_message(mine, deployment, facts, nothing_answers=nothing_answers))
         removed = self._outbox.give_up(self._state.clock_ms - self._policy.give_up_ms)
         self._report_removed(removed, "given-up", "it was not accepted in time")
         self._outbox.mark_storing()
         self._set_gauges()
 
-    def _gather_facts(self, row: Row, cause: str | None) -> Facts:
+    def _gather_facts(self, row: Row, cause: str | None, at: int) -> Facts:
         good = self._good.get(row.check)
         is_last = good is not None and good.last_success_at == row.last_success_at
         metrics = good.metrics if good and is_last else NO_METRICS
-        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else {}
-        return Facts(cause, row.last_success_at, metrics, endpoints)
+        endpoints = self._instruments.board.describe_endpoints(row.check.chain_id) if cause == "no_head" else ()
+        return Facts(cause, row.last_success_at, metrics, endpoints, row.has_expired(at))
 
     def pieces(self) -> dict[str, bytes]:
         """All that is to be in the store."""

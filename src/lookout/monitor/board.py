@@ -1,16 +1,20 @@
 """The last outcome of every source and RPC endpoint, for the operator: ``/sources`` on the admin port (M16)."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
 from lookout.core.agreement import STANDING_WORDS, Standing
 from lookout.core.causes import describe_cause
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Row
+
+_NUMBER: Final = re.compile("([0-9]+)")
 
 EntryOutcome = Literal["answered", "failed", "own_fault", "bug"]
 
@@ -66,10 +70,11 @@ class Board:
             for key, entry in self._entries.copy().items()
         ]
 
-    def describe_endpoints(self, chain_id: int | None) -> dict[str, str]:
-        """What each RPC endpoint of a chain does, in words, by its name."""
-        entries = (each for each in self.list_entries() if each.kind == "endpoint" and each.chain_id == chain_id)
-        return {each.name: _describe(each) for each in sorted(entries, key=lambda each: each.name)}
+    def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
+        """What each RPC endpoint of a chain does, sorted by their names, in which 2 is before 10."""
+        entries = [each for each in self.list_entries() if each.kind == "endpoint" and each.chain_id == chain_id]
+        entries.sort(key=lambda each: [int(part) if part.isdecimal() else part for part in _NUMBER.split(each.name)])
+        return tuple(_describe(each) for each in entries)
 
     def keep_only(self, watched: Collection[EntryKey]) -> None:
         """Forget the others: they were removed from the configuration."""
@@ -111,13 +116,13 @@ class Board:
         self._standings[chain_id] = standings
 
 
-def _describe(endpoint: Entry) -> str:
+def _describe(endpoint: Entry) -> EndpointFact:
     if endpoint.cause is not UNSET:
-        return describe_cause(endpoint.cause)
+        return EndpointFact(endpoint.name, describe_cause(endpoint.cause), endpoint.cause)
     if endpoint.outcome == "bug":
-        return "the monitor could not ask it because of a bug; its log has more"
+        return EndpointFact(endpoint.name, "the monitor could not ask it because of a bug; its log has more")
     standing = "not_confirmed" if endpoint.standing is UNSET else endpoint.standing
-    return f"{STANDING_WORDS[standing]} (block {endpoint.height})"
+    return EndpointFact(endpoint.name, f"{STANDING_WORDS[standing]} (block {endpoint.height})")
 
 
 def _entry(key: EntryKey, at: int, took_ms: int, outcome: EntryOutcome, cause: str | UnsetType = UNSET) -> Entry:

@@ -64,7 +64,7 @@ class Monitor:
         ledger = _resume_ledger(plan, stored, parts.ledger)
         self._built = resources.build_sources(settings, decode_sightings(stored))
         self._describe_watched()
-        self._alerts = parts.alerts(settings.alert_policy(), stored, resources)
+        self._alerts = parts.alerts(settings.alert_policy(resources.config), stored, resources)
         self._journal = parts.journal(ledger, parts.timeline(resources.clock), self._alerts, recorder)
         self.notices = NoticeKeeper(settings, stored, self._journal)
         self._publisher = parts.publisher(
@@ -104,8 +104,9 @@ class Monitor:
         self._describe_watched()
         self._watcher.replan(self._built, plan.limits)
         self._pinger.apply_settings(new)
-        if new.alert_policy() != old.alert_policy():
-            self._alerts.apply_policy(new.alert_policy())
+        policy = new.alert_policy(self._resources.config)
+        if policy != old.alert_policy(self._resources.config):
+            self._alerts.apply_policy(policy)
 
     def _describe_watched(self) -> None:
         chains, own_services = self._settings.description().chains, self._settings.plan().own_services

@@ -31,3 +31,4 @@ class Resources(NamedTuple):
     open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread  # by its name
     open_sender: Callable[[str], Sender] = open_sender
     first_rest_ms: int = FIRST_WAIT_MS  # of a target that did not accept a message
+    config: str = ""  # the path of the configuration file, if there is one

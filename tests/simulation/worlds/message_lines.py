@@ -16,11 +16,13 @@ _HEADINGS: Final = {
     **{f"Still {words}": ("goes-on", status) for words, status in _BAD.items()},
     "Recovered": ("ended", "recovered"),
     "Improved": ("ended", "improved"),
-    "Can be judged again": ("ended", "judged"),
+    "Bad in another way": ("ended", "improved"),
+    **{f"{status.capitalize()} now": ("ended", "judged") for status in (*_BAD, "current")},
     "No longer watched": ("left", ""),
 }
-_LAST_ANSWER: Final = re.compile(r"  last (good answer|judged): (never|\S+Z( \(.+\))?)")
-_LINE: Final = re.compile(r"- (\S+?)(?: on (\d+))?: .*?since (\S+?)[,;]")
+_HEADING: Final = re.compile(r"(\w[^:(]*?)(?: \(.*\))?:")
+_LINE: Final = re.compile(r"- (\S+?)(?: on (?:chain )?(\d+))?: .*?(?:since|from) (\S+Z)( to \S+Z)?")
+_MORE: Final = re.compile(r"  \S.*|Each .*|Next: .*\.|RPC endpoints:|")  # of what is above it
 
 
 class About(NamedTuple):
@@ -39,13 +41,27 @@ def due_messages(news: Sequence[News], targets: Sequence[str]) -> Iterator[tuple
     for target in targets:
         mine = [each for each in news if target in each.targets]
         over = {(each.rule, each.check, each.since_at) for each in mine if each.kind in ("ended", "left")}
-        lines = {
-            About(each.kind, each.check, format_second(each.since_at)): _outcome(each)
+        listed = [
+            each
             for each in mine
             if each.kind in ("ended", "left") or (each.rule, each.check, each.since_at) not in over
+        ]
+        lines = {
+            About(each.kind, each.check, format_second(each.since_at)): _outcome(each)
+            for each in listed
+            if _outcome(each) != "judged" or not _has_later(each, listed)
         }
         if lines:
             yield target, lines
+
+
+def _has_later(judged: News, listed: Sequence[News]) -> bool:
+    """Whether the message has later news of a check than that it can be judged again, or other news of that instant."""
+
+    def place(news: News) -> tuple[int, bool, int]:
+        return news.at, _outcome(news) != "judged", news.since_at
+
+    return any(each.check == judged.check and place(each) > place(judged) for each in listed)
 
 
 def _outcome(news: News) -> str:
@@ -60,14 +76,13 @@ def lines_of(body: str) -> Lines:
     """What a message says. ValueError if it says something else."""
     kind = how = ""
     lines: dict[About, str] = {}
-    for line in body.partition("\n\n")[0].splitlines():
-        heading = line.removesuffix(":").partition(", all ")[0]
-        if line.endswith(":") and heading in _HEADINGS:
-            kind, how = _HEADINGS[heading]
-        elif found := _LINE.match(line):
-            service, chain_id, since = found.groups()
+    for line in body.rpartition("\n\n")[0].splitlines():
+        if (heading := _HEADING.fullmatch(line)) and heading[1] in _HEADINGS:
+            kind, how = _HEADINGS[heading[1]]
+        elif found := _LINE.fullmatch(line):
+            service, chain_id, since, _ = found.groups()
             check = Check(service, None if chain_id is None else int(chain_id))
             lines[About(kind, check, since)] = how
-        elif not _LAST_ANSWER.fullmatch(line):
+        elif not _MORE.fullmatch(line):
             raise ValueError(line)
     return lines
