@@ -294,5 +294,5 @@ def test_a_source_that_cannot_be_reached_is_kept_and_explained(folder: Path) -> 
     done = lookout_here(folder, "init", "--messaging=http://127.0.0.1:1")
     assert done.returncode == 0
     assert "not reached: nothing listens at its address" in done.stdout
-    assert "refused: start the service, or check its host and port in the configuration" in done.stdout
+    assert "refused: start the service, or ask those who run it; or check its host and port" in done.stdout
     assert (folder / "lookout.toml").exists()
