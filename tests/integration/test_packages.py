@@ -66,10 +66,9 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         options: Any = {"symlinks": True, "ignore": shutil.ignore_patterns("__pycache__", "node_modules")}
         copy(ROOT / name, folder / name, **(options if copy is shutil.copytree else {}))
-    for project in (folder / "pyproject.toml", folder / "readers" / "python" / "pyproject.toml"):
-        text = project.read_text(encoding="utf-8")
-        if "[project.urls]" not in text:
-            project.write_text(text + '\n[project.urls]\nSource = "https://lookout.example"\n', encoding="utf-8")
+    for name in ("pyproject.toml", "readers/python/pyproject.toml", "readers/js/package.json"):
+        text = (folder / name).read_text(encoding="utf-8")
+        (folder / name).write_text(text.replace("https://lookout.example/", "https://example.org/"), encoding="utf-8")
     version = re.search(r'"(.+)"', (ROOT / "src" / "lookout" / "__init__.py").read_text().partition("__version__")[2])
     assert version
     (folder / "CHANGELOG.md").write_text(f"# Changes\n\n## {version[1]}, 2026-11-17\n", encoding="utf-8")
@@ -176,7 +175,8 @@ def test_what_is_not_ready_is_named(repository: Path, tmp_path: Path) -> None:
         f"readers/js/package.json: {version}, not {version[1:]}",
         f"the first heading of CHANGELOG.md: no version with its date, not {version[1:]}",
         "readers/python/LICENSE is not a copy of LICENSE",
-        "pyproject.toml does not say where the project is: [project.urls]",
+        "[project.urls] of pyproject.toml does not say where the project is",
+        "readers/js/sbom.cdx.json is out of date: make schemas",
         "sbom.cdx.json is out of date: make schemas",
     ]
 

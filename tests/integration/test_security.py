@@ -172,7 +172,7 @@ def test_nobody_but_the_configured_address_is_asked_whatever_it_and_the_environm
             proxies |= {name.upper(): address for name, address in proxies.items()}
             home = {"HOME": str(tmp_path), "NETRC": str(tmp_path / ".netrc"), "NO_PROXY": "", "no_proxy": ""}
             told = probe(tmp_path, upstream, **proxies, **home)
-    assert answered(told) == ["no usable answer: it redirects, which is not followed (307 to the same host)"]
+    assert answered(told) == ["redirect: no usable answer: it redirects, which is not followed (307 to the same host)"]
     assert asked
     assert not any(b"authorization" in raw.lower() for raw in asked)
     assert strangers == []
@@ -246,9 +246,9 @@ def test_of_servers_over_tls_only_the_one_that_is_vouched_for_is_believed(tmp_pa
         urls = (right, of_another_name, expired, of_a_stranger, old)
         told = probe(tmp_path, *urls, SSL_CERT_FILE=str(trusted.path))
     assert answered(told) == [
-        "no usable answer: not as the protocol has it (no JSON-RPC answer)",
+        "not_understood: no usable answer: not as the protocol has it (no JSON-RPC answer)",
         *(
-            f"not reached: no secure connection ({why})"
+            f"tls: not reached: no secure connection ({why})"
             for why in ("wrong name", "expired", "unknown authority", "handshake failed")
         ),
     ]
