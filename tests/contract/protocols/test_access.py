@@ -99,7 +99,7 @@ def test_a_private_authority_is_trusted_where_it_is_named_and_nowhere_else(
     trusted, stranger = trust(), trust()
 
     async def converse() -> None:
-        async with answering(well, tls=trusted.tls) as (url, asked), open_session(5) as session:
+        async with answering(well, tls=trusted.tls) as (url, asked), open_session(20) as session:
             for _ in range(2):  # one connection that is trusted is none for those who do not trust it
                 assert await ask(session, url, AccessTable(ca_file=trusted.ca_file)) == b"well"
                 assert await ask(session, url, AccessTable(ca_file=stranger.ca_file)) == "tls: unknown authority"
@@ -136,7 +136,7 @@ def test_a_proxy_passes_requests_on(
         tls, ca_file, _ = trust() if is_tls else (None, "", "")
         async with answering(well, tls=tls) as (url, asked), a_proxy(credentials=credentials) as (proxy, passed):
             access = AccessTable(headers={"X-Key": "k"}, ca_file=ca_file, proxy=proxy.replace("//", f"//{user}"))
-            async with open_session(5) as session:
+            async with open_session(20) as session:
                 for _ in range(2):
                     assert await ask(session, f"{url}/path?q=%C3%B6", access) == b"well"
             assert [(each.method, each.target, each.headers["x-key"]) for each in asked] == [
@@ -170,7 +170,7 @@ async def test_a_connection_is_shared_only_by_those_who_are_reached_in_the_same_
         ways = [AccessTable(ca_file=ca_file, proxy=proxy) for proxy in ("", *proxies)]
         ways += [AccessTable(ca_file=own)] if is_tls else []
         named = [replace(way, headers={"Way": str(number)}) for number, way in enumerate(ways)]
-        async with open_session(5) as session:
+        async with open_session(20) as session:
             for way in named * 3:
                 assert await ask(session, url, way) == b"well"
         if not is_tls:  # the proxy's own connections beyond it are its own matter
@@ -226,7 +226,7 @@ async def test_every_request_of_every_source_is_sent_as_its_table_says(
     async with (
         answering(answer_so_that_all_is_asked, tls=tls) as (url, asked),
         a_proxy(leads_to=url, credentials="user:word") as (proxy, passed),
-        open_session(5) as session,
+        open_session(20) as session,
     ):
         access = AccessTable(headers={"X-Key": "k"}, ca_file=ca_file, proxy=proxy.replace("//", "//user:word@"))
         with pytest.raises(ProbeFailed, match=r"^http_status: 404$"):

@@ -120,7 +120,7 @@ def methods(asked: list[Asked]) -> list[str]:
 @pytest.mark.clause("M8")
 async def test_the_chain_id_is_asked_first_and_again_after_a_failure() -> None:
     node = Node()
-    async with answering(node) as (url, asked), open_session(5) as session:
+    async with answering(node) as (url, asked), open_session(20) as session:
         endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
         assert await endpoint.read(session, lambda: NOON) == Reading(NOON, 16, 32_000)
         await endpoint.read(session, lambda: NOON)
@@ -137,7 +137,7 @@ async def test_the_chain_id_is_asked_first_and_again_after_a_failure() -> None:
 async def test_an_endpoint_of_another_chain_fails_every_time() -> None:
     node = Node()
     node.chain_id = "0x38"
-    async with answering(node) as (url, asked), open_session(5) as session:
+    async with answering(node) as (url, asked), open_session(20) as session:
         endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
         for _ in range(2):
             with pytest.raises(ProbeFailed, match="wrong_chain: 56 instead of 1"):
@@ -148,7 +148,7 @@ async def test_an_endpoint_of_another_chain_fails_every_time() -> None:
 @pytest.mark.clause("M8")
 async def test_another_chain_behind_the_same_address_is_noticed_by_the_first_reading_after_a_minute() -> None:
     node = Node()
-    async with answering(node) as (url, _), open_session(5) as session:
+    async with answering(node) as (url, _), open_session(20) as session:
         endpoint = EvmEndpoint("rpc 1 of Ethereum", 1, url)
         await endpoint.read(session, lambda: NOON)
         node.chain_id = "0x38"
@@ -168,7 +168,7 @@ def a_provider(url: str) -> Source:
 @pytest.mark.clause("M9")
 async def test_a_node_as_a_service_is_asked_for_its_chain_as_an_endpoint_is() -> None:
     node = Node()
-    async with answering(node) as (url, asked), open_session(5) as session:
+    async with answering(node) as (url, asked), open_session(20) as session:
         source = a_provider(url)
         assert (source.name, source.checks) == ("provider 1", (CHECK,))
         for now in (lambda: NOON, lambda: NOON + MINUTE - 1, lambda: NOON + MINUTE):
@@ -182,7 +182,7 @@ async def test_a_node_as_a_service_is_asked_for_its_chain_as_an_endpoint_is() ->
 async def test_a_node_of_another_chain_is_a_failed_probe_until_it_is_of_the_right_one() -> None:
     node = Node()
     node.chain_id = "0x38"
-    async with answering(node) as (url, asked), open_session(5) as session:
+    async with answering(node) as (url, asked), open_session(20) as session:
         source = a_provider(url)
         for _ in range(2):
             assert await observe(source, session, lambda: NOON) == {CHECK: Failed("wrong_chain: 56 instead of 1")}

@@ -26,7 +26,7 @@ Taken = Callable[[], AbstractContextManager[None]]
 
 async def ended(taken: Taken, *said: bytes, host: str = "127.0.0.1", scheme: str = "http") -> str:
     """How asking ends while something is taken away."""
-    async with talking(saying(*said)) as url, open_session(5) as session:
+    async with talking(saying(*said)) as url, open_session(60) as session:
         address = url.replace("127.0.0.1", host).replace("http", scheme, 1)
         with taken():
             try:

@@ -39,7 +39,7 @@ def outcome_of(table: KindTable, body: bytes) -> object:
 
 async def probe(table: KindTable) -> Found:
     (source,) = protocol_of(table).sources("relayer", table, NOTHING_SEEN)
-    async with open_session(5) as session:
+    async with open_session(20) as session:
         found = await observe(source, session, lambda: NOON)
     return found[Check("relayer", None)]
 

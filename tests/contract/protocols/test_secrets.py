@@ -57,7 +57,7 @@ async def failures(base: str) -> list[ProbeFailed]:
     assert SECRET not in repr(built)
     assert not any(SECRET in asked.name for asked in built.sources)
     assert not any(SECRET in asked.name for asked in built.endpoints)
-    async with open_session(5) as session:
+    async with open_session(20) as session:
         asking: list[Awaitable[object]] = [source.probe(session, lambda: NOON) for source in built.sources]
         asking += [endpoint.read(session, lambda: NOON) for endpoint in built.endpoints]
         return [await failure_of(each) for each in asking]

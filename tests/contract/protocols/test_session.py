@@ -209,7 +209,7 @@ async def test_an_http_code_is_part_of_the_failure() -> None:
 
 
 async def test_credentials_are_sent_and_cookies_are_not_kept() -> None:
-    async with answering(lambda _: (200, b"{}")) as (url, asked), open_session(5) as session:
+    async with answering(lambda _: (200, b"{}")) as (url, asked), open_session(20) as session:
         with_user = url.replace("http://", "http://user:word@")
         await fetch(session, Request("GET", with_user))
         await fetch(session, Request("GET", with_user, AccessTable(headers={"authorization": "Bearer key\n"})))
@@ -265,13 +265,13 @@ def parse(answer: bytes) -> dict[Check, Blocks]:
 
 
 async def test_a_failure_is_found_for_every_check() -> None:
-    async with open_session(5) as session:
+    async with open_session(20) as session:
         found = await observe(source_at(unused_address()), session, lambda: NOON)
     assert found == dict.fromkeys((INDEXER, Check("indexer", 5)), Failed("refused"))
 
 
 async def test_a_bug_is_not_a_failed_probe() -> None:
-    async with answering(lambda _: (200, b"seven")) as (url, _), open_session(5) as session:
+    async with answering(lambda _: (200, b"seven")) as (url, _), open_session(20) as session:
         with pytest.raises(ValueError, match="seven"):
             await observe(source_at(url), session, lambda: NOON)
 

@@ -43,7 +43,7 @@ def test_what_is_no_list_of_peers_fails(body: bytes) -> None:
 
 
 async def observed(answer: Answer) -> tuple[Found, list[str]]:
-    async with answering(answer) as (url, asked), open_session(5) as session:
+    async with answering(answer) as (url, asked), open_session(20) as session:
         found = await observe(MessagingSource("messaging", MessagingTable(f"{url}/waku")), session, lambda: NOON)
         return found[MESSAGING], [each.target for each in asked]
 
