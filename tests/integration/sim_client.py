@@ -94,7 +94,7 @@ class Client:
         answer = await self.post("/control", {"target": target, "fault": fault, **parameters})
         assert answer.http_code == 200, answer.body
 
-    async def read(self, endpoint: str, timeout_s: float = 5) -> Reading:
+    async def read(self, endpoint: str, timeout_s: float = 15) -> Reading:
         """What Lookout reads of an endpoint, such as ``1/a``."""
         chain_id = int(endpoint.partition("/")[0])
         async with open_session(timeout_s) as session:
@@ -103,7 +103,7 @@ class Client:
     async def height(self, endpoint: str) -> int:
         return (await self.read(endpoint)).height
 
-    async def probe(self, target: str, timeout_s: float = 5) -> Found:
+    async def probe(self, target: str, timeout_s: float = 15) -> Found:
         """What Lookout finds at one of ``TARGETS``."""
         table = tables_at(self.base)[target]
         (source,) = protocol_of(table).sources("a service", table, NOTHING_SEEN)
