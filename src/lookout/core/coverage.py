@@ -1,0 +1,301 @@
+"""What is known of an indexer's list of transactions beside the chain's own, as a value (S17 to S19)."""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lookout.core.model import Gaps
+
+MOST_FINDINGS: Final = 1_000
+"""More differences than these are not followed one by one: the list is another one altogether."""
+_DIGEST_BYTES: Final = 16
+_FIRST_REACH: Final = 2_000
+_MOST_BLOCKS: Final = 1 << 20
+_PIECES_OF_STRETCH: Final = 64
+_PUT_OFF_MS: Final = 60_000
+_LONGEST_PUT_OFF_MS: Final = 6 * 3_600_000
+
+Stage = Literal["suspected", "confirmed", "elsewhere"]
+"""``elsewhere``: both have the transaction, but not in the same blocks, so that it is neither missing nor extra."""
+Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position", "unproved"]
+"""Why a piece could not be compared."""
+
+
+class Transaction(NamedTuple):
+    block: int
+    hash: str
+
+
+class Stretch(Struct, frozen=True, gc=False, array_like=True):
+    """Blocks on whose transactions the chain's endpoints agreed. They are kept as a sum, and the sums of neighbours
+    add up: so many blocks are held against the list by one request for it."""
+
+    first: int
+    last: int
+    count: int
+    digest: bytes
+    compared_at: int
+    doubted_at: int | None = None
+    """When the list was first seen to differ from it in another way than is known."""
+
+
+class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A transaction that only one side has, which is followed until both agree on it."""
+
+    hash: str
+    first: int
+    last: int
+    """The blocks in which it was found."""
+    block: int
+    """Where the chain has it; of one that it does not have, the first."""
+    stage: Stage = "suspected"
+    seen_at: int
+    looked_at: int
+    proved_at: int
+    """When the chain's side of it was last read."""
+
+
+class Reach(Struct, frozen=True, gc=False, array_like=True):
+    """How many blocks one request to somebody may ask for."""
+
+    blocks: int = _FIRST_REACH
+    refused: int | None = None
+    """The fewest that were too many lately."""
+
+    def shrink(self, asked: int) -> "Reach":
+        return Reach(max(1, min(self.blocks, asked) // 2), max(2, asked))
+
+    def grow(self, asked: int) -> "Reach":
+        """After an answer. What was refused is tried again after a while: other blocks may hold less."""
+        refused = None if self.refused is None else self.refused + max(1, self.refused // 16)
+        doubled = min(2 * self.blocks, _MOST_BLOCKS)
+        if asked < self.blocks or (refused is not None and doubled >= refused):
+            doubled = self.blocks
+        return Reach(doubled, refused)
+
+
+class PutOff(Struct, frozen=True, gc=False, array_like=True):
+    """Blocks that could not be compared, and when they are tried again."""
+
+    first: int
+    last: int
+    until_at: int
+    times: int
+    why: Trouble
+
+
+class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All that has to survive a restart (S19)."""
+
+    subject: str
+    """What is compared with what: of another subject nothing of this is true."""
+    began_at: int
+    stretches: tuple[Stretch, ...] = ()
+    """By their blocks; none touches or overlaps another that it could be joined with."""
+    missing: Mapping[str, Finding] = {}
+    """By their hashes: what the list lacks."""
+    extra: Mapping[str, Finding] = {}
+    """What it has and the chain has not."""
+    oldest: Transaction | None = None
+    """The first transaction of the chain that was ever agreed on: an endpoint that has it is not pruned after it."""
+    is_recognised: bool = False
+    """Whether the list ever had a transaction where the chain has it. Otherwise it may be of anything."""
+    endpoints: tuple[str, ...] = ()
+    """Those that were asked, the ones that did best lately first."""
+    reaches: Mapping[str, Reach] = {}
+    """Of the endpoints."""
+    list_reach: Reach = Reach()
+    longest_list: int = _MOST_BLOCKS * _PIECES_OF_STRETCH
+    """For how many blocks the list may be asked at all."""
+    newest_at: int = 0
+    """When the newest blocks were last compared."""
+    put_off: tuple[PutOff, ...] = ()
+
+
+def gaps_of(coverage: Coverage) -> Gaps:
+    """What the row is judged by (S18)."""
+    return Gaps(
+        *(sum(each.stage == "confirmed" for each in some.values()) for some in (coverage.missing, coverage.extra))
+    )
+
+
+def resume(coverage: Coverage, now: int) -> Coverage:
+    """After a start, or when the clock was set: what was waiting begins to wait anew, since nobody knows how long it
+    did; and nothing has happened in the future."""
+
+    def resume_finding(each: Finding) -> Finding:
+        seen_at = now if each.stage == "suspected" else min(now, each.seen_at)
+        return replace(each, seen_at=seen_at, looked_at=min(now, each.looked_at), proved_at=min(now, each.proved_at))
+
+    stretches = (replace(each, compared_at=min(now, each.compared_at), doubted_at=None) for each in coverage.stretches)
+    return replace(
+        coverage,
+        missing={each.hash: resume_finding(each) for each in coverage.missing.values()},
+        extra={each.hash: resume_finding(each) for each in coverage.extra.values()},
+        stretches=tuple(stretches),
+        began_at=min(now, coverage.began_at),
+        newest_at=min(now, coverage.newest_at),
+        put_off=(),
+    )
+
+
+def follow_position(coverage: Coverage, position: int) -> Coverage:
+    """The indexer said how far it is. What lies above that it does not claim to have: it may be built anew. So nothing
+    is held against it there, and all of that is compared again."""
+    above = [
+        each.hash for some in (coverage.missing, coverage.extra) for each in some.values() if each.block > position
+    ]
+    if above:
+        coverage = drop_findings(coverage, above)
+    if any(each.last > position and each.compared_at for each in coverage.stretches):
+        stretches = (replace(each, compared_at=0) if each.last > position else each for each in coverage.stretches)
+        coverage = replace(coverage, stretches=tuple(stretches))
+    return coverage
+
+
+def add_agreed(
+    coverage: Coverage, first: int, last: int, chain: Collection[Transaction], now: int, limit: int
+) -> Coverage:
+    """The chain's side of these blocks, none of which is part of a stretch, is known now."""
+    new = Stretch(first, last, len(chain), _encode(_sum(each.hash for each in chain)), now)
+    stretches, place = list(coverage.stretches), _place(coverage.stretches, first)
+    stretches.insert(place, new)
+    reach = max((reach.blocks for reach in coverage.reaches.values()), default=1)
+    most_blocks = min(_PIECES_OF_STRETCH * reach, coverage.longest_list)
+    for left in (place, place - 1):
+        joined = _join(stretches[left], stretches[left + 1]) if 0 <= left < len(stretches) - 1 else None
+        if joined and joined.count <= limit // 2 and joined.last - joined.first < most_blocks:
+            stretches[left : left + 2] = [joined]
+    known = () if coverage.oldest is None else (coverage.oldest,)
+    return replace(coverage, stretches=tuple(stretches), oldest=min((*chain, *known), default=None))
+
+
+def forget(coverage: Coverage, first: int, last: int) -> Coverage:
+    """These blocks have to be compared again, and what is not confirmed there is not known any more."""
+    gone = [each for each in coverage.stretches if each.first <= last and first <= each.last]
+    unsure = [
+        each.hash
+        for some in (coverage.missing, coverage.extra)
+        for each in some.values()
+        if each.stage != "confirmed" and any(one.first <= each.block <= one.last for one in gone)
+    ]
+    left = tuple(each for each in coverage.stretches if each not in gone)
+    return drop_findings(replace(coverage, stretches=left), unsure)
+
+
+def keep_stretch(coverage: Coverage, new: Stretch) -> Coverage:
+    """In the place of the one with the same blocks."""
+    stretches = tuple(new if each.first == new.first else each for each in coverage.stretches)
+    return replace(coverage, stretches=stretches)
+
+
+def keep_missing(coverage: Coverage, *findings: Finding) -> Coverage:
+    return replace(coverage, missing={**coverage.missing, **{each.hash: each for each in findings}})
+
+
+def keep_extra(coverage: Coverage, *findings: Finding) -> Coverage:
+    return replace(coverage, extra={**coverage.extra, **{each.hash: each for each in findings}})
+
+
+def drop_findings(coverage: Coverage, hashes: Collection[str]) -> Coverage:
+    if not hashes:
+        return coverage
+    missing = {key: each for key, each in coverage.missing.items() if key not in hashes}
+    extra = {key: each for key, each in coverage.extra.items() if key not in hashes}
+    return replace(coverage, missing=missing, extra=extra)
+
+
+def drop_healed(coverage: Coverage, first: int, last: int, listed: Collection[str]) -> Coverage:
+    """The list of these blocks was read: it may have what it lacked, or lack what it had too much."""
+    healed = [each.hash for each in coverage.missing.values() if first <= each.block <= last and each.hash in listed]
+    healed += [
+        each.hash
+        for each in coverage.extra.values()
+        if first <= each.first and each.last <= last and each.hash not in listed
+    ]
+    return drop_findings(coverage, healed)
+
+
+def is_as_expected(coverage: Coverage, stretch: Stretch, listed: Collection[str]) -> bool:
+    """Whether the list of these blocks is the chain's, but for what is known to differ."""
+    lacking = [each.hash for each in coverage.missing.values() if stretch.first <= each.block <= stretch.last]
+    too_much = [
+        each.hash for each in coverage.extra.values() if stretch.first <= each.first and each.last <= stretch.last
+    ]
+    expected = int.from_bytes(stretch.digest) - _sum(lacking) + _sum(too_much)
+    return (
+        len(listed) == stretch.count - len(lacking) + len(too_much)
+        and (expected - _sum(listed)) % (1 << 8 * _DIGEST_BYTES) == 0
+    )
+
+
+def unchecked(coverage: Coverage, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The blocks of this range that are part of no stretch, from the lowest on."""
+    for each in coverage.stretches:
+        if each.first > last:
+            break
+        if first < each.first:
+            yield first, each.first - 1
+        first = max(first, each.last + 1)
+    if first <= last:
+        yield first, last
+
+
+def checked_blocks(coverage: Coverage) -> int:
+    return sum(each.last - each.first + 1 for each in coverage.stretches)
+
+
+def oldest_unchecked_at(coverage: Coverage, first_block: int, now: int) -> int:
+    """Since when the blocks that have waited longest for a comparison wait."""
+    compared_at = [each.compared_at for each in coverage.stretches]
+    highest = coverage.stretches[-1].last if coverage.stretches else first_block
+    if any(unchecked(coverage, first_block, highest)):
+        compared_at.append(coverage.began_at)
+    return min(compared_at, default=now)
+
+
+def put_off(coverage: Coverage, first: int, last: int, now: int, why: Trouble) -> Coverage:
+    """Try these blocks again later, and ever later the more often they failed."""
+    times = 1 + max((each.times for each in coverage.put_off if each.first == first), default=0)
+    until_at = now + min(_PUT_OFF_MS << min(times - 1, 20), _LONGEST_PUT_OFF_MS)
+    others = (each for each in coverage.put_off if each.first != first)
+    return replace(coverage, put_off=(*others, PutOff(first, last, until_at, times, why))[-MOST_FINDINGS:])
+
+
+def end_put_off(coverage: Coverage, first: int, last: int) -> Coverage:
+    left = tuple(each for each in coverage.put_off if each.last < first or last < each.first)
+    return coverage if len(left) == len(coverage.put_off) else replace(coverage, put_off=left)
+
+
+def waiting_until(coverage: Coverage, block: int, now: int) -> int | None:
+    """The last block of those around this one that are put off; None if this one is not."""
+    waiting = (each.last for each in coverage.put_off if each.first <= block <= each.last and now < each.until_at)
+    return max(waiting, default=None)
+
+
+def _join(one: Stretch, other: Stretch) -> Stretch | None:
+    if one.last + 1 != other.first or one.doubted_at is not None or other.doubted_at is not None:
+        return None
+    total = int.from_bytes(one.digest) + int.from_bytes(other.digest)
+    compared_at = min(one.compared_at, other.compared_at)
+    return Stretch(one.first, other.last, one.count + other.count, _encode(total), compared_at)
+
+
+def _place(stretches: tuple[Stretch, ...], first: int) -> int:
+    return bisect_left(stretches, first, key=lambda each: each.first)
+
+
+def _sum(hashes: Iterable[str]) -> int:
+    return sum(map(_number, hashes))
+
+
+def _number(transaction: str) -> int:
+    """A transaction's hash is as good a number as any: nobody chooses it."""
+    return int(transaction[2 : 2 + 2 * _DIGEST_BYTES], 16)
+
+
+def _encode(total: int) -> bytes:
+    return (total % (1 << 8 * _DIGEST_BYTES)).to_bytes(_DIGEST_BYTES)
