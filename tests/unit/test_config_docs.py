@@ -17,11 +17,14 @@ from lookout.config.file import is_list_of_tables, is_table, read_config
 from lookout.config.settings import type_of_file
 from lookout.config.tables import RpcEndpoint
 from lookout.core.model import Check
+from lookout.protocols.lists import ListTable
+from lookout.protocols.tables import SourceTable
 
 ROOT: Final = Path(__file__).parent.parent.parent
 EXAMPLE: Final = ROOT / "lookout.example.toml"
 PAGE: Final = ROOT / "docs" / "configuration.md"
 REQUIRED: Final = "**required**"
+OF_LISTS: Final = ("limit", "endpoints", "requests_per_minute", "url")
 AS_KNOWN: Final = ("as known", "none")
 DIVIDES_A_DAY: Final = "whole seconds that divide a day, 86400"
 ALLOWED: Final = {Duration: "time", DurationOrZero: "time or 0", Positive: "1 or more", Natural: "0 or more"}
@@ -79,7 +82,7 @@ def test_every_key_is_documented_once_and_every_documented_key_exists() -> None:
 
 def test_every_line_that_looks_like_a_key_was_read() -> None:
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    assert len(lines) == len({key for key in ALL_KEYS if key[0] != "hosted-indexer"})  # whose table is the indexers'
+    assert len(lines) == len({key for key in ALL_KEYS if not key[0].startswith("hosted-")})  # whose are the indexers'
 
 
 @pytest.mark.parametrize(("table", "name", "default", "allowed"), DOCUMENTED)
@@ -113,8 +116,8 @@ def test_the_example_has_21_rows_of_which_one_is_unmonitored() -> None:
 
 
 def uncommented() -> str:
-    """The example with all that is commented out, ``# key = value`` and ``# [[table]]``, put into force."""
-    return re.sub(r"^# (?=\w+ = |\[\[)", "", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    """The example with all that is commented out, ``# key = value`` and ``# [table]``, put into force."""
+    return re.sub(r"^# (?=\w+ = |\[)", "", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> None:
@@ -124,7 +127,13 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
     read = read_config(tmp_path / "lookout.toml", {})
     # What a rule says of unknown where it is left out cannot be written.
     assert read.alerts == Alerts({"ops": "json://127.0.0.1"}, rules=(AlertRule(unknown=False),))
-    assert replace(read, alerts=Alerts(), services=()) == read_config(EXAMPLE, {})
+    without = {name: tuple(map(without_complete, tables)) for name, tables in read.sources.items()}
+    assert replace(read, alerts=Alerts(), services=(), sources=without) == read_config(EXAMPLE, {})
+    for listed in read.transaction_lists().values():
+        assert [getattr(listed.table, name) for name in OF_LISTS] == [
+            default_of(KEYS["indexer.complete", name]) for name in OF_LISTS
+        ]
+    assert list(read.transaction_lists()) == [Check("indexer", 1), Check("hosted-indexer", 1)]
     assert [(own.name, own.service().title, [row.kind for row in own.rows]) for own in read.services] == [
         ("bundler", "Bundlers", ["jsonrpc"]),
         ("relayer", "Relayer", ["http"]),
@@ -132,12 +141,16 @@ def test_what_the_example_has_commented_out_are_the_defaults(tmp_path: Path) -> 
     ]
 
 
+def without_complete(table: SourceTable) -> SourceTable:
+    return replace(table, complete=None) if isinstance(table, ListTable) else table
+
+
 def test_the_example_has_every_key_and_in_force_only_those_that_are_required() -> None:
     # Of the keys of the operator's own services, which depend on their kind, it has those of its three examples.
     of_all = {place: key for place, key in KEYS.items() if not place[0].startswith("services")}
     assert of_all.keys() <= written_in(uncommented()) <= KEYS.keys()
     in_force = written_in(EXAMPLE.read_text(encoding="utf-8"))
-    assert in_force == {place for place, key in of_all.items() if key.required}
+    assert in_force == {place for place, key in of_all.items() if key.required and not place[0].endswith(".complete")}
 
 
 def written_in(text: str) -> set[tuple[str, str]]:

@@ -31,9 +31,9 @@ _LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a syste
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
-_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets|params|expect)\b")
+_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets|params|expect|query)\b")
 # A key that is written means something: left empty by its variable, it would silently mean nothing.
-_NOT_EMPTY_BY_VARIABLE: Final = re.compile(r"store\.read_url|.+\.(pointer|expect|ca_file|proxy)")
+_NOT_EMPTY_BY_VARIABLE: Final = re.compile(r"store\.read_url|.+\.(pointer|expect|ca_file|proxy|complete\.url)")
 _USED_BY_SERVERS: Final = re.compile(
     r"protocol|(server|log|page)\..+|admin\.(server|hosts)|chains\[\d+\]\.(id|name|test_network)|services\[\d+\]\.(name|title)|store\.read_url"
 )

@@ -37,6 +37,7 @@ from lookout.core.model import Check
 from lookout.core.plan import Plan
 from lookout.core.services import SERVICES, Service, all_services
 from lookout.protocols.evm import EVM
+from lookout.protocols.lists import ListTable, TransactionList
 from lookout.protocols.registry import configurable_services, has_one_table
 from lookout.protocols.tables import KindTable, SourceTable
 from lookout.public.about import ChainDescription, Description, ServiceDescription
@@ -149,6 +150,14 @@ class Settings(Table, frozen=True):
             for chain_id in of_source.chain_ids()
         }
 
+    def transaction_lists(self) -> dict[Check, TransactionList]:
+        """Of every check whose indexer's list is compared with the chain's logs (S17)."""
+        return {
+            Check(service.name, table.chain): listed
+            for service, table in self.tables()
+            if isinstance(table, ListTable) and (listed := table.transaction_list()) is not None
+        }
+
     def alert_policy(self, config: str = "") -> AlertPolicy:
         """The tables of alerts as the monitor needs them; ``config`` is the file that messages name in commands."""
         plan, alerts = self.plan(), self.alerts
@@ -176,6 +185,9 @@ class Settings(Table, frozen=True):
             yield Problem("chains", f"several are named {name}, so people cannot tell them apart")
         for title in _repeated(service.title for service in self.all_services()):
             yield Problem("services", f"several have the title {title}, so people cannot tell them apart")
+        for key, table in self._kind_tables():
+            if isinstance(table, ListTable) and table.complete is not None:
+                yield from (each.below(f"{key}.complete") for each in table.complete.warnings())
         yield from (each.below("store") for each in self.store.warnings())
 
     def checks(self) -> Iterable[Iterable[Problem]]:
@@ -186,6 +198,7 @@ class Settings(Table, frozen=True):
             self._check_chains_of_own_services(),
             self._check_services_differ(),
             self._check_compared_with_others(),
+            self._check_endpoints_suffice(),
             self._check_admin_port(),
             self._check_run_by_others(),
             self._check_chains_of_rules(),
@@ -224,16 +237,22 @@ class Settings(Table, frozen=True):
     def _check_compared_with_others(self) -> Iterator[Problem]:
         """A node that is one of two endpoints is always as far as what they agree on (M8)."""
         chains = {chain.id: chain for chain in self.chains}
-        yield from run_checks(_check_outvoted(key, table, chains) for key, table in self._nodes())
+        nodes = ((key, table) for key, table in self._kind_tables() if table.kind is not UNREAD)
+        yield from run_checks(_check_outvoted(key, table, chains) for key, table in nodes if table.kind == EVM.name)
 
-    def _nodes(self) -> Iterator[tuple[str, KindTable]]:
-        """Every table of an RPC node that is a service, by its key."""
+    def _check_endpoints_suffice(self) -> Iterator[Problem]:
+        """The chain's logs count only if so many endpoints give the same (S17)."""
+        chains = {chain.id: chain for chain in self.chains}
+        yield from run_checks(_check_enough(key, table, chains) for key, table in self._kind_tables())
+
+    def _kind_tables(self) -> Iterator[tuple[str, KindTable]]:
+        """Every table that has a kind, by its key."""
         written = {service.name: self.sources.get(service.name, ()) for service in SERVICES}
         own = (each for each in enumerate(self.services) if each[1] is not UNREAD)
         written |= {f"services[{number}].checks": service.rows for number, service in own}
         for key, tables in written.items():
             for number, table in enumerate(() if tables is UNREAD else tables):
-                if isinstance(table, KindTable) and table.kind is not UNREAD and table.kind == EVM.name:
+                if isinstance(table, KindTable):
                     yield f"{key}[{number}]", table
 
     def _check_run_by_others(self) -> Iterator[Problem]:
@@ -325,6 +344,14 @@ def _check_outvoted(key: str, table: KindTable, chains: Mapping[int, Chain]) -> 
     if chain is not None and not chain.outvotes(table.url):
         what = "is an rpc endpoint of the chain as well, which has fewer than three"
         yield Problem(f"{key}.url", f"{what}: it would be compared with itself")
+
+
+def _check_enough(key: str, table: KindTable, chains: Mapping[int, Chain]) -> Iterator[Problem]:
+    complete = table.complete if isinstance(table, ListTable) else None
+    chain = None if table.chain is None else chains.get(table.chain)
+    if complete is not None and chain is not None and complete.endpoints > (has := len(chain.rpc)):
+        what = f"is {complete.endpoints}, and chain {chain.id} has {has} rpc endpoint{'s' * (has != 1)}"
+        yield Problem(f"{key}.complete.endpoints", f"{what}; name more of them, or lower it")
 
 
 def _repeated(values: Iterable[Value]) -> list[Value]:

@@ -11,6 +11,7 @@ from lookout.base.setting_types import Natural, OneOf, Positive, Url
 from lookout.core.model import Blocks
 from lookout.core.services import Service
 from lookout.protocols.client.access import AccessTable
+from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.plugins.source import PluginProtocol, guard_checks
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import has_one_table, kinds_for, own_table_for
@@ -71,6 +72,7 @@ def type_of_tables(service: Service) -> Any:
             kinds_for(service),
             chain=None if service.is_shared else (Positive,),
             confirmations=(Natural,) if service.needs_head else None,
+            complete=(CompleteTable, None) if service.needs_head else None,
         )
     return table if has_one_table(service) else tuple[table, ...]
 
@@ -81,16 +83,19 @@ def type_of_own_checks(kinds: Iterable[Protocol[KindTable]]) -> Any:
 
 
 def _any_kind_table(
-    kinds: Iterable[Protocol[KindTable]], chain: tuple[Any, ...] | None, confirmations: tuple[Any, ...] | None
+    kinds: Iterable[Protocol[KindTable]],
+    chain: tuple[Any, ...] | None,
+    confirmations: tuple[Any, ...] | None,
+    complete: tuple[Any, ...] | None = None,
 ) -> type[AnyKindTable]:
-    """With these two keys, given by their type and default, if it has them."""
+    """With these keys, given by their type and default, if it has them."""
     by_name = {each.name: each for each in kinds}
     # Whether one of them is required depends on the kind, and is checked when that is known.
     own = {
         each.name: (each.name, each.type, None if each.default is NODEFAULT else each.default)
         for protocol in by_name.values()
         for each in fields(protocol.settings)
-        if not _has(KindTable, each.name)
+        if not _has(ListTable, each.name)
     }
     keys: list[Any] = [
         *([] if chain is None else [("chain", *chain)]),
@@ -98,6 +103,7 @@ def _any_kind_table(
         ("url", Url),
         *([] if confirmations is None else [("confirmations", *confirmations)]),
         *own.values(),
+        *([] if complete is None else [("complete", *complete)]),
     ]
     table: type[Any] = defstruct(
         "AnyKindTable", keys, bases=(AnyKindTable,), namespace={"kinds": by_name}, frozen=True, kw_only=True

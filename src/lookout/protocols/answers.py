@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from lookout.core.model import LARGEST_METRIC
-from lookout.protocols.client.failure import ProbeFailed, not_understood
+from lookout.protocols.client.failure import JsonRpcFailed, ProbeFailed, TooManyValuesFailed, not_understood
 
 # A list of every peer that a node knows, as long as an answer may be, has half as many.
 MOST_VALUES: Final = 30_000
@@ -23,16 +23,16 @@ _WHOLE_ANSWER: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | i
 _ONE_LEVEL: Final = msgspec.json.Decoder(dict[str, Raw] | list[Raw] | str | bool | None)
 _NUMBER_START: Final = frozenset(b"-0123456789")
 _WHOLE_NUMBER: Final = re.compile(rb"-?[0-9]{1,20}", re.ASCII)
-_RATE_LIMITS: Final = (429, -32005)  # codes of JSON-RPC errors
 _DECIMAL: Final = re.compile(r"[0-9]{1,16}", re.ASCII)
 _HEX: Final = re.compile(r"0[xX][0-9a-fA-F]{1,64}", re.ASCII)
+_BYTES: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 
 
 def decode(body: bytes) -> Any:
     """Any JSON value, of which what is inside a table or a list is still to be opened. NaN is not JSON."""
     # As many as there are, or more: every value but the first comes after one of these.
     if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST_VALUES:
-        raise not_understood("too many values")
+        raise TooManyValuesFailed
     return _decode(_WHOLE_ANSWER, body)
 
 
@@ -86,6 +86,14 @@ def quantity(value: Any, what: str) -> int:
     raise not_understood(what)
 
 
+def hexadecimal(value: Any, length: int, what: str) -> str:
+    """So many bytes, written as 0x and hexadecimal digits; in small letters."""
+    value = open_value(value)
+    if type(value) is str and len(value) == 2 + 2 * length and _BYTES.fullmatch(value):
+        return value.lower()
+    raise not_understood(what)
+
+
 def call(method: str, params: Sequence[Any] | Mapping[str, Any], request_id: int) -> bytes:
     """A JSON-RPC request. ``params`` is always sent: a ppoi node asked without it never answers."""
     return msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params, "id": request_id})
@@ -105,8 +113,8 @@ def result_of(body: bytes, request_id: int) -> Any:
     return answer["result"]
 
 
-def query(graphql: str) -> bytes:
-    return msgspec.json.encode({"query": graphql})
+def query(graphql: str, **variables: int | str) -> bytes:
+    return msgspec.json.encode({"query": graphql} | ({"variables": variables} if variables else {}))
 
 
 def graphql_answer(body: bytes) -> dict[str, Any]:
@@ -120,9 +128,7 @@ def graphql_answer(body: bytes) -> dict[str, Any]:
 def _explain_jsonrpc(error: Any) -> ProbeFailed:
     """The code helps and can hold no secret; the message may repeat the request."""
     code = open_value(error.get("code")) if type(error) is dict else None
-    if type(code) is not int or abs(code) >= 2**31:
-        return ProbeFailed("jsonrpc_error")
-    return ProbeFailed("rate_limited" if code in _RATE_LIMITS else "jsonrpc_error", str(code))
+    return JsonRpcFailed(code if type(code) is int and abs(code) < 2**31 else None)
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], value: bytes | Raw) -> Any:

@@ -19,7 +19,7 @@ from lookout.protocols.answers import (
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import ProbeFailed, not_understood
 from lookout.protocols.client.request import Request, below
-from lookout.protocols.json_pointer import value_at
+from lookout.protocols.pointer import value_at
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.tables import KindTable
 

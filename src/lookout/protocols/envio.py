@@ -5,8 +5,8 @@ from typing import Any, Final
 from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, decimal, entries, graphql_answer, open_value, query, table
 from lookout.protocols.client.request import Request
+from lookout.protocols.lists import ListTable
 from lookout.protocols.protocol import Protocol
-from lookout.protocols.tables import KindTable
 
 _BEFORE_THE_FIRST_BATCH: Final = -1
 
@@ -39,7 +39,7 @@ def _chain_id(value: Any) -> int:
 ENVIO: Final = Protocol(
     "envio",
     Blocks,
-    KindTable,
+    ListTable,
     request=lambda settings: Request("POST", settings.url, settings, meta_query(settings.chain)),
     parse=lambda body, settings: parse_meta(body, settings.chain),
 )

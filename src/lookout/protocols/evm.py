@@ -12,6 +12,7 @@ from lookout.protocols.answers import call, quantity, result_of, table
 from lookout.protocols.client.access import DIRECT, AccessTable
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import Request, at_most
+from lookout.protocols.logs import EventFilter, Log, Receipt, call_logs, call_receipt, parse_logs, parse_receipt
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.source import Now, OneRequest
 from lookout.protocols.tables import KindTable
@@ -31,8 +32,8 @@ class Block(NamedTuple):
 
 class ChainId:
     """A node is asked for its chain id before its first answer counts, again after any failure, and every minute:
-    behind one address there may be another node now. Two requests and not a batch, which some public endpoints refuse
-    or count as abuse."""
+    behind one address there may be another node now. All that is asked of one node at the same time shares that. Two
+    requests and not a batch, which some public endpoints refuse or count as abuse."""
 
     def __init__(self, chain_id: int | None, request: Request) -> None:
         """``request`` is one that the same node is asked."""
@@ -43,15 +44,20 @@ class ChainId:
     @asynccontextmanager
     async def checked(self, session: "Session", now: Now) -> AsyncIterator[None]:
         """What is asked inside is asked of a node of the right chain, within the session's time."""
-        right_at, self._right_at = self._right_at, None
-        async with at_most(session.timeout_s):
-            if right_at is None or not 0 <= now() - right_at < _CHAIN_ID_HOLDS_MS:
-                found = parse_chain_id(await session.fetch(self._request))
-                if found != self._expected:
-                    raise WrongChainFailed(found, self._expected)
-                right_at = now()
-            yield
-        self._right_at = right_at
+        try:
+            async with at_most(session.timeout_s):
+                if self._right_at is None or not 0 <= now() - self._right_at < _CHAIN_ID_HOLDS_MS:
+                    await self._ask(session)
+                    self._right_at = now()
+                yield
+        except BaseException:  # also if it was cancelled
+            self._right_at = None
+            raise
+
+    async def _ask(self, session: "Session") -> None:
+        found = parse_chain_id(await session.fetch(self._request))
+        if found != self._expected:
+            raise WrongChainFailed(found, self._expected)
 
 
 class EvmEndpoint:
@@ -67,6 +73,20 @@ class EvmEndpoint:
         async with self._chain_id.checked(session, now):
             block = parse_block(await session.fetch(self._ask_block))
         return Reading(now(), block.height, block.block_at)
+
+    async def read_logs(
+        self, of: EventFilter, first: int, last: int, session: "Session", now: Now, /
+    ) -> frozenset[Log]:
+        """From the first to the last of these blocks, both included."""
+        async with self._chain_id.checked(session, now):
+            body = await session.fetch(replace(self._ask_block, body=call_logs(of, first, last)))
+            return parse_logs(body, of, first, last)
+
+    async def read_receipt(self, of: EventFilter, transaction: str, session: "Session", now: Now, /) -> Receipt | None:
+        """None if the node does not have the transaction."""
+        async with self._chain_id.checked(session, now):
+            body = await session.fetch(replace(self._ask_block, body=call_receipt(transaction)))
+            return parse_receipt(body, of, transaction)
 
 
 class EvmSource:

@@ -11,7 +11,7 @@ from lookout.base.problem import Problem
 from lookout.core.model import Responding
 from lookout.protocols.answers import open_value
 from lookout.protocols.client.failure import ProbeFailed, not_understood
-from lookout.protocols.json_pointer import check_escapes, value_at
+from lookout.protocols.pointer import check_escapes, value_at
 from lookout.protocols.tables import KindTable
 
 _LONG_NUMBER: Final = re.compile(rb"-?[0-9]{21,}", re.ASCII)

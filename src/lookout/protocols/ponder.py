@@ -1,12 +1,19 @@
 """Ponder: ``/status`` has the latest indexed block of each of its chains."""
 
+import re
 from typing import Final
 
 from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, decode, table
 from lookout.protocols.client.request import Request, below
+from lookout.protocols.lists import ListTable
 from lookout.protocols.protocol import Protocol
-from lookout.protocols.tables import KindTable
+
+
+class PonderTable(ListTable, frozen=True):
+    def list_url(self) -> str:
+        """Where a new project of Ponder has it, beside the status."""
+        return below(re.sub(r"/status/*(?=\?|$)", "", self.url), "/graphql")
 
 
 def status_url(url: str) -> str:
@@ -31,7 +38,7 @@ def parse_status(body: bytes, chain_id: int | None) -> Blocks | Nothing:
 PONDER: Final = Protocol(
     "ponder",
     Blocks,
-    KindTable,
+    PonderTable,
     request=lambda settings: Request("GET", status_url(settings.url), settings),
     parse=lambda body, settings: parse_status(body, settings.chain),
 )

@@ -5,8 +5,8 @@ from typing import Final
 from lookout.core.model import Blocks, Nothing
 from lookout.protocols.answers import count, graphql_answer, open_value, query, table
 from lookout.protocols.client.request import Request
+from lookout.protocols.lists import ListTable
 from lookout.protocols.protocol import Protocol
-from lookout.protocols.tables import KindTable
 
 # The height alone: older servers refuse a query that names the other fields.
 QUERY: Final = query("{ squidStatus { height } }")
@@ -25,7 +25,7 @@ def parse_status(body: bytes) -> Blocks | Nothing:
 SQUID: Final = Protocol(
     "squid",
     Blocks,
-    KindTable,
+    ListTable,
     request=lambda settings: Request("POST", settings.url, settings, QUERY),
     parse=lambda body, _: parse_status(body),
 )

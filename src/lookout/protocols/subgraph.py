@@ -5,24 +5,33 @@ the row is about how far it is: the answer was understood, its block number is t
 stays at its block, so that its lag says so. To call it unreachable would be wrong.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
+from lookout.base.problem import Problem
 from lookout.core.model import Blocks
 from lookout.protocols.answers import count, decimal, entries, graphql_answer, query, table
 from lookout.protocols.client.failure import not_understood
 from lookout.protocols.client.request import Request
+from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.protocol import Protocol
-from lookout.protocols.tables import KindTable
 
 _META_QUERY: Final = query("{ _meta { block { number } } }")
 _NO_BLOCK: Final = "no latest block of one chain"
 
 
-class SubgraphTable(KindTable, frozen=True):
+class SubgraphTable(ListTable, frozen=True):
     deployment: str = ""
     """Where it is given, the address is an index node's, which has many of them."""
+
+    def check_list(self, complete: CompleteTable) -> Iterable[Iterable[Problem]]:
+        return (*super().check_list(complete), self._check_list_url(complete))
+
+    def _check_list_url(self, complete: CompleteTable) -> Iterator[Problem]:
+        if self.deployment and not complete.url:
+            yield Problem("url", "missing; an index node lists no transactions: name the subgraph's own address")
 
 
 def _request(settings: SubgraphTable) -> Request:

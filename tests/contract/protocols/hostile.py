@@ -1,6 +1,7 @@
 """What no parser may be harmed by, and what it may give: any protocol's answers are tried with these (R10)."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -18,10 +19,13 @@ from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.corpus import AWKWARD, encode, replaced, without
 from lookout.protocols.evm import Block
+from lookout.protocols.lists import Listed
+from lookout.protocols.logs import Receipt
 from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement
 
 _LONGEST_REASON: Final = 80
+_HASH: Final = re.compile("0x[0-9a-f]{64}")
 _LAST_YEAR_MS: Final = 253_370_764_800_000
 _AWKWARD: Final[st.SearchStrategy[Any]] = st.sampled_from(AWKWARD)
 _ANY_JSON: Final = st.recursive(
@@ -73,6 +77,16 @@ def is_legal(outcome: object) -> bool:
             return all(map(_is_count, msgspec.structs.astuple(outcome)))
         case Block(height, at):
             return _is_count(height) and _is_count(at) and Reading(NOON, height, at).block_at < _LAST_YEAR_MS
+        case Listed(transactions, entries):
+            return _is_count(entries) and all(map(_HASH.fullmatch, transactions))
+        case Receipt(block, has_event):
+            return _is_count(block) and type(has_event) is bool
+        case frozenset():  # logs
+            return all(_is_count(log.block) and _is_count(log.log_index) for log in outcome) and all(
+                _HASH.fullmatch(each) for log in outcome for each in (log.block_hash, log.transaction)
+            )
+        case None:  # a receipt that a node does not have
+            return True
         case tuple():
             return all(isinstance(message, Message) for message in outcome) and _can_be_counted(outcome)
         case dict():

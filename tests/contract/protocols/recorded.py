@@ -7,14 +7,36 @@ from typing import Final
 
 from lookout.protocols import evm, messaging, ppoi
 from lookout.protocols.broadcasters.source import parse_messages, parse_page
+from lookout.protocols.client.access import DIRECT
 from lookout.protocols.http import HttpTable
 from lookout.protocols.json_pointer import JsonTable
 from lookout.protocols.jsonrpc import JsonRpcTable
+from lookout.protocols.lists import CompleteTable, TransactionList, parse_list
+from lookout.protocols.logs import EventFilter, parse_logs, parse_receipt
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.subgraph import SubgraphTable
 from lookout.protocols.tables import KindTable
 
+# What the recorded logs, receipt and list are of, and the blocks of the logs.
+SHIELD: Final = "0x3a5b9dc26075a3801a6ddccf95fec485bb7500a91b44cec1add984c21ee6db3b"
+TRANSACT: Final = "0x56a618cda1e34057b7f849a5792f6c8587a2dbe11c83d0254e72cb3daffda7d1"
+EVENTS: Final = EventFilter(("0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9",), (SHIELD, TRANSACT))
+FIRST: Final = 0x14E2A3F
+LAST: Final = 0x14E2A44
+TRANSACTION: Final = "0x992300f61a013e905fe21a974698a3ea6968912b884eeddf1b508551145bfc82"
+OTHER_TRANSACTION: Final = "0xa4ef7efc0c74c6787ef1398cfd0835f65079c9c556e7e23cec7fc2930ba4cc56"
+COMMITMENTS: Final = TransactionList(
+    CompleteTable(
+        contracts=EVENTS.contracts,
+        events=EVENTS.events,
+        first_block=0,
+        query="query($from: Int!, $to: Int!) { commitments(from: $from, to: $to, limit: 1000) { transactionHash } }",
+        pointer="/commitments/*/transactionHash",
+    ),
+    "http://127.0.0.1",
+    DIRECT,
+)
 FOLDER: Final = Path(__file__).parent.parent.parent / "data" / "sources"
 REQUIRED_LIST: Final = "efc6ddb59c098a13fb2b618fdae94c1c3a807abc8fb1837c93620c9143ee9e88"
 
@@ -59,6 +81,9 @@ PARSERS: Final[dict[str, tuple[Callable[[bytes], object], str]]] = {
     "JSON-RPC": (parser_of(KIND_TABLES["JSON-RPC"]), "jsonrpc-entry-points.json"),
     "head": (evm.parse_block, "evm-block.json"),
     "chain id": (evm.parse_chain_id, "evm-chain-id.json"),
+    "logs": (partial(parse_logs, of=EVENTS, first=FIRST, last=LAST), "evm-logs.json"),
+    "receipt": (partial(parse_receipt, of=EVENTS, transaction=TRANSACTION), "evm-receipt.json"),
+    "list": (partial(parse_list, of=COMMITMENTS), "squid-commitments.json"),
     "connected peers": (messaging.parse_connected, "waku-peers-connected.json"),
     "known peers": (messaging.parse_known, "waku-peers-known-numbers.json"),
     "store": (parse_page, "waku-store-page.json"),

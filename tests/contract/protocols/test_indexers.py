@@ -8,6 +8,7 @@ import pytest
 from lookout.core.model import Blocks, Found, Nothing
 from lookout.protocols import envio, json_pointer, ponder, squid, subgraph
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.pointer import value_at
 from tests.contract.protocols.recorded import PARSERS, recorded
 
 NOT_COUNTS = [
@@ -239,11 +240,11 @@ RFC_DOCUMENT = {
     ],
 )
 def test_a_pointer_names_what_rfc_6901_says(pointer: str, expected: Any) -> None:
-    assert json_pointer.value_at(RFC_DOCUMENT, pointer) == expected
+    assert value_at(RFC_DOCUMENT, pointer) == expected
 
 
 def test_an_escaped_tilde_does_not_escape_again() -> None:
-    assert json_pointer.value_at({"~1": 5}, "/~01") == 5
+    assert value_at({"~1": 5}, "/~01") == 5
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_an_escaped_tilde_does_not_escape_again() -> None:
 )
 def test_a_pointer_to_nothing_fails(pointer: str) -> None:
     with pytest.raises(ProbeFailed, match="pointer"):
-        json_pointer.value_at(RFC_DOCUMENT, pointer)
+        value_at(RFC_DOCUMENT, pointer)
 
 
 @pytest.mark.parametrize("written", [b"317", b'"317"', b'"0x13d"', b'"0X13D"', b'"0x0013d"'])

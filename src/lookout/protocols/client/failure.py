@@ -12,6 +12,12 @@ _NOTHING_LEFT: Final[dict[Lacking, str]] = {
     "buffers": "no network buffer left",
     "processes": "no turn for one more process of a plug-in",
 }
+_RATE_LIMITS: Final = (429, -32005)  # codes of JSON-RPC errors
+# Those that no smaller range helps against. -32005 is not among them: many answer so to a range with too many results,
+# and one that is halved for a mere rate limit costs little.
+_OF_ANY_RANGE: Final = (429, -32601)
+# Alchemy refuses a range with 400, QuickNode with 413; 408, 504 and Cloudflare's 524 say that it took too long.
+_TOO_MUCH: Final = (400, 408, 413, 504, 524)
 
 
 class ProbeFailed(Exception):  # noqa: N818 - it is what happened to the probe, not a mistake in the program
@@ -43,6 +49,21 @@ class ProxyRefusedFailed(ProbeFailed):
         super().__init__("proxy", f"refused with {http_code}")
 
 
+class TooManyValuesFailed(ProbeFailed):
+    """An upstream's answer had more values in it than are read."""
+
+    def __init__(self) -> None:
+        super().__init__("not_understood", "too many values")
+
+
+class JsonRpcFailed(ProbeFailed):
+    """An upstream answered with a JSON-RPC error; of its code nothing is known if it is no usual one."""
+
+    def __init__(self, code: int | None) -> None:
+        super().__init__("rate_limited" if code in _RATE_LIMITS else "jsonrpc_error", "" if code is None else str(code))
+        self.code = code
+
+
 class TooLongFailed(ProbeFailed):
     """An upstream's answer was longer than it may be."""
 
@@ -68,3 +89,19 @@ class OwnFault(Exception):  # noqa: N818 - as above
 
 def not_understood(what: str) -> ProbeFailed:
     return ProbeFailed("not_understood", what)
+
+
+def asks_for_less(failure: ProbeFailed) -> bool:
+    """Whether a failed request for a range may succeed for a smaller one. Otherwise somebody else has to be asked, or
+    later."""
+    match failure:
+        case JsonRpcFailed(code=code):
+            return code not in _OF_ANY_RANGE
+        case HttpCodeFailed(http_code=http_code):
+            return http_code in _TOO_MUCH
+        case TooManyValuesFailed() | TooLongFailed():
+            return True
+        case ProbeFailed(cause="timeout"):
+            return failure.reason != "timeout: connect"
+        case _:
+            return failure.cause == "graphql_errors"

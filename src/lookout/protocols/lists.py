@@ -1,0 +1,154 @@
+"""An indexer's own list of the transactions in a range of blocks, which is compared with the chain's logs (S17)."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Final, NamedTuple
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from lookout.base.problem import UNREAD, Problem
+from lookout.base.setting_types import Natural, Positive, Table, UrlOrNone
+from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, query
+from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.request import Request
+from lookout.protocols.logs import HASH_BYTES, EventFilter
+from lookout.protocols.pointer import check_escapes, member
+from lookout.protocols.tables import KindTable
+
+Address = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z", description="0x and 40 hexadecimal digits")]
+Topic = Annotated[str, Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z", description="0x and 64 hexadecimal digits")]
+
+_ENDS: Final = ("from", "to")
+_EVERY_ENTRY: Final = "*"
+
+
+class CompleteTable(Table, frozen=True, kw_only=True):
+    """``[indexer.complete]``: what is compared, and where the indexer lists it."""
+
+    contracts: Annotated[tuple[Address, ...], Meta(min_length=1)]
+    events: Annotated[tuple[Topic, ...], Meta(min_length=1)]
+    first_block: Natural
+    query: str = ""
+    pointer: str
+    limit: Annotated[int, Meta(ge=2, le=1_000_000)] = 1000
+    endpoints: Positive = 2
+    requests_per_minute: Annotated[int, Meta(ge=1, le=600)] = 5
+    url: UrlOrNone = ""
+
+    def settle(self) -> "CompleteTable":
+        return replace(self, contracts=_in_small_letters(self.contracts), events=_in_small_letters(self.events))
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        return (self._check_pointer(),)
+
+    def event_filter(self) -> EventFilter:
+        return EventFilter(self.contracts, self.events)
+
+    def warnings(self) -> Iterator[Problem]:
+        if self.query and not re.search(rf"\b{self.limit}\b", self.query):
+            why = "so an indexer that gives fewer unless it is asked for more would seem to lack the others"
+            yield Problem("query", f"does not ask for {self.limit} entries, which is the limit, {why}")
+
+    def _check_pointer(self) -> Iterator[Problem]:
+        if not self.pointer.startswith("/") or _EVERY_ENTRY not in self.pointer.split("/"):
+            what = "has to be a JSON Pointer with * in the place of a list's entries"
+            yield Problem("pointer", f'{what}, such as "/transactions/*/hash"')
+        yield from check_escapes(self.pointer)
+
+    def check_query(self) -> Iterator[Problem]:
+        """Where the list is asked by GraphQL."""
+        if not self.query:
+            yield Problem("query", "missing; a GraphQL query for the transactions in a range of blocks")
+        elif not all(_type_of(end, self.query) and len(_uses(end, self.query)) > 1 for end in _ENDS):
+            yield Problem("query", "has to declare $from and $to and use both: query($from: Int!, $to: Int!) { … }")
+
+    def check_no_query(self) -> Iterator[Problem]:
+        """Where the address names the range."""
+        if self.query:
+            yield Problem("query", 'is for GraphQL; for kind "json" the range is in url')
+
+    def check_address(self) -> Iterator[Problem]:
+        if not all(self.url.count(f"{{{end}}}") == 1 for end in _ENDS):
+            yield Problem("url", 'for kind "json" has to be an address with {from} and {to} in it, each once')
+
+
+class ListTable(KindTable, frozen=True, kw_only=True):
+    """The table of an indexer that may list its transactions: by GraphQL, unless its protocol has it otherwise."""
+
+    complete: CompleteTable | None = None
+
+    def checks(self) -> Iterable[Iterable[Problem]]:
+        if self.complete is not None and self.complete is not UNREAD:
+            for check in self.check_list(self.complete):
+                yield (problem.below("complete") for problem in check)
+
+    def check_list(self, complete: CompleteTable) -> Iterable[Iterable[Problem]]:
+        return (complete.check_query(),)
+
+    def list_url(self) -> str:
+        """Where the list is asked, unless ``complete`` names another address."""
+        return self.url
+
+    def transaction_list(self) -> "TransactionList | None":
+        complete = self.complete
+        return None if complete is None else TransactionList(complete, complete.url or self.list_url(), self)
+
+
+# A dataclass and not a Struct: its repr leaves the secrets out.
+@dataclass(frozen=True, slots=True)
+class TransactionList:
+    """Where and how an indexer is asked for its list, and with what it is compared."""
+
+    table: CompleteTable = field(repr=False)
+    url: str = field(repr=False)
+    access: AccessTable = field(repr=False)
+
+
+class Listed(NamedTuple):
+    """What an indexer has in a range. It may have more if there are as many ``entries`` as the limit."""
+
+    transactions: frozenset[str]
+    entries: int
+    """Of the list, or of the longest if there are several; several may be of one transaction."""
+
+
+def list_request(of: TransactionList, first: int, last: int) -> Request:
+    """For the transactions from the first to the last of these blocks, both included."""
+    graphql = of.table.query
+    if not graphql:
+        return Request("GET", of.url.replace("{from}", str(first)).replace("{to}", str(last)), of.access)
+    # Block numbers are Int in most indexers, and BigInt, which is written as text, in some.
+    ends = {
+        end: block if _type_of(end, graphql) == "Int" else str(block)
+        for end, block in zip(_ENDS, (first, last), strict=True)
+    }
+    return Request("POST", of.url, of.access, query(graphql, **ends))
+
+
+def parse_list(body: bytes, of: TransactionList) -> Listed:
+    """ProbeFailed unless there is a list with nothing but transactions' hashes where the pointer says."""
+    values, longest = [graphql_answer(body) if of.table.query else decode(body)], 0
+    for token in of.table.pointer.split("/")[1:]:
+        if token == _EVERY_ENTRY:
+            lists = [entries(value, "no list of transactions") for value in values]
+            longest = max([longest, *map(len, lists)])
+            values = [entry for each in lists for entry in each]
+        else:
+            values = [member(value, token) for value in values]
+    return Listed(frozenset(hexadecimal(value, HASH_BYTES, "a transaction's hash") for value in values), longest)
+
+
+def _type_of(variable: str, graphql: str) -> str | None:
+    """The type that a query declares a variable to have; None if it does not."""
+    declared = re.search(rf"\${variable}\s*:\s*([A-Za-z_]\w*)", graphql)
+    return declared and declared[1]
+
+
+def _uses(variable: str, graphql: str) -> list[str]:
+    return re.findall(rf"\${variable}\b", graphql)
+
+
+def _in_small_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return texts if texts is UNREAD else tuple(map(str.lower, texts))

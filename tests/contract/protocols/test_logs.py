@@ -1,0 +1,237 @@
+"""The chain's side of a comparison: logs, and receipts of transactions."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from lookout.protocols.client.access import AccessTable
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.session import open_session
+from lookout.protocols.evm import EvmEndpoint
+from lookout.protocols.logs import EventFilter, Log, Receipt, parse_logs, parse_receipt
+from tests.builders import MINUTE, NOON
+from tests.contract.protocols.recorded import EVENTS, FIRST, LAST, OTHER_TRANSACTION, SHIELD, TRANSACTION, recorded
+from tests.contract.protocols.upstreams import Asked, Reply, answering
+
+BLOCK_HASH = "0x6b882b10f13d669aa1fdb9a1ee57b361f96e24f6b0b2cacbacabdcb204901439"
+OTHER_HASH = "0x09ec018fd714d4ce3f7b19cdd08f95407cff31d66a3378ef2787298d69963315"
+LOGS = frozenset(
+    {
+        Log(FIRST, BLOCK_HASH, TRANSACTION, 0x14),
+        Log(FIRST, BLOCK_HASH, TRANSACTION, 0x15),
+        Log(LAST, OTHER_HASH, OTHER_TRANSACTION, 0),
+    }
+)
+HEAD = b'{"jsonrpc":"2.0","id":2,"result":{"number":"0x10","timestamp":"0x20"}}'
+
+
+def changed(name: str, change: Callable[[Any], object]) -> bytes:
+    """A recorded answer, of whose result something else was made."""
+    document = msgspec.json.decode(recorded(name))
+    change(document["result"])
+    return msgspec.json.encode(document)
+
+
+@pytest.mark.clause("S17")
+def test_recorded_logs_are_read_whatever_the_case_of_their_letters() -> None:
+    assert parse_logs(recorded("evm-logs.json"), EVENTS, FIRST, LAST) == LOGS
+
+
+@pytest.mark.clause("S17")
+def test_no_logs_are_an_answer() -> None:
+    assert parse_logs(b'{"jsonrpc":"2.0","id":3,"result":[]}', EVENTS, FIRST, LAST) == frozenset()
+
+
+@pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param(lambda logs: logs[1].update(removed=True), "a log that was removed", id="a removed log"),
+        pytest.param(lambda logs: logs[1].update(removed=0), "a log that was removed", id="a log that may be removed"),
+        pytest.param(lambda logs: logs[0].update(blockNumber="0x1"), "a log of another block", id="an earlier block"),
+        pytest.param(
+            lambda logs: logs[2].update(blockNumber="0x14e2a45"), "a log of another block", id="a later block"
+        ),
+        pytest.param(lambda logs: logs[0].update(blockNumber=None), "a log's block number", id="a pending log"),
+        pytest.param(
+            lambda logs: logs[0].update(address="0x" + "11" * 20), "a log of something else", id="another contract"
+        ),
+        pytest.param(
+            lambda logs: logs[0].update(topics=["0x" + "11" * 32, SHIELD]),
+            "a log of something else",
+            id="another event",
+        ),
+        pytest.param(lambda logs: logs[0].update(topics=[]), "a log of something else", id="no event at all"),
+        pytest.param(lambda logs: logs[0].pop("topics"), "no topics", id="a log without topics"),
+        pytest.param(lambda logs: logs[0].update(topics=[1]), "a topic", id="a topic that is a number"),
+        pytest.param(lambda logs: logs[0].update(address="0x11"), "a contract's address", id="a short address"),
+        pytest.param(lambda logs: logs[0].update(blockHash=None), "a block's hash", id="no block hash"),
+        pytest.param(lambda logs: logs[0].update(transactionHash="0x"), "a transaction's hash", id="an empty hash"),
+        pytest.param(
+            lambda logs: logs[0].update(transactionHash="0x" + "g1" * 32), "a transaction's hash", id="no hexadecimal"
+        ),
+        pytest.param(lambda logs: logs[0].update(logIndex=20), "a log's index", id="an index that is no hex"),
+        pytest.param(lambda logs: logs.append(logs[0]), "a log is there twice", id="the same log again"),
+        pytest.param(lambda logs: logs[1].update(blockHash=OTHER_HASH), "a block has two hashes", id="two forks"),
+        pytest.param(lambda logs: logs.append(None), "no log", id="null among the logs"),
+    ],
+)
+def test_an_answer_with_a_log_that_was_not_asked_for_is_not_understood(
+    change: Callable[[Any], object], reason: str
+) -> None:
+    with pytest.raises(ProbeFailed) as caught:
+        parse_logs(changed("evm-logs.json", change), EVENTS, FIRST, LAST)
+    assert caught.value.reason == f"not_understood: {reason}"
+
+
+@pytest.mark.clause("S17")
+def test_null_is_not_an_empty_list_of_logs() -> None:
+    with pytest.raises(ProbeFailed, match="not_understood: no logs"):
+        parse_logs(b'{"jsonrpc":"2.0","id":3,"result":null}', EVENTS, FIRST, LAST)
+
+
+@pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("change", "receipt"),
+    [
+        pytest.param(lambda _: None, Receipt(FIRST, has_event=True), id="a log that is asked for"),
+        pytest.param(
+            lambda found: found["logs"].pop(), Receipt(FIRST, has_event=False), id="a log of another contract"
+        ),
+        pytest.param(lambda found: found["logs"].clear(), Receipt(FIRST, has_event=False), id="no logs"),
+        pytest.param(
+            lambda found: found["logs"][1].update(topics=[]), Receipt(FIRST, has_event=False), id="an anonymous log"
+        ),
+        pytest.param(
+            lambda found: found["logs"][1].update(topics=["0x" + "11" * 32, SHIELD]),
+            Receipt(FIRST, has_event=False),
+            id="another event of the contract",
+        ),
+    ],
+)
+def test_a_receipt_says_whether_the_transaction_has_an_event(change: Callable[[Any], object], receipt: Receipt) -> None:
+    assert parse_receipt(changed("evm-receipt.json", change), EVENTS, TRANSACTION) == receipt
+
+
+@pytest.mark.clause("S17")
+def test_a_node_that_does_not_have_a_transaction_says_null() -> None:
+    assert parse_receipt(b'{"jsonrpc":"2.0","id":4,"result":null}', EVENTS, TRANSACTION) is None
+
+
+@pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param(
+            lambda found: found.update(transactionHash=OTHER_TRANSACTION),
+            "a receipt of another transaction",
+            id="another transaction",
+        ),
+        pytest.param(lambda found: found.pop("transactionHash"), "the transaction's hash", id="no hash"),
+        pytest.param(lambda found: found.update(blockNumber=None), "the block number", id="a pending transaction"),
+        pytest.param(lambda found: found.update(logs=None), "no logs", id="null for the logs"),
+        pytest.param(
+            lambda found: found["logs"][0].update(removed=True), "a log that was removed", id="a log that was removed"
+        ),
+        pytest.param(
+            lambda found: found["logs"].append({}), "a contract's address", id="an empty log after the right one"
+        ),
+    ],
+)
+def test_a_receipt_that_is_not_as_it_should_be_is_not_understood(change: Callable[[Any], object], reason: str) -> None:
+    with pytest.raises(ProbeFailed) as caught:
+        parse_receipt(changed("evm-receipt.json", change), EVENTS, TRANSACTION)
+    assert caught.value.reason == f"not_understood: {reason}"
+
+
+class Node:
+    """A node of chain 1 with the recorded logs and receipt, until a test changes it."""
+
+    def __init__(self) -> None:
+        self.chain_id = "0x1"
+        self.logs: Callable[[], Reply] = lambda: (200, recorded("evm-logs.json"))
+        self.asked: list[tuple[str, Any]] = []
+
+    def __call__(self, asked: Asked) -> Reply:
+        assert asked.headers["x-api-key"] == "K"
+        call = msgspec.json.decode(asked.body)
+        self.asked.append((call["method"], call["params"]))
+        match call["method"]:
+            case "eth_chainId":
+                return 200, msgspec.json.encode({"jsonrpc": "2.0", "id": call["id"], "result": self.chain_id})
+            case "eth_getLogs":
+                return self.logs()
+            case "eth_getTransactionReceipt":
+                return 200, recorded("evm-receipt.json")
+            case _:
+                return 200, HEAD
+
+    @property
+    def methods(self) -> list[str]:
+        return [method for method, _ in self.asked]
+
+
+def an_endpoint(url: str) -> EvmEndpoint:
+    return EvmEndpoint("rpc 1 of Ethereum", 1, url, AccessTable(headers={"X-Api-Key": "K"}))
+
+
+@pytest.mark.clause("S17", "M8")
+async def test_an_endpoint_is_asked_for_logs_and_receipts_after_its_chain_id_which_reading_heads_shares() -> None:
+    node = Node()
+    async with answering(node) as (url, _), open_session(20) as session:
+        endpoint = an_endpoint(url)
+        await endpoint.read(session, lambda: NOON)
+        assert await endpoint.read_logs(EVENTS, FIRST, LAST, session, lambda: NOON) == LOGS
+        found = await endpoint.read_receipt(EVENTS, TRANSACTION, session, lambda: NOON + MINUTE)
+        assert found == Receipt(FIRST, has_event=True)
+        await endpoint.read(session, lambda: NOON + MINUTE)
+    assert node.asked == [
+        ("eth_chainId", []),
+        ("eth_getBlockByNumber", ["latest", False]),
+        (
+            "eth_getLogs",
+            [
+                {
+                    "address": [*EVENTS.contracts],
+                    "topics": [[*EVENTS.events]],
+                    "fromBlock": "0x14e2a3f",
+                    "toBlock": "0x14e2a44",
+                }
+            ],
+        ),
+        ("eth_chainId", []),
+        ("eth_getTransactionReceipt", [TRANSACTION]),
+        ("eth_getBlockByNumber", ["latest", False]),
+    ]
+
+
+@pytest.mark.clause("S17", "M8")
+async def test_after_logs_that_were_refused_the_chain_id_is_asked_again() -> None:
+    node = Node()
+    async with answering(node) as (url, _), open_session(20) as session:
+        endpoint = an_endpoint(url)
+        node.logs = lambda: (200, b'{"jsonrpc":"2.0","id":3,"error":{"code":-32005,"message":"limit exceeded"}}')
+        with pytest.raises(ProbeFailed, match="rate_limited: -32005"):
+            await endpoint.read_logs(EVENTS, FIRST, LAST, session, lambda: NOON)
+        await endpoint.read(session, lambda: NOON)
+    assert node.methods == ["eth_chainId", "eth_getLogs", "eth_chainId", "eth_getBlockByNumber"]
+
+
+@pytest.mark.clause("S17", "M8")
+async def test_logs_and_receipts_of_another_chain_are_a_failure() -> None:
+    node = Node()
+    node.chain_id = "0x38"
+    async with answering(node) as (url, _), open_session(20) as session:
+        endpoint = an_endpoint(url)
+        with pytest.raises(ProbeFailed, match="wrong_chain: 56 instead of 1"):
+            await endpoint.read_logs(EVENTS, FIRST, LAST, session, lambda: NOON)
+        with pytest.raises(ProbeFailed, match="wrong_chain: 56 instead of 1"):
+            await endpoint.read_receipt(EVENTS, TRANSACTION, session, lambda: NOON)
+    assert node.methods == ["eth_chainId", "eth_chainId"]
+
+
+def test_a_filter_with_several_contracts_takes_logs_of_each() -> None:
+    either = EventFilter(("0x" + "11" * 20, *EVENTS.contracts), EVENTS.events)
+    assert parse_logs(recorded("evm-logs.json"), either, FIRST, LAST) == LOGS
