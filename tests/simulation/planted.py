@@ -18,6 +18,7 @@ from lookout.core.plan import Limits, Plan
 from lookout.core.policy import Memory
 from lookout.documents.document import Document, DocumentName, PlainName
 from lookout.monitor.alerts import NO_CAUSES, Alerts
+from lookout.monitor.comparer import Comparer
 from lookout.monitor.journal import Journal
 from lookout.monitor.publisher import Publisher
 from lookout.monitor.recorder import Recorder
@@ -104,14 +105,14 @@ class DoesNotReload(Journal):
 class AsksOnAndOn(Watcher):
     """What left the settings is asked all the same."""
 
-    def _cancel_tasks(self, *removed: Source | Endpoint) -> None: ...
+    def _cancel_tasks(self, *removed: Source | Endpoint | Comparer) -> None: ...
 
 
 class AsksAllAgain(Watcher):
     """A reload is taken for a start."""
 
-    def replan(self, built: Built, limits: Limits) -> None:
-        super().replan(built, limits)
+    def replan(self, built: Built, limits: Limits, comparers: tuple[Comparer, ...] = ()) -> None:
+        super().replan(built, limits, comparers)
         self.wake()
 
 

@@ -16,6 +16,7 @@ from lookout.documents.document import PlainName, assembled_at, etag
 from lookout.documents.reports import HistoryReport, LiveReport
 from lookout.state.alerts import decode_alerts, mark_restored, select_alerts
 from lookout.state.codec import decode_sightings, decode_state, is_ledgers
+from lookout.state.coverages import decode_coverages
 from lookout.state.differ import all_pieces
 from lookout.state.notices import decode_notices, skip_used_numbers
 from lookout.store.backup import read_file, write_file
@@ -119,13 +120,14 @@ def _check(snapshot: Snapshot, name: object) -> tuple[Contents, State]:
         decode_sightings(snapshot.pieces)
         decode_alerts(snapshot.pieces)
         decode_notices(snapshot.pieces)
+        decode_coverages(snapshot.pieces)
     except (StateError, msgspec.DecodeError) as error:
         raise StoreError(f"{name}: is damaged: {error}") from None
     return Contents(len(live.checks), history.from_, history.to, live.generated_at), state
 
 
 def _others(pieces: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The pieces of alerts, notices and sources."""
+    """The pieces of alerts, notices, sources and comparisons."""
     return {name: piece for name, piece in pieces.items() if not is_ledgers(name)}
 
 

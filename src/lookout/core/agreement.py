@@ -83,6 +83,11 @@ class Agreement:
         progress, eligible = heads.progress(at - self._max_age_ms), self._eligible(at)
         return tuple(self._standing(endpoint, progress, eligible) for endpoint in range(self._endpoints))
 
+    def heights(self, at: int, heads: Heads) -> dict[int, int]:
+        """How far each endpoint is that agrees on the head."""
+        standings = enumerate(self.standings(at, heads))
+        return {endpoint: self._answers[endpoint].height for endpoint, standing in standings if standing == "agrees"}
+
     def _standing(self, endpoint: int, progress: ChainProgress, eligible: list[Reading]) -> Standing:
         answer, (head, pace) = self._answers.get(endpoint), progress
         if answer is None:

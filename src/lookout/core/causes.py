@@ -161,8 +161,9 @@ def describe_cause(cause: str) -> str:
     return f"{words} ({detail})" if detail else words
 
 
-def explain(found: Found, row: Row) -> str | None:
-    """Why what was found gave a row that is not current; None for one that is."""
+def explain(found: Found, row: Row, gaps: str = "") -> str | None:
+    """Why what was found gave a row that is not current; None for one that is. ``gaps`` names the transactions by which
+    an indexer's list is not the chain's."""
     if row.status == "current":
         return None
     match found:
@@ -181,7 +182,7 @@ def explain(found: Found, row: Row) -> str | None:
         case Blocks() if row.reason == "incompatible-reference":
             return "no_head"
         case Blocks() if row.reason in ("incomplete", "inconsistent"):
-            return _explain_gaps(row)
+            return _explain_gaps(row, gaps)
         case _:
             return _explain_lag(row)
 
@@ -196,9 +197,9 @@ def split_cause(cause: str) -> tuple[str, str | None]:
     return code, detail or None
 
 
-def _explain_gaps(row: Row) -> str:
+def _explain_gaps(row: Row, gaps: str) -> str:
     numbers = {"missing": row.metrics.missing, "extra": row.metrics.extra}
-    return f"{row.reason}: {', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
+    return f"{row.reason}: {gaps or ', '.join(f'{count} {what}' for what, count in numbers.items() if count)}"
 
 
 def _explain_lag(row: Row) -> str:

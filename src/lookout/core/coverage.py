@@ -11,7 +11,9 @@ from lookout.core.model import Gaps
 
 MOST_FINDINGS: Final = 1_000
 """More differences than these are not followed one by one: the list is another one altogether."""
-_DIGEST_BYTES: Final = 16
+DIGEST_BYTES: Final = 16
+_MOST_NAMED: Final = 5
+"""Transactions, in a sentence."""
 _FIRST_REACH: Final = 2_000
 _MOST_BLOCKS: Final = 1 << 20
 _PIECES_OF_STRETCH: Final = 64
@@ -22,6 +24,15 @@ Stage = Literal["suspected", "confirmed", "elsewhere"]
 """``elsewhere``: both have the transaction, but not in the same blocks, so that it is neither missing nor extra."""
 Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position", "unproved"]
 """Why a piece could not be compared."""
+TROUBLE_WORDS: Final[dict[Trouble, str]] = {
+    "list_failed": "the indexer gave no usable list",
+    "list_cut": "the list of a single block is as long as the limit, so it may have been cut",
+    "logs_failed": "too few endpoints gave the chain's logs",
+    "logs_disagree": "the endpoints give different logs",
+    "too_many": "too many differences to follow: the list, the contracts or the events may be of something else",
+    "position": "the indexer was not that far when it was asked again",
+    "unproved": "what differs could not be proved",
+}
 
 
 class Transaction(NamedTuple):
@@ -117,9 +128,27 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def gaps_of(coverage: Coverage) -> Gaps:
     """What the row is judged by (S18)."""
-    return Gaps(
-        *(sum(each.stage == "confirmed" for each in some.values()) for some in (coverage.missing, coverage.extra))
-    )
+    return Gaps(len(confirmed_of(coverage.missing)), len(confirmed_of(coverage.extra)))
+
+
+def describe_gaps(coverage: Coverage) -> str:
+    """Which transactions are confirmed to be missing or too many, and in which blocks: the first few of each."""
+    both = {"missing": coverage.missing, "extra": coverage.extra}
+    confirmed = {what: confirmed_of(some) for what, some in both.items()}
+    return "; ".join(f"{len(found)} {what} {_name_some(found)}" for what, found in confirmed.items() if found)
+
+
+def confirmed_of(findings: Mapping[str, Finding]) -> list[Finding]:
+    """By their blocks."""
+    found = (each for each in findings.values() if each.stage == "confirmed")
+    return sorted(found, key=lambda each: (each.block, each.hash))
+
+
+def _name_some(findings: list[Finding]) -> str:
+    first, last = min(each.first for each in findings), max(each.last for each in findings)
+    named = ", ".join(each.hash for each in findings[:_MOST_NAMED])
+    others = len(findings[_MOST_NAMED:])
+    return f"in blocks {first} to {last}: {named}{f' and {others} more' if others else ''}"
 
 
 def resume(coverage: Coverage, now: int) -> Coverage:
@@ -228,7 +257,7 @@ def is_as_expected(coverage: Coverage, stretch: Stretch, listed: Collection[str]
     expected = int.from_bytes(stretch.digest) - _sum(lacking) + _sum(too_much)
     return (
         len(listed) == stretch.count - len(lacking) + len(too_much)
-        and (expected - _sum(listed)) % (1 << 8 * _DIGEST_BYTES) == 0
+        and (expected - _sum(listed)) % (1 << 8 * DIGEST_BYTES) == 0
     )
 
 
@@ -294,8 +323,8 @@ def _sum(hashes: Iterable[str]) -> int:
 
 def _number(transaction: str) -> int:
     """A transaction's hash is as good a number as any: nobody chooses it."""
-    return int(transaction[2 : 2 + 2 * _DIGEST_BYTES], 16)
+    return int(transaction[2 : 2 + 2 * DIGEST_BYTES], 16)
 
 
 def _encode(total: int) -> bytes:
-    return (total % (1 << 8 * _DIGEST_BYTES)).to_bytes(_DIGEST_BYTES)
+    return (total % (1 << 8 * DIGEST_BYTES)).to_bytes(DIGEST_BYTES)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from lookout.base.instants import move_back
 from lookout.core.heads import ChainProgress, Heads, Reading, Reference
 from lookout.core.history import History, HistoryState, HistoryView
-from lookout.core.model import Check, Gaps, Observation, Report, Row, unmonitored, unobserved
+from lookout.core.model import NO_GAPS, Check, Gaps, Observation, Report, Row, unmonitored, unobserved
 from lookout.core.plan import Plan
 from lookout.core.policy import Memory, judge, set_back
 
@@ -141,6 +141,12 @@ class Ledger:
         self._judged[check] = CheckState(memory, row)
         self._changed[check] = row
         return row
+
+    @property
+    def gaps(self) -> dict[Check, Gaps]:
+        """What is known of indexers' lists that are not the chain's."""
+        known = ((check, judged.memory.gaps) for check, judged in self._judged.items())
+        return {check: gaps for check, gaps in known if gaps != NO_GAPS}
 
     def find_gaps(self, check: Check, gaps: Gaps) -> None:
         """From now on this is known of a monitored indexer's list; its row follows with its next judgement (S18)."""

@@ -11,9 +11,19 @@ from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
 from lookout.core.agreement import STANDING_WORDS, Standing
 from lookout.core.causes import describe_cause
+from lookout.core.coverage import (
+    TROUBLE_WORDS,
+    Coverage,
+    PutOff,
+    Trouble,
+    checked_blocks,
+    confirmed_of,
+    oldest_unchecked_at,
+)
 from lookout.core.heads import Reading
 from lookout.core.model import Check, Row
 
+MOST_LISTED: Final = 20
 _NUMBER: Final = re.compile("([0-9]+)")
 
 EntryOutcome = Literal["answered", "failed", "own_fault", "bug"]
@@ -27,21 +37,86 @@ class RowOutcome(Struct, frozen=True, rename="camel", omit_defaults=True):
     cause: str | UnsetType = UNSET
 
 
-class EntryKey(NamedTuple):
-    """A source, or an RPC endpoint of a chain."""
+EntryKind = Literal["source", "endpoint", "coverage"]
 
-    kind: Literal["source", "endpoint"]
+
+class EntryKey(NamedTuple):
+    """A source, an RPC endpoint of a chain, or the comparison of a source's list with the chain."""
+
+    kind: EntryKind
     name: str
     chain_id: int | UnsetType = UNSET  # of an endpoint: two chains may have one name
 
 
+class SideOutcome(NamedTuple):
+    """How an endpoint, or the list, last answered for a comparison; ``cause`` says why it failed."""
+
+    at: int
+    cause: str | None
+
+
+class CoverageNote(NamedTuple):
+    """What is known of a list after a look at it. ``outcomes`` are by the endpoints' names; of the list by None."""
+
+    check: Check
+    at: int
+    took_ms: int
+    coverage: Coverage
+    first_block: int
+    outcomes: Mapping[str | None, SideOutcome]
+
+
+class TransactionEntry(Struct, frozen=True):
+    hash: str
+    block: int
+
+
+class NotComparedEntry(Struct, frozen=True, rename="camel"):
+    first_block: int
+    last_block: int
+    why: Trouble
+    words: str
+    tried: int
+    next_at: str
+
+
+class SideEntry(Struct, frozen=True, rename="camel"):
+    name: str
+    at: str
+    outcome: EntryOutcome
+    cause: str | UnsetType = UNSET
+
+
+class CoverageEntry(Struct, frozen=True, rename="camel"):
+    """How far an indexer's list was compared with the chain, and what differs; of long lists the first few."""
+
+    service: str
+    chain_id: int | None
+    first_block: int
+    last_block: int | None
+    """The highest that was compared, of which some below may wait for it."""
+    checked_blocks: int
+    oldest_unchecked_at: str
+    missing: int
+    extra: int
+    missing_transactions: tuple[TransactionEntry, ...]
+    missing_more: int
+    extra_transactions: tuple[TransactionEntry, ...]
+    extra_more: int
+    suspected: int
+    """Differences that are not confirmed yet."""
+    not_compared: tuple[NotComparedEntry, ...]
+    not_compared_more: int
+    endpoints: tuple[SideEntry, ...]
+
+
 class Entry(Struct, frozen=True, rename="camel"):
     """Of a source the rows that its last probe gave; of an endpoint the block that it read, how far that is below the
-    head that positions were compared with then (less than 0: above it), and what its latest answer counts for. Never
-    an address."""
+    head that positions were compared with then (less than 0: above it), and what its latest answer counts for; of a
+    comparison how far it has come. Never an address."""
 
     name: str
-    kind: Literal["source", "endpoint"]
+    kind: EntryKind
     at: str
     took_ms: int
     outcome: EntryOutcome
@@ -52,6 +127,7 @@ class Entry(Struct, frozen=True, rename="camel"):
     block_at: str | UnsetType = UNSET
     lag_blocks: int | UnsetType = UNSET
     standing: Standing | UnsetType = UNSET
+    coverage: CoverageEntry | UnsetType = UNSET
 
 
 class Board:
@@ -60,14 +136,20 @@ class Board:
     def __init__(self) -> None:
         self._entries: dict[EntryKey, Entry] = {}
         self._standings: dict[int, Mapping[str, Standing]] = {}  # of each chain's endpoints, by name
+        self._coverages: dict[EntryKey, CoverageNote] = {}
+
+    def list_coverages(self) -> list[CoverageNote]:
+        return list(self._coverages.copy().values())
 
     def list_entries(self) -> list[Entry]:
         standings = self._standings.copy()
+        compared = {key: _describe_coverage(note) for key, note in self._coverages.copy().items()}
+        entries = {**compared, **self._entries}
         return [
             replace(entry, standing=standings.get(key.chain_id, {}).get(key.name, UNSET))
             if isinstance(key.chain_id, int)
             else entry
-            for key, entry in self._entries.copy().items()
+            for key, entry in entries.items()
         ]
 
     def describe_endpoints(self, chain_id: int | None) -> tuple[EndpointFact, ...]:
@@ -79,6 +161,7 @@ class Board:
     def keep_only(self, watched: Collection[EntryKey]) -> None:
         """Forget the others: they were removed from the configuration."""
         self._entries = {key: entry for key, entry in self._entries.items() if key in watched}
+        self._coverages = {key: note for key, note in self._coverages.items() if key in watched}
 
     def note_source(self, name: str, at: int, took_ms: int, rows: Iterable[Row], causes: Mapping[Check, str]) -> None:
         outcomes = tuple(RowOutcome(*row.check, row.status, row.reason, causes.get(row.check, UNSET)) for row in rows)
@@ -105,6 +188,11 @@ class Board:
             )
         self._entries[endpoint] = entry
 
+    def note_coverage(self, note: CoverageNote) -> None:
+        key = EntryKey("coverage", note.check.name)
+        self._entries.pop(key, None)  # of an own failure
+        self._coverages[key] = note
+
     def note_own_failure(self, key: EntryKey, at: int, took_ms: int, cause: str | None) -> None:
         """It could not be asked for a fault of the monitor's own, which ``cause`` says, or for a bug."""
         self._entries[key] = (
@@ -123,6 +211,49 @@ def _describe(endpoint: Entry) -> EndpointFact:
         return EndpointFact(endpoint.name, "the monitor could not ask it because of a bug; its log has more")
     standing = "not_confirmed" if endpoint.standing is UNSET else endpoint.standing
     return EndpointFact(endpoint.name, f"{STANDING_WORDS[standing]} (block {endpoint.height})")
+
+
+def _describe_coverage(note: CoverageNote) -> Entry:
+    coverage = note.coverage
+    found = {kind: confirmed_of(some) for kind, some in (("missing", coverage.missing), ("extra", coverage.extra))}
+    listed = {
+        kind: tuple(TransactionEntry(each.hash, each.block) for each in some[:MOST_LISTED])
+        for kind, some in found.items()
+    }
+    everything = (*coverage.missing.values(), *coverage.extra.values())
+    oldest_at = oldest_unchecked_at(coverage, note.first_block, note.at)
+    described = CoverageEntry(
+        *note.check,
+        first_block=note.first_block,
+        last_block=coverage.stretches[-1].last if coverage.stretches else None,
+        checked_blocks=checked_blocks(coverage),
+        oldest_unchecked_at=format_instant(oldest_at),
+        missing=len(found["missing"]),
+        extra=len(found["extra"]),
+        missing_transactions=listed["missing"],
+        missing_more=len(found["missing"][MOST_LISTED:]),
+        extra_transactions=listed["extra"],
+        extra_more=len(found["extra"][MOST_LISTED:]),
+        suspected=sum(each.stage == "suspected" for each in everything),
+        not_compared=tuple(_describe_put_off(each) for each in coverage.put_off[:MOST_LISTED]),
+        not_compared_more=len(coverage.put_off[MOST_LISTED:]),
+        endpoints=tuple(_describe_side(name, each) for name, each in note.outcomes.items() if name is not None),
+    )
+    answer = note.outcomes.get(None)
+    cause = UNSET if answer is None or answer.cause is None else answer.cause
+    outcome: EntryOutcome = "answered" if cause is UNSET else "failed"
+    at = format_instant(note.at)
+    return Entry(note.check.name, "coverage", at, note.took_ms, outcome, cause, coverage=described)
+
+
+def _describe_put_off(each: PutOff) -> NotComparedEntry:
+    words, next_at = TROUBLE_WORDS[each.why], format_instant(each.until_at)
+    return NotComparedEntry(each.first, each.last, each.why, words, each.times, next_at)
+
+
+def _describe_side(name: str, last: SideOutcome) -> SideEntry:
+    at = format_instant(last.at)
+    return SideEntry(name, at, "answered") if last.cause is None else SideEntry(name, at, "failed", last.cause)
 
 
 def _entry(key: EntryKey, at: int, took_ms: int, outcome: EntryOutcome, cause: str | UnsetType = UNSET) -> Entry:

@@ -66,6 +66,11 @@ class FollowedChain:
         if next_at is not None:
             self._next_change = asyncio.get_running_loop().call_later((next_at - now) / 1000, self.agree)
 
+    def heights(self) -> dict[str, int]:
+        """How far each endpoint is that agrees on the head, by name."""
+        heights = self._agreement.heights(self._clock.now(), self._journal.ledger.heads(self._chain_id))
+        return {self._names[number]: height for number, height in heights.items()}
+
     def _note_standings(self, standings: dict[str, Standing]) -> None:
         """For the operator. Those that fail are logged where that is found."""
         self._board.note_standings(self._chain_id, standings)

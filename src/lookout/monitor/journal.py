@@ -1,18 +1,21 @@
 """Where all that happens is entered first: into the ledger, and into the observation log."""
 
 import asyncio
+from collections.abc import Mapping
 
 import structlog
 
 from lookout.core.causes import code_of, describe_cause, explain
+from lookout.core.coverage import Coverage
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
-from lookout.core.model import Check, Found, Observation, Row
+from lookout.core.model import NO_GAPS, Check, Found, Observation, Row
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
+from lookout.monitor.coverages import Coverages
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.timeline import Timeline
-from lookout.state.log import Event, HeadRead, Started, Stopped
+from lookout.state.log import Compared, Event, HeadRead, Started, Stopped
 
 log = structlog.get_logger("monitor")
 
@@ -21,11 +24,19 @@ class Journal:
     """Gives events their instants, lets the ledger judge them, and records them. A clock that was set is a stop and a
     start (M12): every method that needs the time looks for that first."""
 
-    def __init__(self, ledger: Ledger, timeline: Timeline, alerts: Alerts, recorder: Recorder | None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        timeline: Timeline,
+        alerts: Alerts,
+        recorder: Recorder | None,
+        coverages: Mapping[Check, Coverage] = {},
+    ) -> None:
         self.ledger = ledger
         self.timeline = timeline
         self.changed = asyncio.Event()  # there is something to publish
         self.causes: dict[Check, str] = {}  # why a check is not current, of those that were probed
+        self.coverages = Coverages(coverages)
         self._alerts = alerts
         self._recorder = recorder
 
@@ -54,7 +65,7 @@ class Journal:
         if recorder is not self._recorder:
             self._record(Stopped(self.now()))
             self._recorder = recorder
-            self._record(Started(self.now()))
+            self._record_start(self.now())
 
     def observe(self, check: Check, found: Found) -> Row:
         """A probe completed just now."""
@@ -63,7 +74,9 @@ class Journal:
         row = self.ledger.judge(seen)
         self.changed.set()
         self._record(seen)
-        cause, cause_before = explain(found, row), self.causes.pop(check, None)
+        self.hear_position(check, found)
+        gaps = self.coverages.describe_gaps(check)
+        cause, cause_before = explain(found, row, gaps), self.causes.pop(check, None)
         if cause is not None:
             self.causes[check] = cause
         is_new_cause = cause is not None and code_of(cause) != code_of(cause_before or "")
@@ -86,11 +99,55 @@ class Journal:
             self.ledger.read_head(chain_id, answer)
             self._record(HeadRead(at, chain_id, answer))
 
+    def compare_lists(self, subjects: Mapping[Check, str]) -> None:
+        """The lists of these checks are compared from now on, of these subjects; nothing is held against another."""
+        self.coverages.follow(subjects, self.now())
+        for check in {*self.ledger.gaps, *subjects}:
+            self._find_gaps(check)
+
+    def hear_position(self, check: Check, found: Found) -> None:
+        """An indexer said how far it is, or did not."""
+        if check in self.coverages:
+            self.coverages.hear(check, found)
+            self._find_gaps(check)
+
+    def end_look(self, check: Check, coverage: Coverage) -> None:
+        """A list was looked at: this is known of it now."""
+        self.coverages.end_look(check, coverage)
+        self._find_gaps(check)
+
+    def _find_gaps(self, check: Check) -> None:
+        """What is known of a list may have changed what its row is judged by (S18)."""
+        at, gaps = self.now(), self.coverages.gaps(check)
+        before = self.ledger.gaps.get(check, NO_GAPS)
+        if gaps == before:
+            return
+        self.ledger.find_gaps(check, gaps)
+        self.changed.set()
+        self._record(Compared(at, check, gaps))
+        where = self.coverages.describe_gaps(check)
+        if where:
+            log.warning("the list is not the chain's", check=check.name, found=where)
+        else:
+            log.info(
+                "nothing is held against the list any more",
+                check=check.name,
+                missing=before.missing,
+                extra=before.extra,
+            )
+
     def _start(self, at: int, last_at: int | None) -> None:
         self.ledger.start(at, last_at)
         self._alerts.restart()
+        self.coverages.restart(at)
         self.changed.set()
+        self._record_start(at)
+
+    def _record_start(self, at: int) -> None:
+        """With what is known of the lists: a log may begin here."""
         self._record(Started(at))
+        for check, gaps in self.ledger.gaps.items():
+            self._record(Compared(at, check, gaps))
 
     def _record(self, event: Event) -> None:
         if self._recorder is not None:

@@ -19,6 +19,7 @@ from lookout.core.history import Uptime
 from lookout.core.model import Answer, Check, Found, Row
 from lookout.core.services import SERVICES, Service
 from lookout.monitor.board import Board
+from lookout.monitor.coverage_metrics import collect_coverages
 from lookout.monitor.endpoint_metrics import collect_endpoints
 from lookout.monitor.publication_metrics import chain_label, collect_heads, collect_rows, collect_uptimes
 from lookout.monitor.sources import Built
@@ -41,6 +42,10 @@ _COUNTERS: Final[dict[str, tuple[str, *tuple[str, ...]]]] = {
         *("chain", "endpoint", "cause"),
     ),
     "lookout_head_reads_total": ("Readings of RPC endpoints", "chain", "outcome"),
+    "lookout_coverage_requests_total": (
+        "Requests to an RPC endpoint to compare an indexer's list with its chain",
+        *("chain", "endpoint", "outcome"),
+    ),
     "lookout_probe_bugs_total": ("Probes and readings that died of a bug",),
     "lookout_own_faults_total": (
         "Probes and readings that could not be made for want of something of the monitor's own",
@@ -130,6 +135,7 @@ class Instruments(Collector):
         self._keep_only("lookout_head_reads_total", {(chain,) for chain, _ in endpoints}, 1)
         for name in ("reads_total", "failures_total", "read_duration_seconds"):
             self._keep_only(f"lookout_endpoint_{name}", endpoints, 2)
+        self._keep_only("lookout_coverage_requests_total", endpoints, 2)
         self._declare(services)
         for chain, endpoint in endpoints:
             for outcome in get_args(HeadOutcome):
@@ -165,6 +171,10 @@ class Instruments(Collector):
         self._durations("lookout_endpoint_read_duration_seconds", chain, endpoint).observe(took_ms / 1000)
         if cause is not None:
             self._count("lookout_endpoint_failures_total", chain, endpoint, cause)
+
+    def count_coverage_request(self, chain_id: int, endpoint: str, *, has_failed: bool) -> None:
+        outcome: HeadOutcome = "failed" if has_failed else "answered"
+        self._count("lookout_coverage_requests_total", str(chain_id), endpoint, outcome)
 
     def measure_delay(self, by_ms: int) -> None:
         self._durations("lookout_scheduler_delay_seconds").observe(max(0, by_ms) / 1000)
@@ -242,6 +252,7 @@ class Instruments(Collector):
         yield from collect_heads(chains)
         yield collect_uptimes(self._uptimes)
         yield from collect_endpoints(self.board.list_entries())
+        yield from collect_coverages(self.board.list_coverages(), self._clock.now())
         waiting = GaugeMetricFamily("lookout_alert_queue", "Messages that wait to be accepted", labels=["target"])
         for target, count in self._waiting.items():
             waiting.add_metric([target], count)

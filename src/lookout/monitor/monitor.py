@@ -13,6 +13,7 @@ from lookout.config.tables import Chain, RpcEndpoint
 from lookout.core.ledger import Ledger, State
 from lookout.core.plan import Plan
 from lookout.monitor.alerts import Alerts
+from lookout.monitor.comparer import build_comparers
 from lookout.monitor.journal import Journal
 from lookout.monitor.notice_keeper import NoticeKeeper
 from lookout.monitor.pinger import Pinger
@@ -24,6 +25,7 @@ from lookout.monitor.timeline import Timeline
 from lookout.monitor.watcher import Watcher
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.state.codec import decode_sightings, decode_state, encode_sightings
+from lookout.state.coverages import decode_coverages
 from lookout.store.protocol import LostStoreError
 
 _LOOK_EVERY_S: Final = 0.5
@@ -65,12 +67,14 @@ class Monitor:
         self._built = resources.build_sources(settings, decode_sightings(stored))
         self._describe_watched()
         self._alerts = parts.alerts(settings.alert_policy(resources.config), stored, resources)
-        self._journal = parts.journal(ledger, parts.timeline(resources.clock), self._alerts, recorder)
+        timeline, coverages = parts.timeline(resources.clock), decode_coverages(stored)
+        self._journal = parts.journal(ledger, timeline, self._alerts, recorder, coverages)
         self.notices = NoticeKeeper(settings, stored, self._journal)
         self._publisher = parts.publisher(
-            settings, self._journal, self._alerts, self.notices, self._encode_sightings, resources
+            settings, self._journal, self._alerts, self.notices, self._encode_learned, resources
         )
-        self._watcher = parts.watcher(self._built, self._journal, plan.limits, resources)
+        self._comparers = build_comparers(settings, self._built, self._journal, resources)
+        self._watcher = parts.watcher(self._built, self._journal, plan.limits, resources, self._comparers)
         self._pinger = Pinger(settings, resources)
 
     async def run(self) -> None:
@@ -79,6 +83,7 @@ class Monitor:
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
         self._resources.instruments.count_tasks_of(asyncio.get_running_loop())
         self._journal.start()
+        self._compare_lists()
         try:
             async with asyncio.TaskGroup() as tasks:
                 others = (
@@ -102,7 +107,9 @@ class Monitor:
         self.notices.apply_settings(new)
         self._publisher.apply_settings(new)
         self._describe_watched()
-        self._watcher.replan(self._built, plan.limits)
+        self._comparers = build_comparers(new, self._built, self._journal, self._resources, self._comparers)
+        self._compare_lists()
+        self._watcher.replan(self._built, plan.limits, self._comparers)
         self._pinger.apply_settings(new)
         policy = new.alert_policy(self._resources.config)
         if policy != old.alert_policy(self._resources.config):
@@ -136,9 +143,13 @@ class Monitor:
                 stepped.clear()
                 self._watcher.wake()
 
-    def _encode_sightings(self) -> dict[str, bytes]:
-        """What the sources have to remember (M7)."""
-        return encode_sightings(self._resources.seen_by(self._built.sources))
+    def _compare_lists(self) -> None:
+        self._journal.compare_lists({each.comparison.check: each.comparison.subject() for each in self._comparers})
+
+    def _encode_learned(self) -> dict[str, bytes]:
+        """What the sources and the comparisons have to remember (M7, S19)."""
+        sightings = encode_sightings(self._resources.seen_by(self._built.sources))
+        return {**sightings, **self._journal.coverages.pieces()}
 
 
 def rebuild_sources(

@@ -10,10 +10,13 @@ from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller, DaemonThread
 from lookout.config.settings import Settings
+from lookout.core.looks import Rules
+from lookout.monitor.comparison import rules_of
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built, seen_by, sources_of
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.lists import CompleteTable
 from lookout.protocols.source import Source
 from lookout.store.protocol import Writer
 
@@ -31,4 +34,5 @@ class Resources(NamedTuple):
     open_thread: Callable[[str], AbstractContextManager[Caller]] = DaemonThread  # by its name
     open_sender: Callable[[str], Sender] = open_sender
     first_rest_ms: int = FIRST_WAIT_MS  # of a target that did not accept a message
+    rules_of: Callable[[CompleteTable], Rules] = rules_of
     config: str = ""  # the path of the configuration file, if there is one

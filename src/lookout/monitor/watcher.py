@@ -15,6 +15,7 @@ from lookout.core.heads import Reading
 from lookout.core.model import Blocks
 from lookout.core.plan import Limits
 from lookout.monitor.board import EntryKey
+from lookout.monitor.comparer import Comparer
 from lookout.monitor.followed_chain import FollowedChain
 from lookout.monitor.journal import Journal
 from lookout.monitor.resources import Resources
@@ -30,10 +31,18 @@ log = structlog.get_logger("monitor")
 
 
 class Watcher:
-    """A task for each source and endpoint: none waits for another."""
+    """A task for each source, endpoint and list that is compared: none waits for another."""
 
-    def __init__(self, built: Built, journal: Journal, limits: Limits, resources: Resources) -> None:
+    def __init__(
+        self,
+        built: Built,
+        journal: Journal,
+        limits: Limits,
+        resources: Resources,
+        comparers: tuple[Comparer, ...] = (),
+    ) -> None:
         self._built = built
+        self._comparers = comparers
         self._journal = journal
         self._limits = limits
         self._resources = resources
@@ -63,12 +72,12 @@ class Watcher:
     def wake(self) -> None:
         """Ask everything again at once, spread over the jitter: the clock was set (M12). An answer that is awaited, or
         waits for a head, is of before."""
-        self._cancel_tasks(*self._built.sources, *self._built.endpoints)
+        self._cancel_tasks(*self._built.sources, *self._built.endpoints, *self._comparers)
         self._end(*self._chains)
         self._begin(_by_chain(self._built))
         self._start_missing_tasks()
 
-    def replan(self, built: Built, limits: Limits) -> None:
+    def replan(self, built: Built, limits: Limits, comparers: tuple[Comparer, ...] = ()) -> None:
         """Continue with these. A source that was there before is not touched: it is asked when it would have been. So
         are a chain's endpoints, if all of them were there; a chain that has others starts from scratch, since they
         agree together."""
@@ -76,12 +85,17 @@ class Watcher:
         same_age = limits.head_max_age_ms == self._limits.head_max_age_ms
         untouched = {each for each in before if same_age and before[each] == followed.get(each)}
         kept = {id(each) for each in built.sources} | {id(each) for chain in untouched for each in before[chain]}
-        asked: tuple[Source | Endpoint, ...] = (*self._built.sources, *self._built.endpoints)
+        kept |= {id(each) for each in comparers}
+        asked: tuple[Source | Endpoint | Comparer, ...] = (
+            *self._built.sources,
+            *self._built.endpoints,
+            *self._comparers,
+        )
         self._cancel_tasks(*(each for each in asked if id(each) not in kept))
         self._end(*before.keys() - followed.keys())
-        self._built, self._limits = built, limits
+        self._built, self._limits, self._comparers = built, limits, comparers
         sources, endpoints = map(_source_key, built.sources), map(_endpoint_key, built.endpoints)
-        self._resources.instruments.board.keep_only({*sources, *endpoints})
+        self._resources.instruments.board.keep_only({*sources, *endpoints, *map(_coverage_key, comparers)})
         self._failing &= {(each.chain_id, each.name) for each in built.endpoints}
         if self._group is not None:
             self._session = replace(self._session, timeout_s=limits.probe_timeout_ms / 1000)
@@ -94,14 +108,16 @@ class Watcher:
         for endpoints in _by_chain(self._built).values():
             for number, endpoint in enumerate(endpoints):
                 self._start_task(endpoint, partial(self._follow, endpoint, number), f"follow {endpoint.name}")
+        for comparer in self._comparers:
+            self._start_task(comparer, partial(self._compare, comparer), f"compare {comparer.name}")
 
     def _start_task(
-        self, asked: Source | Endpoint, ask: Callable[[], Coroutine[None, None, NoReturn]], name: str
+        self, asked: Source | Endpoint | Comparer, ask: Callable[[], Coroutine[None, None, NoReturn]], name: str
     ) -> None:
         if self._group is not None and id(asked) not in self._tasks:
             self._tasks[id(asked)] = self._group.create_task(ask(), name=name)
 
-    def _cancel_tasks(self, *removed: Source | Endpoint) -> None:
+    def _cancel_tasks(self, *removed: Source | Endpoint | Comparer) -> None:
         for asked in removed:
             if task := self._tasks.pop(id(asked), None):
                 task.cancel()
@@ -165,6 +181,12 @@ class Watcher:
         chain.agree()
         self._note_reading(endpoint, outcome, clock.elapsed_ms() - began_ms)
         return int((self._limits.recheck_ms + self._resources.chance.random() * self._limits.jitter_ms) / 2)
+
+    async def _compare(self, comparer: Comparer) -> NoReturn:
+        async def look() -> int:
+            return await comparer.look(self._session, self._chains[comparer.comparison.chain_id].heights())
+
+        await self._keep_asking(_coverage_key(comparer), look)
 
     def _note_reading(self, endpoint: Endpoint, outcome: Reading | str, took_ms: int) -> None:
         """For the operator. Logged where an endpoint begins to fail and where it answers again; in between at debug."""
@@ -235,6 +257,10 @@ def _source_key(source: Source) -> EntryKey:
 
 def _endpoint_key(endpoint: Endpoint) -> EntryKey:
     return EntryKey("endpoint", endpoint.name, endpoint.chain_id)
+
+
+def _coverage_key(comparer: Comparer) -> EntryKey:
+    return EntryKey("coverage", comparer.name)
 
 
 def _by_chain(built: Built) -> dict[int, list[Endpoint]]:

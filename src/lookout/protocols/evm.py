@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lookout.base.instants import END_AT
 from lookout.core.heads import Reading
+from lookout.core.looks import Log, Receipt
 from lookout.core.model import Blocks, Check, Found
 from lookout.protocols.answers import call, quantity, result_of, table
 from lookout.protocols.client.access import DIRECT, AccessTable
 from lookout.protocols.client.failure import WrongChainFailed, not_understood
 from lookout.protocols.client.request import Request, at_most
-from lookout.protocols.logs import EventFilter, Log, Receipt, call_logs, call_receipt, parse_logs, parse_receipt
+from lookout.protocols.logs import EventFilter, call_logs, call_receipt, parse_logs, parse_receipt
 from lookout.protocols.protocol import Protocol
 from lookout.protocols.source import Now, OneRequest
 from lookout.protocols.tables import KindTable
@@ -80,13 +81,13 @@ class EvmEndpoint:
         """From the first to the last of these blocks, both included."""
         async with self._chain_id.checked(session, now):
             body = await session.fetch(replace(self._ask_block, body=call_logs(of, first, last)))
-            return parse_logs(body, of, first, last)
+            return await session.parse(body, lambda: parse_logs(body, of, first, last))
 
     async def read_receipt(self, of: EventFilter, transaction: str, session: "Session", now: Now, /) -> Receipt | None:
         """None if the node does not have the transaction."""
         async with self._chain_id.checked(session, now):
             body = await session.fetch(replace(self._ask_block, body=call_receipt(transaction)))
-            return parse_receipt(body, of, transaction)
+            return await session.parse(body, lambda: parse_receipt(body, of, transaction))
 
 
 class EvmSource:

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 from msgspec import Meta
 from msgspec.structs import replace
 
 from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import Natural, Positive, Table, UrlOrNone
+from lookout.core.looks import Listed
 from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, query
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.request import Request
@@ -93,7 +94,7 @@ class ListTable(KindTable, frozen=True, kw_only=True):
 
     def transaction_list(self) -> "TransactionList | None":
         complete = self.complete
-        return None if complete is None else TransactionList(complete, complete.url or self.list_url(), self)
+        return None if complete is None else TransactionList(complete, complete.url or self.list_url(), self, self.kind)
 
 
 # A dataclass and not a Struct: its repr leaves the secrets out.
@@ -104,14 +105,7 @@ class TransactionList:
     table: CompleteTable = field(repr=False)
     url: str = field(repr=False)
     access: AccessTable = field(repr=False)
-
-
-class Listed(NamedTuple):
-    """What an indexer has in a range. It may have more if there are as many ``entries`` as the limit."""
-
-    transactions: frozenset[str]
-    entries: int
-    """Of the list, or of the longest if there are several; several may be of one transaction."""
+    kind: str = ""
 
 
 def list_request(of: TransactionList, first: int, last: int) -> Request:

@@ -2,6 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
+from lookout.core.looks import Log, Receipt
 from lookout.protocols.answers import call, entries, hexadecimal, open_value, quantity, result_of, table
 from lookout.protocols.client.failure import not_understood
 
@@ -18,19 +19,6 @@ class EventFilter(NamedTuple):
     events: tuple[str, ...]
 
 
-class Log(NamedTuple):
-    block: int
-    block_hash: str
-    transaction: str
-    log_index: int  # in its block
-
-
-class Receipt(NamedTuple):
-    block: int
-    has_event: bool
-    """Whether the transaction has a log that the filter asks for."""
-
-
 def call_logs(of: EventFilter, first: int, last: int) -> bytes:
     asked = {"address": of.contracts, "topics": [of.events], "fromBlock": hex(first), "toBlock": hex(last)}
     return call("eth_getLogs", [asked], _LOGS)
@@ -43,7 +31,7 @@ def call_receipt(transaction: str) -> bytes:
 def parse_logs(body: bytes, of: EventFilter, first: int, last: int) -> frozenset[Log]:
     """All of them have to be what was asked for, each once, and of one chain of blocks."""
     logs = [_parse_log(each, of, first, last) for each in entries(result_of(body, _LOGS), "no logs")]
-    if len({(log.block, log.log_index) for log in logs}) < len(logs):
+    if len({(log.block, log.number) for log in logs}) < len(logs):
         raise not_understood("a log is there twice")
     hashes = {(log.block, log.block_hash) for log in logs}
     if len({block for block, _ in hashes}) < len(hashes):

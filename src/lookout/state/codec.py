@@ -76,7 +76,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
         if any(map(is_ledgers, pieces)):
             raise StateError(f"the stored piece {PROGRESS} is missing")
         return None
-    with _naming(PROGRESS):
+    with naming(PROGRESS):
         progress = msgspec.json.decode(pieces[PROGRESS], type=_Progress)
         _check_progress(progress)
     unsealed = msgspec.json.encode(replace(progress, seal=None))
@@ -88,7 +88,7 @@ def decode_state(pieces: Mapping[str, bytes]) -> State | None:
     heads: dict[int, dict[int, tuple[Reading, ...]]] = defaultdict(dict)
     days: dict[str, dict[int, str]] = defaultdict(dict)
     for name, piece in pieces.items():
-        with _naming(name):
+        with naming(name):
             match name.split("/", 2):
                 case ["check", *_]:
                     checks.append(msgspec.json.decode(piece, type=CheckState))
@@ -123,7 +123,7 @@ def decode_sightings(pieces: Mapping[str, bytes]) -> dict[str, SeenBroadcasters]
     seen = {}
     for name, piece in pieces.items():
         if name.startswith(_SOURCE):
-            with _naming(name):
+            with naming(name):
                 seen[name.removeprefix(_SOURCE)] = msgspec.json.decode(piece, type=SeenBroadcasters)
     return seen
 
@@ -134,7 +134,8 @@ def is_ledgers(name: str) -> bool:
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def naming(name: str) -> Iterator[None]:
+    """What goes wrong inside is a StateError about the piece of this name."""
     try:
         yield
     except (ValueError, RecursionError) as error:
@@ -177,6 +178,14 @@ def _check_day(day: int, characters: str, bucket_ms: int) -> None:
     _check_all(range(END_AT // DAY_MS), day)
     _check_all(range(DAY_MS // bucket_ms + 1), len(characters))
     _check_all(_STATUSES, *characters)
+
+
+def check_instants(*values: int | None) -> None:
+    _check_all(_INSTANTS, *values)
+
+
+def check_counts(*values: int | None) -> None:
+    _check_all(_COUNTS, *values)
 
 
 def _check_all(allowed: Container[object], *values: object) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lookout.core.causes import OWN_CAUSES
 from lookout.core.heads import Reading
+from lookout.core.looks import Listed, Receipt
 from lookout.core.model import LARGEST_METRIC, Failed, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.broadcasters.sightings import Sightings
@@ -19,8 +20,6 @@ from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.corpus import AWKWARD, encode, replaced, without
 from lookout.protocols.evm import Block
-from lookout.protocols.lists import Listed
-from lookout.protocols.logs import Receipt
 from tests.builders import NOON
 from tests.contract.protocols.announcers import read_announcement
 
@@ -82,7 +81,7 @@ def is_legal(outcome: object) -> bool:
         case Receipt(block, has_event):
             return _is_count(block) and type(has_event) is bool
         case frozenset():  # logs
-            return all(_is_count(log.block) and _is_count(log.log_index) for log in outcome) and all(
+            return all(_is_count(log.block) and _is_count(log.number) for log in outcome) and all(
                 _HASH.fullmatch(each) for log in outcome for each in (log.block_hash, log.transaction)
             )
         case None:  # a receipt that a node does not have

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace as replace_key
 
 from lookout.config.file import read_config
+from lookout.core.looks import Listed
 from lookout.core.model import Check
 from lookout.protocols.answers import MOST_VALUES, decode, result_of
 from lookout.protocols.client.failure import (
@@ -23,7 +24,7 @@ from lookout.protocols.client.failure import (
 )
 from lookout.protocols.client.request import MIB
 from lookout.protocols.client.session import open_session
-from lookout.protocols.lists import Listed, TransactionList, list_request, parse_list
+from lookout.protocols.lists import TransactionList, list_request, parse_list
 from tests.contract.protocols.recorded import COMMITMENTS, OTHER_TRANSACTION, TRANSACTION, recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering
 

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from lookout.core.looks import Log, Receipt
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
-from lookout.protocols.logs import EventFilter, Log, Receipt, parse_logs, parse_receipt
+from lookout.protocols.logs import EventFilter, parse_logs, parse_receipt
 from tests.builders import MINUTE, NOON
 from tests.contract.protocols.recorded import EVENTS, FIRST, LAST, OTHER_TRANSACTION, SHIELD, TRANSACTION, recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering

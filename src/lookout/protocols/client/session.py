@@ -4,11 +4,11 @@ secret."""
 import asyncio
 import zlib
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import aiohttp
@@ -17,16 +17,20 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from lookout.base.certificates import trust_only
+from lookout.base.threads import DaemonThread
 from lookout.protocols.client.connector import Connector
 from lookout.protocols.client.diagnosis import explain_error, explain_refusal
 from lookout.protocols.client.exhaustion import own_fault
-from lookout.protocols.client.failure import ProbeFailed, ProxyRefusedFailed, TooLongFailed
+from lookout.protocols.client.failure import OwnFault, ProbeFailed, ProxyRefusedFailed, TooLongFailed
 from lookout.protocols.client.request import STAGE, Request, at_most
 from lookout.protocols.client.resolver import ThreadPerLookup
 from lookout.protocols.client.turns import Turns
 
+_Parsed = TypeVar("_Parsed")
+
 # Processes of plug-ins that start at once: each takes a core for a moment, and none while it waits for an answer.
 MOST_STARTS: Final = 4
+_SHORT_BYTES: Final = 65_536  # parsed in a few milliseconds
 _PIECE_BYTES: Final = 65_536  # decompressed at a time
 
 # Shorter than the time between two probes of a source: each begins with the name, the certificate and the connection
@@ -45,6 +49,17 @@ class Session:
 
     async def fetch(self, request: Request) -> bytes:
         return await fetch(self, request)
+
+    async def parse(self, body: bytes, parse: Callable[[], _Parsed]) -> _Parsed:
+        """What ``parse`` makes of this body. Of a long one with many values that takes long, and the event loop goes on
+        meanwhile (M6)."""
+        if len(body) <= _SHORT_BYTES:
+            return parse()
+        try:
+            with DaemonThread("parse") as thread:
+                return await thread.call(parse)
+        except RuntimeError:  # the library's way to say that the system gives no thread
+            raise OwnFault("threads") from None
 
 
 @asynccontextmanager

@@ -1,0 +1,154 @@
+"""Both sides of a comparison: an indexer's list and a chain's logs, asked for what a look wants to know (S17)."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from lookout.base.clock import Clock
+from lookout.config.settings import Settings
+from lookout.core.coverage import Coverage
+from lookout.core.heads import Pace
+from lookout.core.looks import Ask, AskList, AskLogs, AskPosition, AskReceipt, Look, Position, Refused, Rules
+from lookout.core.model import Blocks, Check, Found
+from lookout.monitor.sources import Built
+from lookout.protocols.client.failure import ProbeFailed, asks_for_less
+from lookout.protocols.client.session import Session
+from lookout.protocols.evm import EvmEndpoint
+from lookout.protocols.lists import CompleteTable, TransactionList, list_request, parse_list
+from lookout.protocols.source import Now, Source, observe
+
+FINAL_MS: Final = 60_000
+"""A block that is final has at least so much time of the chain above it, whatever its confirmations."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Budget:
+    """Requests for one chain's endpoints, with at least so much time between two of them."""
+
+    def __init__(self, clock: Clock, every_ms: float) -> None:
+        self.every_ms = every_ms
+        self._clock = clock
+        self._free_ms = 0.0
+        self._turn = asyncio.Lock()
+
+    async def wait_for_turn(self) -> None:
+        async with self._turn:
+            await asyncio.sleep(max(0, self._free_ms - self._clock.elapsed_ms()) / 1000)
+            self._free_ms = self._clock.elapsed_ms() + self.every_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is compared with what, of one check."""
+
+    check: Check
+    chain_id: int
+    list: TransactionList
+    source: Source
+    endpoints: Mapping[str, EvmEndpoint]
+    confirmations: int
+    budget: Budget
+
+    def subject(self) -> str:
+        """Of another one nothing that is known is true. The address may hold a key: it is not stored."""
+        table, kind = self.list.table, self.list.kind
+        same = (sorted(table.contracts), sorted(table.events), table.first_block, table.query, table.pointer)
+        told = msgspec.json.encode((*same, self.list.url, kind, table.endpoints))
+        return hashlib.sha256(told).hexdigest()
+
+    def final_block(self, head: int, pace: Pace) -> int:
+        """The last block that is deep enough below this head."""
+        return head - max(self.confirmations, -(-FINAL_MS * pace.blocks // pace.ms))
+
+
+def rules_of(table: CompleteTable) -> Rules:
+    return Rules(first_block=table.first_block, limit=table.limit, endpoints=table.endpoints)
+
+
+def build_comparisons(
+    settings: Settings, built: Built, make_budget: Callable[[Iterable[CompleteTable], int], Budget]
+) -> tuple[Comparison, ...]:
+    """Of every check that has the table. ``make_budget`` is given all tables of a chain."""
+    confirmations, sources = settings.plan().confirmations, {each.checks[0]: each for each in built.sources}
+    lists = [
+        (each, each.chain_id, of) for each, of in settings.transaction_lists().items() if each.chain_id is not None
+    ]
+    endpoints: dict[int, dict[str, EvmEndpoint]] = {}
+    for endpoint in built.endpoints:
+        if isinstance(endpoint, EvmEndpoint):
+            endpoints.setdefault(endpoint.chain_id, {})[endpoint.name] = endpoint
+    tables: dict[int, list[CompleteTable]] = {}
+    for _, chain_id, of in lists:
+        tables.setdefault(chain_id, []).append(of.table)
+    budgets = {chain_id: make_budget(those, chain_id) for chain_id, those in tables.items()}
+    return tuple(
+        Comparison(check, on, of, sources[check], endpoints.get(on, {}), confirmations[check], budgets[on])
+        for check, on, of in lists
+    )
+
+
+class Asker:
+    """Asks both sides of a comparison, and notes how each answers."""
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        session: Session,
+        now: Now,
+        note: Callable[[str | None, str | None], None],
+        hear: Callable[[Found], None] = lambda _: None,
+    ) -> None:
+        """``note`` is called with an endpoint's name, or None for the list, and with the cause if it failed; ``hear``
+        with what the indexer says of its position."""
+        self._comparison = comparison
+        self._session = session
+        self._now = now
+        self._note = note
+        self._hear = hear
+
+    async def drive(self, look: Look) -> Coverage:
+        """Answer all that it asks; what is known then."""
+        try:
+            ask = next(look)
+            while True:
+                ask = look.send(await self._answer(ask))
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+    async def _answer(self, ask: Ask) -> Any:
+        compared, session = self._comparison, self._session
+        match ask:
+            case AskList(first, last):
+                return await self._try(None, lambda: self._read_list(first, last))
+            case AskLogs(name, first, last):
+                endpoint, of = compared.endpoints[name], compared.list.table.event_filter()
+                await compared.budget.wait_for_turn()
+                return await self._try(name, lambda: endpoint.read_logs(of, first, last, session, self._now))
+            case AskReceipt(name, transaction):
+                endpoint, of = compared.endpoints[name], compared.list.table.event_filter()
+                await compared.budget.wait_for_turn()
+                return await self._try(name, lambda: endpoint.read_receipt(of, transaction, session, self._now))
+            case AskPosition():
+                found = (await observe(compared.source, session, self._now))[compared.check]
+                self._hear(found)
+                return Position(self._now(), found.position if isinstance(found, Blocks) else None)
+
+    async def _read_list(self, first: int, last: int) -> Any:
+        of = self._comparison.list
+        body = await self._session.fetch(list_request(of, first, last))
+        return await self._session.parse(body, lambda: parse_list(body, of))
+
+    async def _try(self, name: str | None, ask: Callable[[], Any]) -> Any:
+        """The answer; Refused if there is none that counts. A fault of our own ends the look: it proves nothing."""
+        try:
+            answer = await ask()
+        except ProbeFailed as failure:
+            self._note(name, failure.reason)
+            return Refused(asks_for_less(failure))
+        self._note(name, None)
+        return answer

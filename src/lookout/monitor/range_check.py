@@ -1,0 +1,205 @@
+"""A range of every list that has the table, compared with its chain now: what ``lookout coverage`` does (S17)."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lookout.base.clock import Clock
+from lookout.config.settings import Settings
+from lookout.core.agreement import Agreement
+from lookout.core.causes import describe_cause
+from lookout.core.coverage import TROUBLE_WORDS, Coverage, Finding, checked_blocks, confirmed_of, unchecked
+from lookout.core.heads import Heads, Pace
+from lookout.core.looks import Facts, Rules, begin_look, choose_task
+from lookout.core.model import Check
+from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons, rules_of
+from lookout.monitor.coverages import Coverages
+from lookout.monitor.sources import sources_of
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.protocols.client.session import Session, open_session
+from lookout.protocols.evm import EvmEndpoint
+from lookout.protocols.source import observe
+
+_BETWEEN_REQUESTS_MS: Final = 200
+_ROUNDS: Final = 4
+_DAY_MS: Final = 86_400_000
+
+Report = Callable[[Check, int, int], None]
+"""Called with how many blocks of a check's list were compared, and how many there are."""
+
+
+class NotCompared(Struct, frozen=True):
+    first: int
+    last: int
+    why: str
+
+
+class CheckedRange(Struct, frozen=True):
+    """What a comparison found. ``suspected`` differs, and could not be confirmed."""
+
+    check: Check
+    first: int
+    last: int
+    checked_blocks: int = 0
+    missing: tuple[Finding, ...] = ()
+    extra: tuple[Finding, ...] = ()
+    suspected: tuple[Finding, ...] = ()
+    not_compared: tuple[NotCompared, ...] = ()
+    causes: tuple[str, ...] = ()
+    """Who failed, and why."""
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.missing or self.extra)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.suspected and not self.not_compared
+
+
+class _Chain(NamedTuple):
+    """Where it is now; ``head`` is None if its endpoints agree on none."""
+
+    head: int | None
+    pace: Pace
+    heights: dict[str, int]
+
+
+async def check_ranges(
+    settings: Settings, clock: Clock, first: int | None, last: int | None, report: Report
+) -> list[CheckedRange]:
+    """All of them at the same time. By default from the configured first block to the last that is final."""
+    comparisons = build_comparisons(
+        settings, sources_of(settings), lambda _tables, _chain_id: Budget(clock, _BETWEEN_REQUESTS_MS)
+    )
+    paces = {chain.id: Heads(settings.plan().chains[chain.id]) for chain in settings.chains}
+    async with open_session(settings.policy.probe_timeout_s) as session:
+        max_age_ms = settings.plan().limits.head_max_age_ms
+        endpoints = {each.chain_id: tuple(each.endpoints.values()) for each in comparisons}
+        reading = (_read_chain(those, paces[chain], max_age_ms, session, clock) for chain, those in endpoints.items())
+        chains = dict(zip(endpoints, await asyncio.gather(*reading), strict=True))
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(_RangeCheck(each, chains[each.chain_id], session, clock, report).run(first, last))
+                for each in comparisons
+            ]
+    return [task.result() for task in tasks]
+
+
+async def _read_chain(
+    endpoints: Sequence[EvmEndpoint], heads: Heads, max_age_ms: int, session: Session, clock: Clock
+) -> _Chain:
+    agreement = Agreement(len(endpoints), max_age_ms)
+    answers = await asyncio.gather(*(each.read(session, clock.now) for each in endpoints), return_exceptions=True)
+    for number, answer in enumerate(answers):
+        if not isinstance(answer, BaseException):
+            agreement.answered(number, answer)
+        elif not isinstance(answer, ProbeFailed | OwnFault):
+            raise answer
+    agreement.end_wait()
+    now = clock.now()
+    head = agreement.agreed(now, heads)
+    if head is None:
+        return _Chain(None, heads.pace(), {})
+    heads.read(head)
+    heights = {endpoints[number].name: height for number, height in agreement.heights(now, heads).items()}
+    return _Chain(head.height, heads.pace(), heights)
+
+
+class _RangeCheck:
+    """The looks of the monitor, on a clock that is set forward where the monitor would wait: what differs is looked at
+    again at once, and what could not be compared is tried again."""
+
+    def __init__(self, comparison: Comparison, chain: _Chain, session: Session, clock: Clock, report: Report) -> None:
+        self._comparison = comparison
+        self._chain = chain
+        self._session = session
+        self._clock = clock
+        self._report = report
+        self._ahead_ms = 0
+        self._causes: dict[str, str] = {}
+
+    async def run(self, first: int | None, last: int | None) -> CheckedRange:
+        comparison, chain = self._comparison, self._chain
+        table, check = comparison.list.table, comparison.check
+        final = None if chain.head is None else comparison.final_block(chain.head, chain.pace)
+        first = max(table.first_block, first or 0)
+        end = final if last is None else last
+        if end is None or final is None:
+            why = "the chain's RPC endpoints agree on no head"
+            return CheckedRange(check, first, end or first, not_compared=(NotCompared(first, end or first, why),))
+        if end < first:
+            return CheckedRange(check, first, end, not_compared=(NotCompared(first, end, "there is no such block"),))
+        rules = replace(rules_of(table), first_block=first, follow_ms=_DAY_MS)
+        coverages = Coverages({})
+        coverages.follow({check: ""}, self._now())
+        for _ in range(_ROUNDS):
+            await self._compare(coverages, rules, min(end, final))
+            coverage = coverages.known(check)
+            if not _suspected(coverage) and not coverage.put_off:
+                break
+            self._ahead_ms += rules.confirm_alone_ms
+        return self._sum_up(coverages, first, end, final)
+
+    def _now(self) -> int:
+        return self._clock.now() + self._ahead_ms
+
+    async def _compare(self, coverages: Coverages, rules: Rules, end: int) -> None:
+        """All that is due."""
+        comparison, check = self._comparison, self._comparison.check
+        asker = Asker(comparison, self._session, self._now, self._note, lambda found: coverages.hear(check, found))
+        try:
+            coverages.hear(check, (await observe(comparison.source, self._session, self._now))[check])
+            while True:
+                coverage = coverages.known(check)
+                self._report(check, checked_blocks(coverage), end - rules.first_block + 1)
+                facts = Facts(self._now(), end, coverages.position(check), self._chain.heights)
+                task = choose_task(coverage, rules, facts)
+                if task is None:
+                    return
+                coverages.begin_look(check)
+                coverages.end_look(check, await asker.drive(begin_look(task, coverage, rules, facts)))
+        except OwnFault as fault:
+            self._causes["this machine"] = fault.cause
+
+    def _note(self, endpoint: str | None, cause: str | None) -> None:
+        if cause is not None:
+            self._causes[endpoint or "the list"] = cause
+
+    def _sum_up(self, coverages: Coverages, first: int, end: int, final: int) -> CheckedRange:
+        check = self._comparison.check
+        coverage, position = coverages.known(check), coverages.position(check)
+        whole = CheckedRange(
+            check,
+            first,
+            end,
+            checked_blocks(coverage),
+            tuple(confirmed_of(coverage.missing)),
+            tuple(confirmed_of(coverage.extra)),
+            _suspected(coverage),
+            tuple(_not_compared(coverage, first, end, final, position)),
+        )
+        if whole.is_whole:
+            return whole
+        return replace(whole, causes=tuple(f"{who}: {describe_cause(cause)}" for who, cause in self._causes.items()))
+
+
+def _suspected(coverage: Coverage) -> tuple[Finding, ...]:
+    everything = (*coverage.missing.values(), *coverage.extra.values())
+    return tuple(each for each in everything if each.stage == "suspected")
+
+
+def _not_compared(coverage: Coverage, first: int, end: int, final: int, position: int | None) -> Iterator[NotCompared]:
+    reached = final if position is None else min(final, position)
+    for one, other in unchecked(coverage, first, min(end, reached)):
+        why = next(
+            (TROUBLE_WORDS[each.why] for each in coverage.put_off if each.first <= other and one <= each.last), ""
+        )
+        no_position = "the indexer does not say how far it is" if position is None else "too few endpoints have them"
+        yield NotCompared(one, other, why or no_position)
+    if end > max(first - 1, reached):
+        why = "they are not final yet" if reached == final else f"the indexer is at block {position}"
+        yield NotCompared(max(first, reached + 1), end, why)
