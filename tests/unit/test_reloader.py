@@ -30,6 +30,7 @@ from lookout.protocols.broadcasters.seen import NOTHING_SEEN, Announcement, Seen
 from lookout.protocols.broadcasters.source import BroadcastersSource
 from lookout.protocols.broadcasters.table import BroadcastersTable
 from lookout.protocols.broadcasters.unread import Stretch
+from lookout.protocols.lists import CompleteTable, ListTable
 from lookout.protocols.messaging import MessagingTable
 from lookout.protocols.ppoi import PpoiTable
 from lookout.protocols.tables import KindTable, SourceTable
@@ -91,6 +92,23 @@ def test_only_what_has_other_settings_is_built_anew_and_who_was_seen_stays_seen(
     assert [endpoint in built.endpoints for endpoint in again.endpoints] == [True, True, False]
     # and another node is asked for all of them
     assert seen_by(again.sources) == {"broadcasters": SeenBroadcasters((SIGHTINGS[0],))}
+
+
+@pytest.mark.clause("S17")
+def test_a_list_to_compare_that_comes_changes_or_goes_is_of_its_indexer_alone() -> None:
+    table = ListTable(1, "squid", "http://i", 5)
+    complete = CompleteTable(contracts=("0x1",), events=("0x2",), first_block=0, query="q", pointer="/*")
+    without, first, second = (
+        replace(SETTINGS, sources=SETTINGS.sources | {"indexer": (replace(table, complete=each), INDEXERS[1])})
+        for each in (None, complete, replace(complete, limit=500))
+    )
+    for old, new, limit in ((without, first, 1000), (first, second, 500), (second, without, None)):
+        assert compare_settings("f", old, new, None) == Reloaded("f", "applied", changed=("indexer 1",))
+        assert [each.table.limit for each in new.transaction_lists().values()] == ([limit] if limit else [])
+        built = sources_of(old)
+        again = rebuild_sources(built, old, new)
+        assert [source.name for source in again.sources if source not in built.sources] == ["indexer 1"]
+        assert again.endpoints == built.endpoints
 
 
 def listening(built: Built) -> list[BroadcastersSource]:

@@ -49,6 +49,7 @@ _SPEAKERS: Final[tuple[Kind, ...]] = (
     *("ppoi", "peers", "messages", "responder", "bundler", "relayer"),
 )
 _FOLLOWERS: Final[tuple[Kind, ...]] = ("graphql-indexer", "document", "share", "network")
+_LISTERS: Final[tuple[Kind, ...]] = ("graphql-indexer", "document", "share")
 _MEMBERS: Final = Parameter("first", EVERYBODY, 1, EVERYBODY)
 
 # These show in how an answer comes, whatever it would have been.
@@ -219,6 +220,30 @@ _ANSWERS: Final = (
     Fault("null-status", "200 with GraphQL errors and null for the status", ("graphql-indexer",)),
     Fault("no-entry-point", "the bundler's list of entry points is empty", ("bundler",)),
     Fault("paused", "the relayer's status is not ok", ("relayer",)),
+    Fault(
+        "hole",
+        "the list of transactions lacks those of the newest so many blocks that the indexer has at this moment",
+        _LISTERS,
+        Parameter("blocks", 100, 1, _FAR),
+    ),
+    Fault(
+        "extra",
+        "the list has so many transactions that the chain does not have, in the newest blocks of this moment",
+        _LISTERS,
+        Parameter("transactions", 1, 1, 1_000),
+    ),
+    Fault(
+        "drop-logs",
+        "eth_getLogs leaves out one block in so many that have logs",
+        ("endpoint",),
+        Parameter("oneIn", 2, 1, _FAR),
+    ),
+    Fault(
+        "narrow",
+        "eth_getLogs of more than so many blocks is refused with -32005",
+        ("endpoint",),
+        Parameter("blocks", 100, 1, _FAR),
+    ),
 )
 
 WIRE_FAULTS: Final = frozenset(fault.name for fault in _WIRE)

@@ -12,6 +12,7 @@ from aiohttp.typedefs import Handler
 from lookout.demo.sim.front import BARE, Front
 from lookout.demo.sim.http.control import order_reply, overview_reply
 from lookout.demo.sim.http.indexers import DOCUMENT, ENVIO, INDEX_NODE, PONDER, SQUID, SUBGRAPH, deployment
+from lookout.demo.sim.http.lists import DOCUMENT_LIST, PONDER_LIST
 from lookout.demo.sim.http.own_services import BUNDLER, RELAYER
 from lookout.demo.sim.http.ppoi import NODE
 from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
@@ -28,7 +29,7 @@ RESPONDER: Final = Upstream(
 )
 UPSTREAMS: Final = (
     *(ENDPOINT, SQUID, SUBGRAPH, DOCUMENT, INDEX_NODE, PONDER, ENVIO, NODE),
-    *(RESPONDER, PROVIDER, BUNDLER, RELAYER),
+    *(PONDER_LIST, DOCUMENT_LIST, RESPONDER, PROVIDER, BUNDLER, RELAYER),
 )
 _LAST_WORDS_S: Final = 0.1
 _BACKLOG: Final = 1_024

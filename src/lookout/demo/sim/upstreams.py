@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple
 
 from lookout.demo.sim.announcements import Broadcaster, broadcasters, sent_between
@@ -10,12 +11,14 @@ from lookout.demo.sim.episodes import Episode
 from lookout.demo.sim.faults import WIRE_FAULTS
 from lookout.demo.sim.layout import LAUNCH, addresses
 from lookout.demo.sim.orders import Order, OrderLog
+from lookout.demo.sim.transactions import EVERY, Event, events_between, hash_of
 from lookout.demo.sim.world import NOTHING_INDEXED, HeadAnswer, World, drawn_world
 
 # Fixed, so that heights go on where they were when the simulation is started again.
 _ORIGIN_AT: Final = 1_767_225_600_000  # 2026-01-01
 _YEAR_MS: Final = 365 * 86_400_000
 _WITHOUT_BLOCKS_MS: Final = 60_000  # an indexer that is built again
+MOST_LOGS: Final = 10_000  # that an endpoint gives at once
 _REBUILT_MS: Final = 86_400_000  # how much of its chain it has to take in
 
 
@@ -127,6 +130,35 @@ class Upstreams:
         for address in self.addresses:
             if address.startswith(f"{node}/") and not self.has(address, "missing-network", at):
                 yield self.indexed(address, at)
+
+    def listed(self, address: str, first: int, last: int, at: int) -> list[Event]:
+        """What an indexer's list has from the first to the last of these blocks."""
+        chain_id, newest, _ = self.indexed(address, at)
+        events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS))
+        match self._fault(address, at):
+            case Episode(kind="hole", size=blocks, begin_at=begin_at):
+                end = self.indexed(address, begin_at).height
+                return [event for event in events if not end - blocks < event.block <= end]
+            case Episode(kind="extra", size=transactions, begin_at=begin_at):
+                end = self.indexed(address, begin_at).height
+                made_up = (
+                    Event(block, hash_of("made up", chain_id, block), 0)
+                    for block in range(end - transactions + 1, end + 1)
+                )
+                return sorted([*events, *(event for event in made_up if first <= event.block <= last)])
+            case _:
+                return events
+
+    def logs(self, address: str, first: int, last: int, at: int) -> list[Event] | None:
+        """What an endpoint has from the first to the last of these blocks; None if it refuses so many."""
+        chain_id, newest, _ = self.head(address, at)
+        fault = self._fault(address, at)
+        if fault is not None and fault.kind == "narrow" and last - first + 1 > fault.size:
+            return None
+        events = list(islice(events_between(chain_id, first, min(last, newest)), MOST_LOGS + 1))
+        if fault is not None and fault.kind == "drop-logs":
+            events = [event for event in events if event.block // EVERY % fault.size]
+        return events if len(events) <= MOST_LOGS else None
 
     def networks(self, at: int) -> Iterator[Network]:
         """What the ppoi node has, without the networks that it leaves out."""

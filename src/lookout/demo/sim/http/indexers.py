@@ -1,11 +1,11 @@
 """The indexers in all their kinds: squid, subgraph, index node, Ponder, Envio, and a plain JSON document."""
 
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from lookout.demo.sim.http.graphql import graphql_reply
+from lookout.demo.sim.http.lists import list_field, named_chain, shared_list_field
 from lookout.demo.sim.http.reply import Reply, json_reply, text_reply
 from lookout.demo.sim.http.upstream import Asked, Upstream
 from lookout.demo.sim.upstreams import Indexed
@@ -15,7 +15,6 @@ _NOT_STARTED: Final = (
     "Store error: query execution failed: Subgraph `{}` has not started syncing yet."
     " Wait for it to ingest a few blocks before querying it"
 )
-_ONE_CHAIN: Final = re.compile(rb"chainId\s*:\s*{\s*_eq\s*:\s*([0-9]+)\s*}")
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
@@ -52,7 +51,8 @@ def _subgraph_reply(asked: Asked) -> Reply:
 
 def _status_reply(asked: Asked, name: str, status: dict[str, object]) -> Reply:
     without_status = asked.upstreams.has(asked.address, "null-status", asked.at)
-    return graphql_reply(asked.body, lambda _: {name: status}, nulled=name if without_status else None)
+    document = {name: status} | list_field(asked, asked.address)
+    return graphql_reply(asked.body, lambda _: document, nulled=name if without_status else None)
 
 
 def _index_node_reply(asked: Asked) -> Reply:
@@ -81,10 +81,10 @@ def _ponder_reply(asked: Asked) -> Reply:
 
 def _envio_reply(asked: Asked) -> Reply:
     """The chain that was asked for, if it is there; all of them when none was named."""
-    named = _ONE_CHAIN.search(asked.body)
+    named = named_chain(asked)
     chains = asked.upstreams.indexed_by(asked.address, asked.at)
-    wanted = [_envio_meta(each) for each in chains if named is None or each.chain_id == int(named[1])]
-    return graphql_reply(asked.body, lambda _: {"_meta": wanted})
+    wanted = [_envio_meta(each) for each in chains if named is None or each.chain_id == named]
+    return graphql_reply(asked.body, lambda _: {"_meta": wanted} | shared_list_field(asked))
 
 
 def _document_reply(asked: Asked) -> Reply:
