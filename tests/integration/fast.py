@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from prometheus_client import CollectorRegistry
@@ -15,13 +15,17 @@ from prometheus_client import CollectorRegistry
 from lookout.app import process
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
+from lookout.core.looks import Rules
 from lookout.demo.sim.front import BARE, Front
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.upstreams import launch_world
+from lookout.monitor.board import Board
+from lookout.monitor.comparison import rules_of
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.monitor import Monitor
 from lookout.monitor.recorder import Recorder
 from lookout.monitor.resources import Resources
+from lookout.protocols.lists import CompleteTable
 from lookout.store.sqlite.writer import SqliteReader, open_writer
 from tests.stores import once_free
 from tests.wait import until_async
@@ -126,23 +130,37 @@ async def a_world(folder: Path, now: Callable[[], int] = wall_clock, front: Fron
         yield World(folder, f"http://{host}:{port}", http)
 
 
+class Watched(NamedTuple):
+    """A monitor that runs, and what it says of itself."""
+
+    monitor: Monitor
+    board: Board
+    registry: CollectorRegistry
+
+
 @asynccontextmanager
 async def watched(
-    world: World, config: str, clock: Clock | None = None, recorder: Recorder | None = None
-) -> AsyncIterator[None]:
+    world: World,
+    config: str,
+    clock: Clock | None = None,
+    recorder: Recorder | None = None,
+    compare_by: Callable[[CompleteTable], Rules] = rules_of,
+) -> AsyncIterator[Watched]:
     """Run the monitor on a world meanwhile."""
     path = world.folder / "lookout.toml"
     path.write_text(config)
     writer = once_free(lambda: open_writer(world.folder / "lookout.db"))
     clock = clock or SystemClock()
-    resources = Resources(writer, clock, Random(1), Instruments(CollectorRegistry(), clock))
-    monitor = asyncio.create_task(Monitor(read_config(path), writer.load(), resources, recorder).run())
+    instruments = Instruments(registry := CollectorRegistry(), clock)
+    resources = Resources(writer, clock, Random(1), instruments, rules_of=compare_by)
+    monitor = Monitor(read_config(path), writer.load(), resources, recorder)
+    running = asyncio.create_task(monitor.run())
     try:
-        yield
+        yield Watched(monitor, instruments.board, registry)
     finally:
-        monitor.cancel()
+        running.cancel()
         try:
-            await monitor
+            await running
         except asyncio.CancelledError:
             pass
         finally:

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as replace_key
 
+from lookout.core.looks import Listed, Log, Receipt
 from lookout.demo.sim.transactions import CONTRACT, EVENT
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.json_pointer import JsonTable
-from lookout.protocols.lists import CompleteTable, Listed, ListTable, TransactionList, list_request, parse_list
-from lookout.protocols.logs import EventFilter, Log, Receipt
+from lookout.protocols.lists import CompleteTable, ListTable, TransactionList, list_request, parse_list
+from lookout.protocols.logs import EventFilter
 from lookout.protocols.ponder import PonderTable
 from lookout.protocols.subgraph import SubgraphTable
 from tests.integration.sim_client import Client, simulation
@@ -94,17 +95,17 @@ async def test_a_list_has_the_transactions_of_the_chains_logs_until_a_fault_chan
         of_chain = await logs(client, "a", first, position)
         whole = await listed(client, target, first, position)
         assert whole == Listed(transactions_of(of_chain), 40)
-        assert (len(of_chain), len(whole.transactions)) == (40, 30)
+        assert (len(of_chain), len(whole.hashes)) == (40, 30)
 
         await client.order(target, "hole", blocks=145)
         with_hole = await listed(client, target, first, position)
-        assert with_hole.transactions < whole.transactions
-        assert len(whole.transactions - with_hole.transactions) == 10
+        assert with_hole.hashes < whole.hashes
+        assert len(whole.hashes - with_hole.hashes) == 10
 
         await client.order(target, "extra", transactions=100)
         with_more = await listed(client, target, first, position)
-        assert with_more.transactions > whole.transactions
-        assert len(with_more.transactions) == len(whole.transactions) + 55
+        assert with_more.hashes > whole.hashes
+        assert len(with_more.hashes) == len(whole.hashes) + 55
 
         await client.order(target, None)
         assert await listed(client, target, first, position) == whole
@@ -158,6 +159,6 @@ async def test_an_endpoint_has_receipts_of_the_transactions_of_its_chain_and_of_
                 assert found == Receipt(log.block, has_event)
             await client.order("squid/1", "extra")
             position = await client.height("1/a")
-            listed_now = (await listed(client, "squid/1", position - 100, position)).transactions
+            listed_now = (await listed(client, "squid/1", position - 100, position)).hashes
             made_up = listed_now - transactions_of(await logs(client, "a", position - 100, position))
             assert [await endpoint.read_receipt(EVENTS, each, session, client.clock.now) for each in made_up] == [None]
