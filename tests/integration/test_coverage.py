@@ -6,6 +6,7 @@ import pytest
 
 from lookout.core.looks import Rules
 from lookout.demo.sim.transactions import hash_of
+from lookout.monitor.board import CoverageEntry
 from lookout.protocols.lists import CompleteTable
 from tests.compared import a_compared_config
 from tests.integration.fast import Watched, World, a_world, watched
@@ -60,8 +61,9 @@ async def test_a_hole_is_told_survives_a_restart_and_ends_when_it_is_healed(tmp_
             assert 5 <= missing <= 10
             assert gauge(here, "missing") == missing
             assert gauge(here, "extra") == 0
-            (entry,) = (each for each in here.board.list_entries() if each.kind == "coverage")
-            transaction = entry.coverage.missing_transactions[0]
+            (told,) = (each.coverage for each in here.board.list_entries() if each.kind == "coverage")
+            assert isinstance(told, CoverageEntry)
+            transaction = told.missing_transactions[0]
             assert transaction.hash == hash_of("transaction", 1, transaction.block)
         async with watched(world, config, compare_by=in_a_hurry):
             await world.until(lambda: world.row("indexer", 1)["metrics"].get("missing") == missing, "still known")

@@ -44,10 +44,15 @@ class Comparer:
             journal.coverages.begin_look(check)
             asker = Asker(self.comparison, session, journal.now, self._note, partial(journal.hear_position, check))
             journal.end_look(check, await asker.drive(begin_look(task, coverage, self.rules, facts)))
-        coverage, took_ms = journal.coverages.known(check), clock.elapsed_ms() - began_ms
-        note = CoverageNote(check, clock.now(), took_ms, coverage, self.rules.first_block, dict(self._outcomes))
-        self.resources.instruments.board.note_coverage(note)
+        self.note_progress(clock.elapsed_ms() - began_ms)
         return _NOTHING_DUE_MS if task is None else _BETWEEN_LOOKS_MS
+
+    def note_progress(self, took_ms: int = 0) -> None:
+        """For the operator: what is known now."""
+        check, now = self.comparison.check, self.resources.clock.now()
+        coverage, first_block = self.journal.coverages.known(check), self.rules.first_block
+        note = CoverageNote(check, now, took_ms, coverage, first_block, dict(self._outcomes))
+        self.resources.instruments.board.note_coverage(note)
 
     def _gather_facts(self, heights: Mapping[str, int]) -> Facts:
         journal, comparison = self.journal, self.comparison

@@ -186,6 +186,7 @@ class Watcher:
         async def look() -> int:
             return await comparer.look(self._session, self._chains[comparer.comparison.chain_id].heights())
 
+        comparer.note_progress()
         await self._keep_asking(_coverage_key(comparer), look)
 
     def _note_reading(self, endpoint: Endpoint, outcome: Reading | str, took_ms: int) -> None:

@@ -1,0 +1,203 @@
+"""A monitor on simulated upstreams, without a network and on a loop that does not wait: hours take a moment."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from prometheus_client import CollectorRegistry
+from yarl import URL
+
+from lookout.base.pieces import Pieces
+from lookout.config.file import read_config
+from lookout.config.settings import Settings
+from lookout.demo.sim.http.control import order_reply
+from lookout.demo.sim.http.upstream import Asked
+from lookout.demo.sim.server import UPSTREAMS
+from lookout.demo.sim.upstreams import Upstreams, launch_world
+from lookout.documents.document import Document, DocumentName
+from lookout.monitor.metrics import Instruments
+from lookout.monitor.monitor import Monitor
+from lookout.monitor.recorder import Recorder
+from lookout.monitor.resources import Resources
+from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import Request
+from lookout.protocols.client.session import Session
+from tests.builders import NOON
+from tests.unit.running_monitor import Even, FastClock, FastLoop, InLine, Record
+
+_Parsed = TypeVar("_Parsed")
+BASE = "http://simulated"
+_TAKES_S = 0.2
+_ROUTES = [(re.compile(re.sub(r"\{(\w+)(?::[^}]*)?\}", r"(?P<\1>.*?)", each.route)), each) for each in UPSTREAMS]
+
+
+class AskedFor(NamedTuple):
+    """A request: its second, who was asked, and for what."""
+
+    second: float
+    address: str
+    body: bytes
+
+    @property
+    def is_to_endpoint(self) -> bool:
+        return self.address.startswith("rpc/")
+
+    @property
+    def is_for_comparison(self) -> bool:
+        return b'"eth_getLogs"' in self.body or b'"eth_getTransactionReceipt"' in self.body or b'"from"' in self.body
+
+
+class Place:
+    """The upstreams of a world, and who asked for what."""
+
+    def __init__(self, clock: FastClock) -> None:
+        self.upstreams = Upstreams(launch_world(None, NOON))
+        self.asked: list[AskedFor] = []
+        self.errors: dict[str, Exception] = {}  # what becomes of requests for comparisons, by who is asked
+        self._clock = clock
+
+    def order(self, target: str, fault: str | None, **parameters: int) -> None:
+        order = json.dumps({"target": target, "fault": fault, **parameters}).encode()
+        reply = order_reply(order, self.upstreams, self._clock.now())
+        assert reply.http_code == 200, reply.body
+
+    async def answer(self, request: Request) -> bytes:
+        path, body = URL(request.url).path, request.body or b""
+        (found,) = ((match, each) for route, each in _ROUTES if (match := route.fullmatch(path)))
+        variables, upstream = found[0].groupdict(), found[1]
+        asked = AskedFor(self._clock.elapsed_ms() / 1000, upstream.address.format(**variables), body)
+        self.asked.append(asked)
+        await asyncio.sleep(_TAKES_S)
+        now = self._clock.now()
+        if asked.is_for_comparison and asked.address in self.errors:
+            raise self.errors[asked.address]
+        if self.upstreams.wire_fault(asked.address, now) is not None:
+            raise ProbeFailed("refused")
+        path = variables.get("path", "")
+        reply = upstream.reply(Asked(self.upstreams, asked.address, request.method, path, body, now))
+        assert reply is not None
+        return reply.body
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedSession(Session):
+    place: Place = field(kw_only=True)
+
+    async def fetch(self, request: Request) -> bytes:
+        return await self.place.answer(request)
+
+    async def parse(self, _body: bytes, parse: Callable[[], _Parsed]) -> _Parsed:
+        """Here: the loop would not wait for a thread."""
+        return parse()
+
+
+class Stored:
+    """A store in memory, which a later life continues from."""
+
+    def __init__(self) -> None:
+        self.pieces: dict[str, bytes] = {}
+        self.documents: list[Mapping[DocumentName, Document]] = []
+
+    def load(self) -> dict[str, bytes]:
+        return dict(self.pieces)
+
+    def write(self, documents: Mapping[DocumentName, Document], pieces: Pieces) -> None:
+        self.documents.append(documents)
+        kept = {} if pieces.replace_all else self.pieces
+        self.pieces = {name: each for name, each in {**kept, **pieces.put}.items() if name not in pieces.delete}
+
+    def close(self) -> None: ...
+
+    def row(self, service: str = "indexer", chain_id: int = 1) -> Any:
+        checks = json.loads(self.documents[-1]["live"].body)["checks"]
+        (row,) = (each for each in checks if (each["service"], each["chainId"]) == (service, chain_id))
+        return row
+
+    def status(self, service: str = "indexer") -> str:
+        row = self.row(service)
+        return f"{row['status']}/{row['reason']}"
+
+
+@dataclass
+class Life:
+    """A monitor that lives, and the world that it lives in."""
+
+    monitor: Monitor
+    place: Place
+    clock: FastClock
+    store: Stored
+    registry: CollectorRegistry
+    instruments: Instruments
+    folder: Path
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def until(self, holds: Callable[[], bool], within_s: float) -> float:
+        """How long it took, in seconds."""
+        began_ms = self.clock.elapsed_ms()
+        while not holds():
+            assert self.clock.elapsed_ms() - began_ms < within_s * 1000, self.store.row()
+            await asyncio.sleep(1)
+        return (self.clock.elapsed_ms() - began_ms) / 1000
+
+    def reload(self, config: str) -> None:
+        self.monitor.apply_settings(settings_of(self.folder, config), None)
+
+    def gauge(self, name: str, service: str = "indexer") -> float | None:
+        return self.registry.get_sample_value(f"lookout_coverage_{name}", {"service": service, "chain": "1"})
+
+    def requests(self) -> list[AskedFor]:
+        """To the chain's endpoints, for comparisons."""
+        return [each for each in self.place.asked if each.is_to_endpoint and each.is_for_comparison]
+
+
+def settings_of(folder: Path, config: str) -> Settings:
+    path = folder / "lookout.toml"
+    path.write_text(config)
+    return read_config(path)
+
+
+def live(
+    folder: Path,
+    config: str,
+    story: Callable[[Life], Any],
+    store: Stored | None = None,
+    record: Record | None = None,
+    begin_at_s: float = 0,
+) -> Life:
+    """Let a monitor live for as long as the story takes, which is a coroutine function."""
+    store = store or Stored()
+    clock = FastClock()
+    clock.ahead_ms = round(begin_at_s * 1000)
+    registry = CollectorRegistry()
+    instruments = Instruments(registry, clock)
+    place = Place(clock)
+    session = SimulatedSession(cast("Any", None), 10, place=place)
+
+    async def run() -> Life:
+        resources = Resources(
+            store,
+            clock,
+            Even(),
+            instruments,
+            open_session=lambda _: nullcontext(session),
+            open_thread=lambda _: nullcontext(InLine()),
+        )
+        monitor = Monitor(settings_of(folder, config), store.load(), resources, cast("Recorder | None", record))
+        life = Life(monitor, place, clock, store, registry, instruments, folder)
+        task = asyncio.create_task(monitor.run())
+        await asyncio.sleep(1)  # the first publication
+        await story(life)
+        assert not task.done(), task.exception()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return life
+
+    with asyncio.Runner(loop_factory=FastLoop) as runner:
+        return runner.run(run())

@@ -1,0 +1,288 @@
+"""A monitor that compares lists with their chain, at the launch values, hours in a moment (S17 to S19)."""
+
+import json
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from lookout.base.pieces import StateError
+from lookout.core.model import Check, Gaps
+from lookout.demo.sim.transactions import hash_of
+from lookout.demo.sim.upstreams import Upstreams, launch_world
+from lookout.documents.reports import live_document
+from lookout.monitor.board import CoverageEntry
+from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.replay.replay import Replay
+from lookout.state.coverages import decode_coverages
+from lookout.state.log import Compared
+from tests.builders import NOON
+from tests.compared import a_compared_config
+from tests.unit.running_monitor import Record
+from tests.unit.simulated_upstreams import BASE, Life, Stored, live, settings_of
+
+MINUTE = 60
+HOUR = 3_600
+INDEXER = Check("indexer", 1)
+FIRST = Upstreams(launch_world(None, NOON)).indexed("squid/1", NOON).height - 3_000
+SYNCED, INCOMPLETE, INCONSISTENT = "current/synced", "degraded/incomplete", "degraded/inconsistent"
+
+
+def a_config(*services: str, first_block: int | None = FIRST, requests_per_minute: int = 5) -> str:
+    return a_compared_config(BASE, first_block, *services, requests_per_minute=requests_per_minute)
+
+
+@pytest.mark.clause("S18", "S19")
+def test_a_hole_at_the_tail_is_told_within_ten_minutes_and_ends_when_it_is_healed(tmp_path: Path) -> None:
+    async def story(life: Life) -> None:
+        life.place.order("squid/1", "hole", blocks=30)
+        await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
+        assert 1 <= life.store.row()["metrics"]["missing"] <= 4
+        life.place.order("*", None)
+        await life.until(lambda: life.store.status() == SYNCED, 10 * MINUTE)
+        assert "missing" not in life.store.row()["metrics"]
+
+    live(tmp_path, a_config(), story)
+
+
+@pytest.mark.clause("S18")
+def test_a_transaction_that_the_chain_does_not_have_is_told_as_inconsistent(tmp_path: Path) -> None:
+    async def story(life: Life) -> None:
+        life.place.order("squid/1", "extra", transactions=8)
+        await life.until(lambda: life.store.row()["metrics"].get("extra") == 8, 20 * MINUTE)
+        assert life.store.status() == INCONSISTENT
+        assert "missing" not in life.store.row()["metrics"]
+        life.place.order("*", None)
+        await life.until(lambda: life.store.status() == SYNCED, 10 * MINUTE)
+
+    live(tmp_path, a_config(), story)
+
+
+@pytest.mark.clause("S19")
+def test_all_lists_of_a_chain_share_its_smallest_budget(tmp_path: Path) -> None:
+    async def story(life: Life) -> None:
+        life.place.order("rpc/1/c", "narrow", blocks=50)  # so that there is always something to ask
+        await life.wait(HOUR / 2)
+
+    config = a_config("indexer", "hosted-indexer", first_block=FIRST - 100_000)
+    config = config.replace("requests_per_minute = 5", "requests_per_minute = 3", 1)
+    asked = [each.second for each in live(tmp_path, config, story).requests()]
+    assert min(later - earlier for earlier, later in pairwise(asked)) >= 19.7  # the chain's id may be asked before one
+    assert len(asked) > 85  # and it is used up
+
+
+@pytest.mark.clause("S17", "S18", "M6")
+@pytest.mark.parametrize("are_wrong", [False, True], ids=["no logs at all", "other logs than the third"])
+def test_endpoints_that_prove_nothing_change_nothing(are_wrong: bool, tmp_path: Path) -> None:
+    async def story(life: Life) -> None:
+        life.place.order("squid/1", "hole", blocks=30)
+        for number, endpoint in enumerate(("rpc/1/a", "rpc/1/b"), 2):
+            if are_wrong:
+                life.place.order(endpoint, "drop-logs", oneIn=number)
+            else:
+                life.place.errors[endpoint] = ProbeFailed("refused")
+        await life.wait(30 * MINUTE)
+        assert life.store.status() == SYNCED
+        assert life.gauge("missing") == 0
+        life.place.order("rpc/1", None)
+        life.place.errors.clear()
+        await life.until(lambda: life.store.status() == INCOMPLETE, 20 * MINUTE)
+
+    live(tmp_path, a_config(), story)
+
+
+@pytest.mark.clause("S17")
+def test_without_the_table_nothing_is_asked_and_with_it_nothing_else_is_published(tmp_path: Path) -> None:
+    measured: list[set[str]] = []
+
+    async def story(life: Life) -> None:
+        await life.wait(20 * MINUTE)
+        measured.append({each.name for each in life.registry.collect() if each.samples and "coverage" in each.name})
+
+    without, compared = (live(tmp_path, a_config(first_block=first), story) for first in (None, FIRST))
+    assert not [each for each in without.place.asked if each.is_for_comparison]
+    assert not [name for name in without.store.pieces if name.startswith("coverage/")]
+    assert not measured[0]
+    assert [each for each in compared.place.asked if each.is_for_comparison]
+    assert len(measured[1]) == 5
+    assert rows_of(without.store) == rows_of(compared.store)
+
+
+def rows_of(store: Stored) -> list[object]:
+    """What was ever published, whenever that was."""
+    return [json.loads(each["live"].body)["checks"] for each in store.documents]
+
+
+@pytest.mark.clause("S18", "S19", "M7")
+def test_what_was_found_survives_a_restart_and_leaves_with_the_table(tmp_path: Path) -> None:
+    store, record = Stored(), Record()
+
+    async def find(life: Life) -> None:
+        life.place.order("squid/1", "hole", blocks=30)
+        await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
+
+    live(tmp_path, a_config(), find, store)
+    before = decode_coverages(store.pieces)[INDEXER]
+    assert len(before.missing) == store.row()["metrics"]["missing"] > 0
+
+    async def continue_and_reload(life: Life) -> None:
+        assert life.gauge("checked_blocks") == sum(each.last - each.first + 1 for each in before.stretches)
+        life.place.order("squid/1", "hole", blocks=200)  # it reaches back to the same blocks
+        await life.wait(MINUTE)
+        assert life.store.status() == INCOMPLETE
+        life.reload(a_config(first_block=None))
+        await life.until(lambda: life.store.status() == SYNCED, 2 * MINUTE)
+        assert "coverage/indexer/1" not in life.store.pieces
+        asked = len(life.requests())
+        await life.wait(10 * MINUTE)
+        assert len(life.requests()) == asked
+
+    live(tmp_path, a_config(), continue_and_reload, store, record, begin_at_s=HOUR / 2)
+    compared = [each for each in record if isinstance(each, Compared)]
+    found = Gaps(missing=len(before.missing))
+    assert [(each.check, each.gaps) for each in compared] == [(INDEXER, found), (INDEXER, Gaps())]
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("change", "is_other"),
+    [
+        (("limit: 1000)", "limit: 1000, orderBy: block_ASC)"), True),
+        (("endpoints", "endpoints"), False),
+        (("requests_per_minute = 5", "requests_per_minute = 4"), False),
+        (('/squid/1/graphql"', '/squid/1/graphql?key=1"'), True),
+    ],
+    ids=["another query", "nothing", "another budget", "another address"],
+)
+def test_a_list_of_another_subject_starts_from_scratch(change: tuple[str, str], is_other: bool, tmp_path: Path) -> None:
+    config = a_config()
+
+    async def story(life: Life) -> None:
+        life.place.order("squid/1", "hole", blocks=30)
+        await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
+        life.reload(config.replace(*change))
+        await life.wait(5)
+        assert (life.gauge("missing") == 0) == is_other
+        await life.wait(MINUTE)
+        assert life.store.status() == (SYNCED if is_other else INCOMPLETE)
+        await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
+
+    live(tmp_path, config, story)
+
+
+@pytest.mark.clause("M11", "M17", "M6")
+def test_a_bug_and_a_fault_of_our_own_prove_nothing_and_end(tmp_path: Path) -> None:
+    async def story(life: Life) -> None:
+        life.place.order("squid/1", "hole", blocks=30)
+        life.place.errors["squid/1"] = ZeroDivisionError()
+        await life.wait(5 * MINUTE)
+        bugs = life.registry.get_sample_value("lookout_probe_bugs_total")
+        assert bugs is not None
+        assert bugs > 5
+        assert outcome_of(life) == "bug"
+        life.place.errors["squid/1"] = OwnFault("descriptors")
+        await life.wait(5 * MINUTE)
+        assert life.registry.get_sample_value("lookout_probe_bugs_total") == bugs
+        assert outcome_of(life) == "own_fault"
+        assert life.store.status() == SYNCED
+        life.place.errors.clear()
+        await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
+        assert outcome_of(life) == "answered"
+
+    with capture_logs():
+        live(tmp_path, a_config(), story)
+
+
+def outcome_of(life: Life) -> str:
+    (entry,) = (each for each in life.instruments.board.list_entries() if each.kind == "coverage")
+    return entry.outcome
+
+
+@pytest.mark.clause("M12", "S18")
+def test_a_clock_that_is_set_forward_confirms_nothing(tmp_path: Path) -> None:
+    async def story(life: Life) -> None:
+        life.place.order("squid/1", "hole", blocks=30)
+        await life.until(lambda: suspected(life) > 0, 10 * MINUTE)
+        life.clock.ahead_ms += HOUR * 1000
+        await life.wait(50)
+        assert life.gauge("missing") == 0
+        assert life.store.status() == SYNCED
+
+    live(tmp_path, a_config(), story)
+
+
+def suspected(life: Life) -> int:
+    entries = (each.coverage for each in life.instruments.board.list_entries())
+    return sum(each.suspected for each in entries if isinstance(each, CoverageEntry))
+
+
+@pytest.mark.clause("S18", "M16")
+def test_the_operator_sees_which_transactions_are_missing_and_why_blocks_were_not_compared(tmp_path: Path) -> None:
+    async def story(life: Life) -> None:
+        life.place.order("squid/1", "hole", blocks=300)
+        await life.until(lambda: life.store.status() == INCOMPLETE, 20 * MINUTE)
+        (source, told) = (
+            next(each for each in life.instruments.board.list_entries() if each.kind == kind)
+            for kind in ("source", "coverage")
+        )
+        assert isinstance(told.coverage, CoverageEntry)
+        assert told.coverage.missing > 20
+        assert len(told.coverage.missing_transactions) == 20
+        assert told.coverage.missing_more == told.coverage.missing - 20
+        first = told.coverage.missing_transactions[0]
+        assert first.hash == hash_of("transaction", 1, first.block)
+        assert {each.outcome for each in told.coverage.endpoints} == {"answered"}
+        assert isinstance(source.rows, tuple)
+        cause = str(source.rows[0].cause)
+        assert cause.startswith(f"incomplete: {told.coverage.missing} missing in blocks ")
+        assert cause.count("0x") == 5
+        assert first.hash in cause
+        assert cause.endswith(f" and {told.coverage.missing - 5} more")
+
+    with capture_logs() as logs:
+        live(tmp_path, a_config(), story)
+    assert [each["log_level"] for each in logs if each["event"] == "the list is not the chain's"] == ["warning"]
+
+
+def test_the_operator_sees_why_blocks_could_not_be_compared(tmp_path: Path) -> None:
+    async def story(life: Life) -> None:
+        for endpoint in ("rpc/1/a", "rpc/1/b"):
+            life.place.errors[endpoint] = ProbeFailed("refused")
+        await life.wait(5 * MINUTE)
+        (told,) = (each.coverage for each in life.instruments.board.list_entries() if each.kind == "coverage")
+        assert isinstance(told, CoverageEntry)
+        assert told.checked_blocks == 0
+        assert {each.why for each in told.not_compared} == {"logs_failed"}
+        assert {each.outcome for each in told.endpoints} == {"answered", "failed"}
+
+    live(tmp_path, a_config(), story)
+
+
+@pytest.mark.clause("S18", "M7")
+def test_a_replayed_log_gives_the_same_documents(tmp_path: Path) -> None:
+    record = Record()
+
+    async def story(life: Life) -> None:
+        life.place.order("squid/1", "hole", blocks=30)
+        await life.until(lambda: life.store.status() == INCOMPLETE, 10 * MINUTE)
+        life.place.order("*", None)
+        await life.until(lambda: life.store.status() == SYNCED, 10 * MINUTE)
+        await life.wait(90)
+
+    life = live(tmp_path, a_config(), story, record=record)
+    replay = Replay(settings_of(tmp_path, a_config()).plan())
+    rows = []
+    for event in record:
+        replay.feed(event)
+        rows.append(replay.ledger.published_rows)
+    assert json.loads(live_document(replay.ledger.report()).body)["checks"] == rows_of(life.store)[-1]
+    reasons = [next(row.reason for row in each if row.check == INDEXER) for each in rows]
+    assert [reason for reason, _ in groupby(reasons)] == ["no-observation", "synced", "incomplete", "synced"]
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize("harm", [b"", b"{}", b"[]"], ids=["nothing", "no coverage", "a list"])
+def test_a_damaged_piece_is_told_by_its_name(harm: bytes) -> None:
+    with pytest.raises(StateError, match="coverage/indexer/1"):
+        decode_coverages({"coverage/indexer/1": harm})
