@@ -401,6 +401,16 @@ def test_a_key_that_is_written_is_not_left_empty_by_its_variable(key: str, tmp_p
     ]
 
 
+@pytest.mark.clause("S17")
+def test_the_address_of_a_list_is_not_left_empty_by_its_variable_and_a_server_does_not_need_it(tmp_path: Path) -> None:
+    table = f"contracts = ['0x{'1' * 40}']\nevents = ['${{EVENT}}']\nfirst_block = 0\npointer = '/*'\nendpoints = 1"
+    indexer = "[[indexer]]\nchain = 1\nkind = 'json'\nurl = 'http://h'\npointer = '/a'\nconfirmations = 5"
+    text = f"{CHAIN}\n{indexer}\n[indexer.complete]\n{table}\nurl = '${{EMPTY}}'"
+    (problem,) = problems(tmp_path, text, EMPTY="", EVENT=f"0x{'2' * 64}")
+    assert problem == "indexer[0].complete.url: is filled in by a variable that is empty; leave the key out, or set it"
+    assert read_server_config(tmp_path / "lookout.toml", {}).protocol == "protocol"
+
+
 def test_a_server_needs_no_kind_of_a_service_whose_kind_is_a_variable(tmp_path: Path) -> None:
     path = tmp_path / "lookout.toml"
     path.write_text('[[services]]\nname = "relayer"\nchecks = [{kind = "${KIND}", url = "http://127.0.0.1"}]\n')

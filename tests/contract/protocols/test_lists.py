@@ -25,6 +25,7 @@ from lookout.protocols.client.failure import (
 from lookout.protocols.client.request import MIB
 from lookout.protocols.client.session import open_session
 from lookout.protocols.lists import TransactionList, list_request, parse_list
+from lookout.protocols.ponder import PonderTable
 from tests.contract.protocols.recorded import COMMITMENTS, OTHER_TRANSACTION, TRANSACTION, recorded
 from tests.contract.protocols.upstreams import Asked, Reply, answering
 
@@ -156,6 +157,26 @@ async def test_lists_are_asked_where_and_as_the_configuration_says() -> None:
             )
             assert parse_list(await session.fetch(list_request(here, 5, 9)), here) == found
             assert "127.0.0.1" not in repr(here)
+
+
+@pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("url", "graphql"),
+    [
+        pytest.param("http://h", "http://h/graphql", id="the server"),
+        pytest.param("http://h/status", "http://h/graphql", id="its status"),
+        pytest.param("http://status/status/?key=1", "http://status/graphql?key=1", id="its status, with a key"),
+        pytest.param("http://h/status/of/a", "http://h/status/of/a/graphql", id="a server below a path"),
+    ],
+)
+def test_a_ponder_server_has_its_list_beside_its_status(url: str, graphql: str) -> None:
+    for complete, expected in (
+        (COMMITMENTS.table, graphql),
+        (replace_key(COMMITMENTS.table, url="http://other"), "http://other"),
+    ):
+        of = PonderTable(1, "ponder", url, complete=complete).transaction_list()
+        assert of is not None
+        assert of.url == expected
 
 
 def jsonrpc(code: object, message: str) -> ProbeFailed:

@@ -1,5 +1,6 @@
 """The chain's side of a comparison: logs, and receipts of transactions."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -206,6 +207,27 @@ async def test_an_endpoint_is_asked_for_logs_and_receipts_after_its_chain_id_whi
         ("eth_getTransactionReceipt", [TRANSACTION]),
         ("eth_getBlockByNumber", ["latest", False]),
     ]
+
+
+@pytest.mark.clause("S17", "M8")
+async def test_a_head_that_is_read_while_logs_are_awaited_costs_no_further_chain_id() -> None:
+    node = Node()
+    waiting = asyncio.Event()
+
+    def wait_s(asked: Asked) -> float:
+        if b"eth_getLogs" not in asked.body:
+            return 0
+        waiting.set()
+        return 0.3
+
+    async with answering(node, after_s=wait_s) as (url, _), open_session(20) as session:
+        endpoint = an_endpoint(url)
+        reading = asyncio.ensure_future(endpoint.read_logs(EVENTS, FIRST, LAST, session, lambda: NOON))
+        await waiting.wait()
+        await endpoint.read(session, lambda: NOON)
+        assert await reading == LOGS
+        await endpoint.read(session, lambda: NOON)
+    assert sorted(node.methods) == ["eth_chainId", "eth_getBlockByNumber", "eth_getBlockByNumber", "eth_getLogs"]
 
 
 @pytest.mark.clause("S17", "M8")
