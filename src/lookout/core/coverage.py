@@ -77,7 +77,7 @@ class Reach(Struct, frozen=True, gc=False, array_like=True):
     """The fewest that were too many lately."""
 
     def shrink(self, asked: int) -> "Reach":
-        return Reach(max(1, min(self.blocks, asked) // 2), max(2, asked))
+        return Reach(max(1, min(self.blocks, asked // 2)), max(2, asked))
 
     def grow(self, asked: int) -> "Reach":
         """After an answer. What was refused is tried again after a while: other blocks may hold less."""
@@ -112,8 +112,10 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What it has and the chain has not."""
     oldest: Transaction | None = None
     """The first transaction of the chain that was ever agreed on: an endpoint that has it is not pruned after it."""
-    is_recognised: bool = False
-    """Whether the list ever had a transaction where the chain has it. Otherwise it may be of anything."""
+    recognised: Transaction | None = None
+    """The last transaction that the list had where the chain has it. Without one it may be a list of anything."""
+    most_entries: int = 0
+    """Of the longest list that was given at once: one as long may have been cut without a word."""
     endpoints: tuple[str, ...] = ()
     """Those that were asked, the ones that did best lately first."""
     reaches: Mapping[str, Reach] = {}
@@ -288,9 +290,9 @@ def oldest_unchecked_at(coverage: Coverage, first_block: int, now: int) -> int:
 
 def put_off(coverage: Coverage, first: int, last: int, now: int, why: Trouble) -> Coverage:
     """Try these blocks again later, and ever later the more often they failed."""
-    times = 1 + max((each.times for each in coverage.put_off if each.first == first), default=0)
+    times = 1 + max((each.times for each in coverage.put_off if first <= each.last and each.first <= last), default=0)
     until_at = now + min(_PUT_OFF_MS << min(times - 1, 20), _LONGEST_PUT_OFF_MS)
-    others = (each for each in coverage.put_off if each.first != first)
+    others = end_put_off(coverage, first, last).put_off
     return replace(coverage, put_off=(*others, PutOff(first, last, until_at, times, why))[-MOST_FINDINGS:])
 
 
@@ -299,10 +301,10 @@ def end_put_off(coverage: Coverage, first: int, last: int) -> Coverage:
     return coverage if len(left) == len(coverage.put_off) else replace(coverage, put_off=left)
 
 
-def waiting_until(coverage: Coverage, block: int, now: int) -> int | None:
-    """The last block of those around this one that are put off; None if this one is not."""
-    waiting = (each.last for each in coverage.put_off if each.first <= block <= each.last and now < each.until_at)
-    return max(waiting, default=None)
+def find_put_off(coverage: Coverage, block: int, now: int) -> PutOff | None:
+    """The blocks around this one that have to wait."""
+    waiting = (each for each in coverage.put_off if each.first <= block <= each.last and now < each.until_at)
+    return next(waiting, None)
 
 
 def _join(one: Stretch, other: Stretch) -> Stretch | None:

@@ -4,7 +4,7 @@ A look is a generator: it yields what it has to know (``Ask``) and is sent the a
 though time passes between its lines, and returns what is known then. What cannot be confirmed changes nothing.
 """
 
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from lookout.core.coverage import (
     drop_findings,
     drop_healed,
     end_put_off,
+    find_put_off,
     forget,
     is_as_expected,
     keep_extra,
@@ -28,9 +29,9 @@ from lookout.core.coverage import (
     keep_stretch,
     put_off,
     unchecked,
-    waiting_until,
 )
 
+_FAR_LESS: Final = 8
 _MOST_PROOFS: Final = 5
 """Of how many extra transactions one look asks the endpoints: each costs a request to each of them."""
 
@@ -152,7 +153,7 @@ def choose_task(coverage: Coverage, rules: Rules, facts: Facts) -> Task | None:
     piece = min(each.blocks for each in reaches)
     return (
         (_newest(coverage, rules, facts.now, end, piece) if may_ask else None)
-        or (_due_findings(coverage, rules, facts.now, end) if may_ask else None)
+        or (_due_findings(coverage, rules, facts.now, end, piece) if may_ask else None)
         or _due_stretch(coverage, rules, facts.now, end)
         or (_unchecked_piece(coverage, rules, facts.now, piece) if may_ask else None)
     )
@@ -173,61 +174,59 @@ def begin_look(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Lo
 def _newest(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
     checked_to = coverage.stretches[-1].last if coverage.stretches else rules.first_block - 1
     first = max(checked_to + 1, end - piece + 1)
-    if (waiting := waiting_until(coverage, first, now)) is not None:
-        first = waiting + 1
-    is_due = now - coverage.newest_at >= rules.newest_every_ms or end - checked_to > piece
+    if waiting := find_put_off(coverage, first, now):
+        first = waiting.last + 1
+    is_due = now - coverage.newest_at >= rules.newest_every_ms
     return Task("compare", first, end) if first <= end and is_due else None
 
 
-def _due_findings(coverage: Coverage, rules: Rules, now: int, end: int) -> Task | None:
-    """Those of one piece, which are looked at together."""
-    found: tuple[tuple[What, Mapping[str, Finding]], ...]
-    found = ("follow missing", coverage.missing), ("follow extra", coverage.extra)
-    due = [
-        (each.looked_at, what, each)
-        for what, some in found
-        for each in some.values()
-        if each.last <= end and _is_due(each, rules, now)
-    ]
-    if not due:
+def _due_findings(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
+    """The one that waited longest, and those near it, which are looked at together."""
+    missing = [each for each in coverage.missing.values() if each.block <= end and _is_due(each, rules, now)]
+    extra = [each for each in coverage.extra.values() if each.last <= end and _is_due(each, rules, now)]
+    if not missing and not extra:
         return None
-    _, what, one = min(due, key=lambda each: each[0])
-    hashes = (each.hash for _, kind, each in due if kind == what and (each.first, each.last) == (one.first, one.last))
-    return Task(what, one.first, one.last, tuple(hashes))
+    one = min((*missing, *extra), key=lambda each: each.looked_at)
+    if one in extra:
+        same = (each.hash for each in extra if (each.first, each.last) == (one.first, one.last))
+        return Task("follow extra", one.first, one.last, tuple(same))
+    first, last = max(rules.first_block, one.block - piece // 2), min(end, one.block + (piece - 1) // 2)
+    return Task("follow missing", first, last, tuple(each.hash for each in missing if first <= each.block <= last))
 
 
 def _is_due(finding: Finding, rules: Rules, now: int) -> bool:
+    """What cannot be confirmed is tried ever more rarely."""
+    waited_ms = now - max(finding.seen_at, finding.looked_at)
     match finding.stage:
         case "suspected":
-            return now - max(finding.seen_at, finding.looked_at) >= rules.confirm_ms
+            age_ms = finding.looked_at - finding.seen_at
+            return waited_ms >= min(max(rules.confirm_ms, age_ms // 4), rules.prove_ms)
         case "confirmed":
-            return now - finding.looked_at >= rules.follow_ms
+            return waited_ms >= rules.follow_ms
         case "elsewhere":
             return False
 
 
 def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task | None:
     for each in coverage.stretches:
-        if each.last > end or waiting_until(coverage, each.first, now) is not None:
-            continue
         if each.doubted_at is None:
             is_due = now - each.compared_at >= rules.repeat_ms
         else:
             is_due = now - each.doubted_at >= rules.confirm_ms
-        if is_due:
+        if is_due and each.last <= end and not find_put_off(coverage, each.first, now):
             return Task("repeat", each.first, each.last)
     return None
 
 
 def _unchecked_piece(coverage: Coverage, rules: Rules, now: int, piece: int) -> Task | None:
-    """The lowest one below the newest blocks, which have their own time."""
+    """The highest one below the newest blocks, which have their own time."""
     if not coverage.stretches:
         return None
-    for first, last in unchecked(coverage, rules.first_block, coverage.stretches[-1].last):
-        while first <= last and (waiting := waiting_until(coverage, first, now)) is not None:
-            first = waiting + 1
+    for first, last in reversed([*unchecked(coverage, rules.first_block, coverage.stretches[-1].last)]):
+        while first <= last and (waiting := find_put_off(coverage, last, now)):
+            last = waiting.first - 1
         if first <= last:
-            return Task("compare", first, min(last, first + piece - 1))
+            return Task("compare", max(first, last - piece + 1), last)
     return None
 
 
@@ -243,7 +242,11 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
     if not isinstance(agreed, _Agreed):
         return _give_up(coverage, task, facts, agreed)
     missing = [each for each in agreed.transactions if each.hash not in listed.hashes]
+    common = [each for each in agreed.transactions if each.hash in listed.hashes]
     extra = listed.hashes - agreed.blocks.keys()
+    if missing and common and not _is_surely_whole(coverage, listed):
+        coverage, cut = _ask_less(coverage, listed, last - first + 1)
+        return _give_up(coverage, task, facts, cut)
     at = facts.now
     if any(each.hash not in coverage.missing for each in missing) or not extra <= coverage.extra.keys():
         position = yield AskPosition()
@@ -257,8 +260,8 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
         return _give_up(coverage, task, facts, "too_many")
     coverage = _note_missing(coverage, task, missing, at)
     coverage = _note_extra(coverage, task, extra, at)
-    is_recognised = coverage.is_recognised or len(missing) < len(agreed.blocks)
-    coverage = end_put_off(replace(coverage, is_recognised=is_recognised), first, last)
+    known = () if coverage.recognised is None else (coverage.recognised,)
+    coverage = end_put_off(replace(coverage, recognised=max((*common, *known), default=None)), first, last)
     return add_agreed(coverage, first, last, agreed.transactions, facts.now, rules.limit)
 
 
@@ -310,37 +313,44 @@ def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
 def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list again, around what it lacks; and the chain again, before that is said and now and then."""
     coverage = keep_missing(coverage, *(replace(coverage.missing[each], looked_at=facts.now) for each in task.hashes))
-    transactions: tuple[Transaction, ...] = ()
-    if any(_needs_proof(coverage.missing[each], rules, facts.now) for each in task.hashes):
-        coverage, agreed = yield from _read_logs(coverage, rules, facts, task.first, task.last)
-        if not isinstance(agreed, _Agreed):
-            return coverage
-        gone = [each for each in task.hashes if agreed.blocks.get(each) != coverage.missing[each].block]
-        if gone:
-            return forget(drop_findings(coverage, gone), task.first, task.last)
-        transactions = agreed.transactions
-        coverage = keep_missing(
-            coverage, *(replace(coverage.missing[each], proved_at=facts.now) for each in task.hashes)
-        )
-    around = yield from _read_around(coverage, rules, facts, task)
-    if around is None:
+    coverage, listed = yield from _read_list(coverage, rules, task.first, task.last)
+    if not isinstance(listed, Listed):
         return coverage
+    coverage = drop_healed(coverage, task.first, task.last, listed.hashes)
+    unproved = [
+        each
+        for each in task.hashes
+        if each in coverage.missing and _needs_proof(coverage.missing[each], rules, facts.now)
+    ]
+    if not unproved:
+        return coverage
+    coverage, agreed = yield from _read_logs(coverage, rules, facts, task.first, task.last)
+    if not isinstance(agreed, _Agreed):
+        return coverage
+    if gone := [each for each in unproved if agreed.blocks.get(each) != coverage.missing[each].block]:
+        return forget(drop_findings(coverage, gone), task.first, task.last)
+    common = {each for each in agreed.transactions if each.hash in listed.hashes}
+    if coverage.recognised:
+        common.add(coverage.recognised)
+    lists: dict[tuple[int, int], Listed | None] = {}
     lacking: list[Finding] = []
-    for finding in (coverage.missing[each] for each in task.hashes):
-        if finding.stage == "confirmed" and finding.hash not in around:
-            continue
-        before, after = _neighbours(finding, transactions, around)
-        close = yield AskList(before.block if before else finding.block, after.block if after else finding.block)
-        if not _is_whole(close, rules):
+    for finding in (replace(coverage.missing[each], proved_at=facts.now) for each in unproved):
+        before = max((each for each in common if each.block < finding.block), default=None)
+        after = min((each for each in common if each.block > finding.block), default=None)
+        margin = coverage.list_reach.blocks // 2
+        first = before.block if before else max(0, finding.block - margin)
+        last = after.block if after else finding.block + margin
+        if (first, last) not in lists:
+            lists[first, last] = yield from _read_close(coverage, rules, facts, first, last)
+        close = lists[first, last]
+        if close is None:
             continue
         if finding.hash in close.hashes:
-            coverage = drop_findings(coverage, [finding.hash])
-        elif finding.hash in around:
             coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
-        else:
-            is_between = before and after and {before.hash, after.hash} <= close.hashes
-            if is_between or (coverage.is_recognised and facts.now - finding.seen_at >= rules.confirm_alone_ms):
-                lacking.append(finding)
+            continue
+        beside = [each.hash in close.hashes for each in (before, after) if each]
+        if all(beside) and (len(beside) == 2 or (beside and facts.now - finding.seen_at >= rules.confirm_alone_ms)):
+            lacking.append(finding)
     if not lacking:
         return coverage
     position = yield AskPosition()
@@ -349,47 +359,32 @@ def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) 
     return keep_missing(coverage, *(replace(each, stage="confirmed") for each in lacking))
 
 
-def _neighbours(
-    finding: Finding, transactions: Iterable[Transaction], listed: Collection[str]
-) -> tuple[Transaction | None, Transaction | None]:
-    """The nearest transactions before and after it that the list has. Where it has both, it is not late, cut or of
-    another range: it lacks what is between them."""
-    known = [each for each in transactions if each.hash in listed]
-    before = max((each for each in known if each.block < finding.block), default=None)
-    after = min((each for each in known if each.block > finding.block), default=None)
-    return before, after
-
-
 def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list again; and the chain again, before something is said and now and then."""
     coverage = keep_extra(coverage, *(replace(coverage.extra[each], looked_at=facts.now) for each in task.hashes))
-    listed = yield AskList(task.first, task.last)
-    if not _is_whole(listed, rules):
+    coverage, listed = yield from _read_list(coverage, rules, task.first, task.last)
+    if not isinstance(listed, Listed):
         return coverage
     coverage = drop_healed(coverage, task.first, task.last, listed.hashes)
     unproved = [
         each for each in task.hashes if each in coverage.extra and _needs_proof(coverage.extra[each], rules, facts.now)
     ][:_MOST_PROOFS]
-    if not unproved:
-        return coverage
-    coverage, agreed = yield from _read_logs(coverage, rules, facts, task.first, task.last)
-    if not isinstance(agreed, _Agreed):
-        return coverage
-    if gone := [each for each in unproved if each in agreed.blocks]:
-        return forget(drop_findings(coverage, gone), task.first, task.last)
-    reaches_back: bool | None = None
     for transaction in unproved:
-        receipts = yield from _read_receipts(transaction, agreed.endpoints)
-        if receipts is None:
+        coverage, agreed = yield from _read_receipt(coverage, rules, facts, transaction, task.last)
+        if agreed is None:
             continue
-        if reaches_back is None and None in receipts:
-            reaches_back = yield from _reach_back(coverage, task.first, agreed.endpoints)
+        endpoints, receipt = agreed
         finding = replace(coverage.extra[transaction], proved_at=facts.now)
-        match {None if each is None else each.has_event for each in receipts}:
-            case found if found == {True}:  # the chain has it in other blocks
-                coverage = keep_extra(coverage, replace(finding, stage="elsewhere"))
-            case found if found == {False} or (found == {None} and reaches_back):
-                coverage = keep_extra(coverage, replace(finding, stage="confirmed"))
+        if receipt is None:
+            is_off_chain = yield from _reach_back(coverage, task.first, endpoints)
+        else:
+            is_off_chain = not receipt.has_event
+        if is_off_chain:
+            coverage = keep_extra(coverage, replace(finding, stage="confirmed"))
+        elif receipt and task.first <= receipt.block <= task.last:
+            return forget(drop_findings(coverage, [transaction]), task.first, task.last)
+        elif receipt:
+            coverage = keep_extra(coverage, replace(finding, stage="elsewhere"))
     return coverage
 
 
@@ -413,31 +408,30 @@ def _read_list(coverage: Coverage, rules: Rules, first: int, last: int) -> _Read
     """The whole list of these blocks, why there is none, or None if fewer have to be asked for."""
     answer, asked = (yield AskList(first, last)), last - first + 1
     if _is_whole(answer, rules):
-        return replace(coverage, list_reach=coverage.list_reach.grow(asked)), answer
+        most_entries = max(coverage.most_entries, answer.entries)
+        return replace(coverage, list_reach=coverage.list_reach.grow(asked), most_entries=most_entries), answer
+    if isinstance(answer, Listed) or answer.asks_for_less:
+        return _ask_less(coverage, answer, asked)
+    return coverage, "list_failed"
+
+
+def _ask_less(coverage: Coverage, answer: Listed | Refused, asked: int) -> tuple[Coverage, Trouble | None]:
+    """The list of fewer blocks next time, if there are fewer."""
     is_cut = isinstance(answer, Listed)
-    if asked == 1 or not (is_cut or answer.asks_for_less):
+    if asked == 1:
         return coverage, "list_cut" if is_cut else "list_failed"
     longest = coverage.longest_list if is_cut else min(coverage.longest_list, asked // 2)
     return replace(coverage, list_reach=coverage.list_reach.shrink(asked), longest_list=longest), None
 
 
-def _read_around(
-    coverage: Coverage, rules: Rules, facts: Facts, task: Task
-) -> Generator[Ask, Any, frozenset[str] | None]:
-    """The list of these blocks and of as many around them as it gives at once: it may date something otherwise."""
-    margin, end = coverage.list_reach.blocks, None
-    while margin:
-        last = task.last + margin if end is None else min(task.last + margin, end)
-        answer = yield AskList(max(0, task.first - margin), last)
-        if _is_whole(answer, rules):
-            return answer.hashes  # type: ignore[no-any-return]
-        if isinstance(answer, Listed) or answer.asks_for_less:
-            margin //= 2
-        elif end is None:
-            end = facts.position  # it may give no list of blocks that it does not have
-        else:
-            break
-    return None
+def _read_close(
+    coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int
+) -> Generator[Ask, Any, Listed | None]:
+    """The list between what it has before and after something; it may give none of blocks that it does not have."""
+    answer = yield AskList(first, last)
+    if isinstance(answer, Refused) and facts.position is not None and first <= facts.position < last:
+        answer = yield AskList(first, facts.position)
+    return answer if _is_whole(answer, rules) and _is_surely_whole(coverage, answer) else None
 
 
 def _is_whole(answer: Listed | Refused, rules: Rules) -> bool:
@@ -445,17 +439,25 @@ def _is_whole(answer: Listed | Refused, rules: Rules) -> bool:
     return isinstance(answer, Listed) and answer.entries < rules.limit
 
 
+def _is_surely_whole(coverage: Coverage, listed: Listed) -> bool:
+    """Whether it is shorter than another, so that it was not cut without a word."""
+    return listed.entries < coverage.most_entries
+
+
 def _read_logs(coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int) -> _Reading:
     """The logs that enough endpoints gave alike, why there are none, or None if fewer blocks have to be asked for."""
     asked, trouble = last - first + 1, "logs_failed"
     givers: dict[frozenset[Log], list[str]] = {}
-    for name in _endpoints_for(coverage, facts, last):
+    names = _endpoints_for(coverage, facts, last)
+    for name in names:
         answer = yield AskLogs(name, first, last)
         if isinstance(answer, Refused):
             coverage = _demote(coverage, name)
             if answer.asks_for_less and asked > 1:
                 reach = coverage.reaches.get(name, Reach()).shrink(asked)
-                return replace(coverage, reaches={**coverage.reaches, name: reach}), None
+                coverage = replace(coverage, reaches={**coverage.reaches, name: reach})
+                if name in names[: rules.endpoints]:
+                    return coverage, None
             continue
         same = givers.setdefault(answer, [])
         same.append(name)
@@ -471,30 +473,39 @@ def _read_logs(coverage: Coverage, rules: Rules, facts: Facts, first: int, last:
     return coverage, trouble
 
 
-def _read_receipts(transaction: str, endpoints: Iterable[str]) -> Generator[Ask, Any, list[Receipt | None] | None]:
-    """What each endpoint has of it; None if one does not say."""
-    receipts: list[Receipt | None] = []
-    for name in endpoints:
+def _read_receipt(coverage: Coverage, rules: Rules, facts: Facts, transaction: str, last: int) -> _Reading:
+    """What enough endpoints have of it alike, and which they are; None if they are not enough."""
+    givers: dict[Receipt | None, list[str]] = {}
+    for name in _endpoints_for(coverage, facts, last):
         answer = yield AskReceipt(name, transaction)
         if isinstance(answer, Refused):
-            return None
-        receipts.append(answer)
-    return receipts
+            coverage = _demote(coverage, name)
+            continue
+        same = givers.setdefault(answer, [])
+        same.append(name)
+        if len(same) == rules.endpoints:
+            return coverage, (same, answer)
+    return coverage, None
 
 
 def _reach_back(coverage: Coverage, first: int, endpoints: Iterable[str]) -> Generator[Ask, Any, bool]:
     """Whether the endpoints have what lies before these blocks: one that is pruned has forgotten more than is known."""
     if coverage.oldest is None or coverage.oldest.block > first:
         return False
-    receipts = yield from _read_receipts(coverage.oldest.hash, endpoints)
-    return receipts is not None and None not in receipts
+    for name in endpoints:
+        answer = yield AskReceipt(name, coverage.oldest.hash)
+        if answer is None or isinstance(answer, Refused):
+            return False
+    return True
 
 
 def _endpoints_for(coverage: Coverage, facts: Facts, last: int) -> list[str]:
-    """Those that have this block, the ones that did best lately first."""
+    """Those that have this block: the ones that did best lately first, and last those of which little can be asked."""
     known = [name for name in coverage.endpoints if name in facts.heights]
     new = [name for name in facts.heights if name not in known]
-    return [name for name in (*new, *known) if facts.heights[name] >= last]
+    able = {name: coverage.reaches.get(name, Reach()).blocks for name in (*new, *known) if facts.heights[name] >= last}
+    most = max(able.values(), default=0)
+    return sorted(able, key=lambda name: able[name] * _FAR_LESS < most)
 
 
 def _demote(coverage: Coverage, name: str) -> Coverage:
@@ -504,4 +515,6 @@ def _demote(coverage: Coverage, name: str) -> Coverage:
 
 def _give_up(coverage: Coverage, task: Task, facts: Facts, why: Trouble | None) -> Coverage:
     """For now; what has to be asked for in smaller pieces does not wait."""
-    return coverage if why is None else put_off(coverage, task.first, task.last, facts.now, why)
+    if why is None:
+        return replace(coverage, newest_at=0)
+    return put_off(coverage, task.first, task.last, facts.now, why)
