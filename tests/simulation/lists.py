@@ -651,7 +651,10 @@ class World:
         if self._swept_at is None and self.coverage.stretches:
             covered = sum(each.last - each.first + 1 for each in self.coverage.stretches)
             top = self.coverage.stretches[-1].last
-            if covered >= top - self.chain.first_block + 1 and top >= self._final() - 10 * MINUTE // self.script.block_ms:
+            if (
+                covered >= top - self.chain.first_block + 1
+                and top >= self._final() - 10 * MINUTE // self.script.block_ms
+            ):
                 self._swept_at = self.elapsed
 
     def _answer(self, ask: Ask) -> object:

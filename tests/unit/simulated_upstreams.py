@@ -134,6 +134,7 @@ class Life:
     registry: CollectorRegistry
     instruments: Instruments
     folder: Path
+    recorder: Recorder | None
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -147,7 +148,7 @@ class Life:
         return (self.clock.elapsed_ms() - began_ms) / 1000
 
     def reload(self, config: str) -> None:
-        self.monitor.apply_settings(settings_of(self.folder, config), None)
+        self.monitor.apply_settings(settings_of(self.folder, config), self.recorder)
 
     def gauge(self, name: str, service: str = "indexer") -> float | None:
         return self.registry.get_sample_value(f"lookout_coverage_{name}", {"service": service, "chain": "1"})
@@ -189,8 +190,9 @@ def live(
             open_session=lambda _: nullcontext(session),
             open_thread=lambda _: nullcontext(InLine()),
         )
-        monitor = Monitor(settings_of(folder, config), store.load(), resources, cast("Recorder | None", record))
-        life = Life(monitor, place, clock, store, registry, instruments, folder)
+        recorder = cast("Recorder | None", record)
+        monitor = Monitor(settings_of(folder, config), store.load(), resources, recorder)
+        life = Life(monitor, place, clock, store, registry, instruments, folder, recorder)
         task = asyncio.create_task(monitor.run())
         await asyncio.sleep(1)  # the first publication
         await story(life)

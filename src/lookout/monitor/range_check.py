@@ -14,7 +14,8 @@ from lookout.core.causes import describe_cause
 from lookout.core.coverage import TROUBLE_WORDS, Coverage, Finding, checked_blocks, confirmed_of, unchecked
 from lookout.core.heads import Heads, Pace
 from lookout.core.looks import Facts, Rules, begin_look, choose_task
-from lookout.core.model import Check
+from lookout.core.model import Check, Failed
+from lookout.core.plan import Limits
 from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons, rules_of
 from lookout.monitor.coverages import Coverages
 from lookout.monitor.sources import sources_of
@@ -61,11 +62,13 @@ class CheckedRange(Struct, frozen=True):
 
 
 class _Chain(NamedTuple):
-    """Where it is now; ``head`` is None if its endpoints agree on none."""
+    """Where it is now; ``head`` is None if its endpoints agree on none. ``allowance`` is by how many blocks an indexer
+    may be behind and still be current (S3)."""
 
     head: int | None
     pace: Pace
     heights: dict[str, int]
+    allowance: int
 
 
 async def check_ranges(
@@ -75,11 +78,13 @@ async def check_ranges(
     comparisons = build_comparisons(
         settings, sources_of(settings), lambda _tables, _chain_id: Budget(clock, _BETWEEN_REQUESTS_MS)
     )
-    paces = {chain.id: Heads(settings.plan().chains[chain.id]) for chain in settings.chains}
+    plan = settings.plan()
     async with open_session(settings.policy.probe_timeout_s) as session:
-        max_age_ms = settings.plan().limits.head_max_age_ms
         endpoints = {each.chain_id: tuple(each.endpoints.values()) for each in comparisons}
-        reading = (_read_chain(those, paces[chain], max_age_ms, session, clock) for chain, those in endpoints.items())
+        reading = (
+            _read_chain(those, Heads(plan.chains[chain]), plan.limits, session, clock)
+            for chain, those in endpoints.items()
+        )
         chains = dict(zip(endpoints, await asyncio.gather(*reading), strict=True))
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -90,9 +95,10 @@ async def check_ranges(
 
 
 async def _read_chain(
-    endpoints: Sequence[EvmEndpoint], heads: Heads, max_age_ms: int, session: Session, clock: Clock
+    endpoints: Sequence[EvmEndpoint], heads: Heads, limits: Limits, session: Session, clock: Clock
 ) -> _Chain:
-    agreement = Agreement(len(endpoints), max_age_ms)
+    agreement, pace = Agreement(len(endpoints), limits.head_max_age_ms), heads.pace()
+    allowance = max(limits.allowance_blocks, limits.allowance_ms * pace.blocks // pace.ms)
     answers = await asyncio.gather(*(each.read(session, clock.now) for each in endpoints), return_exceptions=True)
     for number, answer in enumerate(answers):
         if not isinstance(answer, BaseException):
@@ -103,10 +109,10 @@ async def _read_chain(
     now = clock.now()
     head = agreement.agreed(now, heads)
     if head is None:
-        return _Chain(None, heads.pace(), {})
+        return _Chain(None, pace, {}, allowance)
     heads.read(head)
     heights = {endpoints[number].name: height for number, height in agreement.heights(now, heads).items()}
-    return _Chain(head.height, heads.pace(), heights)
+    return _Chain(head.height, pace, heights, allowance)
 
 
 class _RangeCheck:
@@ -133,7 +139,7 @@ class _RangeCheck:
             return CheckedRange(check, first, end or first, not_compared=(NotCompared(first, end or first, why),))
         if end < first:
             return CheckedRange(check, first, end, not_compared=(NotCompared(first, end, "there is no such block"),))
-        rules = replace(rules_of(table), first_block=first, follow_ms=_DAY_MS)
+        rules = replace(rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS)
         coverages = Coverages({})
         coverages.follow({check: ""}, self._now())
         for _ in range(_ROUNDS):
@@ -142,6 +148,9 @@ class _RangeCheck:
             if not _suspected(coverage) and not coverage.put_off:
                 break
             self._ahead_ms += rules.confirm_alone_ms
+        position = coverages.position(check)
+        if last is None and position is not None and final - position <= chain.allowance:
+            end = min(final, position)  # it is as far as it should be
         return self._sum_up(coverages, first, end, final)
 
     def _now(self) -> int:
@@ -152,7 +161,10 @@ class _RangeCheck:
         comparison, check = self._comparison, self._comparison.check
         asker = Asker(comparison, self._session, self._now, self._note, lambda found: coverages.hear(check, found))
         try:
-            coverages.hear(check, (await observe(comparison.source, self._session, self._now))[check])
+            found = (await observe(comparison.source, self._session, self._now))[check]
+            coverages.hear(check, found)
+            if isinstance(found, Failed):
+                self._causes["the indexer"] = found.error
             while True:
                 coverage = coverages.known(check)
                 self._report(check, checked_blocks(coverage), end - rules.first_block + 1)

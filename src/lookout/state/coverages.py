@@ -46,8 +46,9 @@ def _check(coverage: Coverage) -> None:
     check_counts(*(number for each in coverage.put_off for number in (each.first, each.last, each.times)))
     reaches = (coverage.list_reach, *coverage.reaches.values())
     check_counts(coverage.longest_list, *(number for each in reaches for number in (each.blocks, each.refused)))
-    known = () if coverage.oldest is None else (coverage.oldest.hash,)
-    for transaction in (*coverage.missing, *coverage.extra, *known):
+    known = [each for each in (coverage.oldest, coverage.recognised) if each is not None]
+    check_counts(coverage.most_entries, *(each.block for each in known))
+    for transaction in (*coverage.missing, *coverage.extra, *(each.hash for each in known)):
         if not _HASH.fullmatch(transaction):
             raise ValueError(f"{transaction[:40]} is not a transaction's hash")
     if any(some[key].hash != key for some in (coverage.missing, coverage.extra) for key in some):
