@@ -21,9 +21,11 @@ import pytest
 
 from lookout.app.backup import Contents, back_up, restore
 from lookout.config.file import read_config
+from lookout.core.coverage import Coverage
 from lookout.core.notices import Notices
 from lookout.documents.reports import documents_of
 from lookout.state.codec import decode_state
+from lookout.state.coverages import decode_coverages, encode_coverage
 from lookout.state.differ import all_pieces
 from lookout.state.notices import decode_notices, encode_notices
 from lookout.store.backup import read_file
@@ -174,6 +176,23 @@ def test_ids_of_notes_that_were_given_since_the_backup_are_not_given_again(place
     numbers(2)
     place.restore(backup, force=True)
     assert decode_notices(read_file(place.file).pieces) == Notices(3)
+
+
+@pytest.mark.clause("S19")
+def test_how_far_a_comparison_came_is_backed_up_and_a_damaged_one_is_refused(place: Place) -> None:
+    def store(piece: bytes) -> None:
+        ledger = a_fresh_ledger(NOON)
+        with closing(sqlite.open_writer(place.file)) as writer:
+            writer.write(documents_of(ledger), all_pieces(ledger.state(), {"coverage/indexer/1": piece}))
+
+    coverage = Coverage(subject="a list", began_at=NOON)
+    store(encode_coverage(coverage))
+    backup = place.back_up()
+    store(b"{}")
+    with pytest.raises(StoreError, match="is damaged: the stored piece coverage/indexer/1 cannot be read"):
+        place.back_up("damaged.db")
+    place.restore(backup, force=True)
+    assert [*decode_coverages(read_file(place.file).pieces).values()] == [coverage]
 
 
 def test_a_backup_is_for_its_owner_alone_and_says_what_it_holds(place: Place, held: Snapshot) -> None:

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry, Counter
 
 from lookout.base.admin_port import AdminRoutes, Readiness, answer_request, process_registry
+from lookout.core.coverage import Coverage
 from lookout.core.heads import ChainProgress, Reading
 from lookout.core.history import Uptime
 from lookout.core.model import Blocks, Failed, Metrics, MissingList, Nothing
-from lookout.monitor.board import EntryKey
+from lookout.monitor.board import CoverageNote, EntryKey
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built
 from lookout.public.about import ChainDescription
@@ -168,6 +169,8 @@ def test_the_page_has_every_metric_with_its_kind_and_labels_and_no_other() -> No
     instruments.count_reading(1, "rpc 1 of Ethereum", 1, "timeout")
     instruments.board.note_reading(RPC, NOON, 1, Reading(NOON, 14, NOON), Reading(NOON, 14, NOON))
     instruments.board.note_standings(1, {RPC.name: "agrees"})
+    instruments.count_coverage_request(1, RPC.name, has_failed=False)
+    instruments.board.note_coverage(CoverageNote(INDEXER, NOON, 1, Coverage(subject="", began_at=NOON), 0, {}))
     compared = (
         replace(a_row("current", check=check), metrics=Metrics(position=7, head=9)) for check in (PPOI, INDEXER)
     )

@@ -1,0 +1,175 @@
+"""What is known of lists: as it is kept while positions change and the clock is set, and as it is stored."""
+
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.base.pieces import StateError
+from lookout.core.coverage import (
+    Coverage,
+    Finding,
+    PutOff,
+    Reach,
+    Stretch,
+    Transaction,
+    describe_gaps,
+)
+from lookout.core.model import NO_GAPS, Blocks, Check, Failed, Gaps
+from lookout.monitor.coverages import Coverages
+from lookout.state.coverages import decode_coverages, encode_coverage, name_coverage
+from tests.builders import NOON
+
+INDEXER = Check("indexer", 1)
+OTHER = Check("hosted-indexer", 137)
+
+
+def a_hash(number: int) -> str:
+    return f"0x{number:064x}"
+
+
+def a_finding(number: int, block: int = 150) -> Finding:
+    return Finding(
+        hash=a_hash(number),
+        first=100,
+        last=199,
+        block=block,
+        stage="confirmed",
+        seen_at=NOON,
+        looked_at=NOON,
+        proved_at=NOON,
+    )
+
+
+FULL = Coverage(
+    subject="a",
+    began_at=NOON,
+    stretches=(Stretch(100, 199, 7, b"\x01" * 16, NOON), Stretch(300, 399, 0, b"\x00" * 16, NOON, NOON + 1)),
+    missing={a_hash(1): a_finding(1)},
+    extra={a_hash(2): a_finding(2)},
+    oldest=Transaction(101, a_hash(3)),
+    recognised=Transaction(199, a_hash(4)),
+    most_entries=9,
+    endpoints=("one", "two"),
+    reaches={"one": Reach(50, 100)},
+    newest_at=NOON,
+    put_off=(PutOff(400, 499, NOON + 60_000, 1, "logs_failed"),),
+)
+
+
+@pytest.mark.clause("M7", "S19")
+def test_what_is_stored_comes_back() -> None:
+    pieces = {name_coverage(INDEXER): encode_coverage(FULL), "progress": b"somebody else's"}
+    assert decode_coverages(pieces) == {INDEXER: FULL}
+    assert name_coverage(INDEXER) == "coverage/indexer/1"
+
+
+def with_stretch(coverage: Coverage, **changes: object) -> Coverage:
+    return replace(coverage, stretches=(replace(coverage.stretches[0], **changes), *coverage.stretches[1:]))
+
+
+DAMAGES: dict[str, Callable[[Coverage], Coverage]] = {
+    "an instant before 1970": lambda each: replace(each, began_at=-1),
+    "an instant of a finding in no calendar": lambda each: replace(
+        each, missing={a_hash(1): replace(a_finding(1), seen_at=10**18)}
+    ),
+    "a block below 0": lambda each: with_stretch(each, first=-1),
+    "a stretch that ends before it begins": lambda each: with_stretch(each, last=99),
+    "stretches that overlap": lambda each: with_stretch(each, last=300),
+    "a sum that is too short": lambda each: with_stretch(each, digest=b"\x01"),
+    "a hash that is none": lambda each: replace(each, extra={"0x1": replace(a_finding(2), hash="0x1")}),
+    "a finding under another's hash": lambda each: replace(each, extra={a_hash(9): a_finding(2)}),
+    "a known transaction that is none": lambda each: replace(each, oldest=Transaction(1, "")),
+    "a reach below 0": lambda each: replace(each, list_reach=Reach(-1)),
+}
+
+
+@pytest.mark.clause("M7")
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_what_cannot_be_is_not_read(damage: Callable[[Coverage], Coverage]) -> None:
+    with pytest.raises(StateError, match=r"^the stored piece coverage/indexer/1 cannot be read"):
+        decode_coverages({name_coverage(INDEXER): encode_coverage(damage(FULL))})
+
+
+@pytest.mark.parametrize("harm", [b"", b"{}", b"[]", b"\xff"], ids=["nothing", "an empty one", "a list", "no text"])
+def test_a_piece_that_is_none_is_not_read(harm: bytes) -> None:
+    with pytest.raises(StateError, match="coverage/indexer/1"):
+        decode_coverages({name_coverage(INDEXER): harm})
+
+
+def test_a_piece_of_no_check_is_not_read() -> None:
+    with pytest.raises(StateError, match="coverage/indexer/one"):
+        decode_coverages({"coverage/indexer/one": encode_coverage(FULL)})
+
+
+def followed() -> Coverages:
+    coverages = Coverages({INDEXER: FULL})
+    coverages.follow({INDEXER: "a"}, NOON)
+    return coverages
+
+
+@pytest.mark.clause("S18")
+def test_nothing_is_held_against_an_indexer_above_the_position_that_it_says() -> None:
+    coverages = followed()
+    assert coverages.gaps(INDEXER) == Gaps(1, 1)
+    coverages.hear(INDEXER, Blocks(160))
+    assert (coverages.gaps(INDEXER), coverages.position(INDEXER)) == (Gaps(1, 1), 160)
+    coverages.hear(INDEXER, Blocks(140))
+    assert coverages.gaps(INDEXER) == NO_GAPS
+    coverages.hear(INDEXER, Failed("timeout"))
+    assert coverages.position(INDEXER) is None
+
+
+@pytest.mark.clause("S18")
+def test_a_position_that_went_back_during_a_look_holds_for_what_it_found() -> None:
+    coverages = followed()
+    coverages.hear(INDEXER, Blocks(10))
+    coverages.begin_look(INDEXER)
+    coverages.end_look(INDEXER, FULL)
+    assert coverages.gaps(INDEXER) == Gaps(1, 1)  # what was said before it is in what it began with
+    coverages.begin_look(INDEXER)
+    for block in (500, 140, 600):
+        coverages.hear(INDEXER, Blocks(block))
+    coverages.end_look(INDEXER, FULL)
+    assert coverages.gaps(INDEXER) == NO_GAPS
+
+
+@pytest.mark.clause("M12")
+def test_a_look_that_a_start_came_between_is_of_before() -> None:
+    coverages = followed()
+    coverages.begin_look(INDEXER)
+    coverages.restart(NOON)
+    coverages.end_look(INDEXER, Coverage(subject="a", began_at=0))
+    assert coverages.gaps(INDEXER) == Gaps(1, 1)
+
+
+@pytest.mark.clause("S18")
+def test_of_another_subject_nothing_is_known_and_what_left_is_forgotten() -> None:
+    coverages = followed()
+    coverages.follow({INDEXER: "b", OTHER: "a"}, NOON)
+    assert coverages.known(INDEXER) == Coverage(subject="b", began_at=NOON)
+    assert [*coverages.pieces()] == ["coverage/indexer/1", "coverage/hosted-indexer/137"]
+    coverages.follow({OTHER: "a"}, NOON)
+    assert INDEXER not in coverages
+    assert coverages.gaps(INDEXER) == NO_GAPS
+    coverages.hear(INDEXER, Blocks(1))
+    assert coverages.position(INDEXER) is None
+
+
+def test_what_did_not_change_is_encoded_once() -> None:
+    coverages = followed()
+    (before,) = coverages.pieces().values()
+    (after,) = coverages.pieces().values()
+    assert after is before
+    coverages.hear(INDEXER, Blocks(140))
+    assert coverages.pieces() != {name_coverage(INDEXER): before}
+
+
+def test_of_many_transactions_the_first_five_are_named() -> None:
+    many = replace(FULL, missing={a_hash(each): a_finding(each, 150 + each) for each in range(7)}, extra={})
+    named = ", ".join(a_hash(each) for each in range(5))
+    assert describe_gaps(many) == f"7 missing in blocks 100 to 199: {named} and 2 more"
+    assert describe_gaps(FULL) == (
+        f"1 missing in blocks 100 to 199: {a_hash(1)}; 1 extra in blocks 100 to 199: {a_hash(2)}"
+    )
+    assert describe_gaps(Coverage(subject="", began_at=0)) == ""
