@@ -37,7 +37,7 @@ COMMANDS = (
     "serve",
     "reload",
     "probe",
-    "check-config",
+    "coverage", "check-config",
     "replay",
     "sim",
     "edge-config",

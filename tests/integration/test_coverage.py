@@ -48,6 +48,10 @@ def gauge(here: Watched, name: str) -> float | None:
     return here.registry.get_sample_value(f"lookout_coverage_{name}", {"service": "indexer", "chain": "1"})
 
 
+def missing(world: World) -> int:
+    return int(world.row("indexer", 1)["metrics"].get("missing", 0))
+
+
 @pytest.mark.clause("S17", "S18", "S19", "M7")
 async def test_a_hole_is_told_survives_a_restart_and_ends_when_it_is_healed(tmp_path: Path) -> None:
     async with a_world(tmp_path) as world:
@@ -56,17 +60,16 @@ async def test_a_hole_is_told_survives_a_restart_and_ends_when_it_is_healed(tmp_
             await until_async(lambda: (gauge(here, "checked_blocks") or 0) > 280, "all of it is compared")
             assert world.status_of("indexer", 1) == SYNCED
             await world.order("squid/1", "hole", blocks=100)
-            await world.until(lambda: world.status_of("indexer", 1) == INCOMPLETE, "the hole is told")
-            missing = world.row("indexer", 1)["metrics"]["missing"]
-            assert 5 <= missing <= 10
-            assert gauge(here, "missing") == missing
+            await world.until(lambda: missing(world) >= 8, "the hole is told")  # its newest blocks may not be final
+            assert world.status_of("indexer", 1) == INCOMPLETE
+            assert 8 <= (gauge(here, "missing") or 0) <= 10
             assert gauge(here, "extra") == 0
             (told,) = (each.coverage for each in here.board.list_entries() if each.kind == "coverage")
             assert isinstance(told, CoverageEntry)
             transaction = told.missing_transactions[0]
             assert transaction.hash == hash_of("transaction", 1, transaction.block)
         async with watched(world, config, compare_by=in_a_hurry):
-            await world.until(lambda: world.row("indexer", 1)["metrics"].get("missing") == missing, "still known")
+            await world.until(lambda: missing(world) >= 8, "still known")
             await world.order("*", None)
             await world.until(lambda: world.status_of("indexer", 1) == SYNCED, "healed")
             assert "missing" not in world.row("indexer", 1)["metrics"]
