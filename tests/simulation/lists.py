@@ -1,5 +1,5 @@
-"""Worlds in which an indexer's list is held against a chain: a chain, endpoints, an indexer and its list, all drawn from
-a seed, on a clock that only the requests move."""
+"""Worlds in which an indexer's list is held against a chain: a chain, endpoints, an indexer and its list, all drawn
+from a seed, on a clock that only the requests move."""
 
 import random
 from bisect import bisect_left, bisect_right
@@ -284,7 +284,7 @@ class Endpoint:
                 logs = [Log(block, f"w{block}", f"0x{block:064x}", 0) for block in range(first, last + 1, 97)]
         return frozenset(logs)
 
-    def receipt(self, elapsed: int, transaction: str, truth: Truth) -> Receipt | None | Refused:
+    def receipt(self, elapsed: int, transaction: str, truth: Truth) -> Receipt | Refused | None:
         if self._is_down(elapsed):
             return Refused()
         block = truth.on_chain.get(transaction, self._chain.without_event.get(transaction))
@@ -315,7 +315,7 @@ class Indexer:
         self._unit = chance.choice((2, 10, 100, 1_000))
         self._late_ms = chance.randint(10, 120) * SECOND
         self._server_cut = chance.choice((2, 5, 10, 50))
-        self._longest = chance.choice((20, 150, 1_500))
+        self._longest = max(chance.choice((20, 150, 1_500)), 4 * MINUTE // script.block_ms)
         end = script.hours * HOUR
         self._trouble_at = chance.uniform(0.2, 0.6) * end
         self._stalled_until = 0.0
@@ -534,6 +534,10 @@ class World:
         honest = sum(fault == "none" for fault in script.faults)
         is_promised = honest >= 2 and script.manner in KEPT_TO_RANGE and script.limit >= 100
         is_promised = is_promised and not script.are_all_pruned
+        if script.manner == "refuses long":  # what lies farther than that from all that the list has is not confirmed
+            is_promised = (
+                is_promised and script.transactions_per_hour >= 200 and script.hole in ("none", "one", "batch")
+            )
         self.oracle = Oracle(
             self.truth, self.rules.repeat_ms, is_tail_promised=is_promised, is_past_promised=is_promised
         )
@@ -650,8 +654,8 @@ class World:
     def _note_sweep(self) -> None:
         if self._swept_at is None and self.coverage.stretches:
             covered = sum(each.last - each.first + 1 for each in self.coverage.stretches)
-            top = self.coverage.stretches[-1].last
-            if covered >= top - self.chain.first_block + 1 and top >= self._final() - 10 * MINUTE // self.script.block_ms:
+            top, late = self.coverage.stretches[-1].last, 10 * MINUTE // self.script.block_ms
+            if covered >= top - self.chain.first_block + 1 and top >= self._final() - late:
                 self._swept_at = self.elapsed
 
     def _answer(self, ask: Ask) -> object:
@@ -660,7 +664,7 @@ class World:
                 return Position(self.now(), self._read_position())
             case AskList(first, last):
                 self.lists += 1
-                self._move_to(self.elapsed + self._chance.randint(20, 900))
+                self._move_to(self.elapsed + self._chance.randint(500, 1_500))
                 assert first <= last
                 return self.indexer.list(self.elapsed, first, last)
             case AskLogs(endpoint, first, last):
