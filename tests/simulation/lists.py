@@ -106,7 +106,7 @@ def draw(seed: int) -> Script:
         faults = ["none"] * len(faults)
     return Script(
         seed=seed,
-        hours=pick((1, 2, 2, 3, 5)),
+        hours=pick((1, 1, 2, 3)),
         block_ms=pick((250, 1_000, 2_000, 2_000, 12_000)),
         past_blocks=pick((100, 3_000, 20_000, 60_000)),
         transactions_per_hour=pick((4, 30, 60, 200, 600)),
@@ -150,7 +150,9 @@ class Chain:
         while True:
             if chance.random() < 0.05:
                 is_busy = not is_busy
-            block += chance.expovariate(1 / mean) * (0.05 if is_busy else 2)
+            is_past = block < self._start - 500  # which is quieter, so that a world is soon made
+            gap = max(mean, script.past_blocks / 400) if is_past else mean
+            block += chance.expovariate(1 / gap) * (0.05 if is_busy else 2)
             if block >= end:
                 break
             self._append(int(block))
@@ -325,7 +327,7 @@ class Indexer:
         self._empty = [
             (start, start + chance.uniform(1, 40) * SECOND) for start in (chance.uniform(0, end) for _ in range(40))
         ]
-        self._climb(0, chain.head - self._behind)
+        self._climb(-HOUR, chain.head - self._behind)
 
     def _draw_holes(self, end: float) -> list[tuple[float, Hole]]:
         kinds: tuple[Hole, ...] = (self._script.hole,)
@@ -372,7 +374,7 @@ class Indexer:
         kinds = [kind for at, kind in self._holes if at <= elapsed and not kind.startswith("old")]
         if kinds and log.transaction not in self._skipped:
             kind = kinds[0]
-            if len(self._skipped) < {"one": 1, "batch": 6}.get(kind, 40) and elapsed > 0:
+            if len(self._skipped) < {"one": 1, "batch": 6}.get(kind, 40):
                 self._skipped.add(log.transaction)
                 self._truth.is_tail.add(log.transaction)
                 self._lost[log.transaction] = elapsed
@@ -534,6 +536,9 @@ class World:
         honest = sum(fault == "none" for fault in script.faults)
         is_promised = honest >= 2 and script.manner in KEPT_TO_RANGE and script.limit >= 100
         is_promised = is_promised and not script.are_all_pruned
+        is_promised = is_promised and (
+            script.indexing != "rebuilt" or script.hole == "none"
+        )  # then it may have nothing
         if script.manner == "refuses long":  # what lies farther than that from all that the list has is not confirmed
             is_promised = (
                 is_promised and script.transactions_per_hour >= 200 and script.hole in ("none", "one", "batch")
@@ -585,10 +590,9 @@ class World:
         while self.elapsed < elapsed:
             self.elapsed = min(elapsed, self.elapsed + 5 * SECOND)
             forked_at = self.chain.advance(self.elapsed)
-            if forked_at is not None and forked_at <= self._final():
-                self._calm_since = self.elapsed
-            if self.indexer.advance(self.elapsed, forked_at):
-                self._calm_since = self.elapsed
+            is_deep = forked_at is not None and forked_at <= self._final()
+            if self.indexer.advance(self.elapsed, forked_at) or is_deep:
+                self._calm_since = max(self._calm_since, self.elapsed)
 
     def _poll(self) -> None:
         if self.elapsed - self._polled_at >= POLL_MS:
@@ -605,13 +609,14 @@ class World:
     def _disturb(self) -> None:
         if self._restarts and self.elapsed >= self._restarts[0]:
             self._restarts.pop(0)
-            self._move_to(self.elapsed + int(self._chance.choice((0.05, 1, 20)) * MINUTE))
+            absent_ms = int(self._chance.choice((0.05, 1, 20)) * MINUTE)
+            self._move_to(self.elapsed + absent_ms)
             stored = msgspec.json.encode(self.coverage)
             if len(stored) > 300 * (len(self.coverage.missing) + len(self.coverage.extra)) + 40_000:
                 self.oracle.complaints.append(f"{self.elapsed // 1000} s: {len(stored)} bytes are kept")
             self.coverage = self._plan.resume(msgspec.json.decode(stored, type=Coverage), self.now())
             self._position = None
-            self._calm_since = self.elapsed
+            self._calm_since = self.elapsed + absent_ms  # what became final meanwhile is older than the newest
         if self._steps and self.elapsed >= self._steps[0]:
             self._steps.pop(0)
             self._offset += self._chance.choice((-86_400, -600, 600, 86_400)) * SECOND
@@ -642,7 +647,8 @@ class World:
             for some in (self.coverage.missing, self.coverage.extra)
         )
         self._note_sweep()
-        now = Instant(self.elapsed, self._final(), self.indexer.position, self._calm_since, self._swept_at)
+        position = self.indexer.position
+        now = Instant(self.elapsed, self._final(), position, self._position, self._calm_since, self._swept_at)
         self.oracle.hear(now, began, *said)
         if self.elapsed - self._expected_at >= MINUTE:
             self._expected_at = self.elapsed

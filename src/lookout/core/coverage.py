@@ -219,13 +219,20 @@ def drop_findings(coverage: Coverage, hashes: Collection[str]) -> Coverage:
 
 def drop_healed(coverage: Coverage, first: int, last: int, listed: Collection[str]) -> Coverage:
     """The list of these blocks was read: it may have what it lacked, or lack what it had too much."""
-    healed = [each.hash for each in coverage.missing.values() if first <= each.block <= last and each.hash in listed]
-    healed += [
-        each.hash
+    found = [each for each in coverage.missing.values() if first <= each.block <= last and each.hash in listed]
+    gone = [
+        each
         for each in coverage.extra.values()
         if first <= each.first and each.last <= last and each.hash not in listed
     ]
-    return drop_findings(coverage, healed)
+    coverage = recognise(coverage, (Transaction(each.block, each.hash) for each in found))
+    return drop_findings(coverage, [each.hash for each in (*found, *gone)])
+
+
+def recognise(coverage: Coverage, common: Iterable[Transaction]) -> Coverage:
+    """The list has these where the chain has them."""
+    known = () if coverage.recognised is None else (coverage.recognised,)
+    return replace(coverage, recognised=max((*common, *known), default=None))
 
 
 def is_as_expected(coverage: Coverage, stretch: Stretch, listed: Collection[str]) -> bool:

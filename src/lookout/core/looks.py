@@ -28,6 +28,7 @@ from lookout.core.coverage import (
     keep_missing,
     keep_stretch,
     put_off,
+    recognise,
     rest_list,
     unchecked,
 )
@@ -265,8 +266,7 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
         return _give_up(coverage, "too_many", task, facts)
     coverage = _note_missing(coverage, task, missing, at)
     coverage = _note_extra(coverage, task, extra, at)
-    known = () if coverage.recognised is None else (coverage.recognised,)
-    coverage = end_put_off(replace(coverage, recognised=max((*common, *known), default=None)), first, last)
+    coverage = end_put_off(recognise(coverage, common), first, last)
     return add_agreed(coverage, first, last, agreed.transactions, facts.now, rules.limit)
 
 
@@ -383,7 +383,7 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
         answer = yield AskList(first, last)
         if isinstance(answer, Refused) and facts.position is not None and block <= facts.position < last:
             answer = yield AskList(first, facts.position)  # it may give no list of blocks that it does not have
-        if _is_whole(answer, rules) or not margin:
+        if isinstance(answer, Listed) or not answer.asks_for_less or not margin:
             break
         margin //= 2
     known = [each for each in around if each]
