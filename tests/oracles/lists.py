@@ -20,6 +20,8 @@ class Instant(NamedTuple):
     at: int
     final: int
     position: int
+    told_position: int | None
+    """What the indexer said last."""
     calm_since: int
     """Since when nothing hindered the comparison; what is promised is promised from then on."""
     swept_at: int | None
@@ -112,6 +114,9 @@ class Oracle:
         is_wrong_about_list = (transaction in truth.held) == (what == "missing")
         if is_wrong_about_list and self._is_tail_promised and now.at - calm_at > HEAL_MS:
             self._complain(now, f"{transaction} is still said to be {what} though the list is right again")
+        told = now.told_position
+        if what == "missing" and told is not None and truth.on_chain.get(transaction, 0) > told:
+            self._complain(now, f"{transaction} is still said to be missing above what the indexer said")
         is_wrong_about_chain = (transaction in truth.on_chain) == (what == "extra")
         calm_at = max(now.calm_since, truth.chain_changed_at.get(transaction, 0))
         if is_wrong_about_chain and self._is_tail_promised and now.at - calm_at > PROVE_MS:

@@ -1,5 +1,5 @@
-"""Worlds in which an indexer's list is held against a chain: a chain, endpoints, an indexer and its list, all drawn from
-a seed, on a clock that only the requests move."""
+"""Worlds in which an indexer's list is held against a chain: a chain, endpoints, an indexer and its list, all drawn
+from a seed, on a clock that only the requests move."""
 
 import random
 from bisect import bisect_left, bisect_right
@@ -106,7 +106,7 @@ def draw(seed: int) -> Script:
         faults = ["none"] * len(faults)
     return Script(
         seed=seed,
-        hours=pick((1, 2, 2, 3, 5)),
+        hours=pick((1, 1, 2, 3)),
         block_ms=pick((250, 1_000, 2_000, 2_000, 12_000)),
         past_blocks=pick((100, 3_000, 20_000, 60_000)),
         transactions_per_hour=pick((4, 30, 60, 200, 600)),
@@ -150,7 +150,9 @@ class Chain:
         while True:
             if chance.random() < 0.05:
                 is_busy = not is_busy
-            block += chance.expovariate(1 / mean) * (0.05 if is_busy else 2)
+            is_past = block < self._start - 500  # which is quieter, so that a world is soon made
+            gap = max(mean, script.past_blocks / 400) if is_past else mean
+            block += chance.expovariate(1 / gap) * (0.05 if is_busy else 2)
             if block >= end:
                 break
             self._append(int(block))
@@ -284,7 +286,7 @@ class Endpoint:
                 logs = [Log(block, f"w{block}", f"0x{block:064x}", 0) for block in range(first, last + 1, 97)]
         return frozenset(logs)
 
-    def receipt(self, elapsed: int, transaction: str, truth: Truth) -> Receipt | None | Refused:
+    def receipt(self, elapsed: int, transaction: str, truth: Truth) -> Receipt | Refused | None:
         if self._is_down(elapsed):
             return Refused()
         block = truth.on_chain.get(transaction, self._chain.without_event.get(transaction))
@@ -315,7 +317,7 @@ class Indexer:
         self._unit = chance.choice((2, 10, 100, 1_000))
         self._late_ms = chance.randint(10, 120) * SECOND
         self._server_cut = chance.choice((2, 5, 10, 50))
-        self._longest = chance.choice((20, 150, 1_500))
+        self._longest = max(chance.choice((20, 150, 1_500)), 4 * MINUTE // script.block_ms)
         end = script.hours * HOUR
         self._trouble_at = chance.uniform(0.2, 0.6) * end
         self._stalled_until = 0.0
@@ -325,7 +327,7 @@ class Indexer:
         self._empty = [
             (start, start + chance.uniform(1, 40) * SECOND) for start in (chance.uniform(0, end) for _ in range(40))
         ]
-        self._climb(0, chain.head - self._behind)
+        self._climb(-HOUR, chain.head - self._behind)
 
     def _draw_holes(self, end: float) -> list[tuple[float, Hole]]:
         kinds: tuple[Hole, ...] = (self._script.hole,)
@@ -372,7 +374,7 @@ class Indexer:
         kinds = [kind for at, kind in self._holes if at <= elapsed and not kind.startswith("old")]
         if kinds and log.transaction not in self._skipped:
             kind = kinds[0]
-            if len(self._skipped) < {"one": 1, "batch": 6}.get(kind, 40) and elapsed > 0:
+            if len(self._skipped) < {"one": 1, "batch": 6}.get(kind, 40):
                 self._skipped.add(log.transaction)
                 self._truth.is_tail.add(log.transaction)
                 self._lost[log.transaction] = elapsed
@@ -534,6 +536,13 @@ class World:
         honest = sum(fault == "none" for fault in script.faults)
         is_promised = honest >= 2 and script.manner in KEPT_TO_RANGE and script.limit >= 100
         is_promised = is_promised and not script.are_all_pruned
+        is_promised = is_promised and (
+            script.indexing != "rebuilt" or script.hole == "none"
+        )  # then it may have nothing
+        if script.manner == "refuses long":  # what lies farther than that from all that the list has is not confirmed
+            is_promised = (
+                is_promised and script.transactions_per_hour >= 200 and script.hole in ("none", "one", "batch")
+            )
         self.oracle = Oracle(
             self.truth, self.rules.repeat_ms, is_tail_promised=is_promised, is_past_promised=is_promised
         )
@@ -581,10 +590,9 @@ class World:
         while self.elapsed < elapsed:
             self.elapsed = min(elapsed, self.elapsed + 5 * SECOND)
             forked_at = self.chain.advance(self.elapsed)
-            if forked_at is not None and forked_at <= self._final():
-                self._calm_since = self.elapsed
-            if self.indexer.advance(self.elapsed, forked_at):
-                self._calm_since = self.elapsed
+            is_deep = forked_at is not None and forked_at <= self._final()
+            if self.indexer.advance(self.elapsed, forked_at) or is_deep:
+                self._calm_since = max(self._calm_since, self.elapsed)
 
     def _poll(self) -> None:
         if self.elapsed - self._polled_at >= POLL_MS:
@@ -601,13 +609,14 @@ class World:
     def _disturb(self) -> None:
         if self._restarts and self.elapsed >= self._restarts[0]:
             self._restarts.pop(0)
-            self._move_to(self.elapsed + int(self._chance.choice((0.05, 1, 20)) * MINUTE))
+            absent_ms = int(self._chance.choice((0.05, 1, 20)) * MINUTE)
+            self._move_to(self.elapsed + absent_ms)
             stored = msgspec.json.encode(self.coverage)
             if len(stored) > 300 * (len(self.coverage.missing) + len(self.coverage.extra)) + 40_000:
                 self.oracle.complaints.append(f"{self.elapsed // 1000} s: {len(stored)} bytes are kept")
             self.coverage = self._plan.resume(msgspec.json.decode(stored, type=Coverage), self.now())
             self._position = None
-            self._calm_since = self.elapsed
+            self._calm_since = self.elapsed + absent_ms  # what became final meanwhile is older than the newest
         if self._steps and self.elapsed >= self._steps[0]:
             self._steps.pop(0)
             self._offset += self._chance.choice((-86_400, -600, 600, 86_400)) * SECOND
@@ -638,7 +647,8 @@ class World:
             for some in (self.coverage.missing, self.coverage.extra)
         )
         self._note_sweep()
-        now = Instant(self.elapsed, self._final(), self.indexer.position, self._calm_since, self._swept_at)
+        position = self.indexer.position
+        now = Instant(self.elapsed, self._final(), position, self._position, self._calm_since, self._swept_at)
         self.oracle.hear(now, began, *said)
         if self.elapsed - self._expected_at >= MINUTE:
             self._expected_at = self.elapsed
@@ -650,11 +660,8 @@ class World:
     def _note_sweep(self) -> None:
         if self._swept_at is None and self.coverage.stretches:
             covered = sum(each.last - each.first + 1 for each in self.coverage.stretches)
-            top = self.coverage.stretches[-1].last
-            if (
-                covered >= top - self.chain.first_block + 1
-                and top >= self._final() - 10 * MINUTE // self.script.block_ms
-            ):
+            top, late = self.coverage.stretches[-1].last, 10 * MINUTE // self.script.block_ms
+            if covered >= top - self.chain.first_block + 1 and top >= self._final() - late:
                 self._swept_at = self.elapsed
 
     def _answer(self, ask: Ask) -> object:
@@ -663,7 +670,7 @@ class World:
                 return Position(self.now(), self._read_position())
             case AskList(first, last):
                 self.lists += 1
-                self._move_to(self.elapsed + self._chance.randint(20, 900))
+                self._move_to(self.elapsed + self._chance.randint(500, 1_500))
                 assert first <= last
                 return self.indexer.list(self.elapsed, first, last)
             case AskLogs(endpoint, first, last):

@@ -18,6 +18,8 @@ _FIRST_REACH: Final = 2_000
 _MOST_BLOCKS: Final = 1 << 20
 _PIECES_OF_STRETCH: Final = 64
 _PUT_OFF_MS: Final = 60_000
+_LIST_REST_MS: Final = 20_000
+_MOST_DOUBLINGS: Final = 4
 _LONGEST_PUT_OFF_MS: Final = 6 * 3_600_000
 
 Stage = Literal["suspected", "confirmed", "elsewhere"]
@@ -123,6 +125,10 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     list_reach: Reach = Reach()
     longest_list: int = _MOST_BLOCKS * _PIECES_OF_STRETCH
     """For how many blocks the list may be asked at all."""
+    list_until_at: int = 0
+    """When the list may be asked again after it failed."""
+    list_failures: int = 0
+    """In a row."""
     newest_at: int = 0
     """When the newest blocks were last compared."""
     put_off: tuple[PutOff, ...] = ()
@@ -169,6 +175,7 @@ def resume(coverage: Coverage, now: int) -> Coverage:
         stretches=tuple(stretches),
         began_at=min(now, coverage.began_at),
         newest_at=min(now, coverage.newest_at),
+        list_until_at=0,
         put_off=(),
     )
 
@@ -241,13 +248,20 @@ def drop_findings(coverage: Coverage, hashes: Collection[str]) -> Coverage:
 
 def drop_healed(coverage: Coverage, first: int, last: int, listed: Collection[str]) -> Coverage:
     """The list of these blocks was read: it may have what it lacked, or lack what it had too much."""
-    healed = [each.hash for each in coverage.missing.values() if first <= each.block <= last and each.hash in listed]
-    healed += [
-        each.hash
+    found = [each for each in coverage.missing.values() if first <= each.block <= last and each.hash in listed]
+    gone = [
+        each
         for each in coverage.extra.values()
         if first <= each.first and each.last <= last and each.hash not in listed
     ]
-    return drop_findings(coverage, healed)
+    coverage = recognise(coverage, (Transaction(each.block, each.hash) for each in found))
+    return drop_findings(coverage, [each.hash for each in (*found, *gone)])
+
+
+def recognise(coverage: Coverage, common: Iterable[Transaction]) -> Coverage:
+    """The list has these where the chain has them."""
+    known = () if coverage.recognised is None else (coverage.recognised,)
+    return replace(coverage, recognised=max((*common, *known), default=None))
 
 
 def is_as_expected(coverage: Coverage, stretch: Stretch, listed: Collection[str]) -> bool:
@@ -294,6 +308,13 @@ def put_off(coverage: Coverage, first: int, last: int, now: int, why: Trouble) -
     until_at = now + min(_PUT_OFF_MS << min(times - 1, 20), _LONGEST_PUT_OFF_MS)
     others = end_put_off(coverage, first, last).put_off
     return replace(coverage, put_off=(*others, PutOff(first, last, until_at, times, why))[-MOST_FINDINGS:])
+
+
+def rest_list(coverage: Coverage, now: int) -> Coverage:
+    """Ask for no list for a while."""
+    failures = coverage.list_failures + 1
+    until_at = now + (_LIST_REST_MS << min(failures - 1, _MOST_DOUBLINGS))
+    return replace(coverage, list_until_at=until_at, list_failures=failures)
 
 
 def end_put_off(coverage: Coverage, first: int, last: int) -> Coverage:

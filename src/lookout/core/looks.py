@@ -28,9 +28,12 @@ from lookout.core.coverage import (
     keep_missing,
     keep_stretch,
     put_off,
+    recognise,
+    rest_list,
     unchecked,
 )
 
+_FAR: Final = 2_000
 _FAR_LESS: Final = 8
 _MOST_PROOFS: Final = 5
 """Of how many extra transactions one look asks the endpoints: each costs a request to each of them."""
@@ -99,6 +102,7 @@ class AskPosition(NamedTuple):
 
 Ask = AskList | AskLogs | AskReceipt | AskPosition
 Look = Generator[Ask, Any, Coverage]
+_Reading = Generator[Ask, Any, tuple[Coverage, Any]]
 
 
 class Rules(Struct, frozen=True, kw_only=True):
@@ -109,8 +113,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     endpoints: int
     newest_every_ms: int = 90_000
     confirm_ms: int = 60_000
+    """How soon a difference is looked at again."""
     confirm_alone_ms: int = 180_000
-    """Where the list has nothing before, or nothing after, what it lacks: it may only be late."""
+    """How long the list has to lack something before that is said: it may only be late."""
     follow_ms: int = 300_000
     """How often the list is asked for what it is known to lack, or to have too much."""
     prove_ms: int = 3_600_000
@@ -144,7 +149,7 @@ class Task(NamedTuple):
 
 def choose_task(coverage: Coverage, rules: Rules, facts: Facts) -> Task | None:
     """What is due: the newest blocks first, then what was found, what was agreed on long ago, and older blocks."""
-    if facts.final is None or facts.position is None:
+    if facts.final is None or facts.position is None or facts.now < coverage.list_until_at:
         return None
     end = min(facts.final, facts.position)
     asked = _endpoints_for(coverage, facts, end)[: rules.endpoints]
@@ -235,33 +240,33 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
     first, last = task.first, task.last
     if not coverage.stretches or first > coverage.stretches[-1].last:
         coverage = replace(coverage, newest_at=facts.now)
-    coverage, listed = yield from _read_list(coverage, rules, first, last)
+    coverage, listed = yield from _read_list(coverage, rules, facts, first, last)
     if not isinstance(listed, Listed):
-        return _give_up(coverage, task, facts, listed)
+        return _give_up(coverage, listed, task, facts)
     coverage, agreed = yield from _read_logs(coverage, rules, facts, first, last)
     if not isinstance(agreed, _Agreed):
-        return _give_up(coverage, task, facts, agreed)
+        return _give_up(coverage, agreed, task, facts)
     missing = [each for each in agreed.transactions if each.hash not in listed.hashes]
     common = [each for each in agreed.transactions if each.hash in listed.hashes]
     extra = listed.hashes - agreed.blocks.keys()
-    if missing and common and not _is_surely_whole(coverage, listed):
-        coverage, cut = _ask_less(coverage, listed, last - first + 1)
-        return _give_up(coverage, task, facts, cut)
+    if missing and common:
+        coverage, is_whole = yield from _rule_out_cut(coverage, facts, listed)
+        if not is_whole:
+            return _give_up(*_ask_less(coverage, listed, last - first + 1), task, facts)
     at = facts.now
     if any(each.hash not in coverage.missing for each in missing) or not extra <= coverage.extra.keys():
         position = yield AskPosition()
         if position.block is None or position.block < last:
-            return _give_up(coverage, task, facts, "position")
+            return _give_up(coverage, "position", task, facts)
         at = position.at
     gone = (each.hash for each in coverage.missing.values() if first <= each.block <= last)
     coverage = drop_findings(coverage, [each for each in gone if each not in agreed.blocks])
     coverage = drop_healed(coverage, first, last, listed.hashes)
     if len(coverage.missing) + len(coverage.extra) + len(missing) + len(extra) > MOST_FINDINGS:
-        return _give_up(coverage, task, facts, "too_many")
+        return _give_up(coverage, "too_many", task, facts)
     coverage = _note_missing(coverage, task, missing, at)
     coverage = _note_extra(coverage, task, extra, at)
-    known = () if coverage.recognised is None else (coverage.recognised,)
-    coverage = end_put_off(replace(coverage, recognised=max((*common, *known), default=None)), first, last)
+    coverage = end_put_off(recognise(coverage, common), first, last)
     return add_agreed(coverage, first, last, agreed.transactions, facts.now, rules.limit)
 
 
@@ -294,11 +299,11 @@ def _suspect(transaction: str, task: Task, block: int, at: int) -> Finding:
 def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list alone, of blocks whose transactions are known."""
     stretch = next(each for each in coverage.stretches if each.first == task.first)
-    coverage, listed = yield from _read_list(coverage, rules, task.first, task.last)
+    coverage, listed = yield from _read_list(coverage, rules, facts, task.first, task.last)
     if listed is None:  # it is too long to be asked for
         return forget(coverage, task.first, task.last)
     if not isinstance(listed, Listed):
-        return _give_up(coverage, task, facts, listed)
+        return _give_up(coverage, listed, task, facts)
     healed = drop_healed(coverage, task.first, task.last, listed.hashes)
     if is_as_expected(healed, stretch, listed.hashes):
         return keep_stretch(healed, replace(stretch, compared_at=facts.now, doubted_at=None))
@@ -306,50 +311,38 @@ def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
         return keep_stretch(coverage, replace(stretch, doubted_at=facts.now))
     position = yield AskPosition()
     if position.block is None or position.block < task.last:
-        return _give_up(coverage, task, facts, "position")
+        return _give_up(coverage, "position", task, facts)
     return forget(coverage, task.first, task.last)
 
 
 def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list again, around what it lacks; and the chain again, before that is said and now and then."""
-    coverage = keep_missing(coverage, *(replace(coverage.missing[each], looked_at=facts.now) for each in task.hashes))
-    coverage, listed = yield from _read_list(coverage, rules, task.first, task.last)
+    coverage, listed = yield from _read_list(coverage, rules, facts, task.first, task.last)
     if not isinstance(listed, Listed):
         return coverage
-    coverage = drop_healed(coverage, task.first, task.last, listed.hashes)
-    unproved = [
-        each
-        for each in task.hashes
-        if each in coverage.missing and _needs_proof(coverage.missing[each], rules, facts.now)
-    ]
+    seen = drop_healed(coverage, task.first, task.last, listed.hashes)
+    left = [seen.missing[each] for each in task.hashes if each in seen.missing]
+    unproved = [each for each in left if _needs_proof(each, rules, facts.now)]
+    coverage = keep_missing(seen, *(replace(each, looked_at=facts.now) for each in left))
     if not unproved:
         return coverage
     coverage, agreed = yield from _read_logs(coverage, rules, facts, task.first, task.last)
+    if agreed is None:
+        return replace(coverage, missing=seen.missing)
     if not isinstance(agreed, _Agreed):
         return coverage
-    if gone := [each for each in unproved if agreed.blocks.get(each) != coverage.missing[each].block]:
+    if gone := [each.hash for each in unproved if agreed.blocks.get(each.hash) != each.block]:
         return forget(drop_findings(coverage, gone), task.first, task.last)
-    common = {each for each in agreed.transactions if each.hash in listed.hashes}
-    if coverage.recognised:
-        common.add(coverage.recognised)
-    lists: dict[tuple[int, int], Listed | None] = {}
+    common = [each for each in agreed.transactions if each.hash in listed.hashes]
     lacking: list[Finding] = []
-    for finding in (replace(coverage.missing[each], proved_at=facts.now) for each in unproved):
-        before = max((each for each in common if each.block < finding.block), default=None)
-        after = min((each for each in common if each.block > finding.block), default=None)
-        margin = coverage.list_reach.blocks // 2
-        first = before.block if before else max(0, finding.block - margin)
-        last = after.block if after else finding.block + margin
-        if (first, last) not in lists:
-            lists[first, last] = yield from _read_close(coverage, rules, facts, first, last)
-        close = lists[first, last]
-        if close is None:
-            continue
-        if finding.hash in close.hashes:
+    lists: dict[_Neighbours, _Close] = {}
+    for finding in (replace(each, looked_at=facts.now, proved_at=facts.now) for each in unproved):
+        around = _neighbours(coverage, finding, common)
+        if around not in lists:
+            coverage, lists[around] = yield from _read_close(coverage, rules, facts, around, finding.block)
+        if finding.hash in lists[around].hashes:
             coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
-            continue
-        beside = [each.hash in close.hashes for each in (before, after) if each]
-        if all(beside) and (len(beside) == 2 or (beside and facts.now - finding.seen_at >= rules.confirm_alone_ms)):
+        elif lists[around].proves_absence and facts.now - finding.seen_at >= rules.confirm_alone_ms:
             lacking.append(finding)
     if not lacking:
         return coverage
@@ -359,13 +352,59 @@ def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) 
     return keep_missing(coverage, *(replace(each, stage="confirmed") for each in lacking))
 
 
+class _Neighbours(NamedTuple):
+    """The nearest transactions before and after one that the list lacks, which both it and the chain have."""
+
+    before: Transaction | None
+    after: Transaction | None
+
+
+def _neighbours(coverage: Coverage, finding: Finding, common: Iterable[Transaction]) -> _Neighbours:
+    known = common if coverage.recognised is None else (*common, coverage.recognised)
+    before = max((each for each in known if each.block < finding.block), default=None)
+    return _Neighbours(before, min((each for each in known if each.block > finding.block), default=None))
+
+
+class _Close(NamedTuple):
+    """The list from one neighbour to the other."""
+
+    hashes: frozenset[str] = frozenset()
+    proves_absence: bool = False
+
+
+def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int) -> _Reading:
+    """A list that has both neighbours is neither late nor of other blocks. One that has a single neighbour has to reach
+    far beyond, and to give it for its block alone: it may date or round otherwise."""
+    before, after = around
+    margin = 0 if before and after else _FAR
+    while True:
+        first = before.block if before else max(0, block - margin)
+        last = after.block if after else block + margin
+        answer = yield AskList(first, last)
+        if isinstance(answer, Refused) and facts.position is not None and block <= facts.position < last:
+            answer = yield AskList(first, facts.position)  # it may give no list of blocks that it does not have
+        if isinstance(answer, Listed) or not answer.asks_for_less or not margin:
+            break
+        margin //= 2
+    known = [each for each in around if each]
+    if not _is_whole(answer, rules) or not known or any(each.hash not in answer.hashes for each in known):
+        return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset())
+    if len(known) == 1:
+        exact = yield AskList(known[0].block, known[0].block)
+        if not isinstance(exact, Listed) or known[0].hash not in exact.hashes:
+            return coverage, _Close(answer.hashes)
+    coverage, is_whole = yield from _rule_out_cut(coverage, facts, answer)
+    return coverage, _Close(answer.hashes, is_whole)
+
+
 def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list again; and the chain again, before something is said and now and then."""
-    coverage = keep_extra(coverage, *(replace(coverage.extra[each], looked_at=facts.now) for each in task.hashes))
-    coverage, listed = yield from _read_list(coverage, rules, task.first, task.last)
+    coverage, listed = yield from _read_list(coverage, rules, facts, task.first, task.last)
     if not isinstance(listed, Listed):
-        return coverage
+        return coverage if listed else forget(drop_findings(coverage, task.hashes), task.first, task.last)
     coverage = drop_healed(coverage, task.first, task.last, listed.hashes)
+    left = [coverage.extra[each] for each in task.hashes if each in coverage.extra]
+    coverage = keep_extra(coverage, *(replace(each, looked_at=facts.now) for each in left))
     unproved = [
         each for each in task.hashes if each in coverage.extra and _needs_proof(coverage.extra[each], rules, facts.now)
     ][:_MOST_PROOFS]
@@ -401,18 +440,18 @@ class _Agreed(NamedTuple):
     """By the transactions' hashes."""
 
 
-_Reading = Generator[Ask, Any, tuple[Coverage, Any]]
-
-
-def _read_list(coverage: Coverage, rules: Rules, first: int, last: int) -> _Reading:
+def _read_list(coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int) -> _Reading:
     """The whole list of these blocks, why there is none, or None if fewer have to be asked for."""
     answer, asked = (yield AskList(first, last)), last - first + 1
     if _is_whole(answer, rules):
         most_entries = max(coverage.most_entries, answer.entries)
-        return replace(coverage, list_reach=coverage.list_reach.grow(asked), most_entries=most_entries), answer
+        reach = coverage.list_reach.grow(asked)
+        return replace(coverage, list_reach=reach, most_entries=most_entries, list_failures=0), answer
     if isinstance(answer, Listed) or answer.asks_for_less:
-        return _ask_less(coverage, answer, asked)
-    return coverage, "list_failed"
+        coverage, trouble = _ask_less(coverage, answer, asked)
+    else:
+        trouble = "list_failed"
+    return (rest_list(coverage, facts.now) if trouble else coverage), trouble
 
 
 def _ask_less(coverage: Coverage, answer: Listed | Refused, asked: int) -> tuple[Coverage, Trouble | None]:
@@ -424,24 +463,18 @@ def _ask_less(coverage: Coverage, answer: Listed | Refused, asked: int) -> tuple
     return replace(coverage, list_reach=coverage.list_reach.shrink(asked), longest_list=longest), None
 
 
-def _read_close(
-    coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int
-) -> Generator[Ask, Any, Listed | None]:
-    """The list between what it has before and after something; it may give none of blocks that it does not have."""
-    answer = yield AskList(first, last)
-    if isinstance(answer, Refused) and facts.position is not None and first <= facts.position < last:
-        answer = yield AskList(first, facts.position)
-    return answer if _is_whole(answer, rules) and _is_surely_whole(coverage, answer) else None
-
-
 def _is_whole(answer: Listed | Refused, rules: Rules) -> bool:
     """Whether it is a list, and not one that was cut."""
     return isinstance(answer, Listed) and answer.entries < rules.limit
 
 
-def _is_surely_whole(coverage: Coverage, listed: Listed) -> bool:
-    """Whether it is shorter than another, so that it was not cut without a word."""
-    return listed.entries < coverage.most_entries
+def _rule_out_cut(coverage: Coverage, facts: Facts, listed: Listed) -> _Reading:
+    """Whether the list is shorter than another, so that it was not cut without a word."""
+    if listed.entries >= coverage.most_entries and coverage.oldest and facts.position is not None:
+        answer = yield AskList(coverage.oldest.block, max(coverage.oldest.block, facts.position))
+        if isinstance(answer, Listed):
+            coverage = replace(coverage, most_entries=max(coverage.most_entries, answer.entries))
+    return coverage, listed.entries < coverage.most_entries
 
 
 def _read_logs(coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int) -> _Reading:
@@ -513,7 +546,7 @@ def _demote(coverage: Coverage, name: str) -> Coverage:
     return replace(coverage, endpoints=(*(each for each in coverage.endpoints if each != name), name))
 
 
-def _give_up(coverage: Coverage, task: Task, facts: Facts, why: Trouble | None) -> Coverage:
+def _give_up(coverage: Coverage, why: Trouble | None, task: Task, facts: Facts) -> Coverage:
     """For now; what has to be asked for in smaller pieces does not wait."""
     if why is None:
         return replace(coverage, newest_at=0)
