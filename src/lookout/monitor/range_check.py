@@ -25,7 +25,7 @@ from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.source import observe
 
 _BETWEEN_REQUESTS_MS: Final = 200
-_ROUNDS: Final = 4
+_ROUNDS_IN_VAIN: Final = 3
 _DAY_MS: Final = 86_400_000
 
 Report = Callable[[Check, int, int], None]
@@ -142,11 +142,16 @@ class _RangeCheck:
         rules = replace(rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS)
         coverages = Coverages({})
         coverages.follow({check: ""}, self._now())
-        for _ in range(_ROUNDS):
+        most_checked, in_vain = 0, 0
+        while in_vain < _ROUNDS_IN_VAIN:
             await self._compare(coverages, rules, min(end, final))
-            coverage = coverages.known(check)
-            if not _suspected(coverage) and not coverage.put_off:
+            coverage, position = coverages.known(check), coverages.position(check)
+            is_done = position is not None and not any(unchecked(coverage, first, min(end, final, position)))
+            if is_done and not _suspected(coverage):
                 break
+            checked = checked_blocks(coverage)
+            in_vain = 0 if checked > most_checked else in_vain + 1
+            most_checked = max(checked, most_checked)
             self._ahead_ms += rules.confirm_alone_ms
         position = coverages.position(check)
         if last is None and position is not None and final - position <= chain.allowance:
