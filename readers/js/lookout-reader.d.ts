@@ -62,6 +62,8 @@ export interface Metrics {
   readonly responding?: number;
   readonly monitored?: number;
   readonly peers?: number;
+  readonly missing?: number;
+  readonly extra?: number;
 }
 
 /** One row as it was published. What it is worth now, `effectiveStatus` says. */

@@ -447,6 +447,15 @@ def test_no_card_contradicts_itself(site: Site, open_page: Open, metrics: Json, 
     site.has(a_live_report([a_check("current", metrics=metrics)]), a_history(all_current()))
     page = open_page()
     expect(card(page, "indexer", 1).locator(".metrics")).to_have_text(shown)
+
+
+def test_a_list_that_is_not_the_chains_says_how_many_differ(site: Site, open_page: Open) -> None:
+    metrics = {"position": 100, "head": 102, "missing": 2, "extra": 1}
+    site.has(a_live_report([a_check("degraded", metrics=metrics, reason="incomplete")]), a_history(all_current()))
+    page = open_page()
+    shown = "2 transactions missing, 1 transaction too many, at 100"
+    expect(card(page, "indexer", 1).locator(".metrics")).to_have_text(shown)
+    expect(card(page, "indexer", 1)).to_contain_text("lacks entries that the chain has")
     expect(card(page, "indexer", 1)).not_to_contain_text("behind")
 
 

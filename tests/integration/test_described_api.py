@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.long
 @pytest.mark.clause("V2", "V3")
 def test_schemathesis_finds_nothing_wrong_with_the_server(server: Server, tmp_path: Path) -> None:
-    try_every_operation(server.base, tmp_path)
+    try_every_operation(server, server.base, tmp_path)
 
 
 @pytest.mark.long
@@ -35,16 +35,18 @@ def test_schemathesis_finds_nothing_wrong_with_the_server(server: Server, tmp_pa
 @pytest.mark.clause("V2", "V3")
 def test_schemathesis_finds_nothing_wrong_through_the_edge(server: Server, tmp_path: Path) -> None:
     with an_edge(tmp_path, server.port) as edge:
-        try_every_operation(f"http://127.0.0.1:{edge.port}", tmp_path)
+        try_every_operation(server, f"http://127.0.0.1:{edge.port}", tmp_path)
 
 
-def try_every_operation(base: str, folder: Path) -> None:
-    """All 45 operations but the one that it gets the description by; the same each time."""
+def try_every_operation(server: Server, base: str, folder: Path) -> None:
+    """All operations but the one that it gets the description by; the same each time."""
+    paths = json.loads(server.ask("GET", "/openapi.json").body)["paths"].values()
+    operations = sum(len({"get", "head", "options"} & path.keys()) for path in paths)
     command = [str(SCHEMATHESIS), "run", f"{base}/openapi.json", "--generation-deterministic", "--no-color"]
     command += ["--checks", "all", "--max-examples", "10"]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=WITHIN_S)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "Tested: 44" in ran.stdout
+    assert f"Tested: {operations - 1}\n" in ran.stdout, ran.stdout
     assert "No issues found" in ran.stdout, ran.stdout
 
 

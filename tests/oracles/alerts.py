@@ -55,11 +55,19 @@ def due_with(
     quiet = set(silenced)
     seen_ms = 0 if before_at is None else sorted((0, at - before_at, rules.hold_ms))[1]
     clock_ms = before.clock_ms + seen_ms
+    published = tuple(rows)
     found: dict[Check, tuple[str, str]] = {
         row.check: ("unknown", "no-observation")
         if row.expires_at is not None and row.expires_at <= at
         else (row.status, row.reason)
-        for row in rows
+        for row in published
+    }
+    # Those that answered, and have nothing for their chain; not those that nobody asked yet, or too long ago.
+    empty = {
+        row.check
+        for row in published
+        if (row.status, row.reason, row.expires_at) == ("unknown", "no-observation", None)
+        and row.observed_at is not None
     }
     if not before.episodes and not before.waiting and all(status in _GOOD for status, _ in found.values()):
         return Due(clock_ms)
@@ -72,7 +80,8 @@ def due_with(
             old = before.episodes.get((rule.key, check))
             if old is not None and old.is_seen:
                 old = old._replace(lasted_ms=old.lasted_ms + seen_ms)
-            now, kind = _follow(old, status, reason, rule, at)
+            is_excused = check in empty and not rule.counts_nothing
+            now, kind = _follow(old, status, "" if is_excused else reason, rule, at)
             if kind != "ended" and check in quiet and now is not None and kind:
                 # It stays due, but it was seen.
                 now, kind = (old or Episode(at, status, due_ms=rule.for_ms))._replace(status=status, is_seen=True), ""
@@ -102,8 +111,8 @@ def _as_it_is_now(news: News, found: Mapping[Check, tuple[str, str]]) -> News:
 
 
 def _follow(episode: Episode | None, status: str, reason: str, rule: Rule, at: int) -> tuple[Episode | None, str]:
-    """What a status makes of an episode, or of none, and what kind of news that is."""
-    if status in rule.statuses and (rule.reasons is None or reason in rule.reasons):
+    """What a status makes of an episode, or of none, and what kind of news that is; one without a reason is excused."""
+    if status in rule.statuses and reason and (rule.reasons is None or reason in rule.reasons):
         now = (episode or Episode(at, status, due_ms=rule.for_ms))._replace(status=status, is_seen=True)
         if now.lasted_ms < now.due_ms or (now.told_to and rule.remind_ms == 0):
             return now, ""

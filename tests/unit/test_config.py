@@ -171,10 +171,20 @@ def test_what_does_not_depend_on_a_key_that_could_not_be_read_is_judged(
         "[messaging]\nurl = '${S}'\nheaders = {'${S}' = '${S}\\n'}",
         "[messaging]\nurl = 'http://h'\nproxy = '${S}'\nca_file = '${S}'",
         CHAIN.replace('"http://127.0.0.1:1/a"', "{url = '${S}', name = '${S}\\n', ca_file = '${S}', proxy = '${S}'}"),
+        "[page]\nrun_by_others = ['${S}']",
+        "[alerts]\ntargets = {chat = 'json://localhost'}\n[[alerts.rules]]\nservices = ['${S}', 'a-${S}']",
     ],
 )
-def test_a_value_from_the_environment_is_never_shown(text: str, tmp_path: Path) -> None:
-    assert "hunter2" not in "\n".join(problems(tmp_path, text, S="hunter2"))
+@pytest.mark.parametrize("value", ["hunter2", 'hunt"\u00e4er2', "hunter2" * 20], ids=["plain", "quoted", "cut"])
+def test_a_value_from_the_environment_is_never_shown(text: str, value: str, tmp_path: Path) -> None:
+    found = problems(tmp_path, text, S=value)
+    assert found
+    assert "hunt" not in "\n".join(found)
+
+
+def test_of_a_value_from_the_environment_the_name_is_shown(tmp_path: Path) -> None:
+    told = problems(tmp_path, "[page]\nrun_by_others = ['the-${HUNTER}']", HUNTER="HUNTER")
+    assert [text.partition(";")[0] for text in told] == ['page.run_by_others: there is no service "the-${HUNTER}"']
 
 
 @pytest.mark.parametrize(

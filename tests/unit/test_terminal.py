@@ -264,6 +264,8 @@ def test_a_row_that_cannot_be_read_hides_no_other() -> None:
         ({"position": 1_001, "head": 1_000}, "at 1,001"),
         ({"responding": 3, "monitored": 5}, "3 of 5 answer"),
         ({"peers": 7}, "7 peers"),
+        ({"position": 9, "head": 9, "missing": 1_200, "extra": 1}, "1,200 missing"),
+        ({"position": 9, "head": 9, "extra": 1}, "1 too many"),
         ({}, "as far as it should"),
     ],
 )

@@ -131,7 +131,7 @@ function textOrNull(value) {
 
 function readMetrics(raw) {
   const metrics = {};
-  for (const key of ["position", "head", "responding", "monitored", "peers"]) {
+  for (const key of ["position", "head", "responding", "monitored", "peers", "missing", "extra"]) {
     const value = isObject(raw) ? whole(raw[key], 0) : null;
     if (value !== null) metrics[key] = value;
   }

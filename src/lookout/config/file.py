@@ -30,6 +30,7 @@ DEFAULT_CONFIG: Final = "lookout.toml"
 _LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a system take 0.2 MiB
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
+_SHORTEST_SECRET: Final = 4
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets|params|expect|query)\b")
 # A key that is written means something: left empty by its variable, it would silently mean nothing.
@@ -125,7 +126,10 @@ def _read(
         _check_record(settings, path),
         check_more(settings),
     )
-    problems = [*reader.unreadable, *reader.found, *run_checks(checks)]
+    problems = [
+        problem._replace(text=_hide_variables(problem.text, reader.filled_in))
+        for problem in (*reader.unreadable, *reader.found, *run_checks(checks))
+    ]
     if problems:
         raise ConfigError(path, problems, find_lines(text))
     return settings
@@ -190,6 +194,8 @@ class _Reader:
         self.unusable_kinds: Mapping[str, str] = {}
         """Why, by the kind."""
         self.unshown_keys: frozenset[str] = frozenset()
+        self.filled_in: dict[str, str] = {}
+        """The variables of the environment that the file names, and their values."""
         self._environment = environment
         self._folder = folder
         self._is_used = is_used
@@ -290,7 +296,8 @@ class _Reader:
     def _fill(self, value: Any) -> Any:
         """Put environment variables in the place of ``${NAME}``."""
         if isinstance(value, str):
-            return _VARIABLE.sub(lambda match: self._environment[match[1]], value)
+            self.filled_in |= {name: self._environment[name] for name in _VARIABLE.findall(value)}
+            return _VARIABLE.sub(lambda match: self.filled_in[match[1]], value)
         if isinstance(value, list):
             return [self._fill(entry) for entry in value]
         if isinstance(value, dict):
@@ -399,6 +406,19 @@ def _split_annotated(kind: Any) -> tuple[Any, Meta, tuple[Rule, ...]]:
 def _note(kind: Any, of: type[Note]) -> Note | None:
     """The first note of this type that is annotated to a type."""
     return next((note for note in getattr(kind, "__metadata__", ()) if isinstance(note, of)), None)
+
+
+def _hide_variables(text: str, filled_in: Mapping[str, str]) -> str:
+    """The text with a variable's name wherever its value stands, also if that is quoted or was cut. What is shorter
+    than a word is no secret."""
+    for name, value in filled_in.items():
+        for form in {value, json.dumps(value)[1:-1]}:
+            at = text.find(form[:_SHORTEST_SECRET]) if len(form) >= _SHORTEST_SECRET else -1
+            while at >= 0:
+                shown, stands = f"${{{name}}}", max(n for n in range(len(form) + 1) if text.startswith(form[:n], at))
+                text = text[:at] + shown + text[at + stands :]
+                at = text.find(form[:_SHORTEST_SECRET], at + len(shown))
+    return text
 
 
 def _format_value(value: Any) -> str:

@@ -298,6 +298,10 @@ def _metrics(service: str, metrics: Metrics) -> Sequence[str]:
         return (f"{number} {'heard' if service == 'broadcasters' else 'answer'}", number)
     if metrics.peers is not None:
         return (f"{metrics.peers} peers",)
+    if metrics.missing:
+        return (f"{metrics.missing:,} missing",)
+    if metrics.extra:
+        return (f"{metrics.extra:,} too many",)
     if metrics.position is not None and metrics.head is not None:
         lag = metrics.head - metrics.position
         behind = f"{lag:,} behind"

@@ -117,7 +117,7 @@ def _head(world: World | None, chain_id: int, at: int) -> Reading:
 def _sample(pid: int, admin: int, folder: Path) -> Sample:
     """Of the monitor, its server and all its workers together."""
     pids = [pid, *children(pid)]
-    connection = HTTPConnection("127.0.0.1", admin, timeout=10)
+    connection = HTTPConnection("127.0.0.1", admin, timeout=60)
     connection.request("GET", "/metrics")
     metrics = connection.getresponse().read().decode()
     connection.close()

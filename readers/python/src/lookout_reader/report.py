@@ -1,6 +1,6 @@
 """The live report."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from lookout_reader.document import (
     DEEPEST,
@@ -26,6 +26,8 @@ class Metrics:
     responding: int | None = None
     monitored: int | None = None
     peers: int | None = None
+    missing: int | None = None
+    extra: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +92,7 @@ def _read_row(raw: Fields, check: Check) -> Row:
 def _read_metrics(raw: object) -> Metrics:
     if not isinstance(raw, dict):
         return Metrics()
-    return Metrics(
-        position=whole(raw.get("position"), 0),
-        head=whole(raw.get("head"), 0),
-        responding=whole(raw.get("responding"), 0),
-        monitored=whole(raw.get("monitored"), 0),
-        peers=whole(raw.get("peers"), 0),
-    )
+    return Metrics(**{each.name: whole(raw.get(each.name), 0) for each in fields(Metrics)})
 
 
 def _text(value: object) -> str | None:

@@ -273,11 +273,13 @@ function isSaidByNumbers({ reason, metrics }, measured) {
 }
 
 /** In numbers, which never contradict the status: what is current is not called behind, though it may be by a little. */
-function metricsText({ service, reason, metrics: { position, head, responding, monitored, peers } }, status) {
+function metricsText({ service, reason, metrics }, status) {
+  const { position, head, responding, monitored, peers } = metrics;
   if (position !== undefined) {
     if (status === "current" && reason === "synced") return text("card.synced.at", { position });
     const lag = head === undefined || status === "current" ? 0 : Math.max(0, head - position);
-    if (lag === 0) return text("card.position", { position });
+    const different = ["missing", "extra"].filter((key) => metrics[key] > 0).map((key) => text(`card.${key}`, { count: metrics[key] }));
+    if (lag === 0 || different.length > 0) return list([...different, text("card.position", { position })]);
     return text(service === "ppoi" ? "card.entries" : "card.blocks", { count: lag, position });
   }
   if (responding !== undefined && monitored !== undefined) return text(service === "broadcasters" ? "card.heard" : "card.answered", { responding, monitored });
