@@ -10,11 +10,9 @@ from lookout.core.looks import (
     Ask,
     AskList,
     AskLogs,
-    AskPosition,
     AskReceipt,
     Facts,
     Listed,
-    Position,
     Receipt,
     Rules,
     Task,
@@ -33,13 +31,6 @@ def _with_answers(look: Look, change: Change) -> Look:
             ask = look.send(change(ask, (yield ask)))
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
-
-
-def _asks_no_position(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
-    def change(ask: Ask, answer: Any) -> Any:
-        return Position(answer.at, 10**12) if isinstance(ask, AskPosition) else answer
-
-    return _with_answers(begin_look(task, coverage, rules, facts), change)
 
 
 def _ignores_neighbours(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -99,7 +90,6 @@ def _expects_what_is_missing(task: Task, coverage: Coverage, rules: Rules, facts
 
 
 WAITS_FOR_NOTHING = Plan(rules=lambda rules: replace(rules, confirm_ms=0, confirm_alone_ms=0))
-IGNORES_POSITIONS = Plan(begin=_asks_no_position, follow=lambda coverage, _: coverage)
 TRUSTS_ONE_ENDPOINT = Plan(rules=lambda rules: replace(rules, endpoints=1))
 IGNORES_NEIGHBOURS = Plan(begin=_ignores_neighbours)
 ASKS_NO_RECEIPTS = Plan(begin=_asks_no_receipts)

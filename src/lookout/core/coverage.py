@@ -277,14 +277,17 @@ def is_as_expected(coverage: Coverage, stretch: Stretch, listed: Collection[str]
     )
 
 
-def unchecked(coverage: Coverage, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The blocks of this range that are part of no stretch, from the lowest on."""
-    for each in coverage.stretches:
-        if each.first > last:
+def unchecked(coverage: Coverage, first: int, last: int, now: int | None = None) -> Iterator[tuple[int, int]]:
+    """The blocks of this range that are part of no stretch, and need not wait now, from the lowest on."""
+    taken = [(each.first, each.last) for each in coverage.stretches]
+    if now is not None and coverage.put_off:
+        taken = sorted((*taken, *((each.first, each.last) for each in coverage.put_off if now < each.until_at)))
+    for begin, end in taken:
+        if begin > last:
             break
-        if first < each.first:
-            yield first, each.first - 1
-        first = max(first, each.last + 1)
+        if first < begin:
+            yield first, begin - 1
+        first = max(first, end + 1)
     if first <= last:
         yield first, last
 

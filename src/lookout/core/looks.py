@@ -227,12 +227,11 @@ def _unchecked_piece(coverage: Coverage, rules: Rules, now: int, piece: int) -> 
     """The highest one below the newest blocks, which have their own time."""
     if not coverage.stretches:
         return None
-    for first, last in reversed([*unchecked(coverage, rules.first_block, coverage.stretches[-1].last)]):
-        while first <= last and (waiting := find_put_off(coverage, last, now)):
-            last = waiting.first - 1
-        if first <= last:
-            return Task("compare", max(first, last - piece + 1), last)
-    return None
+    gaps = [*unchecked(coverage, rules.first_block, coverage.stretches[-1].last, now)]
+    if not gaps:
+        return None
+    first, last = gaps[-1]
+    return Task("compare", max(first, last - piece + 1), last)
 
 
 def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -415,7 +414,7 @@ def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) ->
         endpoints, receipt = agreed
         finding = replace(coverage.extra[transaction], proved_at=facts.now)
         if receipt is None:
-            is_off_chain = yield from _reach_back(coverage, task.first, endpoints)
+            is_off_chain = yield from _reach_back(coverage, finding, endpoints)
         else:
             is_off_chain = not receipt.has_event
         if is_off_chain:
@@ -521,12 +520,17 @@ def _read_receipt(coverage: Coverage, rules: Rules, facts: Facts, transaction: s
     return coverage, None
 
 
-def _reach_back(coverage: Coverage, first: int, endpoints: Iterable[str]) -> Generator[Ask, Any, bool]:
-    """Whether the endpoints have what lies before these blocks: one that is pruned has forgotten more than is known."""
-    if coverage.oldest is None or coverage.oldest.block > first:
+def _reach_back(coverage: Coverage, finding: Finding, endpoints: Iterable[str]) -> Generator[Ask, Any, bool]:
+    """Whether the endpoints have what lies before it: one that is pruned has forgotten more than is known."""
+    oldest = coverage.oldest
+    if oldest is None or oldest.block > finding.last:
         return False
+    if oldest.block > finding.first:
+        listed = yield AskList(oldest.block, finding.last)
+        if not isinstance(listed, Listed) or finding.hash not in listed.hashes:
+            return False
     for name in endpoints:
-        answer = yield AskReceipt(name, coverage.oldest.hash)
+        answer = yield AskReceipt(name, oldest.hash)
         if answer is None or isinstance(answer, Refused):
             return False
     return True

@@ -1,0 +1,569 @@
+"""What is looked at next, and what a look finds (S17 to S19)."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lookout.core.coverage import Coverage, Reach, Transaction, add_agreed, keep_extra, keep_missing, put_off
+from lookout.core.looks import (
+    Ask,
+    AskList,
+    AskLogs,
+    AskPosition,
+    AskReceipt,
+    Log,
+    Receipt,
+    Refused,
+    Rules,
+    Task,
+    choose_task,
+)
+from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
+from tests.unit.compared import EMPTY, FACTS, RULES, Both, a_finding, a_hash, look
+
+COMPARED = replace(add_agreed(EMPTY, 100, 1_000, [], NOON, 10), newest_at=NOON)
+PIECE = Task("compare", 900, 1_000)
+LONGER = replace(EMPTY, most_entries=5)
+FEW = Reach(50)
+
+
+def _stages(coverage: Coverage) -> dict[str, dict[int, str]]:
+    found = {"missing": coverage.missing, "extra": coverage.extra}
+    return {what: {int(each.hash[-32:], 16): each.stage for each in some.values()} for what, some in found.items()}
+
+
+def _whys(coverage: Coverage) -> list[str]:
+    return [each.why for each in coverage.put_off]
+
+
+def _kinds(asked: list[Ask]) -> str:
+    return " ".join(type(each).__name__[3:] for each in asked)
+
+
+@pytest.mark.clause("S19")
+@pytest.mark.parametrize(
+    ("coverage", "facts", "expected"),
+    [
+        pytest.param(EMPTY, FACTS._replace(final=None), None, id="nothing without a head"),
+        pytest.param(EMPTY, FACTS._replace(position=None), None, id="nothing without a position"),
+        pytest.param(EMPTY, FACTS._replace(heights={"a": 2_000}), None, id="nothing with too few endpoints"),
+        pytest.param(
+            EMPTY, FACTS._replace(heights={"a": 2_000, "b": 999}), None, id="nothing with an endpoint that is behind"
+        ),
+        pytest.param(replace(EMPTY, list_until_at=NOON + 1), FACTS, None, id="nothing while the list rests"),
+        pytest.param(EMPTY, FACTS, Task("compare", 100, 1_000), id="all final blocks if they are few"),
+        pytest.param(
+            EMPTY, FACTS._replace(position=700), Task("compare", 100, 700), id="not above the indexer's position"
+        ),
+        pytest.param(
+            replace(EMPTY, list_reach=FEW), FACTS, Task("compare", 951, 1_000), id="as many as the list gives"
+        ),
+        pytest.param(
+            replace(EMPTY, reaches={"a": FEW}),
+            FACTS._replace(heights={"a": 2_000, "b": 2_000}),
+            Task("compare", 951, 1_000),
+            id="as many as the endpoints give",
+        ),
+        pytest.param(
+            replace(EMPTY, reaches={"a": FEW}), FACTS, Task("compare", 100, 1_000), id="not from one that gives few"
+        ),
+        pytest.param(replace(EMPTY, newest_at=NOON - 89 * SECOND), FACTS, None, id="the newest not more often"),
+        pytest.param(
+            put_off(EMPTY, 900, 999, NOON, "logs_failed"),
+            FACTS,
+            Task("compare", 100, 1_000),
+            id="from the first block on",
+        ),
+        pytest.param(
+            put_off(EMPTY, 100, 999, NOON, "logs_failed"),
+            FACTS,
+            Task("compare", 1_000, 1_000),
+            id="after what is put off",
+        ),
+        pytest.param(COMPARED, FACTS, None, id="nothing if all was compared"),
+        pytest.param(
+            COMPARED, FACTS._replace(now=NOON + DAY), Task("repeat", 100, 1_000), id="the list alone after a day"
+        ),
+        pytest.param(
+            COMPARED,
+            FACTS._replace(now=NOON + DAY, heights={}),
+            Task("repeat", 100, 1_000),
+            id="the list alone without endpoints",
+        ),
+        pytest.param(
+            COMPARED, FACTS._replace(now=NOON + DAY, position=999), None, id="not the list above the position"
+        ),
+        pytest.param(
+            put_off(COMPARED, 100, 200, NOON + DAY, "list_cut"),
+            FACTS._replace(now=NOON + DAY),
+            None,
+            id="not the list that is put off",
+        ),
+        pytest.param(
+            replace(COMPARED, stretches=(replace(COMPARED.stretches[0], doubted_at=NOON - MINUTE),)),
+            FACTS,
+            Task("repeat", 100, 1_000),
+            id="what is in doubt after a minute",
+        ),
+        pytest.param(
+            add_agreed(replace(COMPARED, stretches=()), 700, 1_000, [], NOON, 10),
+            FACTS,
+            Task("compare", 100, 699),
+            id="the past after the newest",
+        ),
+        pytest.param(
+            put_off(add_agreed(replace(COMPARED, stretches=()), 700, 1_000, [], NOON, 10), 600, 699, NOON, "position"),
+            FACTS,
+            Task("compare", 100, 599),
+            id="the past below what is put off",
+        ),
+        pytest.param(
+            put_off(add_agreed(replace(COMPARED, stretches=()), 700, 1_000, [], NOON, 10), 100, 699, NOON, "position"),
+            FACTS,
+            None,
+            id="nothing if all that is left is put off",
+        ),
+        pytest.param(
+            keep_missing(COMPARED, a_finding(1, 500), a_finding(2, 510), a_finding(3, 520, "elsewhere")),
+            FACTS,
+            Task("follow missing", 100, 1_000, (a_hash(1), a_hash(2))),
+            id="what is missing, together",
+        ),
+        pytest.param(
+            replace(keep_missing(COMPARED, a_finding(1, 500), a_finding(2, 900)), list_reach=FEW),
+            FACTS,
+            Task("follow missing", 475, 524, (a_hash(1),)),
+            id="what is missing near one another",
+        ),
+        pytest.param(
+            keep_extra(COMPARED, a_finding(1, 500), a_finding(2, 510), a_finding(3, 600)),
+            FACTS,
+            Task("follow extra", 500, 599, (a_hash(1), a_hash(2))),
+            id="what is too much, of the same blocks",
+        ),
+        pytest.param(
+            keep_missing(COMPARED, a_finding(1, 500, age_ms=59_000)), FACTS, None, id="no sooner than a minute"
+        ),
+        pytest.param(
+            keep_missing(COMPARED, replace(a_finding(1, 500, age_ms=DAY), looked_at=NOON - 59 * MINUTE)),
+            FACTS,
+            None,
+            id="more rarely what is long unconfirmed",
+        ),
+        pytest.param(
+            keep_missing(COMPARED, replace(a_finding(1, 500, age_ms=DAY), looked_at=NOON - HOUR)),
+            FACTS,
+            Task("follow missing", 100, 1_000, (a_hash(1),)),
+            id="once an hour what is long unconfirmed",
+        ),
+        pytest.param(
+            keep_missing(COMPARED, a_finding(1, 500, "confirmed", 299_000)),
+            FACTS,
+            None,
+            id="what is confirmed not before five minutes",
+        ),
+        pytest.param(
+            keep_missing(COMPARED, a_finding(1, 500, "confirmed", 300_000)),
+            FACTS,
+            Task("follow missing", 100, 1_000, (a_hash(1),)),
+            id="what is confirmed every five minutes",
+        ),
+    ],
+)
+def test_what_is_due(coverage: Coverage, facts: Any, expected: Task | None) -> None:
+    assert choose_task(coverage, RULES, facts) == expected
+
+
+@pytest.mark.clause("S17")
+def test_blocks_in_which_both_have_the_same_are_kept_as_a_sum() -> None:
+    both = Both({1: 910, 2: 920}, {1: 910, 2: 920})
+    coverage, asked = look(PIECE, both)
+    assert _kinds(asked) == "List Logs Logs"
+    assert [(each.first, each.last, each.count) for each in coverage.stretches] == [(900, 1_000, 2)]
+    assert coverage.recognised == Transaction(920, a_hash(2))
+    assert coverage.oldest == Transaction(910, a_hash(1))
+    assert (coverage.newest_at, coverage.most_entries) == (NOON, 2)
+    assert not coverage.missing
+
+
+@pytest.mark.clause("S18")
+def test_what_one_side_lacks_is_suspected_after_the_position_was_asked() -> None:
+    both = Both({1: 910, 2: 920, 3: 930}, {1: 910, 3: 930, 9: 940})
+    coverage, asked = look(PIECE, both, LONGER)
+    assert _kinds(asked) == "List Logs Logs Position"
+    assert _stages(coverage) == {"missing": {2: "suspected"}, "extra": {9: "suspected"}}
+    assert coverage.missing[a_hash(2)].seen_at == NOON + MINUTE
+    again, asked = look(PIECE, both, replace(coverage, stretches=()))
+    assert _kinds(asked) == "List Logs Logs"
+    assert again.missing == coverage.missing
+
+
+@pytest.mark.clause("S18")
+def test_what_left_the_chain_is_not_missing() -> None:
+    coverage, _ = look(PIECE, Both({1: 910}, {1: 910}), keep_missing(EMPTY, a_finding(2, 920, "confirmed")))
+    assert not coverage.missing
+
+
+@pytest.mark.clause("S18")
+def test_what_both_have_in_other_blocks_is_neither_missing_nor_extra() -> None:
+    coverage, _ = look(Task("compare", 800, 899), Both({1: 850}, {1: 950}))
+    assert _stages(coverage) == {"missing": {1: "suspected"}, "extra": {}}
+    coverage, _ = look(PIECE, Both({}, {1: 950}), coverage)
+    assert _stages(coverage) == {"missing": {1: "elsewhere"}, "extra": {1: "elsewhere"}}
+    coverage, _ = look(PIECE, Both({}, {1: 950}))
+    coverage, _ = look(Task("compare", 800, 899), Both({1: 850}, {1: 950}), coverage)
+    assert _stages(coverage) == {"missing": {1: "elsewhere"}, "extra": {1: "elsewhere"}}
+
+
+def _refuse(kind: type, *, asks_for_less: bool = False, by: str = "abc") -> Any:
+    def change(ask: Ask, answer: Any) -> Any:
+        is_other = isinstance(ask, AskLogs | AskReceipt) and ask.endpoint not in by
+        return answer if is_other or not isinstance(ask, kind) else Refused(asks_for_less)
+
+    return change
+
+
+def _drop_logs(*endpoints: str) -> Any:
+    """Each of these has one log that nobody else has."""
+
+    def change(ask: Ask, answer: Any) -> Any:
+        if isinstance(ask, AskLogs) and ask.endpoint in endpoints:
+            return answer | {Log(ask.first, ask.endpoint, a_hash(77), 0)}
+        return answer
+
+    return change
+
+
+@pytest.mark.clause("S17", "S18")
+@pytest.mark.parametrize(
+    ("both", "task", "why"),
+    [
+        pytest.param(Both(change=_refuse(AskList)), PIECE, "list_failed", id="the list fails"),
+        pytest.param(
+            Both(change=_refuse(AskList, asks_for_less=True)),
+            Task("compare", 900, 900),
+            "list_failed",
+            id="the list of one block is refused",
+        ),
+        pytest.param(
+            Both({}, dict.fromkeys(range(10), 900)), Task("compare", 900, 900), "list_cut", id="one block's list is cut"
+        ),
+        pytest.param(Both(change=_refuse(AskLogs)), PIECE, "logs_failed", id="the endpoints fail"),
+        pytest.param(
+            Both(change=_refuse(AskLogs, asks_for_less=True)),
+            Task("compare", 900, 900),
+            "logs_failed",
+            id="the endpoints refuse one block",
+        ),
+        pytest.param(Both(change=_drop_logs("a", "b", "c")), PIECE, "logs_disagree", id="the endpoints disagree"),
+        pytest.param(Both({1: 910}, {}, 999), PIECE, "position", id="the indexer went back meanwhile"),
+        pytest.param(Both({1: 910}, {}, None), PIECE, "position", id="the indexer does not say how far it is"),
+        pytest.param(Both(dict.fromkeys(range(1_001), 910)), PIECE, "too_many", id="too much differs"),
+    ],
+)
+def test_what_cannot_be_compared_proves_nothing_and_is_put_off(both: Both, task: Task, why: str) -> None:
+    coverage, _ = look(task, both)
+    assert _whys(coverage) == [why]
+    assert (coverage.stretches, coverage.missing, coverage.extra) == ((), {}, {})
+    assert (coverage.list_until_at > 0) == why.startswith("list")
+
+
+@pytest.mark.clause("S17")
+def test_one_endpoint_that_differs_is_outvoted_and_asked_last_from_then_on() -> None:
+    coverage, asked = look(PIECE, Both({1: 910}, {1: 910}, change=_drop_logs("a")))
+    assert _kinds(asked) == "List Logs Logs Logs"
+    assert coverage.endpoints == ("a",)
+    assert coverage.recognised is not None
+    _, asked = look(PIECE, Both({1: 910}, {1: 910}, change=_drop_logs("a")), coverage)
+    assert [each.endpoint for each in asked if isinstance(each, AskLogs)] == ["b", "c"]
+
+
+@pytest.mark.clause("S19")
+def test_a_list_that_is_cut_is_asked_for_fewer_blocks_at_once() -> None:
+    coverage, asked = look(PIECE, Both({}, dict.fromkeys(range(10), 910)))
+    assert _kinds(asked) == "List"
+    assert (coverage.list_reach, coverage.put_off, coverage.newest_at) == (Reach(50, 101), (), 0)
+    assert coverage.longest_list == EMPTY.longest_list
+    coverage, _ = look(PIECE, Both(change=_refuse(AskList, asks_for_less=True)))
+    assert coverage.longest_list == 50
+
+
+@pytest.mark.clause("S18")
+def test_a_list_as_long_as_the_longest_may_have_been_cut_without_a_word() -> None:
+    both = Both({1: 910, 2: 920}, {1: 910})
+    coverage, asked = look(PIECE, both)
+    assert _kinds(asked) == "List Logs Logs"
+    assert (coverage.list_reach, _stages(coverage)["missing"]) == (Reach(50, 101), {})
+    known = replace(EMPTY, oldest=Transaction(500, a_hash(8)))
+    coverage, asked = look(PIECE, both, known)
+    assert asked[-1] == AskList(500, 1_010)
+    assert not coverage.missing
+    coverage, _ = look(PIECE, Both({1: 910, 2: 920}, {1: 910, 8: 500, 9: 510}), known)
+    assert _stages(coverage)["missing"] == {2: "suspected"}
+
+    def fail(ask: Ask, answer: Any) -> Any:
+        return Refused() if ask == AskList(500, 1_010) else answer
+
+    coverage, _ = look(PIECE, both._replace(change=fail), known)
+    assert not coverage.missing
+
+
+@pytest.mark.clause("S19")
+def test_an_endpoint_that_refuses_so_many_blocks_is_asked_for_fewer() -> None:
+    coverage, _ = look(PIECE, Both(change=_refuse(AskLogs, asks_for_less=True, by="a")))
+    assert (coverage.reaches, coverage.put_off, coverage.endpoints) == ({"a": Reach(50, 101)}, (), ("a",))
+    coverage, _ = look(PIECE, Both(change=_refuse(AskLogs, asks_for_less=True, by="c")))
+    assert coverage.stretches
+    both = Both(
+        change=lambda ask, answer: _refuse(AskLogs, asks_for_less=True, by="c")(ask, _drop_logs("a")(ask, answer))
+    )
+    coverage, _ = look(PIECE, both)
+    assert (_whys(coverage), coverage.reaches) == (["logs_disagree"], {"c": Reach(50, 101)})
+
+
+def _agreed(**blocks: int) -> Coverage:
+    chain = [Transaction(block, a_hash(int(number[1:]))) for number, block in blocks.items()]
+    return replace(add_agreed(EMPTY, 900, 1_000, chain, NOON - DAY, 10), most_entries=5)
+
+
+REPEAT = Task("repeat", 900, 1_000)
+
+
+@pytest.mark.clause("S19")
+def test_the_list_alone_is_compared_with_the_sum() -> None:
+    coverage, asked = look(REPEAT, Both({}, {1: 910, 2: 920}), _agreed(t1=910, t2=920))
+    assert _kinds(asked) == "List"
+    assert coverage.stretches[0].compared_at == NOON
+
+
+@pytest.mark.clause("S18", "S19")
+def test_a_list_that_differs_twice_is_compared_with_the_chain_again() -> None:
+    both = Both({}, {1: 910})
+    doubted, asked = look(REPEAT, both, _agreed(t1=910, t2=920))
+    assert _kinds(asked) == "List"
+    assert doubted.stretches[0].doubted_at == NOON
+    forgotten, asked = look(REPEAT, both, doubted)
+    assert _kinds(asked) == "List Position"
+    assert forgotten.stretches == ()
+    kept, _ = look(REPEAT, both._replace(position=999), doubted)
+    assert (kept.stretches, _whys(kept)) == (doubted.stretches, ["position"])
+
+
+@pytest.mark.clause("S19")
+def test_a_list_that_fails_is_repeated_later_and_one_too_long_in_pieces() -> None:
+    coverage, _ = look(REPEAT, Both(change=_refuse(AskList)), _agreed(t1=910))
+    assert (len(coverage.stretches), _whys(coverage)) == (1, ["list_failed"])
+    coverage, _ = look(REPEAT, Both({}, dict.fromkeys(range(10), 910)), _agreed(t1=910))
+    assert coverage.stretches == ()
+
+
+def _missing(*numbers: int, **how: Any) -> tuple[Coverage, Task]:
+    findings = [a_finding(each, 900 + 10 * each, **how) for each in numbers]
+    coverage = keep_missing(replace(LONGER, oldest=Transaction(500, a_hash(8))), *findings)
+    return coverage, Task("follow missing", 900, 1_000, tuple(a_hash(each) for each in numbers))
+
+
+CHAIN = {1: 910, 2: 920, 3: 930, 4: 940}
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("both", "stages"),
+    [
+        pytest.param(Both(CHAIN, {1: 910, 4: 940}), {2: "confirmed", 3: "confirmed"}, id="between two that it has"),
+        pytest.param(Both(CHAIN, {1: 910}), {2: "confirmed", 3: "confirmed"}, id="after one that it has"),
+        pytest.param(Both(CHAIN, {4: 940}), {2: "confirmed", 3: "confirmed"}, id="before one that it has"),
+        pytest.param(Both(CHAIN, {}), {2: "suspected", 3: "suspected"}, id="not in an empty list"),
+        pytest.param(Both(CHAIN, {1: 910, 2: 920, 4: 940}), {3: "confirmed"}, id="what came meanwhile is not"),
+        pytest.param(
+            Both(CHAIN, {1: 910, 2: 1_500}), {2: "elsewhere", 3: "confirmed"}, id="what it has in far blocks is not"
+        ),
+        pytest.param(Both(CHAIN, CHAIN), {}, id="nothing if all came"),
+        pytest.param(
+            Both(CHAIN, {1: 910, 4: 940}, 999), {2: "suspected", 3: "suspected"}, id="not if the indexer went back"
+        ),
+        pytest.param(
+            Both(CHAIN, {1: 910, 4: 940}, None),
+            {2: "suspected", 3: "suspected"},
+            id="not if it does not say where it is",
+        ),
+        pytest.param(
+            Both(CHAIN, {1: 910, 4: 940}, change=_refuse(AskList)),
+            {2: "suspected", 3: "suspected"},
+            id="not if the list fails",
+        ),
+        pytest.param(
+            Both(CHAIN, {1: 910, 4: 940}, change=_refuse(AskLogs)),
+            {2: "suspected", 3: "suspected"},
+            id="not if the endpoints fail",
+        ),
+        pytest.param(
+            Both(CHAIN, {1: 910, 4: 940}, change=_refuse(AskLogs, asks_for_less=True)),
+            {2: "suspected", 3: "suspected"},
+            id="not if the endpoints want fewer blocks",
+        ),
+        pytest.param(Both({1: 910, 3: 930}, {1: 910}), {3: "suspected"}, id="what left the chain is not"),
+        pytest.param(
+            Both(CHAIN, {1: 910} | dict.fromkeys(range(20, 29), 1_100)),
+            {2: "suspected", 3: "suspected"},
+            id="not if the list beyond is cut",
+        ),
+        pytest.param(
+            Both(CHAIN, {1: 910, 8: 500} | dict.fromkeys(range(20, 25), 1_005)),
+            {2: "confirmed", 3: "confirmed"},
+            id="a list is cut only if none was longer",
+        ),
+    ],
+)
+def test_what_a_list_lacks_is_confirmed(both: Both, stages: dict[int, str]) -> None:
+    coverage, task = _missing(2, 3)
+    coverage, _ = look(task, both, coverage)
+    assert _stages(coverage)["missing"] == stages
+
+
+@pytest.mark.clause("S18")
+def test_nothing_is_said_to_be_missing_before_three_minutes() -> None:
+    coverage, task = _missing(2, age_ms=179_999)
+    coverage, _ = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
+    assert _stages(coverage)["missing"] == {2: "suspected"}
+
+
+@pytest.mark.clause("S18")
+def test_what_is_known_to_be_missing_costs_one_request_for_the_list_until_it_is_proved_again() -> None:
+    coverage, task = _missing(2, stage="confirmed")
+    after, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
+    assert _kinds(asked) == "List"
+    assert after.missing[a_hash(2)].looked_at == NOON
+    coverage, task = _missing(2, stage="confirmed", age_ms=HOUR)
+    after, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
+    assert _kinds(asked) == "List Logs Logs List Position"
+    assert after.missing[a_hash(2)].proved_at == NOON
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("listed", "stage"),
+    [
+        pytest.param({7: 600}, "confirmed", id="a list that has another and has it under its block"),
+        pytest.param({7: 605}, "suspected", id="not one that dates otherwise"),
+        pytest.param({}, "suspected", id="not one that lost that too"),
+    ],
+)
+def test_where_all_is_quiet_the_last_that_both_had_is_the_neighbour(listed: dict[int, int], stage: str) -> None:
+    coverage, task = _missing(2)
+    coverage = replace(coverage, recognised=Transaction(600, a_hash(7)))
+    coverage, _ = look(task, Both({2: 920}, listed), coverage)
+    assert _stages(coverage)["missing"] == {2: stage}
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("longest", "highest", "stage"),
+    [
+        pytest.param(9_999, 1_010, "confirmed", id="up to its position if it gives nothing above it"),
+        pytest.param(150, 9_999, "confirmed", id="of fewer blocks if it gives no more"),
+        pytest.param(9, 9_999, "suspected", id="not if it gives too few"),
+    ],
+)
+def test_a_list_is_asked_for_as_far_as_it_goes(longest: int, highest: int, stage: str) -> None:
+    def change(ask: Ask, answer: Any) -> Any:
+        if isinstance(ask, AskList) and ask.last > highest:
+            return Refused()
+        is_close = isinstance(ask, AskList) and ask.first != 900
+        return Refused(asks_for_less=True) if is_close and ask.last - ask.first >= longest else answer
+
+    coverage, task = _missing(2)
+    coverage, _ = look(task, Both({1: 910, 2: 920}, {1: 910}, change=change), coverage)
+    assert _stages(coverage)["missing"] == {2: stage}
+
+
+def _extra(**how: Any) -> tuple[Coverage, Task]:
+    coverage = keep_extra(replace(EMPTY, oldest=Transaction(500, a_hash(8))), a_finding(9, 900, **how))
+    return coverage, Task("follow extra", 900, 999, (a_hash(9),))
+
+
+ELSEWHERE = dict.fromkeys("abc", Receipt(700, has_event=True))
+OTHER_EVENT = dict.fromkeys("abc", Receipt(950, has_event=False))
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("both", "stages"),
+    [
+        pytest.param(Both({8: 500}, {9: 950}), {9: "confirmed"}, id="the chain does not have it"),
+        pytest.param(
+            Both({8: 500}, {9: 950}, receipts=OTHER_EVENT), {9: "confirmed"}, id="the chain has it without event"
+        ),
+        pytest.param(
+            Both({8: 500}, {9: 950}, receipts=ELSEWHERE), {9: "elsewhere"}, id="the chain has it in other blocks"
+        ),
+        pytest.param(Both({8: 500, 9: 950}, {9: 950}), {}, id="the chain has it here after all"),
+        pytest.param(Both({8: 500}, {}), {}, id="the list has it no more"),
+        pytest.param(Both({}, {9: 950}), {9: "suspected"}, id="the endpoints have forgotten what is older"),
+        pytest.param(
+            Both({8: 500}, {9: 950}, change=_refuse(AskReceipt)), {9: "suspected"}, id="the endpoints do not answer"
+        ),
+        pytest.param(
+            Both({8: 500}, {9: 950}, receipts={"a": ELSEWHERE["a"]}), {9: "confirmed"}, id="one endpoint is outvoted"
+        ),
+        pytest.param(
+            Both({8: 500}, {9: 950}, receipts={"a": ELSEWHERE["a"], "b": OTHER_EVENT["b"]}),
+            {9: "suspected"},
+            id="the endpoints disagree",
+        ),
+        pytest.param(Both({8: 500}, {9: 950}, change=_refuse(AskList)), {9: "suspected"}, id="the list fails"),
+        pytest.param(
+            Both({8: 500}, {9: 950}, change=_refuse(AskList, asks_for_less=True)),
+            {},
+            id="the list has to be asked for in pieces",
+        ),
+    ],
+)
+def test_what_a_list_has_too_much_is_confirmed(both: Both, stages: dict[int, str]) -> None:
+    coverage, task = _extra()
+    coverage, _ = look(task, both, coverage)
+    assert _stages(coverage)["extra"] == stages
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("oldest", "stage"),
+    [
+        pytest.param(None, "suspected", id="not if nothing is known of the chain"),
+        pytest.param(1_005, "suspected", id="not in blocks before all that is known"),
+        pytest.param(960, "suspected", id="not if the list has it before the first that is known"),
+        pytest.param(940, "confirmed", id="if the list has it after the first that is known"),
+    ],
+)
+def test_nothing_is_too_much_where_the_endpoints_may_have_forgotten_it(oldest: int | None, stage: str) -> None:
+    coverage, task = _extra()
+    coverage = replace(coverage, oldest=None if oldest is None else Transaction(oldest, a_hash(8)))
+    coverage, _ = look(task, Both({8: oldest or 0}, {9: 950}), coverage)
+    assert _stages(coverage)["extra"] == {9: stage}
+
+
+@pytest.mark.clause("S18")
+def test_what_is_known_to_be_too_much_costs_one_request_for_the_list_until_it_is_proved_again() -> None:
+    coverage, task = _extra(stage="confirmed")
+    after, asked = look(task, Both({8: 500}, {9: 950}), coverage)
+    assert _kinds(asked) == "List"
+    assert after.extra[a_hash(9)].looked_at == NOON
+    coverage, task = _extra(stage="confirmed", age_ms=HOUR)
+    _, asked = look(task, Both({8: 500}, {9: 950}), coverage)
+    assert _kinds(asked) == "List Receipt Receipt Receipt Receipt"
+
+
+@pytest.mark.clause("S17")
+def test_one_endpoint_is_enough_where_the_settings_say_so() -> None:
+    rules = Rules(first_block=100, limit=10, endpoints=1)
+    coverage, asked = look(PIECE, Both({1: 910}, {1: 910}), rules=rules)
+    assert _kinds(asked) == "List Logs"
+    assert coverage.recognised == Transaction(910, a_hash(1))
+
+
+@pytest.mark.clause("S17")
+def test_the_indexer_is_asked_last_how_far_it_is() -> None:
+    coverage, task = _missing(2)
+    _, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
+    assert asked[-1] == AskPosition()
