@@ -359,7 +359,8 @@ class _Neighbours(NamedTuple):
 
 
 def _neighbours(coverage: Coverage, finding: Finding, common: Iterable[Transaction]) -> _Neighbours:
-    known = common if coverage.recognised is None else (*common, coverage.recognised)
+    last = coverage.recognised  # which the list may lack by now
+    known = common if last is None or last.hash in coverage.missing else (*common, last)
     before = max((each for each in known if each.block < finding.block), default=None)
     return _Neighbours(before, min((each for each in known if each.block > finding.block), default=None))
 
