@@ -42,7 +42,7 @@ def test_what_once_failed_holds(seed: int) -> None:
 @pytest.mark.parametrize("first", range(1_000, 11_000, 500), ids="seeds from {}".format)
 def test_no_world_of_thousands_is_misjudged(first: int) -> None:
     script = hunt(range(first, first + 500))
-    assert script is None, (script, script and live(script).complaints)
+    assert script is None
 
 
 @pytest.mark.clause("S18", "S19")
@@ -127,7 +127,7 @@ LATE: dict[str, Any] = {"manner": "late", "transactions_per_hour": 200, "faults"
         ),
         pytest.param(
             planted_lists.IGNORES_ROLLBACKS,
-            PLAIN._replace(seed=5, indexing="rolled back", hole="batch", transactions_per_hour=200),
+            PLAIN._replace(seed=6, indexing="rolled back", hole="batch", transactions_per_hour=200),
             id="an indexer that went back still lacks what it does not claim",
         ),
     ],

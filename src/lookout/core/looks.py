@@ -5,7 +5,7 @@ though time passes between its lines, and returns what is known then. What canno
 """
 
 from collections.abc import Generator, Iterable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -174,6 +174,8 @@ def begin_look(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Lo
             return _follow_missing(task, coverage, rules, facts)
         case "follow extra":
             return _follow_extra(task, coverage, rules, facts)
+        case _:
+            assert_never(task.what)
 
 
 def _newest(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
@@ -210,6 +212,8 @@ def _is_due(finding: Finding, rules: Rules, now: int) -> bool:
             return waited_ms >= rules.follow_ms
         case "elsewhere":
             return False
+        case _:
+            assert_never(finding.stage)
 
 
 def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task | None:
@@ -382,7 +386,11 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
         answer = yield AskList(first, last)
         if isinstance(answer, Refused) and facts.position is not None and block <= facts.position < last:
             answer = yield AskList(first, facts.position)  # it may give no list of blocks that it does not have
-        if isinstance(answer, Listed) or not answer.asks_for_less or not margin:
+        if isinstance(answer, Listed):
+            is_too_long = after is not None and not _is_whole(answer, rules)
+        else:
+            is_too_long = answer.asks_for_less
+        if not is_too_long or not margin:
             break
         margin //= 2
     known = [each for each in around if each]
