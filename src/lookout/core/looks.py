@@ -337,10 +337,14 @@ def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) 
     if gone := [each.hash for each in unproved if agreed.blocks.get(each.hash) != each.block]:
         return forget(drop_findings(coverage, gone), task.first, task.last)
     common = [each for each in agreed.transactions if each.hash in listed.hashes]
+    if coverage.recognised and not task.first <= coverage.recognised.block <= task.last:
+        common.append(coverage.recognised)
     lacking: list[Finding] = []
     lists: dict[_Neighbours, _Close] = {}
     for finding in (replace(each, looked_at=facts.now, proved_at=facts.now) for each in unproved):
-        around = _neighbours(coverage, finding, common)
+        before = max((each for each in common if each.block < finding.block), default=None)
+        after = min((each for each in common if each.block > finding.block), default=None)
+        around = _Neighbours(before, after)
         if around not in lists:
             coverage, lists[around] = yield from _read_close(coverage, rules, facts, around, finding.block)
         if finding.hash in lists[around].hashes:
@@ -362,12 +366,6 @@ class _Neighbours(NamedTuple):
     after: Transaction | None
 
 
-def _neighbours(coverage: Coverage, finding: Finding, common: Iterable[Transaction]) -> _Neighbours:
-    known = common if coverage.recognised is None else (*common, coverage.recognised)
-    before = max((each for each in known if each.block < finding.block), default=None)
-    return _Neighbours(before, min((each for each in known if each.block > finding.block), default=None))
-
-
 class _Close(NamedTuple):
     """The list from one neighbour to the other."""
 
@@ -377,7 +375,8 @@ class _Close(NamedTuple):
 
 def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int) -> _Reading:
     """A list that has both neighbours is neither late nor of other blocks. One that has a single neighbour has to reach
-    far beyond, and to give it for its block alone: it may date or round otherwise."""
+    far beyond, and to give it for its block alone: it may date or round otherwise. So has one whose neighbour was found
+    before, since which the chain may have changed."""
     before, after = around
     margin = 0 if before and after else _FAR
     while True:
@@ -396,9 +395,9 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
     known = [each for each in around if each]
     if not _is_whole(answer, rules) or not known or any(each.hash not in answer.hashes for each in known):
         return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset())
-    if len(known) == 1:
-        exact = yield AskList(known[0].block, known[0].block)
-        if not isinstance(exact, Listed) or known[0].hash not in exact.hashes:
+    for one in (each for each in known if len(known) == 1 or each == coverage.recognised):
+        exact = yield AskList(one.block, one.block)
+        if not isinstance(exact, Listed) or one.hash not in exact.hashes:
             return coverage, _Close(answer.hashes)
     coverage, is_whole = yield from _rule_out_cut(coverage, facts, answer)
     return coverage, _Close(answer.hashes, is_whole)
