@@ -79,12 +79,12 @@ async def test_what_is_too_much_is_told_and_endpoints_may_refuse_wide_ranges(
         reached = await position(world)
         config = a_compared_config(world.base, reached - 1_000)
         await world.order("rpc/1", "narrow", blocks=150)
-        await world.order("squid/1", "extra", transactions=4)
-        ran = await run(world, "--to", str(reached - 1), config=config)
+        await world.order("squid/1", "extra", transactions=14)
+        ran = await run(world, "--to", str(reached - 10), config=config)
         assert ran.returncode == 1
         listed = {line.split()[0] for line in ran.stdout.splitlines() if line.startswith("    0x")}
-        assert listed <= {hash_of("made up", 1, block) for block in range(reached - 3, reached)}
-        assert len(listed) >= 2
+        assert listed <= {hash_of("made up", 1, block) for block in range(reached - 14, reached - 9)}
+        assert len(listed) >= 3  # a block may have come before the order
         assert "not compared" not in ran.stdout
 
 

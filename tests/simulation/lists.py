@@ -104,7 +104,6 @@ def draw(seed: int) -> Script:
     needed = 2 if chance.random() < 0.85 else 1
     if needed == 1:
         faults = ["none"] * len(faults)
-    are_all_pruned = chance.random() < 0.08
     script = Script(
         seed=seed,
         hours=pick((1, 1, 2, 3)),
@@ -117,7 +116,7 @@ def draw(seed: int) -> Script:
         faults=tuple(faults),
         needed=needed,
         narrowest=pick((0, 0, 0, 0, 1_000, 500)),
-        are_all_pruned=are_all_pruned,
+        are_all_pruned=chance.random() < 0.08,
         indexing=pick(("right", "right", "right", "right", "rolled back", "rebuilt", "stalls")),
         manner=pick(("plain", "plain", "plain", *MANNERS)),
         order=pick(("up", "down", "any")),
@@ -131,7 +130,8 @@ def draw(seed: int) -> Script:
         repeat_hours=pick((0.5, 1, 20)),
     )
     # What is pruned everywhere cannot be told from what a list dates by blocks that are.
-    return script._replace(manner="plain") if are_all_pruned and script.manner not in KEPT_TO_RANGE else script
+    is_odd = script.are_all_pruned and script.manner not in KEPT_TO_RANGE
+    return script._replace(manner="plain") if is_odd else script
 
 
 def _hash(chance: random.Random) -> str:

@@ -71,9 +71,9 @@ class Both(NamedTuple):
                     Log(block, f"b{block}", a_hash(each), 0) for each, block in blocks if first <= block <= last
                 )
             case AskReceipt(endpoint, transaction):
-                blocks = {a_hash(each): block for each, block in self.chain.items()}
-                if transaction in blocks:
-                    return Receipt(blocks[transaction], has_event=True)
+                places = {a_hash(each): block for each, block in self.chain.items()}
+                if transaction in places:
+                    return Receipt(places[transaction], has_event=True)
                 return self.receipts.get(endpoint)
 
 

@@ -252,4 +252,4 @@ def test_choosing_among_thousands_of_stretches_takes_no_time() -> None:
         began = time.process_time()
         assert choose_task(coverage, RULES, facts) is not None
         took.append(time.process_time() - began)
-    assert min(took) < 0.01
+    assert min(took) < 0.05  # a few milliseconds, if the coverage of the tests is not being measured

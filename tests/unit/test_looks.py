@@ -410,6 +410,11 @@ CHAIN = {1: 910, 2: 920, 3: 930, 4: 940}
             id="not if the list beyond is cut",
         ),
         pytest.param(
+            Both(CHAIN, {4: 940} | dict.fromkeys(range(20, 29), 100)),
+            {2: "confirmed", 3: "confirmed"},
+            id="with less of the list before it if that is cut",
+        ),
+        pytest.param(
             Both(CHAIN, {1: 910, 8: 500} | dict.fromkeys(range(20, 25), 1_005)),
             {2: "confirmed", 3: "confirmed"},
             id="a list is cut only if none was longer",
@@ -468,10 +473,11 @@ def test_where_all_is_quiet_the_last_that_both_had_is_the_neighbour(listed: dict
 )
 def test_a_list_is_asked_for_as_far_as_it_goes(longest: int, highest: int, stage: str) -> None:
     def change(ask: Ask, answer: Any) -> Any:
-        if isinstance(ask, AskList) and ask.last > highest:
+        if not isinstance(ask, AskList) or ask.first == 900:
+            return answer
+        if ask.last > highest:
             return Refused()
-        is_close = isinstance(ask, AskList) and ask.first != 900
-        return Refused(asks_for_less=True) if is_close and ask.last - ask.first >= longest else answer
+        return Refused(asks_for_less=True) if ask.last - ask.first >= longest else answer
 
     coverage, task = _missing(2)
     coverage, _ = look(task, Both({1: 910, 2: 920}, {1: 910}, change=change), coverage)

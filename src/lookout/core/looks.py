@@ -5,7 +5,7 @@ though time passes between its lines, and returns what is known then. What canno
 """
 
 from collections.abc import Generator, Iterable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -174,6 +174,8 @@ def begin_look(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Lo
             return _follow_missing(task, coverage, rules, facts)
         case "follow extra":
             return _follow_extra(task, coverage, rules, facts)
+        case _:
+            assert_never(task.what)
 
 
 def _newest(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
@@ -210,6 +212,8 @@ def _is_due(finding: Finding, rules: Rules, now: int) -> bool:
             return waited_ms >= rules.follow_ms
         case "elsewhere":
             return False
+        case _:
+            assert_never(finding.stage)
 
 
 def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task | None:
@@ -333,10 +337,14 @@ def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) 
     if gone := [each.hash for each in unproved if agreed.blocks.get(each.hash) != each.block]:
         return forget(drop_findings(coverage, gone), task.first, task.last)
     common = [each for each in agreed.transactions if each.hash in listed.hashes]
+    if coverage.recognised and not task.first <= coverage.recognised.block <= task.last:
+        common.append(coverage.recognised)
     lacking: list[Finding] = []
     lists: dict[_Neighbours, _Close] = {}
     for finding in (replace(each, looked_at=facts.now, proved_at=facts.now) for each in unproved):
-        around = _neighbours(coverage, finding, common)
+        before = max((each for each in common if each.block < finding.block), default=None)
+        after = min((each for each in common if each.block > finding.block), default=None)
+        around = _Neighbours(before, after)
         if around not in lists:
             coverage, lists[around] = yield from _read_close(coverage, rules, facts, around, finding.block)
         if finding.hash in lists[around].hashes:
@@ -358,12 +366,6 @@ class _Neighbours(NamedTuple):
     after: Transaction | None
 
 
-def _neighbours(coverage: Coverage, finding: Finding, common: Iterable[Transaction]) -> _Neighbours:
-    known = common if coverage.recognised is None else (*common, coverage.recognised)
-    before = max((each for each in known if each.block < finding.block), default=None)
-    return _Neighbours(before, min((each for each in known if each.block > finding.block), default=None))
-
-
 class _Close(NamedTuple):
     """The list from one neighbour to the other."""
 
@@ -373,7 +375,8 @@ class _Close(NamedTuple):
 
 def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int) -> _Reading:
     """A list that has both neighbours is neither late nor of other blocks. One that has a single neighbour has to reach
-    far beyond, and to give it for its block alone: it may date or round otherwise."""
+    far beyond, and to give it for its block alone: it may date or round otherwise. So has one whose neighbour was found
+    before, since which the chain may have changed."""
     before, after = around
     margin = 0 if before and after else _FAR
     while True:
@@ -382,15 +385,19 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
         answer = yield AskList(first, last)
         if isinstance(answer, Refused) and facts.position is not None and block <= facts.position < last:
             answer = yield AskList(first, facts.position)  # it may give no list of blocks that it does not have
-        if isinstance(answer, Listed) or not answer.asks_for_less or not margin:
+        if isinstance(answer, Listed):
+            is_too_long = after is not None and not _is_whole(answer, rules)
+        else:
+            is_too_long = answer.asks_for_less
+        if not is_too_long or not margin:
             break
         margin //= 2
     known = [each for each in around if each]
     if not _is_whole(answer, rules) or not known or any(each.hash not in answer.hashes for each in known):
         return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset())
-    if len(known) == 1:
-        exact = yield AskList(known[0].block, known[0].block)
-        if not isinstance(exact, Listed) or known[0].hash not in exact.hashes:
+    for one in (each for each in known if len(known) == 1 or each == coverage.recognised):
+        exact = yield AskList(one.block, one.block)
+        if not isinstance(exact, Listed) or one.hash not in exact.hashes:
             return coverage, _Close(answer.hashes)
     coverage, is_whole = yield from _rule_out_cut(coverage, facts, answer)
     return coverage, _Close(answer.hashes, is_whole)
