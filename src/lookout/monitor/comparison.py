@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
@@ -23,8 +23,6 @@ from lookout.protocols.source import Now, Source, observe
 
 FINAL_MS: Final = 60_000
 """A block that is final has at least so much time of the chain above it, whatever its confirmations."""
-
-_Answer = TypeVar("_Answer")
 
 
 class Budget:
