@@ -169,13 +169,13 @@ def test_blocks_that_fail_again_and_again_are_tried_ever_more_rarely() -> None:
     for _ in range(12):
         coverage = put_off(coverage, 100, 199, NOON, "logs_failed")
         waits.append((coverage.put_off[0].until_at - NOON) // MINUTE)
-    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]
+    assert waits == [1, 2, 4, 8] + [10] * 8
     (waiting,) = coverage.put_off
     assert find_put_off(coverage, 150, NOON) == waiting
-    assert find_put_off(coverage, 150, NOON + 6 * HOUR) is None
+    assert find_put_off(coverage, 150, NOON + 10 * MINUTE) is None
     assert find_put_off(coverage, 200, NOON) is None
     coverage = put_off(coverage, 150, 160, NOON, "list_cut")
-    assert coverage.put_off == (PutOff(150, 160, NOON + 6 * HOUR, 13, "list_cut"),)
+    assert coverage.put_off == (PutOff(150, 160, NOON + 10 * MINUTE, 13, "list_cut"),)
     assert end_put_off(coverage, 161, 199) is coverage
     assert end_put_off(coverage, 155, 155).put_off == ()
 

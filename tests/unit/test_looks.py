@@ -12,6 +12,7 @@ from lookout.core.looks import (
     AskLogs,
     AskPosition,
     AskReceipt,
+    Listed,
     Log,
     Receipt,
     Refused,
@@ -23,6 +24,7 @@ from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.unit.compared import EMPTY, FACTS, RULES, Both, a_finding, a_hash, look
 
 COMPARED = replace(add_agreed(EMPTY, 100, 1_000, [], NOON, 10), newest_at=NOON)
+MANY = tuple(replace(COMPARED.stretches[0], first=each, last=each) for each in range(100, 2_001))
 PIECE = Task("compare", 900, 1_000)
 LONGER = replace(EMPTY, most_entries=5)
 FEW = Reach(50)
@@ -83,7 +85,14 @@ def _kinds(asked: list[Ask]) -> str:
         ),
         pytest.param(COMPARED, FACTS, None, id="nothing if all was compared"),
         pytest.param(
-            COMPARED, FACTS._replace(now=NOON + DAY), Task("repeat", 100, 1_000), id="the list alone after a day"
+            COMPARED, FACTS._replace(now=NOON + HOUR), Task("repeat", 100, 1_000), id="the list alone after an hour"
+        ),
+        pytest.param(COMPARED, FACTS._replace(now=NOON + HOUR - 1), None, id="not the list alone before"),
+        pytest.param(
+            replace(COMPARED, stretches=MANY, newest_at=NOON + 2 * HOUR),
+            FACTS._replace(now=NOON + 2 * HOUR, final=2_000, position=2_000),
+            None,
+            id="the list alone more rarely where many are to be asked for",
         ),
         pytest.param(
             COMPARED,
@@ -111,6 +120,12 @@ def _kinds(asked: list[Ask]) -> str:
             FACTS,
             Task("compare", 100, 699),
             id="the past after the newest",
+        ),
+        pytest.param(
+            replace(add_agreed(replace(COMPARED, stretches=()), 700, 1_000, [], NOON, 10), list_reach=FEW),
+            FACTS,
+            Task("compare", 100, 149),
+            id="the past from the first block on",
         ),
         pytest.param(
             put_off(add_agreed(replace(COMPARED, stretches=()), 700, 1_000, [], NOON, 10), 600, 699, NOON, "position"),
@@ -464,6 +479,29 @@ def test_where_all_is_quiet_the_last_that_both_had_is_the_neighbour(listed: dict
 
 @pytest.mark.clause("S18")
 @pytest.mark.parametrize(
+    ("age_ms", "listed", "stage"),
+    [
+        pytest.param(30 * MINUTE - 1, {}, "suspected", id="not before half an hour"),
+        pytest.param(30 * MINUTE, {}, "confirmed", id="after half an hour"),
+        pytest.param(30 * MINUTE, {5: 700}, "suspected", id="not if it has something else"),
+    ],
+)
+def test_a_list_that_lost_everything_lacks_it(age_ms: int, listed: dict[int, int], stage: str) -> None:
+    coverage, task = _missing(2, age_ms=age_ms)
+    coverage = replace(coverage, recognised=Transaction(600, a_hash(7)))
+    coverage, _ = look(task, Both({2: 920}, listed), coverage)
+    assert _stages(coverage)["missing"] == {2: stage}
+
+
+@pytest.mark.clause("S18")
+def test_a_list_that_never_had_anything_of_the_chain_is_not_accused() -> None:
+    coverage, task = _missing(2, age_ms=DAY)
+    coverage, _ = look(task, Both({2: 920}, {}), coverage)
+    assert _stages(coverage)["missing"] == {2: "suspected"}
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
     ("longest", "highest", "stage"),
     [
         pytest.param(9_999, 1_010, "confirmed", id="up to its position if it gives nothing above it"),
@@ -487,6 +525,10 @@ def test_a_list_is_asked_for_as_far_as_it_goes(longest: int, highest: int, stage
 def _extra(**how: Any) -> tuple[Coverage, Task]:
     coverage = keep_extra(replace(EMPTY, oldest=Transaction(500, a_hash(8))), a_finding(9, 900, **how))
     return coverage, Task("follow extra", 900, 999, (a_hash(9),))
+
+
+def _list_without_beginning(ask: Ask, answer: Any) -> Any:
+    return Listed(frozenset((a_hash(9),)), 1) if isinstance(ask, AskList) else answer
 
 
 ELSEWHERE = dict.fromkeys("abc", Receipt(700, has_event=True))
@@ -519,6 +561,11 @@ OTHER_EVENT = dict.fromkeys("abc", Receipt(950, has_event=False))
             id="the endpoints disagree",
         ),
         pytest.param(Both({8: 500}, {9: 950}, change=_refuse(AskList)), {9: "suspected"}, id="the list fails"),
+        pytest.param(
+            Both({8: 500}, {9: 950}, change=_list_without_beginning),
+            {9: "suspected"},
+            id="the list gives what comes before its range",
+        ),
         pytest.param(
             Both({8: 500}, {9: 950}, change=_refuse(AskList, asks_for_less=True)),
             {},
@@ -557,7 +604,7 @@ def test_what_is_known_to_be_too_much_costs_one_request_for_the_list_until_it_is
     assert after.extra[a_hash(9)].looked_at == NOON
     coverage, task = _extra(stage="confirmed", age_ms=HOUR)
     _, asked = look(task, Both({8: 500}, {9: 950}), coverage)
-    assert _kinds(asked) == "List Receipt Receipt Receipt Receipt"
+    assert _kinds(asked) == "List Receipt Receipt Receipt Receipt List"
 
 
 @pytest.mark.clause("S17")

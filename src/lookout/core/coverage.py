@@ -20,11 +20,11 @@ _PIECES_OF_STRETCH: Final = 64
 _PUT_OFF_MS: Final = 60_000
 _LIST_REST_MS: Final = 20_000
 _MOST_DOUBLINGS: Final = 4
-_LONGEST_PUT_OFF_MS: Final = 6 * 3_600_000
+_LONGEST_PUT_OFF_MS: Final = 600_000
 
 Stage = Literal["suspected", "confirmed", "elsewhere"]
 """``elsewhere``: both have the transaction, but not in the same blocks, so that it is neither missing nor extra."""
-Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position", "unproved"]
+Trouble = Literal["list_failed", "list_cut", "logs_failed", "logs_disagree", "too_many", "position"]
 """Why a piece could not be compared."""
 TROUBLE_WORDS: Final[dict[Trouble, str]] = {
     "list_failed": "the indexer gave no usable list",
@@ -33,7 +33,6 @@ TROUBLE_WORDS: Final[dict[Trouble, str]] = {
     "logs_disagree": "the endpoints give different logs",
     "too_many": "too many differences to follow: the list, the contracts or the events may be of something else",
     "position": "the indexer was not that far when it was asked again",
-    "unproved": "what differs could not be proved",
 }
 
 

@@ -34,6 +34,8 @@ from lookout.core.coverage import (
 )
 
 _FAR: Final = 2_000
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
 _FAR_LESS: Final = 8
 _MOST_PROOFS: Final = 5
 """Of how many extra transactions one look asks the endpoints: each costs a request to each of them."""
@@ -112,16 +114,18 @@ class Rules(Struct, frozen=True, kw_only=True):
     limit: int
     endpoints: int
     newest_every_ms: int = 90_000
-    confirm_ms: int = 60_000
+    look_again_ms: int = 60_000
     """How soon a difference is looked at again."""
-    confirm_alone_ms: int = 180_000
+    confirm_ms: int = 180_000
     """How long the list has to lack something before that is said: it may only be late."""
     follow_ms: int = 300_000
     """How often the list is asked for what it is known to lack, or to have too much."""
     prove_ms: int = 3_600_000
     """How often the chain is asked for that too."""
+    confirm_empty_ms: int = 30 * 60_000
+    """How long it has to lack all that it is asked for: it may only fail without a word."""
     repeat_ms: int = 20 * 3_600_000
-    """How often the list is asked for everything: once a day, less the time to find out what differs."""
+    """How often the list is asked for everything at least: once a day, less the time to find out what differs."""
 
 
 class Facts(NamedTuple):
@@ -207,7 +211,7 @@ def _is_due(finding: Finding, rules: Rules, now: int) -> bool:
     match finding.stage:
         case "suspected":
             age_ms = finding.looked_at - finding.seen_at
-            return waited_ms >= min(max(rules.confirm_ms, age_ms // 4), rules.prove_ms)
+            return waited_ms >= min(max(rules.look_again_ms, age_ms // 4), rules.prove_ms)
         case "confirmed":
             return waited_ms >= rules.follow_ms
         case "elsewhere":
@@ -217,25 +221,28 @@ def _is_due(finding: Finding, rules: Rules, now: int) -> bool:
 
 
 def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task | None:
+    """Where there are few, the list is asked for them more often: about once a minute for one of them, once an hour for
+    each."""
+    repeat_ms = min(rules.repeat_ms, max(_HOUR_MS, _MINUTE_MS * len(coverage.stretches)))
     for each in coverage.stretches:
         if each.doubted_at is None:
-            is_due = now - each.compared_at >= rules.repeat_ms
+            is_due = now - each.compared_at >= repeat_ms
         else:
-            is_due = now - each.doubted_at >= rules.confirm_ms
+            is_due = now - each.doubted_at >= rules.look_again_ms
         if is_due and each.last <= end and not find_put_off(coverage, each.first, now):
             return Task("repeat", each.first, each.last)
     return None
 
 
 def _unchecked_piece(coverage: Coverage, rules: Rules, now: int, piece: int) -> Task | None:
-    """The highest one below the newest blocks, which have their own time."""
+    """Of the highest gap below the newest blocks, which have their own time, from its first block on."""
     if not coverage.stretches:
         return None
     gaps = [*unchecked(coverage, rules.first_block, coverage.stretches[-1].last, now)]
     if not gaps:
         return None
     first, last = gaps[-1]
-    return Task("compare", max(first, last - piece + 1), last)
+    return Task("compare", first, min(last, first + piece - 1))
 
 
 def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -347,9 +354,10 @@ def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) 
         around = _Neighbours(before, after)
         if around not in lists:
             coverage, lists[around] = yield from _read_close(coverage, rules, facts, around, finding.block)
-        if finding.hash in lists[around].hashes:
+        hashes, confirm_ms = lists[around]
+        if finding.hash in hashes:
             coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
-        elif lists[around].proves_absence and facts.now - finding.seen_at >= rules.confirm_alone_ms:
+        elif confirm_ms is not None and facts.now - finding.seen_at >= confirm_ms:
             lacking.append(finding)
     if not lacking:
         return coverage
@@ -370,7 +378,8 @@ class _Close(NamedTuple):
     """The list from one neighbour to the other."""
 
     hashes: frozenset[str] = frozenset()
-    proves_absence: bool = False
+    confirm_ms: int | None = None
+    """How long it has to lack something for that to be said; None if it proves nothing."""
 
 
 def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int) -> _Reading:
@@ -393,6 +402,8 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
             break
         margin //= 2
     known = [each for each in around if each]
+    if known and _is_whole(answer, rules) and not answer.hashes:  # all that it ever had is gone
+        return coverage, _Close(confirm_ms=rules.confirm_empty_ms)
     if not _is_whole(answer, rules) or not known or any(each.hash not in answer.hashes for each in known):
         return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset())
     for one in (each for each in known if len(known) == 1 or each == coverage.recognised):
@@ -400,7 +411,7 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
         if not isinstance(exact, Listed) or one.hash not in exact.hashes:
             return coverage, _Close(answer.hashes)
     coverage, is_whole = yield from _rule_out_cut(coverage, facts, answer)
-    return coverage, _Close(answer.hashes, is_whole)
+    return coverage, _Close(answer.hashes, rules.confirm_ms if is_whole else None)
 
 
 def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -422,6 +433,9 @@ def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) ->
         finding = replace(coverage.extra[transaction], proved_at=facts.now)
         if receipt is None:
             is_off_chain = yield from _reach_back(coverage, finding, endpoints)
+            beyond = (yield AskList(task.last + 1, task.last + 1)) if is_off_chain else None
+            # A list that does not keep to its range may give what is older than all that the endpoints have.
+            is_off_chain = isinstance(beyond, Listed) and transaction not in beyond.hashes
         else:
             is_off_chain = not receipt.has_event
         if is_off_chain:

@@ -152,7 +152,7 @@ class _RangeCheck:
             checked = checked_blocks(coverage)
             in_vain = 0 if checked > most_checked else in_vain + 1
             most_checked = max(checked, most_checked)
-            self._ahead_ms += rules.confirm_alone_ms
+            self._ahead_ms += rules.confirm_ms
         position = coverages.position(check)
         if last is None and position is not None and final - position <= chain.allowance:
             end = min(final, position)  # it is as far as it should be
