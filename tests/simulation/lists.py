@@ -104,7 +104,7 @@ def draw(seed: int) -> Script:
     needed = 2 if chance.random() < 0.85 else 1
     if needed == 1:
         faults = ["none"] * len(faults)
-    script = Script(
+    return Script(
         seed=seed,
         hours=pick((1, 1, 2, 3)),
         block_ms=pick((250, 1_000, 2_000, 2_000, 12_000)),
@@ -129,9 +129,6 @@ def draw(seed: int) -> Script:
         clock_steps=pick((0, 0, 0, 2)),
         repeat_hours=pick((0.5, 1, 20)),
     )
-    # What is pruned everywhere cannot be told from what a list dates by blocks that are.
-    is_odd = script.are_all_pruned and script.manner not in KEPT_TO_RANGE
-    return script._replace(manner="plain") if is_odd else script
 
 
 def _hash(chance: random.Random) -> str:

@@ -548,6 +548,7 @@ OTHER_EVENT = dict.fromkeys("abc", Receipt(950, has_event=False))
         ),
         pytest.param(Both({8: 500, 9: 950}, {9: 950}), {}, id="the chain has it here after all"),
         pytest.param(Both({8: 500}, {}), {}, id="the list has it no more"),
+        pytest.param(Both({8: 500}, {9: 950}, position=998), {9: "suspected"}, id="the indexer went back"),
         pytest.param(Both({}, {9: 950}), {9: "suspected"}, id="the endpoints have forgotten what is older"),
         pytest.param(
             Both({8: 500}, {9: 950}, change=_refuse(AskReceipt)), {9: "suspected"}, id="the endpoints do not answer"
@@ -604,7 +605,7 @@ def test_what_is_known_to_be_too_much_costs_one_request_for_the_list_until_it_is
     assert after.extra[a_hash(9)].looked_at == NOON
     coverage, task = _extra(stage="confirmed", age_ms=HOUR)
     _, asked = look(task, Both({8: 500}, {9: 950}), coverage)
-    assert _kinds(asked) == "List Receipt Receipt Receipt Receipt List"
+    assert _kinds(asked) == "List Receipt Receipt Receipt Receipt List Position"
 
 
 @pytest.mark.clause("S17")

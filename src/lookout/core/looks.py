@@ -4,7 +4,7 @@ A look is a generator: it yields what it has to know (``Ask``) and is sent the a
 though time passes between its lines, and returns what is known then. What cannot be confirmed changes nothing.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, assert_never
 
 from msgspec import Struct
@@ -359,12 +359,7 @@ def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) 
             coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
         elif confirm_ms is not None and facts.now - finding.seen_at >= confirm_ms:
             lacking.append(finding)
-    if not lacking:
-        return coverage
-    position = yield AskPosition()
-    if position.block is None or position.block < task.last:
-        return coverage
-    return keep_missing(coverage, *(replace(each, stage="confirmed") for each in lacking))
+    return (yield from _confirm(coverage, task, keep_missing, lacking))
 
 
 class _Neighbours(NamedTuple):
@@ -425,6 +420,7 @@ def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) ->
     unproved = [
         each for each in task.hashes if each in coverage.extra and _needs_proof(coverage.extra[each], rules, facts.now)
     ][:_MOST_PROOFS]
+    off_chain: list[Finding] = []
     for transaction in unproved:
         coverage, agreed = yield from _read_receipt(coverage, rules, facts, transaction, task.last)
         if agreed is None:
@@ -433,18 +429,28 @@ def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) ->
         finding = replace(coverage.extra[transaction], proved_at=facts.now)
         if receipt is None:
             is_off_chain = yield from _reach_back(coverage, finding, endpoints)
-            beyond = (yield AskList(task.last + 1, task.last + 1)) if is_off_chain else None
-            # A list that does not keep to its range may give what is older than all that the endpoints have.
-            is_off_chain = isinstance(beyond, Listed) and transaction not in beyond.hashes
+            if is_off_chain:  # a list that does not keep to its range may give what is older than all they have
+                beyond = yield AskList(task.last + 1, task.last + 1)
+                is_off_chain = _is_whole(beyond, rules) and transaction not in beyond.hashes
         else:
             is_off_chain = not receipt.has_event
         if is_off_chain:
-            coverage = keep_extra(coverage, replace(finding, stage="confirmed"))
+            off_chain.append(finding)
         elif receipt and task.first <= receipt.block <= task.last:
             return forget(drop_findings(coverage, [transaction]), task.first, task.last)
         elif receipt:
             coverage = keep_extra(coverage, replace(finding, stage="elsewhere"))
-    return coverage
+    return (yield from _confirm(coverage, task, keep_extra, off_chain))
+
+
+def _confirm(
+    coverage: Coverage, task: Task, keep: Callable[..., Coverage], findings: Collection[Finding]
+) -> Generator[Ask, Any, Coverage]:
+    """They are said from now on, unless the indexer is not that far any more: it is being built anew."""
+    position = (yield AskPosition()) if findings else None
+    if position is None or position.block is None or position.block < task.last:
+        return coverage
+    return keep(coverage, *(replace(each, stage="confirmed") for each in findings))
 
 
 def _needs_proof(finding: Finding, rules: Rules, now: int) -> bool:
