@@ -80,11 +80,11 @@ class Reach(Struct, frozen=True, gc=False, array_like=True):
     def shrink(self, asked: int) -> "Reach":
         return Reach(max(1, min(self.blocks, asked // 2)), max(2, asked))
 
-    def grow(self, asked: int) -> "Reach":
-        """After an answer. What was refused is tried again after a while: other blocks may hold less."""
-        refused = None if self.refused is None else self.refused + max(1, self.refused // 16)
+    def grow(self, asked: int, patience: int) -> "Reach":
+        """After an answer. What was refused is tried again after some more: other blocks may hold less."""
+        refused = None if self.refused is None else self.refused + max(1, self.refused // patience)
         doubled = min(2 * self.blocks, _MOST_BLOCKS)
-        if asked < self.blocks or (refused is not None and doubled >= refused):
+        if asked < self.blocks or (refused is not None and refused < 2 * doubled):
             doubled = self.blocks
         return Reach(doubled, refused)
 
@@ -253,7 +253,8 @@ def drop_healed(coverage: Coverage, first: int, last: int, listed: Collection[st
         for each in coverage.extra.values()
         if first <= each.first and each.last <= last and each.hash not in listed
     ]
-    coverage = recognise(coverage, (Transaction(each.block, each.hash) for each in found))
+    if coverage.recognised is not None:
+        coverage = recognise(coverage, (Transaction(each.block, each.hash) for each in found))
     return drop_findings(coverage, [each.hash for each in (*found, *gone)])
 
 

@@ -34,6 +34,11 @@ from lookout.core.coverage import (
 )
 
 _FAR: Final = 2_000
+# A request too large costs next to nothing at a list, but some of the budget at an endpoint.
+_LIST_PATIENCE: Final = 1
+_ENDPOINT_PATIENCE: Final = 16
+_SHORTEST_CUT: Final = 10
+"""No server cuts a list to fewer entries."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _FAR_LESS: Final = 8
@@ -276,6 +281,10 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
         return _give_up(coverage, "too_many", task, facts)
     coverage = _note_missing(coverage, task, missing, at)
     coverage = _note_extra(coverage, task, extra, at)
+    if common and coverage.recognised is None:
+        exact = yield AskList(common[-1].block, common[-1].block)
+        if not isinstance(exact, Listed) or common[-1].hash not in exact.hashes:
+            common = []  # it dates by other blocks
     coverage = end_put_off(recognise(coverage, common), first, last)
     return add_agreed(coverage, first, last, agreed.transactions, facts.now, rules.limit)
 
@@ -397,8 +406,10 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
             break
         margin //= 2
     known = [each for each in around if each]
-    if known and _is_whole(answer, rules) and not answer.hashes:  # all that it ever had is gone
-        return coverage, _Close(confirm_ms=rules.confirm_empty_ms)
+    if known and _is_whole(answer, rules) and not answer.hashes and coverage.oldest:
+        everything = yield AskList(coverage.oldest.block, max(coverage.oldest.block, last))
+        has_nothing = isinstance(everything, Listed) and not everything.hashes  # though it had something once
+        return coverage, _Close(confirm_ms=rules.confirm_empty_ms if has_nothing else None)
     if not _is_whole(answer, rules) or not known or any(each.hash not in answer.hashes for each in known):
         return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset())
     for one in (each for each in known if len(known) == 1 or each == coverage.recognised):
@@ -471,7 +482,7 @@ def _read_list(coverage: Coverage, rules: Rules, facts: Facts, first: int, last:
     answer, asked = (yield AskList(first, last)), last - first + 1
     if _is_whole(answer, rules):
         most_entries = max(coverage.most_entries, answer.entries)
-        reach = coverage.list_reach.grow(asked)
+        reach = coverage.list_reach.grow(asked, _LIST_PATIENCE)
         return replace(coverage, list_reach=reach, most_entries=most_entries, list_failures=0), answer
     if isinstance(answer, Listed) or answer.asks_for_less:
         coverage, trouble = _ask_less(coverage, answer, asked)
@@ -496,11 +507,12 @@ def _is_whole(answer: Listed | Refused, rules: Rules) -> bool:
 
 def _rule_out_cut(coverage: Coverage, facts: Facts, listed: Listed) -> _Reading:
     """Whether the list is shorter than another, so that it was not cut without a word."""
-    if listed.entries >= coverage.most_entries and coverage.oldest and facts.position is not None:
+    longest = max(coverage.most_entries, _SHORTEST_CUT)
+    if listed.entries >= longest and coverage.oldest and facts.position is not None:
         answer = yield AskList(coverage.oldest.block, max(coverage.oldest.block, facts.position))
         if isinstance(answer, Listed):
             coverage = replace(coverage, most_entries=max(coverage.most_entries, answer.entries))
-    return coverage, listed.entries < coverage.most_entries
+    return coverage, listed.entries < max(coverage.most_entries, _SHORTEST_CUT)
 
 
 def _read_logs(coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int) -> _Reading:
@@ -523,7 +535,7 @@ def _read_logs(coverage: Coverage, rules: Rules, facts: Facts, first: int, last:
         if len(same) == rules.endpoints:
             for other in (each for some in givers.values() if some is not same for each in some):
                 coverage = _demote(coverage, other)
-            grown = {each: coverage.reaches.get(each, Reach()).grow(asked) for each in same}
+            grown = {each: coverage.reaches.get(each, Reach()).grow(asked, _ENDPOINT_PATIENCE) for each in same}
             blocks = {log.transaction: log.block for log in answer}
             transactions = tuple(sorted(Transaction(block, each) for each, block in blocks.items()))
             coverage = replace(coverage, reaches={**coverage.reaches, **grown})
