@@ -194,19 +194,31 @@ def test_what_is_due(coverage: Coverage, facts: Any, expected: Task | None) -> N
 def test_blocks_in_which_both_have_the_same_are_kept_as_a_sum() -> None:
     both = Both({1: 910, 2: 920}, {1: 910, 2: 920})
     coverage, asked = look(PIECE, both)
-    assert _kinds(asked) == "List Logs Logs"
+    assert _kinds(asked) == "List Logs Logs List"
+    assert asked[-1] == AskList(920, 920)
     assert [(each.first, each.last, each.count) for each in coverage.stretches] == [(900, 1_000, 2)]
     assert coverage.recognised == Transaction(920, a_hash(2))
     assert coverage.oldest == Transaction(910, a_hash(1))
     assert (coverage.newest_at, coverage.most_entries) == (NOON, 2)
     assert not coverage.missing
+    _, asked = look(PIECE, both, replace(coverage, stretches=()))
+    assert _kinds(asked) == "List Logs Logs"
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize("answer", [Listed(frozenset(), 0), Refused()], ids=["in other blocks", "not at all"])
+def test_a_list_that_does_not_give_an_entry_for_its_block_is_not_recognised(answer: Any) -> None:
+    both = Both({1: 910}, {1: 910}, change=lambda ask, given: answer if ask == AskList(910, 910) else given)
+    coverage, _ = look(PIECE, both)
+    assert coverage.stretches
+    assert coverage.recognised is None
 
 
 @pytest.mark.clause("S18")
 def test_what_one_side_lacks_is_suspected_after_the_position_was_asked() -> None:
     both = Both({1: 910, 2: 920, 3: 930}, {1: 910, 3: 930, 9: 940})
     coverage, asked = look(PIECE, both, LONGER)
-    assert _kinds(asked) == "List Logs Logs Position"
+    assert _kinds(asked) == "List Logs Logs Position List"
     assert _stages(coverage) == {"missing": {2: "suspected"}, "extra": {9: "suspected"}}
     assert coverage.missing[a_hash(2)].seen_at == NOON + MINUTE
     again, asked = look(PIECE, both, replace(coverage, stretches=()))
@@ -287,7 +299,7 @@ def test_what_cannot_be_compared_proves_nothing_and_is_put_off(both: Both, task:
 @pytest.mark.clause("S17")
 def test_one_endpoint_that_differs_is_outvoted_and_asked_last_from_then_on() -> None:
     coverage, asked = look(PIECE, Both({1: 910}, {1: 910}, change=_drop_logs("a")))
-    assert _kinds(asked) == "List Logs Logs Logs"
+    assert _kinds(asked) == "List Logs Logs Logs List"
     assert coverage.endpoints == ("a",)
     assert coverage.recognised is not None
     _, asked = look(PIECE, Both({1: 910}, {1: 910}, change=_drop_logs("a")), coverage)
@@ -306,22 +318,27 @@ def test_a_list_that_is_cut_is_asked_for_fewer_blocks_at_once() -> None:
 
 @pytest.mark.clause("S18")
 def test_a_list_as_long_as_the_longest_may_have_been_cut_without_a_word() -> None:
-    both = Both({1: 910, 2: 920}, {1: 910})
-    coverage, asked = look(PIECE, both)
+    chain = {each: 900 + each for each in range(1, 14)}
+    listed = {each: chain[each] for each in range(1, 11)}
+    both, rules = Both(chain, listed), replace(RULES, limit=100)
+    coverage, asked = look(PIECE, both, rules=rules)
     assert _kinds(asked) == "List Logs Logs"
-    assert (coverage.list_reach, _stages(coverage)["missing"]) == (Reach(50, 101), {})
-    known = replace(EMPTY, oldest=Transaction(500, a_hash(8)))
-    coverage, asked = look(PIECE, both, known)
+    assert (coverage.list_reach, coverage.missing) == (Reach(50, 101), {})
+    known = replace(EMPTY, oldest=Transaction(500, a_hash(80)))
+    coverage, asked = look(PIECE, both, known, rules)
     assert asked[-1] == AskList(500, 1_010)
     assert not coverage.missing
-    coverage, _ = look(PIECE, Both({1: 910, 2: 920}, {1: 910, 8: 500, 9: 510}), known)
-    assert _stages(coverage)["missing"] == {2: "suspected"}
+    coverage, _ = look(PIECE, both._replace(listed=listed | {80: 500}), known, rules)
+    assert _stages(coverage)["missing"] == dict.fromkeys((11, 12, 13), "suspected")
 
     def fail(ask: Ask, answer: Any) -> Any:
         return Refused() if ask == AskList(500, 1_010) else answer
 
-    coverage, _ = look(PIECE, both._replace(change=fail), known)
+    coverage, _ = look(PIECE, both._replace(change=fail), known, rules)
     assert not coverage.missing
+    short = Both(chain, {each: chain[each] for each in range(1, 10)})
+    coverage, _ = look(PIECE, short, rules=rules)
+    assert set(_stages(coverage)["missing"]) == {10, 11, 12, 13}
 
 
 @pytest.mark.clause("S19")
@@ -612,7 +629,7 @@ def test_what_is_known_to_be_too_much_costs_one_request_for_the_list_until_it_is
 def test_one_endpoint_is_enough_where_the_settings_say_so() -> None:
     rules = Rules(first_block=100, limit=10, endpoints=1)
     coverage, asked = look(PIECE, Both({1: 910}, {1: 910}), rules=rules)
-    assert _kinds(asked) == "List Logs"
+    assert _kinds(asked) == "List Logs List"
     assert coverage.recognised == Transaction(910, a_hash(1))
 
 
