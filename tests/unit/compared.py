@@ -30,7 +30,7 @@ def a_hash(number: int) -> str:
     return f"0x{number:032x}{number:032x}"
 
 
-def a_finding(number: int, block: int, stage: Stage = "suspected", age_ms: int = 4 * MINUTE) -> Finding:
+def a_finding(number: int, block: int, stage: Stage = "suspected", age_ms: int = 6 * MINUTE) -> Finding:
     """Found in the hundred blocks around."""
     first, at = block - block % 100, NOON - age_ms
     return Finding(

@@ -127,7 +127,7 @@ def test_nothing_is_held_against_an_indexer_above_its_position() -> None:
     followed = follow_position(coverage, 250)
     assert set(followed.missing) == {a_hash(1)}
     assert not followed.extra
-    assert [each.compared_at for each in followed.stretches] == [NOON, 0]
+    assert [each.is_due for each in followed.stretches] == [False, True]
     assert follow_position(followed, 250) == followed
     assert follow_position(coverage, 1_000) is coverage
 
@@ -159,10 +159,29 @@ def test_what_was_not_compared_is_what_is_in_no_stretch(first: int, last: int, e
 
 @pytest.mark.clause("S19")
 def test_the_operator_is_told_since_when_blocks_wait() -> None:
-    assert oldest_unchecked_at(EMPTY, 100, NOON) == NOON
-    coverage = add_agreed(EMPTY, 100, 199, [], NOON + HOUR, 10)
-    assert oldest_unchecked_at(coverage, 100, NOON + DAY) == NOON + HOUR
-    assert oldest_unchecked_at(coverage, 50, NOON + DAY) == NOON
+    assert oldest_unchecked_at(EMPTY, 100) == NOON
+    coverage = add_agreed(replace(EMPTY, checked_at=NOON + DAY), 100, 199, [], NOON + HOUR, 10)
+    assert oldest_unchecked_at(coverage, 100) == NOON + HOUR
+    assert oldest_unchecked_at(coverage, 50) == NOON
+    assert oldest_unchecked_at(follow_position(coverage, 150), 100) == NOON + HOUR
+    assert oldest_unchecked_at(replace(coverage, checked_at=NOON + MINUTE), 100) == NOON + MINUTE
+
+
+@pytest.mark.clause("S19")
+def test_a_refusal_is_forgotten_some_day() -> None:
+    reach = Reach().shrink(7)
+    for _ in range(10_000):
+        reach = reach.grow(1, 16)
+    assert reach == Reach(3)
+
+
+@pytest.mark.clause("S19")
+def test_stretches_are_joined_by_what_the_list_gives_at_once() -> None:
+    coverage = add_agreed(EMPTY, 100, 199, [], NOON, 10, entries=3)
+    assert len(add_agreed(coverage, 200, 299, [], NOON, 10, entries=3).stretches) == 2
+    coverage = replace(coverage, reaches={"a": Reach()})
+    (joined,) = add_agreed(coverage, 200, 299, [], NOON, 10, entries=2).stretches
+    assert (joined.first, joined.last, joined.entries) == (100, 299, 5)
 
 
 @pytest.mark.clause("S19")

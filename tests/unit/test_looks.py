@@ -70,7 +70,18 @@ def _kinds(asked: list[Ask]) -> str:
         pytest.param(
             replace(EMPTY, reaches={"a": FEW}), FACTS, Task("compare", 100, 1_000), id="not from one that gives few"
         ),
-        pytest.param(replace(EMPTY, newest_at=NOON - 89 * SECOND), FACTS, None, id="the newest not more often"),
+        pytest.param(
+            replace(COMPARED, newest_at=NOON - 89 * SECOND),
+            FACTS._replace(final=1_100, position=1_100),
+            None,
+            id="the newest not more often",
+        ),
+        pytest.param(
+            put_off(replace(EMPTY, newest_at=NOON, list_reach=FEW), 951, 1_000, NOON, "list_failed"),
+            FACTS,
+            Task("compare", 100, 149),
+            id="the past too while the newest fail",
+        ),
         pytest.param(
             put_off(EMPTY, 900, 999, NOON, "logs_failed"),
             FACTS,
@@ -313,7 +324,7 @@ def test_a_list_that_is_cut_is_asked_for_fewer_blocks_at_once() -> None:
     assert (coverage.list_reach, coverage.put_off, coverage.newest_at) == (Reach(50, 101), (), 0)
     assert coverage.longest_list == EMPTY.longest_list
     coverage, _ = look(PIECE, Both(change=_refuse(AskList, asks_for_less=True)))
-    assert coverage.longest_list == 50
+    assert (coverage.list_reach, coverage.longest_list) == (Reach(50, 101), EMPTY.longest_list)
 
 
 @pytest.mark.clause("S18")
@@ -388,6 +399,21 @@ def test_a_list_that_fails_is_repeated_later_and_one_too_long_in_pieces() -> Non
     assert (len(coverage.stretches), _whys(coverage)) == (1, ["list_failed"])
     coverage, _ = look(REPEAT, Both({}, dict.fromkeys(range(10), 910)), _agreed(t1=910))
     assert coverage.stretches == ()
+    coverage = _agreed(t1=910)
+    for refusals in (1, 2):
+        coverage, _ = look(REPEAT, Both(change=_refuse(AskList, asks_for_less=True)), coverage)
+        assert (len(coverage.stretches), coverage.put_off[0].times) == (1, refusals)
+    coverage, _ = look(REPEAT, Both(change=_refuse(AskList, asks_for_less=True)), coverage)
+    assert (coverage.stretches, coverage.put_off, coverage.longest_list) == ((), (), 50)
+
+
+@pytest.mark.clause("S18")
+def test_what_is_known_to_differ_is_counted_once() -> None:
+    many = range(100, 1_000)
+    coverage = keep_missing(EMPTY, *(a_finding(n, 950) for n in many))
+    both = Both(dict.fromkeys(many, 950) | {2: 960, 3: 970}, {3: 970})
+    coverage, _ = look(PIECE, both, coverage, replace(RULES, limit=5_000))
+    assert (len(coverage.missing), coverage.put_off) == (901, ())
 
 
 def _missing(*numbers: int, **how: Any) -> tuple[Coverage, Task]:
@@ -468,13 +494,16 @@ def test_nothing_is_said_to_be_missing_before_three_minutes() -> None:
 
 @pytest.mark.clause("S18")
 def test_what_is_known_to_be_missing_costs_one_request_for_the_list_until_it_is_proved_again() -> None:
-    coverage, task = _missing(2, stage="confirmed")
+    coverage, task = _missing(2, stage="confirmed", age_ms=4 * MINUTE)
     after, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
     assert _kinds(asked) == "List"
     assert after.missing[a_hash(2)].looked_at == NOON
+    old = replace(coverage.missing[a_hash(2)], seen_at=NOON - DAY, proved_at=NOON - HOUR + 1)
+    _, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), keep_missing(coverage, old))
+    assert _kinds(asked) == "List"
     coverage, task = _missing(2, stage="confirmed", age_ms=HOUR)
     after, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
-    assert _kinds(asked) == "List Logs Logs List Position"
+    assert _kinds(asked) == "List Logs Logs List List List Position"
     assert after.missing[a_hash(2)].proved_at == NOON
 
 
@@ -586,15 +615,78 @@ OTHER_EVENT = dict.fromkeys("abc", Receipt(950, has_event=False))
         ),
         pytest.param(
             Both({8: 500}, {9: 950}, change=_refuse(AskList, asks_for_less=True)),
+            {9: "suspected"},
+            id="the list is not given",
+        ),
+        pytest.param(
+            Both({8: 500}, dict.fromkeys(range(9, 20), 950)),
             {},
-            id="the list has to be asked for in pieces",
+            id="the list is cut, and compared again in pieces",
         ),
     ],
 )
 def test_what_a_list_has_too_much_is_confirmed(both: Both, stages: dict[int, str]) -> None:
     coverage, task = _extra()
+    coverage = add_agreed(coverage, 900, 999, [], NOON, 10)
     coverage, _ = look(task, both, coverage)
     assert _stages(coverage)["extra"] == stages
+
+
+@pytest.mark.clause("S18")
+def test_what_is_too_much_stays_so_while_the_list_cannot_be_read() -> None:
+    coverage, task = _extra(stage="confirmed")
+    for both in (Both(change=_refuse(AskList, asks_for_less=True)), Both({}, dict.fromkeys(range(20, 31), 950))):
+        after, _ = look(task, both, coverage)
+        assert _stages(after)["extra"] == {9: "confirmed"}
+        assert after.extra[a_hash(9)].looked_at == NOON
+
+
+@pytest.mark.clause("S18")
+def test_those_that_could_not_be_proved_let_others_pass() -> None:
+    numbers = range(20, 27)
+    coverage = keep_extra(replace(EMPTY, oldest=Transaction(500, a_hash(8))), *(a_finding(n, 900) for n in numbers))
+    task = Task("follow extra", 900, 999, tuple(map(a_hash, numbers)))
+
+    def fail(ask: Ask, answer: Any) -> Any:
+        of_first = isinstance(ask, AskReceipt) and ask.transaction in map(a_hash, numbers[:5])
+        return Refused() if of_first else answer
+
+    both = Both({8: 500}, dict.fromkeys(numbers, 950), change=fail)
+    for _ in range(2):
+        coverage, _ = look(task, both, coverage)
+    assert _stages(coverage)["extra"] == dict.fromkeys(numbers[:5], "suspected") | dict.fromkeys(
+        numbers[5:], "confirmed"
+    )
+
+
+@pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("far", "stage"),
+    [
+        pytest.param(2_900, "elsewhere", id="within some thousand blocks"),
+        pytest.param(100, "elsewhere", id="anywhere, if all of it is given at once"),
+        pytest.param(9_000, "confirmed", id="not beyond the indexer's position"),
+    ],
+)
+def test_what_the_list_has_far_from_its_block_is_not_missing(far: int, stage: str) -> None:
+    coverage, task = _missing(2)
+    coverage, _ = look(task, Both(CHAIN, {1: 910, 2: far, 3: 930, 4: 940}), coverage)
+    assert _stages(coverage)["missing"] == {2: stage}
+
+
+@pytest.mark.clause("S18")
+def test_what_the_list_has_nothing_after_is_said_after_five_minutes() -> None:
+    for age_ms, stage in ((299_999, "suspected"), (300_000, "confirmed")):
+        coverage, task = _missing(4, age_ms=age_ms)
+        coverage, _ = look(task, Both(CHAIN, {1: 910, 2: 920, 3: 930}), coverage)
+        assert _stages(coverage)["missing"] == {4: stage}
+
+
+@pytest.mark.clause("S19")
+def test_what_cannot_be_looked_at_does_not_keep_others_waiting() -> None:
+    coverage, task = _missing(2)
+    coverage, _ = look(task, Both(CHAIN, change=_refuse(AskList)), coverage)
+    assert coverage.missing[a_hash(2)].looked_at == NOON
 
 
 @pytest.mark.clause("S18")
@@ -616,7 +708,7 @@ def test_nothing_is_too_much_where_the_endpoints_may_have_forgotten_it(oldest: i
 
 @pytest.mark.clause("S18")
 def test_what_is_known_to_be_too_much_costs_one_request_for_the_list_until_it_is_proved_again() -> None:
-    coverage, task = _extra(stage="confirmed")
+    coverage, task = _extra(stage="confirmed", age_ms=4 * MINUTE)
     after, asked = look(task, Both({8: 500}, {9: 950}), coverage)
     assert _kinds(asked) == "List"
     assert after.extra[a_hash(9)].looked_at == NOON

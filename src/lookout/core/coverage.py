@@ -17,6 +17,7 @@ _MOST_NAMED: Final = 5
 _FIRST_REACH: Final = 2_000
 _MOST_BLOCKS: Final = 1 << 20
 _PIECES_OF_STRETCH: Final = 64
+_LONGEST_LIST: Final = _MOST_BLOCKS * _PIECES_OF_STRETCH
 _PUT_OFF_MS: Final = 60_000
 _LIST_REST_MS: Final = 20_000
 _MOST_DOUBLINGS: Final = 4
@@ -50,8 +51,12 @@ class Stretch(Struct, frozen=True, gc=False, array_like=True):
     count: int
     digest: bytes
     compared_at: int
+    entries: int = 0
+    """Of the list, when it was compared: more than transactions, if these stand in it once for each event."""
     doubted_at: int | None = None
     """When the list was first seen to differ from it in another way than is known."""
+    is_due: bool = False
+    """Whether the list has to be asked for it as soon as the indexer is that far again."""
 
 
 class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -67,7 +72,7 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     seen_at: int
     looked_at: int
     proved_at: int
-    """When the chain's side of it was last read."""
+    """When the chain was last asked about it."""
 
 
 class Reach(Struct, frozen=True, gc=False, array_like=True):
@@ -83,6 +88,8 @@ class Reach(Struct, frozen=True, gc=False, array_like=True):
     def grow(self, asked: int, patience: int) -> "Reach":
         """After an answer. What was refused is tried again after some more: other blocks may hold less."""
         refused = None if self.refused is None else self.refused + max(1, self.refused // patience)
+        if refused is not None and refused > 2 * _MOST_BLOCKS:
+            refused = None
         doubled = min(2 * self.blocks, _MOST_BLOCKS)
         if asked < self.blocks or (refused is not None and refused < 2 * doubled):
             doubled = self.blocks
@@ -122,14 +129,16 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reaches: Mapping[str, Reach] = {}
     """Of the endpoints."""
     list_reach: Reach = Reach()
-    longest_list: int = _MOST_BLOCKS * _PIECES_OF_STRETCH
+    longest_list: int = _LONGEST_LIST
     """For how many blocks the list may be asked at all."""
     list_until_at: int = 0
     """When the list may be asked again after it failed."""
     list_failures: int = 0
     """In a row."""
     newest_at: int = 0
-    """When the newest blocks were last compared."""
+    """When the newest blocks were last looked at."""
+    checked_at: int = 0
+    """When they were last compared."""
     put_off: tuple[PutOff, ...] = ()
 
 
@@ -174,7 +183,9 @@ def resume(coverage: Coverage, now: int) -> Coverage:
         stretches=tuple(stretches),
         began_at=min(now, coverage.began_at),
         newest_at=min(now, coverage.newest_at),
+        checked_at=min(now, coverage.checked_at),
         list_until_at=0,
+        longest_list=_LONGEST_LIST,
         put_off=(),
     )
 
@@ -187,24 +198,25 @@ def follow_position(coverage: Coverage, position: int) -> Coverage:
     ]
     if above:
         coverage = drop_findings(coverage, above)
-    if any(each.last > position and each.compared_at for each in coverage.stretches):
-        stretches = (replace(each, compared_at=0) if each.last > position else each for each in coverage.stretches)
+    if any(each.last > position and not each.is_due for each in coverage.stretches):
+        stretches = (replace(each, is_due=True) if each.last > position else each for each in coverage.stretches)
         coverage = replace(coverage, stretches=tuple(stretches))
     return coverage
 
 
 def add_agreed(
-    coverage: Coverage, first: int, last: int, chain: Collection[Transaction], now: int, limit: int
+    coverage: Coverage, first: int, last: int, chain: Collection[Transaction], now: int, limit: int, entries: int = 0
 ) -> Coverage:
-    """The chain's side of these blocks, none of which is part of a stretch, is known now."""
-    new = Stretch(first, last, len(chain), _encode(_sum(each.hash for each in chain)), now)
+    """The chain's side of these blocks, none of which is part of a stretch, is known now. Few enough are joined for the
+    list to give them at once, by its ``entries`` too."""
+    new = Stretch(first, last, len(chain), _encode(_sum(each.hash for each in chain)), now, entries)
     stretches, place = list(coverage.stretches), _place(coverage.stretches, first)
     stretches.insert(place, new)
     reach = max((reach.blocks for reach in coverage.reaches.values()), default=1)
     most_blocks = min(_PIECES_OF_STRETCH * reach, coverage.longest_list)
     for left in (place, place - 1):
         joined = _join(stretches[left], stretches[left + 1]) if 0 <= left < len(stretches) - 1 else None
-        if joined and joined.count <= limit // 2 and joined.last - joined.first < most_blocks:
+        if joined and max(joined.count, joined.entries) <= limit // 2 and joined.last - joined.first < most_blocks:
             stretches[left : left + 2] = [joined]
     known = () if coverage.oldest is None else (coverage.oldest,)
     return replace(coverage, stretches=tuple(stretches), oldest=min((*chain, *known), default=None))
@@ -296,13 +308,15 @@ def checked_blocks(coverage: Coverage) -> int:
     return sum(each.last - each.first + 1 for each in coverage.stretches)
 
 
-def oldest_unchecked_at(coverage: Coverage, first_block: int, now: int) -> int:
+def oldest_unchecked_at(coverage: Coverage, first_block: int) -> int:
     """Since when the blocks that have waited longest for a comparison wait."""
-    compared_at = [each.compared_at for each in coverage.stretches]
-    highest = coverage.stretches[-1].last if coverage.stretches else first_block
+    if not coverage.stretches:
+        return coverage.began_at
+    compared_at = [coverage.checked_at, *(each.compared_at for each in coverage.stretches)]
+    highest = coverage.stretches[-1].last
     if any(unchecked(coverage, first_block, highest)):
         compared_at.append(coverage.began_at)
-    return min(compared_at, default=now)
+    return min(compared_at)
 
 
 def put_off(coverage: Coverage, first: int, last: int, now: int, why: Trouble) -> Coverage:
@@ -332,11 +346,12 @@ def find_put_off(coverage: Coverage, block: int, now: int) -> PutOff | None:
 
 
 def _join(one: Stretch, other: Stretch) -> Stretch | None:
-    if one.last + 1 != other.first or one.doubted_at is not None or other.doubted_at is not None:
+    if one.last + 1 != other.first or any(each.doubted_at is not None or each.is_due for each in (one, other)):
         return None
     total = int.from_bytes(one.digest) + int.from_bytes(other.digest)
     compared_at = min(one.compared_at, other.compared_at)
-    return Stretch(one.first, other.last, one.count + other.count, _encode(total), compared_at)
+    count, entries = one.count + other.count, one.entries + other.entries
+    return Stretch(one.first, other.last, count, _encode(total), compared_at, entries)
 
 
 def _place(stretches: tuple[Stretch, ...], first: int) -> int:

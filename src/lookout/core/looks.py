@@ -37,6 +37,7 @@ _FAR: Final = 2_000
 # A request too large costs next to nothing at a list, but some of the budget at an endpoint.
 _LIST_PATIENCE: Final = 1
 _ENDPOINT_PATIENCE: Final = 16
+_MOST_REFUSALS: Final = 3
 _SHORTEST_CUT: Final = 10
 """No server cuts a list to fewer entries."""
 _MINUTE_MS: Final = 60_000
@@ -127,6 +128,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     """How often the list is asked for what it is known to lack, or to have too much."""
     prove_ms: int = 3_600_000
     """How often the chain is asked for that too."""
+    confirm_last_ms: int = 300_000
+    """How long, if it has nothing after what it lacks."""
     confirm_empty_ms: int = 30 * 60_000
     """How long it has to lack all that it is asked for: it may only fail without a word."""
     repeat_ms: int = 20 * 3_600_000
@@ -169,7 +172,7 @@ def choose_task(coverage: Coverage, rules: Rules, facts: Facts) -> Task | None:
         (_newest(coverage, rules, facts.now, end, piece) if may_ask else None)
         or (_due_findings(coverage, rules, facts.now, end, piece) if may_ask else None)
         or _due_stretch(coverage, rules, facts.now, end)
-        or (_unchecked_piece(coverage, rules, facts.now, piece) if may_ask else None)
+        or (_unchecked_piece(coverage, rules, facts.now, end, piece) if may_ask else None)
     )
 
 
@@ -231,7 +234,7 @@ def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task |
     repeat_ms = min(rules.repeat_ms, max(_HOUR_MS, _MINUTE_MS * len(coverage.stretches)))
     for each in coverage.stretches:
         if each.doubted_at is None:
-            is_due = now - each.compared_at >= repeat_ms
+            is_due = each.is_due or now - each.compared_at >= repeat_ms
         else:
             is_due = now - each.doubted_at >= rules.look_again_ms
         if is_due and each.last <= end and not find_put_off(coverage, each.first, now):
@@ -239,11 +242,10 @@ def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task |
     return None
 
 
-def _unchecked_piece(coverage: Coverage, rules: Rules, now: int, piece: int) -> Task | None:
+def _unchecked_piece(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
     """Of the highest gap below the newest blocks, which have their own time, from its first block on."""
-    if not coverage.stretches:
-        return None
-    gaps = [*unchecked(coverage, rules.first_block, coverage.stretches[-1].last, now)]
+    highest = coverage.stretches[-1].last if coverage.stretches else end
+    gaps = [*unchecked(coverage, rules.first_block, highest, now)]
     if not gaps:
         return None
     first, last = gaps[-1]
@@ -277,7 +279,8 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
     gone = (each.hash for each in coverage.missing.values() if first <= each.block <= last)
     coverage = drop_findings(coverage, [each for each in gone if each not in agreed.blocks])
     coverage = drop_healed(coverage, first, last, listed.hashes)
-    if len(coverage.missing) + len(coverage.extra) + len(missing) + len(extra) > MOST_FINDINGS:
+    differ = {*coverage.missing, *coverage.extra, *extra, *(each.hash for each in missing)}
+    if len(differ) > MOST_FINDINGS:
         return _give_up(coverage, "too_many", task, facts)
     coverage = _note_missing(coverage, task, missing, at)
     coverage = _note_extra(coverage, task, extra, at)
@@ -286,7 +289,9 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
         if not isinstance(exact, Listed) or common[-1].hash not in exact.hashes:
             common = []  # it dates by other blocks
     coverage = end_put_off(recognise(coverage, common), first, last)
-    return add_agreed(coverage, first, last, agreed.transactions, facts.now, rules.limit)
+    if not coverage.stretches or first > coverage.stretches[-1].last:
+        coverage = replace(coverage, checked_at=facts.now)
+    return add_agreed(coverage, first, last, agreed.transactions, facts.now, rules.limit, listed.entries)
 
 
 def _note_missing(coverage: Coverage, task: Task, missing: Iterable[Transaction], at: int) -> Coverage:
@@ -318,14 +323,21 @@ def _suspect(transaction: str, task: Task, block: int, at: int) -> Finding:
 def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list alone, of blocks whose transactions are known."""
     stretch = next(each for each in coverage.stretches if each.first == task.first)
-    coverage, listed = yield from _read_list(coverage, rules, facts, task.first, task.last)
-    if listed is None:  # it is too long to be asked for
+    listed = yield AskList(task.first, task.last)
+    if isinstance(listed, Refused):
+        coverage = put_off(rest_list(coverage, facts.now), task.first, task.last, facts.now, "list_failed")
+        if not listed.asks_for_less or coverage.put_off[-1].times < _MOST_REFUSALS:
+            return coverage
+        # So many blocks are never given at once.
+        coverage = replace(coverage, longest_list=max(1, (task.last - task.first + 1) // 2))
+        return end_put_off(forget(coverage, task.first, task.last), task.first, task.last)
+    if not _is_whole(listed, rules):
         return forget(coverage, task.first, task.last)
-    if not isinstance(listed, Listed):
-        return _give_up(coverage, listed, task, facts)
+    coverage = end_put_off(coverage, task.first, task.last)
     healed = drop_healed(coverage, task.first, task.last, listed.hashes)
     if is_as_expected(healed, stretch, listed.hashes):
-        return keep_stretch(healed, replace(stretch, compared_at=facts.now, doubted_at=None))
+        new = replace(stretch, compared_at=facts.now, entries=listed.entries, doubted_at=None, is_due=False)
+        return keep_stretch(healed, new)
     if stretch.doubted_at is None:
         return keep_stretch(coverage, replace(stretch, doubted_at=facts.now))
     position = yield AskPosition()
@@ -337,8 +349,10 @@ def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
 def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list again, around what it lacks; and the chain again, before that is said and now and then."""
     coverage, listed = yield from _read_list(coverage, rules, facts, task.first, task.last)
-    if not isinstance(listed, Listed):
+    if listed is None:  # fewer blocks are asked for at once
         return coverage
+    if not isinstance(listed, Listed):
+        return keep_missing(coverage, *(replace(coverage.missing[each], looked_at=facts.now) for each in task.hashes))
     seen = drop_healed(coverage, task.first, task.last, listed.hashes)
     left = [seen.missing[each] for each in task.hashes if each in seen.missing]
     unproved = [each for each in left if _needs_proof(each, rules, facts.now)]
@@ -367,8 +381,21 @@ def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) 
         if finding.hash in hashes:
             coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
         elif confirm_ms is not None and facts.now - finding.seen_at >= confirm_ms:
-            lacking.append(finding)
+            if (yield from _is_far_away(finding, rules, facts)):
+                coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
+            else:
+                lacking.append(finding)
     return (yield from _confirm(coverage, task, keep_missing, lacking))
+
+
+def _is_far_away(finding: Finding, rules: Rules, facts: Facts) -> Generator[Ask, Any, bool]:
+    """Whether the list has it far from its block: some date entries by another one."""
+    end = finding.block if facts.position is None else max(finding.block, facts.position)
+    for first, last in ((max(0, finding.block - _FAR), finding.block + _FAR), (rules.first_block, end)):
+        answer = yield AskList(first, last)
+        if isinstance(answer, Listed) and finding.hash in answer.hashes:
+            return True
+    return False
 
 
 class _Neighbours(NamedTuple):
@@ -417,27 +444,27 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
         if not isinstance(exact, Listed) or one.hash not in exact.hashes:
             return coverage, _Close(answer.hashes)
     coverage, is_whole = yield from _rule_out_cut(coverage, facts, answer)
-    return coverage, _Close(answer.hashes, rules.confirm_ms if is_whole else None)
+    confirm_ms = rules.confirm_ms if after else rules.confirm_last_ms
+    return coverage, _Close(answer.hashes, confirm_ms if is_whole else None)
 
 
 def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """The list again; and the chain again, before something is said and now and then."""
-    coverage, listed = yield from _read_list(coverage, rules, facts, task.first, task.last)
-    if not isinstance(listed, Listed):
-        return coverage if listed else forget(drop_findings(coverage, task.hashes), task.first, task.last)
+    coverage = keep_extra(coverage, *(replace(coverage.extra[each], looked_at=facts.now) for each in task.hashes))
+    listed = yield AskList(task.first, task.last)
+    if not _is_whole(listed, rules):
+        return forget(coverage, task.first, task.last) if isinstance(listed, Listed) else coverage
     coverage = drop_healed(coverage, task.first, task.last, listed.hashes)
-    left = [coverage.extra[each] for each in task.hashes if each in coverage.extra]
-    coverage = keep_extra(coverage, *(replace(each, looked_at=facts.now) for each in left))
-    unproved = [
-        each for each in task.hashes if each in coverage.extra and _needs_proof(coverage.extra[each], rules, facts.now)
-    ][:_MOST_PROOFS]
+    left = sorted((coverage.extra[each] for each in task.hashes if each in coverage.extra), key=_by_proof)
+    unproved = [each.hash for each in left if _needs_proof(each, rules, facts.now)][:_MOST_PROOFS]
     off_chain: list[Finding] = []
     for transaction in unproved:
         coverage, agreed = yield from _read_receipt(coverage, rules, facts, transaction, task.last)
+        finding = replace(coverage.extra[transaction], proved_at=facts.now)
+        coverage = keep_extra(coverage, finding)
         if agreed is None:
             continue
         endpoints, receipt = agreed
-        finding = replace(coverage.extra[transaction], proved_at=facts.now)
         if receipt is None:
             is_off_chain = yield from _reach_back(coverage, finding, endpoints)
             if is_off_chain:  # a list that does not keep to its range may give what is older than all they have
@@ -465,7 +492,13 @@ def _confirm(
 
 
 def _needs_proof(finding: Finding, rules: Rules, now: int) -> bool:
-    return finding.stage == "suspected" or now - finding.proved_at >= rules.prove_ms
+    """New ones more often: the chain may change near its head."""
+    prove_ms = rules.follow_ms if now - finding.seen_at < rules.prove_ms else rules.prove_ms
+    return finding.stage == "suspected" or now - finding.proved_at >= prove_ms
+
+
+def _by_proof(finding: Finding) -> int:
+    return finding.proved_at
 
 
 class _Agreed(NamedTuple):
@@ -496,8 +529,7 @@ def _ask_less(coverage: Coverage, answer: Listed | Refused, asked: int) -> tuple
     is_cut = isinstance(answer, Listed)
     if asked == 1:
         return coverage, "list_cut" if is_cut else "list_failed"
-    longest = coverage.longest_list if is_cut else min(coverage.longest_list, asked // 2)
-    return replace(coverage, list_reach=coverage.list_reach.shrink(asked), longest_list=longest), None
+    return replace(coverage, list_reach=coverage.list_reach.shrink(asked)), None
 
 
 def _is_whole(answer: Listed | Refused, rules: Rules) -> bool:

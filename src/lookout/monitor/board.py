@@ -221,7 +221,7 @@ def _describe_coverage(note: CoverageNote) -> Entry:
         for kind, some in found.items()
     }
     everything = (*coverage.missing.values(), *coverage.extra.values())
-    oldest_at = oldest_unchecked_at(coverage, note.first_block, note.at)
+    oldest_at = oldest_unchecked_at(coverage, note.first_block)
     described = CoverageEntry(
         *note.check,
         first_block=note.first_block,

@@ -22,7 +22,7 @@ def collect_coverages(notes: Iterable[CoverageNote], now: int) -> Iterator[Gauge
     }
     for note in notes:
         gaps, labels = gaps_of(note.coverage), [note.check.service, chain_label(note.check)]
-        waited_ms = max(0, now - oldest_unchecked_at(note.coverage, note.first_block, now))
+        waited_ms = max(0, now - oldest_unchecked_at(note.coverage, note.first_block))
         families["checked_blocks"].add_metric(labels, checked_blocks(note.coverage))
         families["missing"].add_metric(labels, gaps.missing)
         families["extra"].add_metric(labels, gaps.extra)

@@ -38,10 +38,12 @@ def decode_coverages(pieces: Mapping[str, bytes]) -> dict[Check, Coverage]:
 def _check(coverage: Coverage) -> None:
     """ValueError for what is of the right type and cannot be: the comparison would go on from it."""
     findings = {**coverage.missing, **coverage.extra}.values()
-    check_instants(coverage.began_at, coverage.newest_at, coverage.list_until_at)
+    check_instants(coverage.began_at, coverage.newest_at, coverage.checked_at, coverage.list_until_at)
     check_instants(*(at for each in coverage.stretches for at in (each.compared_at, each.doubted_at)))
     check_instants(*(at for each in findings for at in (each.seen_at, each.looked_at, each.proved_at)))
-    check_counts(*(number for each in coverage.stretches for number in (each.first, each.last, each.count)))
+    check_counts(
+        *(number for each in coverage.stretches for number in (each.first, each.last, each.count, each.entries))
+    )
     check_counts(*(number for each in findings for number in (each.first, each.last, each.block)))
     check_counts(*(number for each in coverage.put_off for number in (each.first, each.last, each.times)))
     reaches = (coverage.list_reach, *coverage.reaches.values())
