@@ -133,12 +133,12 @@ def test_nothing_is_held_against_an_indexer_above_its_position() -> None:
 
 
 @pytest.mark.clause("S19")
-def test_blocks_that_are_forgotten_keep_what_is_confirmed() -> None:
+def test_of_blocks_that_are_forgotten_what_only_one_side_has_is_followed() -> None:
     coverage = _agree(_agree(EMPTY, 100, 199), 300, 399)
-    coverage = keep_missing(coverage, a_finding(1, 110, "confirmed"), a_finding(2, 120), a_finding(3, 310))
-    coverage = forget(coverage, 150, 160)
+    coverage = keep_missing(coverage, a_finding(1, 110, "confirmed"), a_finding(2, 120), a_finding(3, 130, "elsewhere"))
+    coverage = forget(keep_missing(coverage, a_finding(4, 310, "elsewhere")), 150, 160)
     assert [each.first for each in coverage.stretches] == [300]
-    assert set(coverage.missing) == {a_hash(1), a_hash(3)}
+    assert set(coverage.missing) == {a_hash(1), a_hash(2), a_hash(4)}
     assert drop_findings(coverage, []) is coverage
 
 

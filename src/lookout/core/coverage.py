@@ -223,16 +223,17 @@ def add_agreed(
 
 
 def forget(coverage: Coverage, first: int, last: int) -> Coverage:
-    """These blocks have to be compared again, and what is not confirmed there is not known any more."""
+    """These blocks have to be compared again. What both have in different blocks is found again then; what only one has
+    is followed all the while."""
     gone = [each for each in coverage.stretches if each.first <= last and first <= each.last]
-    unsure = [
+    elsewhere = [
         each.hash
         for some in (coverage.missing, coverage.extra)
         for each in some.values()
-        if each.stage != "confirmed" and any(one.first <= each.block <= one.last for one in gone)
+        if each.stage == "elsewhere" and any(one.first <= each.block <= one.last for one in gone)
     ]
     left = tuple(each for each in coverage.stretches if each not in gone)
-    return drop_findings(replace(coverage, stretches=left), unsure)
+    return drop_findings(replace(coverage, stretches=left), elsewhere)
 
 
 def keep_stretch(coverage: Coverage, new: Stretch) -> Coverage:
