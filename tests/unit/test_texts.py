@@ -48,6 +48,14 @@ def test_no_text_is_left_in_english_and_none_is_of_nothing(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
+def test_no_key_stands_twice_in_a_catalogue(code: str) -> None:
+    keys = re.findall(
+        r'^    "([^"]+)":', texts.FOLDER.joinpath(f"{code}.json").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(keys) == sorted(set(keys))
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
 def test_every_text_has_the_slots_of_the_english_one_and_the_plurals_of_its_language(code: str) -> None:
     for key, text in read_catalogue(code).texts.items():
         assert slots_of(text) == slots_of(ENGLISH.texts[key]), key

@@ -255,7 +255,7 @@ function wordOf(check) {
 
 function whyText(check, measured, now, clockIsWrong) {
   const { row, status } = check;
-  if (row === null) return text("card.missing");
+  if (row === null) return text("card.absent");
   if (!row.readable) return text("card.unreadable");
   if (clockIsWrong && status !== "unmonitored") return text("card.clock");
   if (status === "stale") return text("card.stale", { since: sinceText(row.observedAt, now), status: statusWord(row.publishedStatus) });
