@@ -248,7 +248,26 @@ def test_a_single_check_is_called_that(site: Site, open_page: Open) -> None:
     site.has(a_live_report([all_current()[0], *checks]), a_history(all_current()))
     page = open_page()
     expect(page.locator("h1")).to_have_text("No problem seen; 1 of 17 is watched")
-    expect(page.locator(".counts")).to_have_text("1 check · 16 more are not watched · test networks are not counted")
+    expect(page.locator(".counts")).to_have_text("1 check · test networks are not counted")
+    expect(page.locator(".unwatched")).to_have_text(
+        "Not watched: Private proof of innocence, Broadcasters, Indexer, Hosted indexer"
+    )
+    expect(page.locator(".head")).to_have_attribute("data-status", "unmonitored")
+
+
+@pytest.mark.clause("C11")
+def test_where_most_is_watched_the_mark_is_green_and_the_rest_is_named(site: Site, open_page: Open) -> None:
+    left = [("messaging", None), ("ppoi", 1), ("ppoi", 137)]
+    checks = [
+        a_check("unmonitored", *name) if (name := (c["service"], c["chainId"])) in left else c for c in all_current()
+    ]
+    site.has(a_live_report(checks), a_history(all_current()))
+    page = open_page()
+    expect(page.locator("h1")).to_have_text("No problem seen; 14 of 17 are watched")
+    expect(page.locator(".unwatched")).to_have_text(
+        "Not watched: Messaging, Private proof of innocence on 2 of 4 chains"
+    )
+    expect(page.locator(".head")).to_have_attribute("data-status", "current")
 
 
 @pytest.mark.clause("C11")
@@ -306,7 +325,10 @@ def test_what_nobody_watches_can_be_left_off_the_page(tmp_path: Path, open_page:
         page = open_page(server.base)
         expect(page.locator(".card")).to_have_count(1)
         expect(page.locator("h1")).to_have_text("No problem seen; 1 of 5 is watched")
-        expect(page.locator(".counts")).to_have_text("1 check: Base · 4 more are not watched")
+        expect(page.locator(".unwatched")).to_have_text(
+            "Not watched: Messaging, Private proof of innocence, Broadcasters, Hosted indexer"
+        )
+        expect(page.locator(".counts")).to_have_text("1 check: Base")
         expect(page.locator(".warnings li", has_text="run by other people")).to_contain_text("Indexer")
         without = open_page(server.base, java_script_enabled=False)
         expect(without.locator("tbody tr")).to_have_count(1)

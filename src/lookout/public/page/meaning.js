@@ -21,10 +21,23 @@ export function meaningOf(checks, others, { chains, inDoubt, now }) {
   const isNothingKnown = watched.every(({ status }) => status === "stale" || status === "unknown") && !bad.some(({ unreached }) => unreached);
   const failing = bad.filter(({ status, unreached }) => unreached || TROUBLE_STATUSES.includes(status));
   return {
+    ...(bad.length === 0 && 0 < watched.length && watched.length < checks.length / 2 ? { status: "unmonitored" } : {}), // few of many are no green mark
     headline: headlineFor(watched, bad, { others, chains, inDoubt, isNothingKnown, all: checks.length, now }),
+    unwatched: watched.length === 0 ? "" : unwatchedText(checks, chains),
     sentences: isNothingKnown && bad.every(({ status }) => status === "stale") ? [] : sentencesOf(bad, chains, now),
     advice: [...new Set(failing.map(({ service }) => ADVICE.get(service)).filter(Boolean))].map((what) => text(`advice.${what}`)),
   };
+}
+
+/** What nobody watches, by service, with how many chains that is if it is watched on others. */
+function unwatchedText(checks, chains) {
+  const places = [...new Set(checks.map(({ service }) => service))].sort(compareServices).flatMap((service) => {
+    const all = checks.filter((check) => check.service === service);
+    const those = all.filter(({ status }) => status === "unmonitored");
+    if (those.length === 0) return [];
+    return those.length === all.length ? serviceName(service) : servicePlace(those, chains);
+  });
+  return places.length === 0 ? "" : text("scope.unmonitored", { places: list(places) });
 }
 
 /** In the order of the cards. */

@@ -51,6 +51,7 @@ function ageOf({ now, report, receivedAgoMs }) {
 export function makeHead() {
   const mark = shape("unknown");
   const title = h("h1", {}, text("headline.reading"));
+  const unwatched = h("p", { class: "unwatched" });
   const counts = h("p", { class: "counts" });
   const meaning = h("ul", { class: "meaning", "aria-label": text("means.heading") });
   const age = h("p", { class: "age" });
@@ -60,16 +61,17 @@ export function makeHead() {
   const about = h("p", { class: "about-page" }, PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet"));
   const warning = h("p", { class: "warning" }, `${text("warning.one-view")} `, h("b", {}, text("warning.not-a-signal")));
   const notes = makeNotes();
-  const element = h("header", { class: "head" }, about, state, counts, meaning, advice, notes.element, warning, age, troubles);
+  const element = h("header", { class: "head" }, about, state, unwatched, counts, meaning, advice, notes.element, warning, age, troubles);
   let announced = "";
   let drawn = "";
 
   function update(view) {
     const found = troublesOf(view);
-    const { status, healthy, headline, detail, sentences, advice: tips } = summaryOf(view, found.length > 0);
+    const { status, healthy, headline, unwatched: left, detail, sentences, advice: tips } = summaryOf(view, found.length > 0);
     element.dataset.healthy = String(healthy);
     setStatus(element, status);
     setText(title, headline);
+    setText(unwatched, left);
     setText(counts, detail);
     setText(age, ageText(view));
     setText(advice, tips.join(" "));
@@ -100,7 +102,7 @@ function sentenceElements(sentences) {
 }
 
 function summaryOf({ report, rows, historyRows, checks, judgedAt, now, receivedAgoMs }, inDoubt) {
-  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), detail: "", sentences: [], advice: [] };
+  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), unwatched: "", detail: "", sentences: [], advice: [] };
   const chains = countedChains(ABOUT, [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId));
   const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
   const counted = checks.filter(({ chainId }) => chainId === null || chains.includes(chainId));
@@ -121,7 +123,7 @@ function detailText({ checks, others, missing }, chains, isPart) {
   return [
     chains.length > 0 && isWell ? text("scope.chains", { checks: total, chains: scopeText(chains) }) : total,
     isWell ? "" : list(byStatus),
-    unmonitored === 0 ? "" : all === 0 ? countText("unmonitored", unmonitored) : text("scope.unmonitored", { count: unmonitored }),
+    unmonitored > 0 && all === 0 ? countText("unmonitored", unmonitored) : "",
     missing.length === 0 ? "" : text("scope.missing", { places: missingText(missing) }),
     isPart ? text("scope.test") : "",
   ]

@@ -126,13 +126,8 @@ function show(update) {
   incidents.update(shown);
   moreGroups.hidden = left === 0;
   setText(moreGroups, text("more", { count: left }));
-  const isNoMatch = checks.length > 0 && matched.size === 0;
-  setText(nothing, isNoMatch ? text("filter.none") : hiddenText(all.length - checks.length));
+  setText(nothing, checks.length > 0 && matched.size === 0 ? text("filter.none") : "");
   if (update.history !== null && !isReached) reachAddress();
-}
-
-function hiddenText(number) {
-  return number === 0 ? "" : text("filter.unwatched", { count: number });
 }
 
 function rowsOf(document) {
