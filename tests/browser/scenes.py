@@ -152,8 +152,8 @@ def deployments() -> dict[str, Deployment]:
 
 
 # With marks around what is Latin, so that it does not turn the sentence around itself.
-AR_HEADLINE: Final = re.compile("^رُصدت مشكلات: .*Arbitrum One.*Polygon.*BNB Smart Chain")
-MIXED_HEADLINE: Final = "Problems seen: Indexer on Arbitrum One, Indexer on Polygon, Broadcasters on BNB Smart Chain"
+AR_HEADLINE: Final = re.compile("^رُصدت مشكلات: .*Polygon.*BNB Smart Chain.*Arbitrum One")
+MIXED_HEADLINE: Final = "Problems seen: Indexer on Polygon, Broadcasters on BNB Smart Chain, Indexer on Arbitrum One"
 SCENES: Final = {
     "launch": Scene("launch", "No problem seen"),
     "base-alone": Scene("base", "No problem seen; 3 of 5 are watched"),
@@ -164,16 +164,14 @@ SCENES: Final = {
         "first-minute", "No usable answer, trying again: Broadcasters on Polygon, Indexer on Polygon"
     ),
     "monitor-dead": Scene("dead", re.compile("^Nothing is known now: these figures are old, from ")),
-    "forty-chains": Scene("forty", "Problems seen: Indexer on Network 1007, Broadcasters on Base"),
+    "forty-chains": Scene("forty", "Problems seen: Broadcasters on Base, Indexer on Network 1007"),
     "by-service": Scene("mixed", MIXED_HEADLINE, address="#by=service"),
     "phone": Scene("mixed", MIXED_HEADLINE, PHONE),
     "dark": Scene("mixed", MIXED_HEADLINE, DESKTOP | {"color_scheme": "dark"}),
     "phone-dark": Scene("mixed", MIXED_HEADLINE, PHONE | {"color_scheme": "dark"}),
     "arabic": Scene("mixed", AR_HEADLINE, DESKTOP | {"locale": "ar-EG"}),
     "arabic-phone": Scene("mixed", AR_HEADLINE, PHONE | {"locale": "ar"}),
-    "german": Scene(
-        "mixed", re.compile("^Probleme festgestellt: Indexer auf Arbitrum One"), DESKTOP | {"locale": "de-AT"}
-    ),
+    "german": Scene("mixed", re.compile("^Probleme festgestellt: Indexer auf Polygon"), DESKTOP | {"locale": "de-AT"}),
     "chinese": Scene("mixed", re.compile("^发现问题"), DESKTOP | {"locale": "zh-CN"}),
     "spanish-phone": Scene("mixed", re.compile("^Problemas detectados: Indexador en"), PHONE | {"locale": "es-MX"}),
     "no-javascript": Scene("mixed", "", DESKTOP | {"java_script_enabled": False}),

@@ -65,7 +65,7 @@ def test_each_status_has_its_shape_its_word_and_its_reason(site: Site, open_page
     expect(card(page, "ppoi", 137)).to_contain_text(re.compile(r"Last reading, .*\d\d:\d\d: no problem seen\."))
     expect(page.locator(".group", has=card(page, "indexer", 999)).locator("h3")).to_have_text("Chain 999")
     expect(page.locator("h1")).to_have_text(
-        "Problems seen: Broadcasters on Ethereum, Indexer on Ethereum, Indexer on BNB Smart Chain"
+        "Problems seen: Indexer on BNB Smart Chain, Broadcasters on Ethereum, Indexer on Ethereum"
     )
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 

@@ -17,7 +17,7 @@ const ADVICE = new Map([["broadcasters", "sending"], ["messaging", "sending"], [
  */
 export function meaningOf(checks, others, { chains, inDoubt, now }) {
   const watched = checks.filter(({ status }) => status !== "unmonitored");
-  const bad = watched.filter(({ status }) => status !== "current").sort(compareChecks);
+  const bad = watched.filter(({ status }) => status !== "current").sort(compareTroubles);
   const isNothingKnown = watched.every(({ status }) => status === "stale" || status === "unknown") && !bad.some(({ unreached }) => unreached);
   const failing = bad.filter(({ status, unreached }) => unreached || TROUBLE_STATUSES.includes(status));
   return {
@@ -40,9 +40,9 @@ function unwatchedText(checks, chains) {
   return places.length === 0 ? "" : text("scope.unmonitored", { places: list(places) });
 }
 
-/** In the order of the cards. */
-function compareChecks(one, other) {
-  return compareChains(one.chainId, other.chainId) || compareServices(one.service, other.service);
+/** The worst first, and what is as bad in the order of the cards. */
+function compareTroubles(one, other) {
+  return EFFECTIVE_STATUSES.indexOf(one.status) - EFFECTIVE_STATUSES.indexOf(other.status) || compareChains(one.chainId, other.chainId) || compareServices(one.service, other.service);
 }
 
 /** Whether there was no usable answer from it, be it the first time or for long. */
@@ -112,10 +112,7 @@ function sentencesOf(bad, chains, now) {
     if (!found.has(key)) found.set(key, { status, service, isAboutService, words, on: [] });
     found.get(key).on.push(chainId);
   }
-  const severity = ({ status }) => EFFECTIVE_STATUSES.indexOf(status);
-  return [...found.values()]
-    .sort((a, b) => severity(a) - severity(b))
-    .map(({ status, service, isAboutService, words, on }) => ({ status, place: placeText(service, isAboutService, on, chains), words }));
+  return Array.from(found.values(), ({ status, service, isAboutService, words, on }) => ({ status, place: placeText(service, isAboutService, on, chains), words }));
 }
 
 function placeText(service, isAboutService, on, chains) {
