@@ -500,6 +500,7 @@ def test_where_nothing_is_reached_the_monitors_own_connection_is_named_beside_it
     own = page.locator(".troubles", has_text="this monitor's own connection")
     expect(page.locator("h1")).to_have_text("No watched service gives a usable answer")
     expect(own).to_be_visible()
+    expect(page.locator(".head .state + .troubles")).to_have_count(1)  # directly below the headline
     expect(page.locator('.card[data-status="unavailable"]')).to_have_count(21)
     site.has(a_live_report([all_current()[0], *checks[1:]]), a_history(checks))
     page = open_page()

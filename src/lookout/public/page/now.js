@@ -61,7 +61,7 @@ export function makeHead() {
   const about = h("p", { class: "about-page" }, PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet"));
   const warning = h("p", { class: "warning" }, `${text("warning.one-view")} `, h("b", {}, text("warning.not-a-signal")));
   const notes = makeNotes();
-  const element = h("header", { class: "head" }, about, state, unwatched, counts, meaning, advice, notes.element, warning, age, troubles);
+  const element = h("header", { class: "head" }, about, state, troubles, unwatched, counts, meaning, advice, notes.element, warning, age);
   let announced = "";
   let drawn = "";
 
