@@ -160,9 +160,7 @@ SCENES: Final = {
     "five-chains-one-red": Scene("one-red", "Problem seen: Broadcasters on Polygon"),
     "indexer-only": Scene("indexer-only", "No problem seen; 1 of 5 is watched"),
     "everything-down": Scene("all-down", "No watched service gives a usable answer"),
-    "first-minute": Scene(
-        "first-minute", "No usable answer, trying again: Broadcasters on Polygon, Indexer on Polygon"
-    ),
+    "first-minute": Scene("first-minute", "Not known, trying again: Broadcasters on Polygon, Indexer on Polygon"),
     "monitor-dead": Scene("dead", re.compile("^Nothing is known now: these figures are old, from ")),
     "forty-chains": Scene("forty", "Problems seen: Broadcasters on Base, Indexer on Network 1007"),
     "by-service": Scene("mixed", MIXED_HEADLINE, address="#by=service"),

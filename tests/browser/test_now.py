@@ -356,7 +356,7 @@ def test_the_first_minutes_of_an_outage_are_said_to_be_that(site: Site, open_pag
     page = open_page()
     since = berlin_clock(late["lastSuccessAt"])
     expect(page.locator("h1")).to_have_text(
-        "No usable answer, trying again: Private proof of innocence on Polygon, Broadcasters on Polygon"
+        "Not known, trying again: Private proof of innocence on Polygon, Broadcasters on Polygon"
     )
     expect(page.locator(".meaning li")).to_have_text(
         [
@@ -366,6 +366,8 @@ def test_the_first_minutes_of_an_outage_are_said_to_be_that(site: Site, open_pag
     )
     expect(card(page, "broadcasters", 137)).to_contain_text(f"no usable answer (last good one {since}), trying again")
     expect(card(page, "broadcasters", 137)).to_have_attribute("data-status", "unknown")
+    expect(card(page, "broadcasters", 137).locator(".word")).to_have_text("not known")  # as the headline says
+    expect(page.locator(".counts")).to_contain_text("not known: 2")
 
 
 @pytest.mark.clause("C1", "M14")
