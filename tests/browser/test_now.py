@@ -593,12 +593,15 @@ def test_what_had_something_before_is_not_said_to_have_had_nothing_yet(site: Sit
     expect(card(page, "broadcasters", 56)).to_contain_text("last good answer ")
 
 
-def test_what_people_can_do_is_said_once(site: Site, open_page: Open) -> None:
-    late = [check | {"status": "catching-up"} if "indexer" in check["service"] else check for check in all_current()]
+@pytest.mark.clause("C12")
+@pytest.mark.parametrize("services", [("indexer", "hosted-indexer"), ("broadcasters",), ("broadcasters", "indexer")])
+def test_what_people_can_do_is_said_once(site: Site, open_page: Open, services: tuple[str, ...]) -> None:
+    late = [check | {"status": "catching-up"} if check["service"] in services else check for check in all_current()]
     site.has(a_live_report(late), a_history(late))
     page = open_page()
     expect(page.locator(".advice")).to_have_text(
-        "If a transaction does not show up, do not send it again at once: it may have gone through."
+        "If sending fails or a transaction does not show up, do not send it again at once: it may have gone through."
+        " Look first whether it is in the wallet or on a block explorer."
     )
     site.has(a_live_report(all_current()), a_history(late))
     expect(open_page().locator(".advice")).to_be_empty()

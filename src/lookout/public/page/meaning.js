@@ -8,7 +8,7 @@ const NAMED_IN_SENTENCE = 5;
 const TROUBLE_STATUSES = KNOWN_STATUSES.filter((status) => status !== "current");
 const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"], ["incomplete", "incomplete"], ["inconsistent", "incomplete"]]);
 const UNKNOWN = new Map([["incompatible-reference", "incomparable"], ["no-observation", "empty"]]);
-const ADVICE = new Map([["broadcasters", "sending"], ["messaging", "sending"], ["indexer", "transactions"], ["hosted-indexer", "transactions"], ["ppoi", "proofs"]]);
+const ADVICE = new Map([["broadcasters", "transactions"], ["messaging", "transactions"], ["indexer", "transactions"], ["hosted-indexer", "transactions"], ["ppoi", "proofs"]]);
 
 /**
  * Of the counted checks (with their rows, null if there is none; `unreached` if they gave no usable answer the last time or
