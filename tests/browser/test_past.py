@@ -58,7 +58,7 @@ def test_by_keyboard_alone_a_bucket_is_reached_read_and_zoomed_to(site: Site, op
         page.keyboard.press("Tab")
     assert focused(page, "role") == "slider"
     assert focused(page, "aria-label") == "History of Messaging"
-    assert focused(page, "aria-valuetext") == f"{words(to_at)}: provisional, still filling; so far no problem seen"
+    assert focused(page, "aria-valuetext") == f"{words(to_at)}: provisional, not over yet; so far no problem seen"
     page.keyboard.press("ArrowLeft")
     assert focused(page, "aria-valuetext") == f"{words(to_at - BUCKET)}: limited"
     expect(page.locator(".readout")).to_have_text(f"{words(to_at - BUCKET)}: limited")
@@ -208,9 +208,9 @@ def test_uptime_stands_with_its_coverage_and_incidents_come_latest_first(site: S
     )
     page = open_page()
     figures = page.locator(".rows .uptimes > span")
-    expect(figures.nth(0)).to_have_text("Uptime 24 h99.31 %known 86 % of the time")
-    expect(figures.nth(1)).to_have_text("Uptime 7 days100 %known 98 % of the time")
-    expect(figures.nth(2)).to_have_text("Uptime 14 daystoo little known")
+    expect(figures.nth(0)).to_have_text("Uptime, last 24 h99.31 %known 86 % of the time")
+    expect(figures.nth(1)).to_have_text("Uptime, last 7 days100 %known 98 % of the time")
+    expect(figures.nth(2)).to_have_text("Uptime, last 14 daystoo little known")
     incidents = page.locator(".incidents li")
     expect(incidents).to_have_count(2)
     expect(incidents.nth(0)).to_contain_text("limited")
@@ -247,7 +247,7 @@ def test_the_uptime_of_a_row_that_nobody_watches_is_said_to_be_none(
     length = 14 * DAY // BUCKET + 1
     site.has(a_live_report(checks), a_history(checks, dict.fromkeys(range(-length, 0), ".") | {-length: first}))
     page = open_page()
-    expect(page.locator(".rows .uptimes > span").nth(2)).to_have_text(f"Uptime 14 days{words}")
+    expect(page.locator(".rows .uptimes > span").nth(2)).to_have_text(f"Uptime, last 14 days{words}")
 
 
 def test_in_an_old_history_no_incident_goes_on(site: Site, open_page: Open) -> None:

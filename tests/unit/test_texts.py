@@ -25,7 +25,7 @@ FORMS: Final = {
 }
 # What is the same in another language by chance, or because it is no word.
 SAME: Final = re.compile(
-    r"[{}\w\s.,:()%]*UTC[)]?|(\{\w+\}\W*)+|\{\w+\} (%|s|min|h|d)|24 h|Indexer|\{count\} (Peers?)|Chain.*"
+    r"[{}\w\s.,:()%]*UTC[)]?|(\{\w+\}\W*)+|\{\w+\} (%|s|min|h|d)|Indexer|\{count\} (Peers?)|Chain.*"
 )
 
 
