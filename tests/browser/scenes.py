@@ -49,7 +49,7 @@ def rows(
         "broadcasters": {"reason": "responding", "metrics": {"responding": 7, "monitored": 7}},
         "ppoi": {"metrics": {"position": 203_718, "head": 203_718}},
         "indexer": {"metrics": position},
-        "hosted-indexer": {"metrics": {"position": 25_799_997, "head": 25_799_991}},
+        "hosted-indexer": {"metrics": {"position": 25_799_990, "head": 25_799_991}},
     }
     asked = [("messaging", None), *((service, chain_id) for service in PER_CHAIN for chain_id in sorted(chains))]
     changed = changes or {}
@@ -178,19 +178,20 @@ SCENES: Final = {
 }
 
 
-def a_past(checks: list[Json]) -> bytes:
+def a_past(checks: list[Json], generated_at: int | None) -> bytes:
     """A fortnight in which every row had some trouble, as random as it is always the same."""
-    history = json.loads(a_history(checks))
+    history = json.loads(a_history(checks, generated_at=generated_at))
     for row, check in zip(history["rows"], checks, strict=True):
         chance = Random(f"{row['service']} {row['chainId']}")
         buckets = list(row["buckets"])
         for _ in range(chance.randrange(1, 6)):
             begin, length = chance.randrange(len(buckets) - 30), chance.choice((1, 1, 2, 3, 12))
-            buckets[begin : begin + length] = chance.choice("kkduu?") * length
+            kinds = "kkduu?" if "position" in check["metrics"] else "dduu?"  # what has no position is not behind
+            buckets[begin : begin + length] = chance.choice(kinds) * length
         if check["status"] == "unmonitored":
             buckets = ["."] * len(buckets)
         now = CHARACTERS.get(check["status"], "c")
-        lasted = _buckets_since(check["lastSuccessAt"]) if now == "u" else 3
+        lasted = _buckets_since(check["lastSuccessAt"]) if now in "u?" else 3
         buckets[-lasted:] = now * lasted
         row["buckets"] = "".join(buckets)
         row["uptime"] = {
@@ -217,6 +218,6 @@ def a_site(folder: Path, name: str) -> Iterator[Site]:
     """A server with this deployment's documents."""
     deployment = deployments()[name]
     live = a_live_report(deployment.checks, generated_at=deployment.generated_at)
-    store(folder, live, a_past(deployment.checks))
+    store(folder, live, a_past(deployment.checks, deployment.generated_at))
     with a_server(folder, more=deployment.tables) as server:
         yield Site(server, folder)

@@ -109,6 +109,9 @@ def test_with_a_dead_server_everything_turns_grey_on_the_pages_own_clock(tmp_pat
     page.clock.run_for(180 * SECOND)
     expect(page.locator(".past")).to_have_class("past old")
     expect(page.locator(".past .written")).to_contain_text("What is shown was written")
+    until = re.compile(r"^Uptime, last 24 h until \d\d:\d\d99\.31 %")
+    expect(page.locator(".rows .uptimes > span").first).to_have_text(until)
+    expect(page.locator(".advice")).to_have_text("This says nothing about your wallet; look again later.")
 
 
 @pytest.mark.clause("C4", "M14")

@@ -21,11 +21,11 @@ export function meaningOf(checks, others, { chains, inDoubt, now }) {
   const isNothingKnown = watched.every(({ status }) => status === "stale" || status === "unknown") && !bad.some(({ unreached }) => unreached);
   const failing = bad.filter(({ status, unreached }) => unreached || TROUBLE_STATUSES.includes(status));
   return {
-    ...(bad.length === 0 && 0 < watched.length && watched.length < checks.length / 2 ? { status: "unmonitored" } : {}), // few of many are no green mark
+    ...(bad.length === 0 && !inDoubt && 0 < watched.length && watched.length < checks.length / 2 ? { status: "unmonitored" } : {}), // few of many are no green mark
     headline: headlineFor(watched, bad, { others, chains, inDoubt, isNothingKnown, all: checks.length, now }),
     unwatched: watched.length === 0 ? "" : unwatchedText(checks, chains),
     sentences: isNothingKnown && bad.every(({ status }) => status === "stale") ? [] : sentencesOf(bad, chains, now),
-    advice: [...new Set(failing.map(({ service }) => ADVICE.get(service)).filter(Boolean))].map((what) => text(`advice.${what}`)),
+    advice: (isNothingKnown && watched.length > 0 ? ["nothing"] : [...new Set(failing.map(({ service }) => ADVICE.get(service)).filter(Boolean))]).map((what) => text(`advice.${what}`)),
   };
 }
 

@@ -102,7 +102,7 @@ function sentenceElements(sentences) {
 }
 
 function summaryOf({ report, rows, historyRows, checks, judgedAt, now, receivedAgoMs }, inDoubt) {
-  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), unwatched: "", detail: "", sentences: [], advice: [] };
+  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), unwatched: "", detail: "", sentences: [], advice: [text("advice.nothing")] };
   const chains = countedChains(ABOUT, [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId));
   const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
   const counted = checks.filter(({ chainId }) => chainId === null || chains.includes(chainId));

@@ -49,6 +49,7 @@ export function makePast() {
   let history = null;
   let historyRows = new Map();
   let shownKeys = [];
+  let until = ""; // up to when an old history counts
   let drawn = "";
 
   strips.watchWidth(axis);
@@ -74,7 +75,7 @@ export function makePast() {
   function drawTitle() {
     const zoomedTo = strips.zoomedTo();
     setText(title, zoomedTo === null ? windowText(history) : text("past.day", { title: windowText(history), day: day(zoomedTo) }));
-    const heads = zoomedTo === null ? Object.keys(WINDOWS).map(windowName) : ["uptime.day", "uptime.trouble"].map((key) => text(key));
+    const heads = zoomedTo === null ? Object.keys(WINDOWS).map((window) => windowName(window, until)) : ["uptime.day", "uptime.trouble"].map((key) => text(key));
     uptimeHeads.replaceChildren(...heads.map((name, n) => h("span", {}, n === 0 && zoomedTo === null ? text("uptime", { window: name }) : name)));
   }
 
@@ -89,7 +90,7 @@ export function makePast() {
   }
 
   function drawFigures() {
-    for (const key of shownKeys) rows.get(key).update(history, historyRows.get(key) ?? null, strips.zoomedTo());
+    for (const key of shownKeys) rows.get(key).update(history, historyRows.get(key) ?? null, strips.zoomedTo(), until);
   }
 
   function update(view) {
@@ -103,7 +104,8 @@ export function makePast() {
     ]);
     setChildren(rowsElement, children);
     const keys = view.groups.flatMap(({ checks }) => checks.map(({ key }) => key));
-    const state = `${view.by} ${view.onPaper} ${keys.join()}`; // paper has another width
+    until = untilText(view);
+    const state = `${view.by} ${view.onPaper} ${until} ${keys.join()}`; // paper has another width
     if (view.history === history && state === drawn) return;
     [history, historyRows, shownKeys, drawn] = [view.history, view.historyRows, keys, state];
     for (const key of keys) rows.get(key).rename(view.by);
@@ -154,16 +156,25 @@ function historyProblemText(view) {
 }
 
 function writtenText(view) {
-  const { now, history, historyProblem, clockIsWrong } = view;
-  if (historyProblem === null && !isOld(view)) return "";
+  const since = view.historyProblem === null && !isOld(view) ? "" : writtenAt(view);
+  return since === "" ? "" : text("past.written", { since });
+}
+
+function untilText(view) {
+  return isOld(view) ? writtenAt(view) : "";
+}
+
+/** When the history was written; empty if nobody can say. */
+function writtenAt({ now, history, clockIsWrong }) {
   const known = history !== null && !clockIsWrong && history.generatedAt !== null && history.generatedAt <= now;
-  return known ? text("past.written", { since: sinceText(history.generatedAt, now) }) : "";
+  return known ? sinceText(history.generatedAt, now) : "";
 }
 
 // ---- Uptime
 
-function windowName(window) {
-  return text(`uptime.${window}`);
+function windowName(window, until) {
+  const name = text(`uptime.${window}`);
+  return until === "" ? name : text("uptime.until", { window: name, until });
 }
 
 function makeRow({ service, chainId }, strip) {
@@ -181,8 +192,8 @@ function makeRow({ service, chainId }, strip) {
   }
 
   /** The figures of the windows, or of the day that begins at `zoomedTo`. */
-  function update(history, row, zoomedTo) {
-    const figures = zoomedTo === null ? cells.map(({ window }) => windowFigure(history, row, window)) : dayFigures(history, row, zoomedTo);
+  function update(history, row, zoomedTo, until) {
+    const figures = zoomedTo === null ? cells.map(({ window }) => windowFigure(history, row, window, until)) : dayFigures(history, row, zoomedTo);
     cells.forEach(({ label, value, known, element: cell }, n) => {
       const figure = figures[n];
       cell.hidden = figure === undefined;
@@ -196,8 +207,8 @@ function makeRow({ service, chainId }, strip) {
   return { element, rename, update };
 }
 
-function windowFigure(history, row, window) {
-  const label = text("uptime", { window: windowName(window) });
+function windowFigure(history, row, window, until) {
+  const label = text("uptime", { window: windowName(window, until) });
   const uptime = row?.readable ? row.uptime[window] : null;
   if (uptime === null) return { label, value: noUptime(history, row, window), known: null };
   return { label, value: percent(uptime), known: knownText(history === null ? 0 : coverageOf(history, row, window).share) };
