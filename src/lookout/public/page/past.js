@@ -2,6 +2,7 @@
 
 import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
 import { h, setChildren, setText, shape } from "./dom.js";
+import { DIRECTION } from "./language.js";
 import { isUnanswered } from "./meaning.js";
 import { makeStrips, ticks } from "./strips.js";
 import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, problemKind, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
@@ -60,11 +61,14 @@ export function makePast() {
     if (frame === null) return;
     const labels = ticks(frame).map(({ share, label }) => {
       const element = h("span", {}, label);
-      element.style.left = `${share * 100}%`;
+      element.style.insetInlineStart = `${share * 100}%`;
       return element;
     });
     axis.replaceChildren(...labels);
-    const places = labels.map(({ offsetLeft, offsetWidth }) => ({ from: offsetLeft, to: offsetLeft + offsetWidth }));
+    const places = labels.map(({ offsetLeft, offsetWidth }) => {
+      const from = DIRECTION === "rtl" ? axis.clientWidth - offsetLeft - offsetWidth : offsetLeft;
+      return { from, to: from + offsetWidth };
+    });
     let free = 0;
     labels.forEach((label, n) => {
       if (places[n].from < free || places[n].to > axis.clientWidth) label.textContent = "";
