@@ -148,6 +148,7 @@ def deployments() -> dict[str, Deployment]:
             chain_tables(forty),
         ),
         "mixed": Deployment(mixed(), LAUNCH),
+        "named": Deployment(mixed(), LAUNCH + named),
     }
 
 
@@ -174,7 +175,7 @@ SCENES: Final = {
     "spanish-phone": Scene("mixed", re.compile("^Problemas detectados: Indexador en"), PHONE | {"locale": "es-MX"}),
     "no-javascript": Scene("mixed", "", DESKTOP | {"java_script_enabled": False}),
     "no-javascript-phone": Scene("mixed", "", PHONE | {"java_script_enabled": False}),
-    "print": Scene("mixed", MIXED_HEADLINE, {"viewport": {"width": 760, "height": 1075}}, media="print"),
+    "print": Scene("named", MIXED_HEADLINE, {"viewport": {"width": 760, "height": 1075}}, media="print"),
 }
 
 

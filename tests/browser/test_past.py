@@ -286,3 +286,34 @@ def test_no_label_of_the_axis_is_cut_off_or_covers_another(
     )
     assert all(left >= 0 and right <= whole for left, right, whole in places)
     assert all(one[1] < other[0] for one, other in pairwise(sorted(places)))
+
+
+@pytest.mark.parametrize("width", [760, 1280])
+def test_the_dates_of_the_axis_stand_at_even_distances_up_to_its_end(site: Site, open_page: Open, width: int) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    page = open_page(viewport={"width": width, "height": 800})
+    page.emulate_media(media="print")
+    expect(page.locator(".axis span:not(:empty)").first).to_be_visible()
+    shown: list[int] = page.locator(".axis").evaluate(
+        "axis => [...axis.children].flatMap((span, n) => span.textContent === '' ? [] : [n])"
+    )
+    steps = {other - one for one, other in pairwise(shown)}
+    assert len(steps) <= 1
+    left_out: int = page.locator(".axis").evaluate(
+        "axis => axis.clientWidth - axis.querySelectorAll('span:not(:empty)')"
+        "[axis.querySelectorAll('span:not(:empty)').length - 1].offsetLeft"
+    )
+    assert left_out < 120, "no wider than a label and a day"
+
+
+def test_on_paper_it_is_said_how_many_incidents_are_left_out_and_where_the_page_is(site: Site, open_page: Open) -> None:
+    checks = [a_check("current", "messaging", None)]
+    site.has(a_live_report(checks), a_history(checks, dict.fromkeys(range(-30, -4, 2), "u")))
+    page = open_page()
+    expect(page.locator(".incidents li")).to_have_count(10)
+    expect(page.get_by_role("button", name="Show more (3 left)")).to_be_visible()
+    expect(page.locator(".address")).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(page.get_by_text("Not shown here: 3 more")).to_be_visible()
+    expect(page.locator(".address")).to_have_text(f"{site.server.base}/")
+    expect(page.locator(".address")).to_be_visible()

@@ -4,7 +4,7 @@ import { EFFECTIVE_STATUSES, countedChains, headlineOf, notesFor } from "./looko
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
 import { isNothingReached, isUnanswered, meaningOf, situationOf, unansweredText } from "./meaning.js";
 import { makeNotes } from "./notes.js";
-import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, problemKind, serviceName, sinceText, statusWord, text } from "./words.js";
+import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, moreText, problemKind, serviceName, sinceText, statusWord, text } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -217,7 +217,7 @@ function makeBlock({ id, by, title, service, chainId }, onMore) {
     group.checks.forEach((check, n) => shown[n].update(check, view));
     notes.update(group.notes);
     more.hidden = group.left === 0;
-    setText(more, text("more", { count: group.left }));
+    setText(more, moreText(group.left, view.onPaper));
   }
   return { element, update };
 }

@@ -5,7 +5,7 @@ import { h, setChildren, setText, shape } from "./dom.js";
 import { DIRECTION } from "./language.js";
 import { isUnanswered } from "./meaning.js";
 import { makeStrips, ticks } from "./strips.js";
-import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, problemKind, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
+import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, moreText, percent, problemKind, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
 
 const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
 const LABEL_GAP_PX = 8;
@@ -69,10 +69,11 @@ export function makePast() {
       const from = DIRECTION === "rtl" ? axis.clientWidth - offsetLeft - offsetWidth : offsetLeft;
       return { from, to: from + offsetWidth };
     });
-    let free = 0;
+    const last = places.findLastIndex(({ to }) => to <= axis.clientWidth);
+    let step = 1; // as few are left out as there is room for, always the same number
+    while (places.some(({ from }, n) => n >= step && places[n - step].to + LABEL_GAP_PX > from)) step++;
     labels.forEach((label, n) => {
-      if (places[n].from < free || places[n].to > axis.clientWidth) label.textContent = "";
-      else free = places[n].to + LABEL_GAP_PX;
+      if (n > last || (last - n) % step > 0) label.textContent = "";
     });
   }
 
@@ -262,11 +263,12 @@ export function makeIncidents() {
   let history;
   let matching = "";
   let old = false;
+  let onPaper = false;
   let incidents = [];
 
   function update(view) {
-    if (view.history === history && view.matching === matching && isOld(view) === old) return;
-    ({ history, matching } = view);
+    if (view.history === history && view.matching === matching && view.onPaper === onPaper && isOld(view) === old) return;
+    ({ history, matching, onPaper } = view);
     old = isOld(view);
     incidents = view.history === null ? [] : allIncidents(view);
     draw();
@@ -280,7 +282,7 @@ export function makeIncidents() {
   function draw() {
     list.replaceChildren(...incidents.slice(0, limit).map((incident) => incidentElement(history, incident, old)));
     more.hidden = incidents.length <= limit;
-    setText(more, text("more", { count: Math.max(0, incidents.length - limit) }));
+    setText(more, moreText(Math.max(0, incidents.length - limit), onPaper));
     setText(none, text(incidents.length > 0 || history === null ? "incidents.hint" : "incidents.none"));
   }
   return { element, update };
