@@ -94,13 +94,19 @@ def filling_bucket_of(history: bytes) -> int:
 
 
 def a_history(
-    checks: Iterable[Json], changes: Mapping[int, str] | None = None, *, bucket: int = BUCKET, days: int = 14
+    checks: Iterable[Json],
+    changes: Mapping[int, str] | None = None,
+    *,
+    bucket: int = BUCKET,
+    days: int = 14,
+    generated_at: int | None = None,
 ) -> bytes:
     """A full history, all current but for these characters, counted from the end: -1 is the bucket that fills."""
+    made_at = now_ms() if generated_at is None else generated_at
     buckets = ["c"] * (days * DAY // bucket + 1)
     for index, character in (changes or {}).items():
         buckets[index] = character
-    to_at = now_ms() // bucket * bucket
+    to_at = made_at // bucket * bucket
     rows = [
         {
             "service": check["service"],
@@ -112,7 +118,7 @@ def a_history(
     ]
     report = {
         "schemaVersion": 1,
-        "generatedAt": format_instant(now_ms()),
+        "generatedAt": format_instant(made_at),
         "bucketSeconds": bucket // 1000,
         "retentionDays": days,
         "from": format_second(to_at - days * DAY),

@@ -67,8 +67,9 @@ def test_where_a_catalogue_does_not_come_the_page_is_in_english(site: Site, open
     expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
-def test_from_right_to_left_time_still_runs_from_left_to_right(site: Site, open_page: Open) -> None:
-    site.has(a_live_report(all_current()), a_history(all_current(), {-9: "u"}))
+def test_from_right_to_left_time_runs_so_too_and_a_date_reads_right(site: Site, open_page: Open) -> None:
+    history = a_history(all_current(), {-9: "u", -2: "d"})
+    site.has(a_live_report(all_current()), history)
     page = open_page(locale="ar", viewport={"width": 1280, "height": 900})
     strip = page.locator(".strip").first
     strip.scroll_into_view_if_needed()
@@ -77,5 +78,31 @@ def test_from_right_to_left_time_still_runs_from_left_to_right(site: Site, open_
     assert red is not None
     assert whole is not None
     assert name is not None
-    assert red["x"] > whole["x"] + whole["width"] * 0.9, "the latest is at the right"
+    assert red["x"] < whole["x"] + whole["width"] * 0.1, "the latest is at the left"
     assert name["x"] > whole["x"], "and the name before the strip, where reading begins"
+
+    labels = page.locator(".axis span:not(:empty)").evaluate_all("spans => spans.map(span => span.offsetLeft)")
+    assert labels == sorted(labels, reverse=True), "the oldest day is at the right"
+    parts = page.locator(".axis span:not(:empty)").first.evaluate(
+        """span => {
+          const [text] = span.childNodes;
+          return [...text.data.matchAll(/\\d+|[\\u0621-\\u064a]+/g)].map(({ 0: word, index }) => {
+            const range = document.createRange();
+            range.setStart(text, index);
+            range.setEnd(text, index + word.length);
+            return range.getBoundingClientRect().left;
+          });
+        }"""
+    )
+    assert len(parts) == 3
+    assert parts == sorted(parts, reverse=True), "weekday, day and month are read from right to left"
+
+    page.mouse.move(whole["x"] + 2, whole["y"] + 20)
+    readout = page.locator(".readout")
+    expect(readout).to_contain_text(str(read_catalogue("ar").texts["past.provisional"]).split("{")[0].strip())
+    strip.focus()
+    latest = strip.get_attribute("aria-valuenow")
+    page.keyboard.press("ArrowRight")
+    expect(strip).to_have_attribute("aria-valuenow", str(int(latest or 0) - 1))
+    page.keyboard.press("ArrowLeft")
+    expect(strip).to_have_attribute("aria-valuenow", str(latest))

@@ -65,7 +65,7 @@ def test_each_status_has_its_shape_its_word_and_its_reason(site: Site, open_page
     expect(card(page, "ppoi", 137)).to_contain_text(re.compile(r"Last reading, .*\d\d:\d\d: no problem seen\."))
     expect(page.locator(".group", has=card(page, "indexer", 999)).locator("h3")).to_have_text("Chain 999")
     expect(page.locator("h1")).to_have_text(
-        "Problems seen: Broadcasters on Ethereum, Indexer on Ethereum, Indexer on BNB Smart Chain"
+        "Problems seen: Indexer on BNB Smart Chain, Broadcasters on Ethereum, Indexer on Ethereum"
     )
     expect(page.locator(".head")).to_have_attribute("data-healthy", "false")
 
@@ -109,6 +109,9 @@ def test_with_a_dead_server_everything_turns_grey_on_the_pages_own_clock(tmp_pat
     page.clock.run_for(180 * SECOND)
     expect(page.locator(".past")).to_have_class("past old")
     expect(page.locator(".past .written")).to_contain_text("What is shown was written")
+    until = re.compile(r"^Uptime, last 24 h until \d\d:\d\d99\.31 %")
+    expect(page.locator(".rows .uptimes > span").first).to_have_text(until)
+    expect(page.locator(".advice")).to_have_text("This says nothing about your wallet; look again later.")
 
 
 @pytest.mark.clause("C4", "M14")
@@ -248,7 +251,26 @@ def test_a_single_check_is_called_that(site: Site, open_page: Open) -> None:
     site.has(a_live_report([all_current()[0], *checks]), a_history(all_current()))
     page = open_page()
     expect(page.locator("h1")).to_have_text("No problem seen; 1 of 17 is watched")
-    expect(page.locator(".counts")).to_have_text("1 check · 16 more are not watched · test networks are not counted")
+    expect(page.locator(".counts")).to_have_text("1 check · test networks are not counted")
+    expect(page.locator(".unwatched")).to_have_text(
+        "Not watched: Private proof of innocence, Broadcasters, Indexer, Hosted indexer"
+    )
+    expect(page.locator(".head")).to_have_attribute("data-status", "unmonitored")
+
+
+@pytest.mark.clause("C11")
+def test_where_most_is_watched_the_mark_is_green_and_the_rest_is_named(site: Site, open_page: Open) -> None:
+    left = [("messaging", None), ("ppoi", 1), ("ppoi", 137)]
+    checks = [
+        a_check("unmonitored", *name) if (name := (c["service"], c["chainId"])) in left else c for c in all_current()
+    ]
+    site.has(a_live_report(checks), a_history(all_current()))
+    page = open_page()
+    expect(page.locator("h1")).to_have_text("No problem seen; 14 of 17 are watched")
+    expect(page.locator(".unwatched")).to_have_text(
+        "Not watched: Messaging, Private proof of innocence on 2 of 4 chains"
+    )
+    expect(page.locator(".head")).to_have_attribute("data-status", "current")
 
 
 @pytest.mark.clause("C11")
@@ -306,7 +328,10 @@ def test_what_nobody_watches_can_be_left_off_the_page(tmp_path: Path, open_page:
         page = open_page(server.base)
         expect(page.locator(".card")).to_have_count(1)
         expect(page.locator("h1")).to_have_text("No problem seen; 1 of 5 is watched")
-        expect(page.locator(".counts")).to_have_text("1 check: Base · 4 more are not watched")
+        expect(page.locator(".unwatched")).to_have_text(
+            "Not watched: Messaging, Private proof of innocence, Broadcasters, Hosted indexer"
+        )
+        expect(page.locator(".counts")).to_have_text("1 check: Base")
         expect(page.locator(".warnings li", has_text="run by other people")).to_contain_text("Indexer")
         without = open_page(server.base, java_script_enabled=False)
         expect(without.locator("tbody tr")).to_have_count(1)
@@ -334,7 +359,7 @@ def test_the_first_minutes_of_an_outage_are_said_to_be_that(site: Site, open_pag
     page = open_page()
     since = berlin_clock(late["lastSuccessAt"])
     expect(page.locator("h1")).to_have_text(
-        "No usable answer, trying again: Private proof of innocence on Polygon, Broadcasters on Polygon"
+        "Not known, trying again: Private proof of innocence on Polygon, Broadcasters on Polygon"
     )
     expect(page.locator(".meaning li")).to_have_text(
         [
@@ -344,6 +369,8 @@ def test_the_first_minutes_of_an_outage_are_said_to_be_that(site: Site, open_pag
     )
     expect(card(page, "broadcasters", 137)).to_contain_text(f"no usable answer (last good one {since}), trying again")
     expect(card(page, "broadcasters", 137)).to_have_attribute("data-status", "unknown")
+    expect(card(page, "broadcasters", 137).locator(".word")).to_have_text("not known")  # as the headline says
+    expect(page.locator(".counts")).to_contain_text("not known: 2")
 
 
 @pytest.mark.clause("C1", "M14")
@@ -478,6 +505,7 @@ def test_where_nothing_is_reached_the_monitors_own_connection_is_named_beside_it
     own = page.locator(".troubles", has_text="this monitor's own connection")
     expect(page.locator("h1")).to_have_text("No watched service gives a usable answer")
     expect(own).to_be_visible()
+    expect(page.locator(".head .state + .troubles")).to_have_count(1)  # directly below the headline
     expect(page.locator('.card[data-status="unavailable"]')).to_have_count(21)
     site.has(a_live_report([all_current()[0], *checks[1:]]), a_history(checks))
     page = open_page()
@@ -568,12 +596,15 @@ def test_what_had_something_before_is_not_said_to_have_had_nothing_yet(site: Sit
     expect(card(page, "broadcasters", 56)).to_contain_text("last good answer ")
 
 
-def test_what_people_can_do_is_said_once(site: Site, open_page: Open) -> None:
-    late = [check | {"status": "catching-up"} if "indexer" in check["service"] else check for check in all_current()]
+@pytest.mark.clause("C12")
+@pytest.mark.parametrize("services", [("indexer", "hosted-indexer"), ("broadcasters",), ("broadcasters", "indexer")])
+def test_what_people_can_do_is_said_once(site: Site, open_page: Open, services: tuple[str, ...]) -> None:
+    late = [check | {"status": "catching-up"} if check["service"] in services else check for check in all_current()]
     site.has(a_live_report(late), a_history(late))
     page = open_page()
     expect(page.locator(".advice")).to_have_text(
-        "If a transaction does not show up, do not send it again at once: it may have gone through."
+        "If sending fails or a transaction does not show up, do not send it again at once: it may have gone through."
+        " Look first whether it is in the wallet or on a block explorer."
     )
     site.has(a_live_report(all_current()), a_history(late))
     expect(open_page().locator(".advice")).to_be_empty()

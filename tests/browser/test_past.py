@@ -58,7 +58,7 @@ def test_by_keyboard_alone_a_bucket_is_reached_read_and_zoomed_to(site: Site, op
         page.keyboard.press("Tab")
     assert focused(page, "role") == "slider"
     assert focused(page, "aria-label") == "History of Messaging"
-    assert focused(page, "aria-valuetext") == f"{words(to_at)}: provisional, still filling; so far no problem seen"
+    assert focused(page, "aria-valuetext") == f"{words(to_at)}: provisional, not over yet; so far no problem seen"
     page.keyboard.press("ArrowLeft")
     assert focused(page, "aria-valuetext") == f"{words(to_at - BUCKET)}: limited"
     expect(page.locator(".readout")).to_have_text(f"{words(to_at - BUCKET)}: limited")
@@ -208,9 +208,9 @@ def test_uptime_stands_with_its_coverage_and_incidents_come_latest_first(site: S
     )
     page = open_page()
     figures = page.locator(".rows .uptimes > span")
-    expect(figures.nth(0)).to_have_text("Uptime 24 h99.31 %known 86 % of the time")
-    expect(figures.nth(1)).to_have_text("Uptime 7 days100 %known 98 % of the time")
-    expect(figures.nth(2)).to_have_text("Uptime 14 daystoo little known")
+    expect(figures.nth(0)).to_have_text("Uptime, last 24 h99.31 %known 86 % of the time")
+    expect(figures.nth(1)).to_have_text("Uptime, last 7 days100 %known 98 % of the time")
+    expect(figures.nth(2)).to_have_text("Uptime, last 14 daystoo little known")
     incidents = page.locator(".incidents li")
     expect(incidents).to_have_count(2)
     expect(incidents.nth(0)).to_contain_text("limited")
@@ -247,7 +247,7 @@ def test_the_uptime_of_a_row_that_nobody_watches_is_said_to_be_none(
     length = 14 * DAY // BUCKET + 1
     site.has(a_live_report(checks), a_history(checks, dict.fromkeys(range(-length, 0), ".") | {-length: first}))
     page = open_page()
-    expect(page.locator(".rows .uptimes > span").nth(2)).to_have_text(f"Uptime 14 days{words}")
+    expect(page.locator(".rows .uptimes > span").nth(2)).to_have_text(f"Uptime, last 14 days{words}")
 
 
 def test_in_an_old_history_no_incident_goes_on(site: Site, open_page: Open) -> None:
@@ -284,5 +284,36 @@ def test_no_label_of_the_axis_is_cut_off_or_covers_another(
         "axis => [...axis.querySelectorAll('span:not(:empty)')].map(span => [span.offsetLeft,"
         " span.offsetLeft + span.offsetWidth, axis.clientWidth])"
     )
-    assert all(right <= whole for _, right, whole in places)
-    assert all(one[1] < other[0] for one, other in pairwise(places))
+    assert all(left >= 0 and right <= whole for left, right, whole in places)
+    assert all(one[1] < other[0] for one, other in pairwise(sorted(places)))
+
+
+@pytest.mark.parametrize("width", [760, 1280])
+def test_the_dates_of_the_axis_stand_at_even_distances_up_to_its_end(site: Site, open_page: Open, width: int) -> None:
+    site.has(a_live_report(all_current()), a_history(all_current()))
+    page = open_page(viewport={"width": width, "height": 800})
+    page.emulate_media(media="print")
+    expect(page.locator(".axis span:not(:empty)").first).to_be_visible()
+    shown: list[int] = page.locator(".axis").evaluate(
+        "axis => [...axis.children].flatMap((span, n) => span.textContent === '' ? [] : [n])"
+    )
+    steps = {other - one for one, other in pairwise(shown)}
+    assert len(steps) <= 1
+    left_out: int = page.locator(".axis").evaluate(
+        "axis => axis.clientWidth - axis.querySelectorAll('span:not(:empty)')"
+        "[axis.querySelectorAll('span:not(:empty)').length - 1].offsetLeft"
+    )
+    assert left_out < 120, "no wider than a label and a day"
+
+
+def test_on_paper_it_is_said_how_many_incidents_are_left_out_and_where_the_page_is(site: Site, open_page: Open) -> None:
+    checks = [a_check("current", "messaging", None)]
+    site.has(a_live_report(checks), a_history(checks, dict.fromkeys(range(-30, -4, 2), "u")))
+    page = open_page()
+    expect(page.locator(".incidents li")).to_have_count(10)
+    expect(page.get_by_role("button", name="Show more (3 left)")).to_be_visible()
+    expect(page.locator(".address")).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(page.get_by_text("Not shown here: 3 more")).to_be_visible()
+    expect(page.locator(".address")).to_have_text(f"{site.server.base}/")
+    expect(page.locator(".address")).to_be_visible()

@@ -125,6 +125,36 @@ def test_a_summary_and_the_warning_stand_before_the_table(rows: list[Row], summa
     assert text.index(summary) < text.index("It is not a signal that it is safe to transact.") < text.index("<table>")
 
 
+@pytest.mark.clause("C5", "C12")
+def test_what_it_means_and_what_to_do_stand_between_the_summary_and_the_table() -> None:
+    down = [replace(a_row("unavailable", Check("indexer", each)), reason="unreachable") for each in (1, 137, 11155111)]
+    partial = replace(a_row("degraded", Check("broadcasters", 137)), reason="partial-coverage")
+    unheard_of = replace(a_row("unavailable", Check("ppoi", 137)), reason="maintenance")
+    text = rendered(*all_current(*down, partial, unheard_of))
+    meanings = re.findall(r"<li><b>([^<]*)</b>: ([^<]*)</li>", text[: text.index("<table>")])
+    assert meanings == [
+        ("Ethereum, Polygon", "new transactions may show up late: the indexer gives no usable answer"),
+        ("Polygon", "sending may take longer: some broadcasters are not heard, others may work"),
+    ]
+    advice = text.index("do not send it again at once")
+    assert text.index('class="summary"') < advice < text.index("<table>")
+    assert text.count("do not send it again at once") == 1
+    assert "do not send" not in rendered(*all_current())
+
+
+def test_rows_with_problems_come_first_the_worst_of_them_at_the_top() -> None:
+    behind, down = Check("broadcasters", 137), Check("hosted-indexer", 8453)
+    unwatched = Check("ppoi", 1)
+    rows = all_current(a_row("catching-up", behind), a_row("unavailable", down), a_row("unmonitored", unwatched))
+    found = re.findall(r'<th scope="row">([^<]*)</th><td>([^<]*)</td>', rendered(*rows))
+    assert found[:4] == [
+        ("Hosted indexer", "Base"),
+        ("Broadcasters", "Polygon"),
+        ("Messaging", "shared by the chains"),
+        ("Private proof of innocence", "Ethereum"),
+    ]
+
+
 def test_chains_stand_in_the_order_of_the_configuration_and_others_after_them_by_number() -> None:
     text = rendered(*(a_row("current", Check("indexer", chain_id)) for chain_id in (1, 10, 5, 137, 8453, 42161)))
     order = re.findall(r"</th><td>([^<]*)</td>", text)

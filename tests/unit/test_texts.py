@@ -25,7 +25,7 @@ FORMS: Final = {
 }
 # What is the same in another language by chance, or because it is no word.
 SAME: Final = re.compile(
-    r"[{}\w\s.,:()%]*UTC[)]?|(\{\w+\}\W*)+|\{\w+\} (%|s|min|h|d)|24 h|Indexer|\{count\} (Peers?)|Chain.*"
+    r"[{}\w\s.,:()%]*UTC[)]?|(\{\w+\}\W*)+|\{\w+\} (%|s|min|h|d)|Indexer|\{count\} (Peers?)|Chain.*"
 )
 
 
@@ -45,6 +45,14 @@ def test_no_text_is_left_in_english_and_none_is_of_nothing(code: str) -> None:
         key for key, text in found.items() if text == ENGLISH.texts[key] and not SAME.fullmatch(forms_of(text)["other"])
     ]
     assert same == []
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_no_key_stands_twice_in_a_catalogue(code: str) -> None:
+    keys = re.findall(
+        r'^    "([^"]+)":', texts.FOLDER.joinpath(f"{code}.json").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(keys) == sorted(set(keys))
 
 
 @pytest.mark.parametrize("code", LANGUAGES)

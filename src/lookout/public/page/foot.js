@@ -17,6 +17,7 @@ export function makeFoot() {
   return h(
     "footer",
     {},
+    h("p", { class: "address" }, location.origin + location.pathname),
     ...operatorElements(),
     h("p", { class: "links" }, ...links.map(([href, key]) => h("a", { href }, text(key)))),
     h("nav", { class: "links", "aria-label": text("page.languages") }, ...Object.entries(LANGUAGES).map(languageLink)),

@@ -21,16 +21,33 @@ from lookout.public.about import Description
 from lookout.public.notes import scope_text, time_text
 from lookout.public.page.sources import drop_unused, join_modules, squeeze_script, strip_source
 from lookout.public.page.style import status_rules
-from lookout.public.page.texts import LANGUAGES, encode_script, read_catalogue
+from lookout.public.page.texts import LANGUAGES, Text, encode_script, read_catalogue
 from lookout_reader.about import About
 from lookout_reader.report import LiveReport, Metrics, Row, parse_report
 from lookout_reader.rollup import CheckSummary, roll_up
 from lookout_reader.status import effective_status
-from lookout_reader.statuses import BY_WORD, EFFECTIVE_STATUSES, STATUSES, StatusEntry
+from lookout_reader.statuses import (
+    BY_WORD,
+    EFFECTIVE_STATUSES,
+    STATUSES,
+    TROUBLE_STATUSES,
+    EffectiveStatus,
+    StatusEntry,
+)
 from lookout_reader.words import NOTES, OTHERS
 
-_THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "holds until (UTC)"
+_THEN, _NUMBERS, _SEEN, _UNTIL = "status then", "in numbers", "seen (UTC)", "counts until (UTC)"
 _PARTIAL: Final = "some were heard, others were not"  # which is no more than a partial reading (C12)
+# What a status stands for and what people can do, as the page's script has it (meaning.js).
+_DEGRADED: Final = {
+    "partial-coverage": "partial",
+    "behind": "far-behind",
+    "incomplete": "incomplete",
+    "inconsistent": "incomplete",
+}
+_ADVICE: Final = {"ppoi": "proofs"} | dict.fromkeys(
+    ("broadcasters", "messaging", "indexer", "hosted-indexer"), "transactions"
+)
 _NAMED: Final = 6
 _FIRST: Final = ("one-view", "not-a-signal")  # the warnings that stand before the rows
 _FOLDER: Final = "/assets"
@@ -153,8 +170,13 @@ def _warnings(description: Description) -> Iterator[str]:
 
 
 @cache
+def _texts() -> dict[str, Text]:
+    return read_catalogue(LANGUAGES[0]).texts
+
+
+@cache
 def _text(key: str) -> str:
-    text = read_catalogue(LANGUAGES[0]).texts[key]
+    text = _texts()[key]
     return text if isinstance(text, str) else text["other"]
 
 
@@ -167,10 +189,12 @@ version.</p>
 def _report(report: LiveReport, description: Description) -> str:
     about = description.read()
     at = f'<time datetime="{_instant(report.generated_at)}">{_words(report.generated_at)} UTC</time>'
-    return f"""<p class="summary">At {at}: <b>{escape(_summary(report, description, about))}</b></p>
-{_first_warning()}<p>Without its script this page cannot know how old that is. Past the time that a row holds until, its
-status is not known. The page asks for a newer report every 30 seconds where it can: if the time above stays the same,
-reload it.</p>
+    watched = _watched(report, description, about)
+    bad = [check for check in watched if check.effective != "current"]
+    return f"""<p class="summary">At {at}: <b>{escape(_summary(report, description, about, watched, bad))}</b></p>
+{_meanings(report, description, about, bad)}{_first_warning()}<p>Without its script this page cannot know how old that
+is. Each row says until when it counts: after that time, nothing is known of it. The page asks for a newer report every
+30 seconds where it can: if the time above stays the same, reload it.</p>
 {_notes(description)}<table>
 <thead><tr><th scope="col">service</th><th scope="col">chain</th><th scope="col">{_THEN}</th>
 <th scope="col">{_NUMBERS}</th><th scope="col">{_SEEN}</th><th scope="col">{_UNTIL}</th></tr></thead>
@@ -181,20 +205,23 @@ reload it.</p>
 
 
 def _judged_at(report: LiveReport) -> float:
-    """When it was made: later, the table says until when each row holds."""
+    """When it was made: later, the table says until when each row counts."""
     return nan if report.generated_at is None else report.generated_at
 
 
-def _summary(report: LiveReport, description: Description, about: About) -> str:
-    """What was not well outside test networks, the worst first, or that none of them was seen not to be (C11)."""
+def _watched(report: LiveReport, description: Description, about: About) -> list[CheckSummary]:
+    """What is watched outside test networks (C11), the worst first."""
     chains = about.counted_chains(row.chain_id for row in report.rows)
     rolled = roll_up(report, _judged_at(report), chains=chains)
     watched = [check for service in rolled.services for check in service.checks if check.effective != "unmonitored"]
     order = _order(description, about)
-    bad = sorted(
-        (check for check in watched if check.effective != "current"),
-        key=lambda check: (EFFECTIVE_STATUSES.index(check.effective), order(check)),
-    )
+    return sorted(watched, key=lambda check: (EFFECTIVE_STATUSES.index(check.effective), order(check)))
+
+
+def _summary(
+    report: LiveReport, description: Description, about: About, watched: list[CheckSummary], bad: list[CheckSummary]
+) -> str:
+    """What was not well, or that none of them was seen not to be."""
     if not watched:
         is_some_watched = any(isinstance(row, Row) and row.published_status != "unmonitored" for row in report.rows)
         return "no mainnet is watched" if is_some_watched else "nothing is watched"
@@ -211,20 +238,52 @@ def _summary(report: LiveReport, description: Description, about: About) -> str:
     return "; ".join(named + more + unread)
 
 
+def _meanings(report: LiveReport, description: Description, about: About, bad: list[CheckSummary]) -> str:
+    """What the troubles mean for people with a wallet, each once with its chains, and what they can do (C12)."""
+    titles = {service.name: service.title for service in description.services}
+    reasons = {(row.service, row.chain_id): row.reason for row in report.rows if isinstance(row, Row)}
+    places: dict[str, list[str]] = {}
+    for check in bad:
+        key = f"means.{check.service}.{_situation(check.effective, reasons.get((check.service, check.chain_id)))}"
+        if key in _texts():
+            chain = (
+                titles.get(check.service, check.service) if check.chain_id is None else about.chain_name(check.chain_id)
+            )
+            places.setdefault(key, []).append(chain)
+    lines = [f"<li><b>{escape(_some(names))}</b>: {_text(key)}</li>\n" for key, names in places.items()]
+    failing = dict.fromkeys(_ADVICE.get(check.service) for check in bad if check.effective in TROUBLE_STATUSES)
+    advice = " ".join(_text(f"advice.{each}") for each in failing if each is not None)
+    meaning = f'<ul class="notes">\n{"".join(lines)}</ul>\n' if lines else ""
+    return meaning + (f'<p class="advice">{advice}</p>\n' if advice else "")
+
+
+def _situation(effective: str, reason: str | None) -> str | None:
+    """None for a reason that nobody knows: then the status alone is said (C5)."""
+    if effective == "unavailable":
+        return effective if reason == "unreachable" else None
+    return "behind" if effective == "catching-up" else _DEGRADED.get(reason or "") if effective == "degraded" else None
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED] + ([f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []))
+
+
 def _rows(report: LiveReport, description: Description, about: About) -> str:
     titles = {service.name: service.title for service in description.services}
-    shown = (row for row in report.rows if isinstance(row, Row))
+    shown = [(effective_status(row, _judged_at(report)), row) for row in report.rows if isinstance(row, Row)]
     if not description.show_unmonitored:
-        shown = (row for row in shown if row.published_status != "unmonitored")
+        shown = [(effective, row) for effective, row in shown if row.published_status != "unmonitored"]
+    order = _order(description, about)
+    shown.sort(key=lambda each: (_trouble_first(each[0]), order(each[1])))
     return "\n".join(
-        _row(
-            row,
-            BY_WORD[effective_status(row, _judged_at(report))],
-            titles.get(row.service, row.service),
-            _chain(row.chain_id, about),
-        )
-        for row in sorted(shown, key=_order(description, about))
+        _row(row, BY_WORD[effective], titles.get(row.service, row.service), _chain(row.chain_id, about))
+        for effective, row in shown
     )
+
+
+def _trouble_first(effective: EffectiveStatus) -> int:
+    """The place of a status among the rows; what is well and what nobody watches stand together, after all others."""
+    return len(STATUSES) if effective in ("current", "unmonitored") else EFFECTIVE_STATUSES.index(effective)
 
 
 def _order(description: Description, about: About) -> Callable[[Row | CheckSummary], tuple[int, int, int]]:

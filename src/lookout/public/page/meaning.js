@@ -8,7 +8,7 @@ const NAMED_IN_SENTENCE = 5;
 const TROUBLE_STATUSES = KNOWN_STATUSES.filter((status) => status !== "current");
 const DEGRADED = new Map([["partial-coverage", "partial"], ["behind", "far-behind"], ["incomplete", "incomplete"], ["inconsistent", "incomplete"]]);
 const UNKNOWN = new Map([["incompatible-reference", "incomparable"], ["no-observation", "empty"]]);
-const ADVICE = new Map([["broadcasters", "sending"], ["messaging", "sending"], ["indexer", "transactions"], ["hosted-indexer", "transactions"], ["ppoi", "proofs"]]);
+const ADVICE = new Map([["broadcasters", "transactions"], ["messaging", "transactions"], ["indexer", "transactions"], ["hosted-indexer", "transactions"], ["ppoi", "proofs"]]);
 
 /**
  * Of the counted checks (with their rows, null if there is none; `unreached` if they gave no usable answer the last time or
@@ -17,19 +17,32 @@ const ADVICE = new Map([["broadcasters", "sending"], ["messaging", "sending"], [
  */
 export function meaningOf(checks, others, { chains, inDoubt, now }) {
   const watched = checks.filter(({ status }) => status !== "unmonitored");
-  const bad = watched.filter(({ status }) => status !== "current").sort(compareChecks);
+  const bad = watched.filter(({ status }) => status !== "current").sort(compareTroubles);
   const isNothingKnown = watched.every(({ status }) => status === "stale" || status === "unknown") && !bad.some(({ unreached }) => unreached);
   const failing = bad.filter(({ status, unreached }) => unreached || TROUBLE_STATUSES.includes(status));
   return {
+    ...(bad.length === 0 && !inDoubt && 0 < watched.length && watched.length < checks.length / 2 ? { status: "unmonitored" } : {}), // few of many are no green mark
     headline: headlineFor(watched, bad, { others, chains, inDoubt, isNothingKnown, all: checks.length, now }),
+    unwatched: watched.length === 0 ? "" : unwatchedText(checks, chains),
     sentences: isNothingKnown && bad.every(({ status }) => status === "stale") ? [] : sentencesOf(bad, chains, now),
-    advice: [...new Set(failing.map(({ service }) => ADVICE.get(service)).filter(Boolean))].map((what) => text(`advice.${what}`)),
+    advice: (isNothingKnown && watched.length > 0 ? ["nothing"] : [...new Set(failing.map(({ service }) => ADVICE.get(service)).filter(Boolean))]).map((what) => text(`advice.${what}`)),
   };
 }
 
-/** In the order of the cards. */
-function compareChecks(one, other) {
-  return compareChains(one.chainId, other.chainId) || compareServices(one.service, other.service);
+/** What nobody watches, by service, with how many chains that is if it is watched on others. */
+function unwatchedText(checks, chains) {
+  const places = [...new Set(checks.map(({ service }) => service))].sort(compareServices).flatMap((service) => {
+    const all = checks.filter((check) => check.service === service);
+    const those = all.filter(({ status }) => status === "unmonitored");
+    if (those.length === 0) return [];
+    return those.length === all.length ? serviceName(service) : servicePlace(those, chains);
+  });
+  return places.length === 0 ? "" : text("scope.unmonitored", { places: list(places) });
+}
+
+/** The worst first, and what is as bad in the order of the cards. */
+function compareTroubles(one, other) {
+  return EFFECTIVE_STATUSES.indexOf(one.status) - EFFECTIVE_STATUSES.indexOf(other.status) || compareChains(one.chainId, other.chainId) || compareServices(one.service, other.service);
 }
 
 /** Whether there was no usable answer from it, be it the first time or for long. */
@@ -99,10 +112,7 @@ function sentencesOf(bad, chains, now) {
     if (!found.has(key)) found.set(key, { status, service, isAboutService, words, on: [] });
     found.get(key).on.push(chainId);
   }
-  const severity = ({ status }) => EFFECTIVE_STATUSES.indexOf(status);
-  return [...found.values()]
-    .sort((a, b) => severity(a) - severity(b))
-    .map(({ status, service, isAboutService, words, on }) => ({ status, place: placeText(service, isAboutService, on, chains), words }));
+  return Array.from(found.values(), ({ status, service, isAboutService, words, on }) => ({ status, place: placeText(service, isAboutService, on, chains), words }));
 }
 
 function placeText(service, isAboutService, on, chains) {

@@ -4,7 +4,7 @@ import { EFFECTIVE_STATUSES, countedChains, headlineOf, notesFor } from "./looko
 import { h, setChildren, setStatus, setText, shape } from "./dom.js";
 import { isNothingReached, isUnanswered, meaningOf, situationOf, unansweredText } from "./meaning.js";
 import { makeNotes } from "./notes.js";
-import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, problemKind, serviceName, sinceText, statusWord, text } from "./words.js";
+import { ABOUT, PAGE_TITLE, chainKind, chainName, checkName, compareServices, duration, hasText, isRunByOthers, list, moment, moreText, problemKind, serviceName, sinceText, statusWord, text } from "./words.js";
 
 // Between two reports that differ lie at most 30 s; a cache in front may add 60 s, and the page's asking 16.5 s:
 // 107 s in all. The browser's own cache adds nothing, since the reader has it ask each time.
@@ -51,6 +51,7 @@ function ageOf({ now, report, receivedAgoMs }) {
 export function makeHead() {
   const mark = shape("unknown");
   const title = h("h1", {}, text("headline.reading"));
+  const unwatched = h("p", { class: "unwatched" });
   const counts = h("p", { class: "counts" });
   const meaning = h("ul", { class: "meaning", "aria-label": text("means.heading") });
   const age = h("p", { class: "age" });
@@ -60,16 +61,17 @@ export function makeHead() {
   const about = h("p", { class: "about-page" }, PAGE_TITLE ? text("page.about", { title: PAGE_TITLE }) : text("page.about.wallet"));
   const warning = h("p", { class: "warning" }, `${text("warning.one-view")} `, h("b", {}, text("warning.not-a-signal")));
   const notes = makeNotes();
-  const element = h("header", { class: "head" }, about, state, counts, meaning, advice, notes.element, warning, age, troubles);
+  const element = h("header", { class: "head" }, about, state, troubles, unwatched, counts, meaning, advice, notes.element, warning, age);
   let announced = "";
   let drawn = "";
 
   function update(view) {
     const found = troublesOf(view);
-    const { status, healthy, headline, detail, sentences, advice: tips } = summaryOf(view, found.length > 0);
+    const { status, healthy, headline, unwatched: left, detail, sentences, advice: tips } = summaryOf(view, found.length > 0);
     element.dataset.healthy = String(healthy);
     setStatus(element, status);
     setText(title, headline);
+    setText(unwatched, left);
     setText(counts, detail);
     setText(age, ageText(view));
     setText(advice, tips.join(" "));
@@ -100,7 +102,7 @@ function sentenceElements(sentences) {
 }
 
 function summaryOf({ report, rows, historyRows, checks, judgedAt, now, receivedAgoMs }, inDoubt) {
-  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), detail: "", sentences: [], advice: [] };
+  if (report === null) return { status: "unknown", healthy: false, headline: text("headline.nothing"), unwatched: "", detail: "", sentences: [], advice: [text("advice.nothing")] };
   const chains = countedChains(ABOUT, [...rows.values(), ...historyRows.values()].map(({ chainId }) => chainId));
   const found = headlineOf(report, { now: judgedAt, receivedAgoMs, chains, testNetworks: ABOUT.testNetworks, inDoubt });
   const counted = checks.filter(({ chainId }) => chainId === null || chains.includes(chainId));
@@ -121,7 +123,7 @@ function detailText({ checks, others, missing }, chains, isPart) {
   return [
     chains.length > 0 && isWell ? text("scope.chains", { checks: total, chains: scopeText(chains) }) : total,
     isWell ? "" : list(byStatus),
-    unmonitored === 0 ? "" : all === 0 ? countText("unmonitored", unmonitored) : text("scope.unmonitored", { count: unmonitored }),
+    unmonitored > 0 && all === 0 ? countText("unmonitored", unmonitored) : "",
     missing.length === 0 ? "" : text("scope.missing", { places: missingText(missing) }),
     isPart ? text("scope.test") : "",
   ]
@@ -215,7 +217,7 @@ function makeBlock({ id, by, title, service, chainId }, onMore) {
     group.checks.forEach((check, n) => shown[n].update(check, view));
     notes.update(group.notes);
     more.hidden = group.left === 0;
-    setText(more, text("more", { count: group.left }));
+    setText(more, moreText(group.left, view.onPaper));
   }
   return { element, update };
 }
@@ -255,7 +257,7 @@ function wordOf(check) {
 
 function whyText(check, measured, now, clockIsWrong) {
   const { row, status } = check;
-  if (row === null) return text("card.missing");
+  if (row === null) return text("card.absent");
   if (!row.readable) return text("card.unreadable");
   if (clockIsWrong && status !== "unmonitored") return text("card.clock");
   if (status === "stale") return text("card.stale", { since: sinceText(row.observedAt, now), status: statusWord(row.publishedStatus) });

@@ -8,7 +8,7 @@ import { DIRECTION, LANGUAGE } from "./language.js";
 import { placeNotes, readNotes } from "./notes.js";
 import { isClockWrong, makeCards, makeHead } from "./now.js";
 import { makeIncidents, makePast } from "./past.js";
-import { ABOUT_TEXT, SHOW_UNMONITORED, chainName, checkName, compareChains, compareServices, parseDayName, serviceName, statusWord, text } from "./words.js";
+import { ABOUT_TEXT, SHOW_UNMONITORED, chainName, checkName, compareChains, compareServices, moreText, parseDayName, serviceName, statusWord, text } from "./words.js";
 
 const LIVE_S = 15;
 const HISTORY_S = 60;
@@ -125,14 +125,9 @@ function show(update) {
   past.update(shown);
   incidents.update(shown);
   moreGroups.hidden = left === 0;
-  setText(moreGroups, text("more", { count: left }));
-  const isNoMatch = checks.length > 0 && matched.size === 0;
-  setText(nothing, isNoMatch ? text("filter.none") : hiddenText(all.length - checks.length));
+  setText(moreGroups, moreText(left, shown.onPaper));
+  setText(nothing, checks.length > 0 && matched.size === 0 ? text("filter.none") : "");
   if (update.history !== null && !isReached) reachAddress();
-}
-
-function hiddenText(number) {
-  return number === 0 ? "" : text("filter.unwatched", { count: number });
 }
 
 function rowsOf(document) {

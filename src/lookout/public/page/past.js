@@ -2,9 +2,10 @@
 
 import { KNOWN_STATUSES, WINDOWS, bucketsOf, checkKey, coverageOf, incidentsOf } from "./lookout-reader.js";
 import { h, setChildren, setText, shape } from "./dom.js";
+import { DIRECTION } from "./language.js";
 import { isUnanswered } from "./meaning.js";
 import { makeStrips, ticks } from "./strips.js";
-import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, percent, problemKind, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
+import { NO_READINGS, READINGS, bucketLength, chainName, checkName, day, duration, midnight, moment, moreText, percent, problemKind, serviceName, sinceText, statusWord, text, wholePercent, zone } from "./words.js";
 
 const LEAST_KNOWN = 12; // buckets, for an uptime (H10)
 const LABEL_GAP_PX = 8;
@@ -49,6 +50,7 @@ export function makePast() {
   let history = null;
   let historyRows = new Map();
   let shownKeys = [];
+  let until = ""; // up to when an old history counts
   let drawn = "";
 
   strips.watchWidth(axis);
@@ -59,22 +61,26 @@ export function makePast() {
     if (frame === null) return;
     const labels = ticks(frame).map(({ share, label }) => {
       const element = h("span", {}, label);
-      element.style.left = `${share * 100}%`;
+      element.style.insetInlineStart = `${share * 100}%`;
       return element;
     });
     axis.replaceChildren(...labels);
-    const places = labels.map(({ offsetLeft, offsetWidth }) => ({ from: offsetLeft, to: offsetLeft + offsetWidth }));
-    let free = 0;
+    const places = labels.map(({ offsetLeft, offsetWidth }) => {
+      const from = DIRECTION === "rtl" ? axis.clientWidth - offsetLeft - offsetWidth : offsetLeft;
+      return { from, to: from + offsetWidth };
+    });
+    const last = places.findLastIndex(({ to }) => to <= axis.clientWidth);
+    let step = 1; // as few are left out as there is room for, always the same number
+    while (places.some(({ from }, n) => n >= step && places[n - step].to + LABEL_GAP_PX > from)) step++;
     labels.forEach((label, n) => {
-      if (places[n].from < free || places[n].to > axis.clientWidth) label.textContent = "";
-      else free = places[n].to + LABEL_GAP_PX;
+      if (n > last || (last - n) % step > 0) label.textContent = "";
     });
   }
 
   function drawTitle() {
     const zoomedTo = strips.zoomedTo();
     setText(title, zoomedTo === null ? windowText(history) : text("past.day", { title: windowText(history), day: day(zoomedTo) }));
-    const heads = zoomedTo === null ? Object.keys(WINDOWS).map(windowName) : ["uptime.day", "uptime.trouble"].map((key) => text(key));
+    const heads = zoomedTo === null ? Object.keys(WINDOWS).map((window) => windowName(window, until)) : ["uptime.day", "uptime.trouble"].map((key) => text(key));
     uptimeHeads.replaceChildren(...heads.map((name, n) => h("span", {}, n === 0 && zoomedTo === null ? text("uptime", { window: name }) : name)));
   }
 
@@ -89,7 +95,7 @@ export function makePast() {
   }
 
   function drawFigures() {
-    for (const key of shownKeys) rows.get(key).update(history, historyRows.get(key) ?? null, strips.zoomedTo());
+    for (const key of shownKeys) rows.get(key).update(history, historyRows.get(key) ?? null, strips.zoomedTo(), until);
   }
 
   function update(view) {
@@ -103,7 +109,8 @@ export function makePast() {
     ]);
     setChildren(rowsElement, children);
     const keys = view.groups.flatMap(({ checks }) => checks.map(({ key }) => key));
-    const state = `${view.by} ${view.onPaper} ${keys.join()}`; // paper has another width
+    until = untilText(view);
+    const state = `${view.by} ${view.onPaper} ${until} ${keys.join()}`; // paper has another width
     if (view.history === history && state === drawn) return;
     [history, historyRows, shownKeys, drawn] = [view.history, view.historyRows, keys, state];
     for (const key of keys) rows.get(key).rename(view.by);
@@ -154,16 +161,25 @@ function historyProblemText(view) {
 }
 
 function writtenText(view) {
-  const { now, history, historyProblem, clockIsWrong } = view;
-  if (historyProblem === null && !isOld(view)) return "";
+  const since = view.historyProblem === null && !isOld(view) ? "" : writtenAt(view);
+  return since === "" ? "" : text("past.written", { since });
+}
+
+function untilText(view) {
+  return isOld(view) ? writtenAt(view) : "";
+}
+
+/** When the history was written; empty if nobody can say. */
+function writtenAt({ now, history, clockIsWrong }) {
   const known = history !== null && !clockIsWrong && history.generatedAt !== null && history.generatedAt <= now;
-  return known ? text("past.written", { since: sinceText(history.generatedAt, now) }) : "";
+  return known ? sinceText(history.generatedAt, now) : "";
 }
 
 // ---- Uptime
 
-function windowName(window) {
-  return text(`uptime.${window}`);
+function windowName(window, until) {
+  const name = text(`uptime.${window}`);
+  return until === "" ? name : text("uptime.until", { window: name, until });
 }
 
 function makeRow({ service, chainId }, strip) {
@@ -181,8 +197,8 @@ function makeRow({ service, chainId }, strip) {
   }
 
   /** The figures of the windows, or of the day that begins at `zoomedTo`. */
-  function update(history, row, zoomedTo) {
-    const figures = zoomedTo === null ? cells.map(({ window }) => windowFigure(history, row, window)) : dayFigures(history, row, zoomedTo);
+  function update(history, row, zoomedTo, until) {
+    const figures = zoomedTo === null ? cells.map(({ window }) => windowFigure(history, row, window, until)) : dayFigures(history, row, zoomedTo);
     cells.forEach(({ label, value, known, element: cell }, n) => {
       const figure = figures[n];
       cell.hidden = figure === undefined;
@@ -196,8 +212,8 @@ function makeRow({ service, chainId }, strip) {
   return { element, rename, update };
 }
 
-function windowFigure(history, row, window) {
-  const label = text("uptime", { window: windowName(window) });
+function windowFigure(history, row, window, until) {
+  const label = text("uptime", { window: windowName(window, until) });
   const uptime = row?.readable ? row.uptime[window] : null;
   if (uptime === null) return { label, value: noUptime(history, row, window), known: null };
   return { label, value: percent(uptime), known: knownText(history === null ? 0 : coverageOf(history, row, window).share) };
@@ -247,11 +263,12 @@ export function makeIncidents() {
   let history;
   let matching = "";
   let old = false;
+  let onPaper = false;
   let incidents = [];
 
   function update(view) {
-    if (view.history === history && view.matching === matching && isOld(view) === old) return;
-    ({ history, matching } = view);
+    if (view.history === history && view.matching === matching && view.onPaper === onPaper && isOld(view) === old) return;
+    ({ history, matching, onPaper } = view);
     old = isOld(view);
     incidents = view.history === null ? [] : allIncidents(view);
     draw();
@@ -265,7 +282,7 @@ export function makeIncidents() {
   function draw() {
     list.replaceChildren(...incidents.slice(0, limit).map((incident) => incidentElement(history, incident, old)));
     more.hidden = incidents.length <= limit;
-    setText(more, text("more", { count: Math.max(0, incidents.length - limit) }));
+    setText(more, moreText(Math.max(0, incidents.length - limit), onPaper));
     setText(none, text(incidents.length > 0 || history === null ? "incidents.hint" : "incidents.none"));
   }
   return { element, update };

@@ -3,8 +3,11 @@
 import { bucketBeginsAt, bucketsOf } from "./lookout-reader.js";
 import { writeAddress } from "./address.js";
 import { h, s, shape } from "./dom.js";
+import { DIRECTION } from "./language.js";
 import { NO_READINGS, READINGS, checkName, clock, day, dayName, midnight, span, statusWord, text } from "./words.js";
 
+// Time runs as the language is read; pictures are drawn from the left, and the stylesheet turns them around.
+const IS_RTL = DIRECTION === "rtl";
 const HEIGHT = 28;
 const DAY_MS = 86_400_000;
 // Worse is taller, so that trouble stands out without its colour too.
@@ -158,8 +161,8 @@ export function makeStrips(onZoom) {
     const { begin, end } = frame();
     const toBucket = (at) => Math.ceil((at - history.from) / (history.bucketSeconds * 1000));
     const steps = {
-      ArrowLeft: () => moveTo(strip, cursor() - 1),
-      ArrowRight: () => moveTo(strip, cursor() + 1),
+      ArrowLeft: () => moveTo(strip, cursor() + (IS_RTL ? 1 : -1)),
+      ArrowRight: () => moveTo(strip, cursor() + (IS_RTL ? -1 : 1)),
       PageUp: () => moveTo(strip, cursor() - perDay),
       PageDown: () => moveTo(strip, cursor() + perDay),
       Home: () => moveTo(strip, toBucket(begin)),
@@ -186,9 +189,9 @@ export function makeStrips(onZoom) {
   }
 
   function indexAt(event, strip) {
-    const { left, width } = strip.element.getBoundingClientRect();
+    const { left, right, width } = strip.element.getBoundingClientRect();
     const { begin, end } = frame();
-    const at = begin + ((event.clientX - left) / width) * (end - begin);
+    const at = begin + ((IS_RTL ? right - event.clientX : event.clientX - left) / width) * (end - begin);
     const index = Math.floor((at - history.from) / (history.bucketSeconds * 1000));
     return zoomedTo === null ? Math.min(index, history.length - 1) : index;
   }
@@ -198,7 +201,7 @@ export function makeStrips(onZoom) {
     strip.element.querySelector(".cursor")?.remove();
     if (bucket === undefined) return hide();
     const { begin, end } = frame();
-    const { left, top, width } = strip.element.getBoundingClientRect();
+    const { left, right, top, width } = strip.element.getBoundingClientRect();
     const x = ((bucket.beginsAt - begin) / (end - begin)) * width;
     const bucketWidth = Math.max(2, ((bucket.endsAt - bucket.beginsAt) / (end - begin)) * width);
     const cursorMark = s("rect", { class: "cursor", x: x - 1, y: 0, width: bucketWidth + 2, height: HEIGHT });
@@ -206,7 +209,7 @@ export function makeStrips(onZoom) {
     readout.replaceChildren(...(bucket.status === null ? [] : [shape(bucket.status)]), bucketText(bucket));
     readout.hidden = false;
     const half = readout.offsetWidth / 2;
-    const middle = Math.min(Math.max(left + x, half + 8), document.documentElement.clientWidth - half - 8);
+    const middle = Math.min(Math.max(IS_RTL ? right - x : left + x, half + 8), document.documentElement.clientWidth - half - 8);
     readout.style.left = `${middle - half}px`;
     readout.style.top = `${Math.max(4, top - readout.offsetHeight - 6)}px`;
   }

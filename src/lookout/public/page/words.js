@@ -55,6 +55,11 @@ function isolate(slot) {
   return `${/[\u0590-\u08ff]/.test(slot) ? "\u2067" : "\u2068"}${slot}\u2069`;
 }
 
+/** How many more there are: on a button, or on paper, where none can be pressed. */
+export function moreText(left, onPaper) {
+  return text(onPaper ? "more.paper" : "more", { count: left });
+}
+
 export function list(items) {
   return items.length === 0 ? "" : items.reduce((one, other) => text("list", { one, other }));
 }
