@@ -182,6 +182,11 @@ def test_a_value_from_the_environment_is_never_shown(text: str, value: str, tmp_
     assert "hunt" not in "\n".join(found)
 
 
+def test_what_only_begins_like_a_value_from_the_environment_is_shown(tmp_path: Path) -> None:
+    (told,) = problems(tmp_path, "[messaging]\nurl = '${RPC}'", RPC="http//node.example")
+    assert "http://" in told
+
+
 def test_of_a_value_from_the_environment_the_name_is_shown(tmp_path: Path) -> None:
     told = problems(tmp_path, "[page]\nrun_by_others = ['the-${HUNTER}']", HUNTER="HUNTER")
     assert [text.partition(";")[0] for text in told] == ['page.run_by_others: there is no service "the-${HUNTER}"']

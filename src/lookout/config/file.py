@@ -30,7 +30,8 @@ DEFAULT_CONFIG: Final = "lookout.toml"
 _LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a system take 0.2 MiB
 _DEEPEST: Final = 100  # tables and lists in one another, of which no key needs more than a few
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
-_SHORTEST_SECRET: Final = 4
+_SHORTEST_SECRET: Final = 4  # what is shorter than a word would be found in other words
+_SHOWN_AT_LEAST: Final = 40  # of a value that is cut
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets|params|expect|query)\b")
 # A key that is written means something: left empty by its variable, it would silently mean nothing.
@@ -409,15 +410,15 @@ def _note(kind: Any, of: type[Note]) -> Note | None:
 
 
 def _hide_variables(text: str, filled_in: Mapping[str, str]) -> str:
-    """The text with a variable's name wherever its value stands, also if that is quoted or was cut. What is shorter
-    than a word is no secret."""
+    """The text with a variable's name wherever its value stands, also if that is quoted, or long and was cut."""
     for name, value in filled_in.items():
         for form in {value, json.dumps(value)[1:-1]}:
-            at = text.find(form[:_SHORTEST_SECRET]) if len(form) >= _SHORTEST_SECRET else -1
+            begin = form[:_SHOWN_AT_LEAST]
+            at = text.find(begin) if len(form) >= _SHORTEST_SECRET else -1
             while at >= 0:
                 shown, stands = f"${{{name}}}", max(n for n in range(len(form) + 1) if text.startswith(form[:n], at))
                 text = text[:at] + shown + text[at + stands :]
-                at = text.find(form[:_SHORTEST_SECRET], at + len(shown))
+                at = text.find(begin, at + len(shown))
     return text
 
 
