@@ -126,6 +126,8 @@ class Oracle:
         """What the indexer lacks, and has too much, by the blocks: is it said in time?"""
         for what, differing in (("missing", absent), ("extra", surplus)):
             for transaction, block in differing.items():
+                if what == "extra" and block < min(self._truth.on_chain.values(), default=0):
+                    continue  # nothing shows that an endpoint is not pruned there
                 if block > min(now.final, now.position):
                     self._truth.final_at.pop(transaction, None)
                     continue

@@ -316,7 +316,7 @@ class Indexer:
         self._shift = chance.choice((-300, -40, -3, -1, 1, 5, 60, 500))
         self._unit = chance.choice((2, 10, 100, 1_000))
         self._late_ms = chance.randint(10, 120) * SECOND
-        self._server_cut = chance.choice((10, 15, 25, 50))
+        self._server_cut = chance.choice((50, 60, 80))
         self._longest = max(chance.choice((20, 150, 1_500)), 4 * MINUTE // script.block_ms)
         end = script.hours * HOUR
         self._trouble_at = chance.uniform(0.2, 0.6) * end
@@ -391,6 +391,7 @@ class Indexer:
                 if old:
                     start = self._chance.randrange(len(old))
                     for one in old[start : start + (1 if kind == "old one" else 5)]:
+                        self._truth.is_tail.discard(one)
                         self._lose(elapsed, one)
                 return
         if self._script.is_healed:

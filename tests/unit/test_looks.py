@@ -329,8 +329,8 @@ def test_a_list_that_is_cut_is_asked_for_fewer_blocks_at_once() -> None:
 
 @pytest.mark.clause("S18")
 def test_a_list_as_long_as_the_longest_may_have_been_cut_without_a_word() -> None:
-    chain = {each: 900 + each for each in range(1, 14)}
-    listed = {each: chain[each] for each in range(1, 11)}
+    chain = {each: 900 + each for each in range(1, 54)}
+    listed = {each: chain[each] for each in range(1, 51)}
     both, rules = Both(chain, listed), replace(RULES, limit=100)
     coverage, asked = look(PIECE, both, rules=rules)
     assert _kinds(asked) == "List Logs Logs"
@@ -340,16 +340,16 @@ def test_a_list_as_long_as_the_longest_may_have_been_cut_without_a_word() -> Non
     assert asked[-1] == AskList(500, 1_010)
     assert not coverage.missing
     coverage, _ = look(PIECE, both._replace(listed=listed | {80: 500}), known, rules)
-    assert _stages(coverage)["missing"] == dict.fromkeys((11, 12, 13), "suspected")
+    assert _stages(coverage)["missing"] == dict.fromkeys((51, 52, 53), "suspected")
 
     def fail(ask: Ask, answer: Any) -> Any:
         return Refused() if ask == AskList(500, 1_010) else answer
 
     coverage, _ = look(PIECE, both._replace(change=fail), known, rules)
     assert not coverage.missing
-    short = Both(chain, {each: chain[each] for each in range(1, 10)})
+    short = Both(chain, {each: chain[each] for each in range(1, 50)})
     coverage, _ = look(PIECE, short, rules=rules)
-    assert set(_stages(coverage)["missing"]) == {10, 11, 12, 13}
+    assert set(_stages(coverage)["missing"]) == {50, 51, 52, 53}
 
 
 @pytest.mark.clause("S19")

@@ -38,8 +38,8 @@ _FAR: Final = 2_000
 _LIST_PATIENCE: Final = 1
 _ENDPOINT_PATIENCE: Final = 16
 _MOST_REFUSALS: Final = 3
-_SHORTEST_CUT: Final = 10
-"""No server cuts a list to fewer entries."""
+_SHORTEST_CUT: Final = 50
+"""No server is known to cut a list to fewer entries on its own; Ponder does so to as many."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _FAR_LESS: Final = 8
