@@ -675,6 +675,23 @@ def test_what_the_list_has_far_from_its_block_is_not_missing(far: int, stage: st
 
 
 @pytest.mark.clause("S18")
+@pytest.mark.parametrize(
+    ("moved", "stage"),
+    [
+        pytest.param(1, "confirmed", id="one on each side"),
+        pytest.param(3, "suspected", id="not if all that are tried were moved"),
+    ],
+)
+def test_neighbours_that_the_list_has_in_other_blocks_are_passed_over(moved: int, stage: str) -> None:
+    before, after = range(10, 14), range(20, 24)
+    chain = {2: 920} | {n: 900 + n for n in before} | {n: 920 + n for n in after}
+    moved_ones = dict.fromkeys((*before[-moved:], *after[:moved]), 905)
+    coverage, task = _missing(2)
+    coverage, _ = look(task, Both(chain, {n: chain[n] for n in (*before, *after)} | moved_ones), coverage)
+    assert _stages(coverage)["missing"] == {2: stage}
+
+
+@pytest.mark.clause("S18")
 def test_what_the_list_has_nothing_after_is_said_after_four_minutes() -> None:
     for age_ms, stage in ((239_999, "suspected"), (240_000, "confirmed")):
         coverage, task = _missing(4, age_ms=age_ms)

@@ -38,6 +38,7 @@ _FAR: Final = 2_000
 _LIST_PATIENCE: Final = 1
 _ENDPOINT_PATIENCE: Final = 16
 _MOST_REFUSALS: Final = 3
+_MOST_NEIGHBOURS: Final = 3
 _SHORTEST_CUT: Final = 50
 """No server is known to cut a list to fewer entries on its own; Ponder does so to as many."""
 _MINUTE_MS: Final = 60_000
@@ -372,15 +373,20 @@ def _follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) 
     lacking: list[Finding] = []
     lists: dict[_Neighbours, _Close] = {}
     for finding in (replace(each, looked_at=facts.now, proved_at=facts.now) for each in unproved):
-        before = max((each for each in common if each.block < finding.block), default=None)
-        after = min((each for each in common if each.block > finding.block), default=None)
-        around = _Neighbours(before, after)
-        if around not in lists:
-            coverage, lists[around] = yield from _read_close(coverage, rules, facts, around, finding.block)
-        hashes, confirm_ms = lists[around]
-        if finding.hash in hashes:
+        close = _Close()
+        for _ in range(_MOST_NEIGHBOURS):
+            before = max((each for each in common if each.block < finding.block), default=None)
+            after = min((each for each in common if each.block > finding.block), default=None)
+            around = _Neighbours(before, after)
+            if around not in lists:
+                coverage, lists[around] = yield from _read_close(coverage, rules, facts, around, finding.block)
+            close = lists[around]
+            if not close.absent:
+                break
+            common = [each for each in common if each not in close.absent]
+        if finding.hash in close.hashes:
             coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
-        elif confirm_ms is not None and facts.now - finding.seen_at >= confirm_ms:
+        elif close.confirm_ms is not None and facts.now - finding.seen_at >= close.confirm_ms:
             if (yield from _is_far_away(finding, rules, facts)):
                 coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
             else:
@@ -411,6 +417,8 @@ class _Close(NamedTuple):
     hashes: frozenset[str] = frozenset()
     confirm_ms: int | None = None
     """How long it has to lack something for that to be said; None if it proves nothing."""
+    absent: tuple[Transaction, ...] = ()
+    """The neighbours that it does not have there, but elsewhere: the chain may have moved them."""
 
 
 def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int) -> _Reading:
@@ -433,12 +441,14 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
             break
         margin //= 2
     known = [each for each in around if each]
-    if known and _is_whole(answer, rules) and not answer.hashes and coverage.oldest:
-        everything = yield AskList(coverage.oldest.block, max(coverage.oldest.block, last))
-        has_nothing = isinstance(everything, Listed) and not everything.hashes  # though it had something once
-        return coverage, _Close(confirm_ms=rules.confirm_empty_ms if has_nothing else None)
-    if not _is_whole(answer, rules) or not known or any(each.hash not in answer.hashes for each in known):
+    if not _is_whole(answer, rules) or not known:
         return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset())
+    if not answer.hashes and coverage.oldest:
+        everything = yield AskList(coverage.oldest.block, max(coverage.oldest.block, last))
+        if isinstance(everything, Listed) and not everything.hashes:  # though it had something once
+            return coverage, _Close(confirm_ms=rules.confirm_empty_ms)
+    if absent := tuple(each for each in known if each.hash not in answer.hashes):
+        return coverage, _Close(answer.hashes, absent=absent)
     for one in (each for each in known if len(known) == 1 or each == coverage.recognised):
         exact = yield AskList(one.block, one.block)
         if not isinstance(exact, Listed) or one.hash not in exact.hashes:
