@@ -11,6 +11,8 @@ HEAL_MS = 10 * MINUTE
 PROVE_MS = 75 * MINUTE
 """A transaction that left the chain after it was proved is noticed with the next proof."""
 LOOK_MS = 6 * MINUTE
+LATEST_MS = 2 * MINUTE
+"""How late a list may be in these worlds: so long it lacks what the indexer has again."""
 """The longest time between a proof and what is said."""
 
 
@@ -90,7 +92,7 @@ class Oracle:
         chain_at = truth.chain_changed_at.get(transaction, -(10**15))
         held_at = truth.held_changed_at.get(transaction, -(10**15))
         is_on_chain, is_held = transaction in truth.on_chain, transaction in truth.held
-        was_other_chain, was_other_held = chain_at >= began_at - LOOK_MS, held_at >= began_at
+        was_other_chain, was_other_held = chain_at >= began_at - LOOK_MS, held_at >= began_at - LATEST_MS
         if what == "missing":
             if not is_on_chain and not was_other_chain:
                 self._complain(now, f"{transaction} is said to be missing and is not on the chain")
@@ -145,6 +147,11 @@ class Oracle:
                     )
                 if is_late:
                     self._complain(now, f"{transaction} in block {block} is not said to be {what}")
+
+    @property
+    def false_accusations(self) -> list[str]:
+        """The complaints of what is said and is not so, and not of what is said late."""
+        return [each for each in self.complaints if " is said to be " in each]
 
     def _complain(self, now: Instant, text: str) -> None:
         self.complaints.append(f"{now.at // 1000} s: {text}")

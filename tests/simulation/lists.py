@@ -4,7 +4,7 @@ from a seed, on a clock that only the requests move."""
 import random
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -503,6 +503,8 @@ RIGHT: Final = Plan()
 
 class Outcome(NamedTuple):
     complaints: list[str]
+    false_accusations: list[str]
+    """Those of the complaints that are worse than late."""
     found: set[str]
     coverage: Coverage
     looks: int
@@ -576,7 +578,15 @@ class World:
                 continue
             self._run(task, facts)
         found = self.oracle.found
-        return Outcome(self.oracle.complaints, found, self.coverage, self.looks, self.requests, self.lists)
+        return Outcome(
+            self.oracle.complaints,
+            self.oracle.false_accusations,
+            found,
+            self.coverage,
+            self.looks,
+            self.requests,
+            self.lists,
+        )
 
     def _final(self) -> int:
         deep = max(self.script.confirmations, -(-MINUTE // self.script.block_ms))
@@ -693,8 +703,3 @@ class World:
 
 def live(script: Script, plan: Plan = RIGHT) -> Outcome:
     return World(script, plan).live()
-
-
-def hunt(seeds: Iterable[int], plan: Plan = RIGHT) -> Script | None:
-    """The first world in which something is wrong."""
-    return next((script for script in map(draw, seeds) if live(script, plan).complaints), None)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulation import planted_lists
-from tests.simulation.lists import Plan, Script, draw, hunt, live
+from tests.simulation.lists import Plan, Script, draw, live
 
 SEEDS = range(40)
 ONCE_FAILED = {
@@ -21,6 +21,12 @@ ONCE_FAILED = {
     231: "rounding of which only multiples are ever seen",
     259: "a list that has everything late, where little happens",
     323: "a list that dates by other blocks, and endpoints that are all pruned",
+    1054: "a list that dates by other blocks, and is built anew",
+    1559: "a neighbour that a reorganisation moved",
+    2092: "bursts that are longer than the list gives at once",
+    2099: "one entry in all",
+    6111: "replicas of which some lag",
+    6263: "a hole that is found while an older one is",
 }
 PLAIN = Script(seed=0, past_blocks=3_000)
 
@@ -40,9 +46,10 @@ def test_what_once_failed_holds(seed: int) -> None:
 @pytest.mark.long
 @pytest.mark.clause("S17", "S18", "S19")
 @pytest.mark.parametrize("first", range(1_000, 11_000, 500), ids="seeds from {}".format)
-def test_no_world_of_thousands_is_misjudged(first: int) -> None:
-    script = hunt(range(first, first + 500))
-    assert script is None
+def test_nothing_false_is_said_in_thousands_of_worlds_and_hardly_anything_late(first: int) -> None:
+    outcomes = {seed: live(draw(seed)) for seed in range(first, first + 500)}
+    assert {seed: each.false_accusations for seed, each in outcomes.items() if each.false_accusations} == {}
+    assert sum(bool(each.complaints) for each in outcomes.values()) <= 500 // 50
 
 
 @pytest.mark.clause("S18", "S19")
