@@ -26,7 +26,9 @@ from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.source import observe
 
 _BETWEEN_REQUESTS_MS: Final = 200
-_ROUNDS_IN_VAIN: Final = 3
+_ROUNDS_IN_VAIN: Final = 5
+_AFTER_ROUND_IN_VAIN_S: Final = 3
+_AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatever failed
 _DAY_MS: Final = 86_400_000
 
 Report = Callable[[Check, int, int], None]
@@ -129,7 +131,7 @@ async def _read_chain(
 
 class _RangeCheck:
     """The looks of the monitor, on a clock that is set forward where the monitor would wait: what differs is looked at
-    again at once, and what could not be compared is tried again."""
+    again at once, and what could not be compared is tried again a few seconds later."""
 
     def __init__(self, comparison: Comparison, chain: _Chain, session: Session, clock: Clock, report: Report) -> None:
         self._comparison = comparison
@@ -155,7 +157,7 @@ class _RangeCheck:
         coverages = Coverages({})
         coverages.follow({check: ""}, self._now())
         furthest, in_vain = 0, 0
-        while in_vain < _ROUNDS_IN_VAIN:
+        while True:
             await self._compare(coverages, rules, min(end, final))
             coverage, position = coverages.known(check), coverages.position(check)
             is_done = position is not None and not any(unchecked(coverage, first, min(end, final, position)))
@@ -163,8 +165,12 @@ class _RangeCheck:
                 break
             progress = checked_blocks(coverage) + gaps_of(coverage).missing + gaps_of(coverage).extra
             in_vain = 0 if progress > furthest else in_vain + 1
+            if in_vain == _ROUNDS_IN_VAIN:
+                break
+            if in_vain:
+                await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S)
             furthest = max(progress, furthest)
-            self._ahead_ms += rules.confirm_ms
+            self._ahead_ms += _AHEAD_MS
         position = coverages.position(check)
         if ends.last is None and position is not None and final - position <= chain.allowance:
             end = min(final, position)  # it is as far as it should be
