@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
+from lookout.monitor.range_check import CheckedRange, Ends, NotCompared, check_ranges
 from lookout.protocols.client.failure import ProbeFailed
 from tests.compared import a_compared_config
 from tests.unit.running_monitor import FastClock, FastLoop
@@ -16,6 +16,8 @@ from tests.unit.simulated_upstreams import BASE, Place, SimulatedSession, settin
 from tests.unit.test_comparer import FIRST
 
 WHOLE = Ends()
+FINAL = FIRST + 2_993  # the head is five blocks above the indexer, and 12 confirmations above it
+BEYOND = FINAL + 1_000
 
 
 class Run:
@@ -78,3 +80,48 @@ def test_who_fails_for_long_is_given_up(tmp_path: Path) -> None:
     assert [each.why for each in checked.not_compared] == ["the indexer gave no usable list"]
     assert checked.causes == ("the list: no complete answer in time (waiting for: ?)",)
     assert 10 < run.place.asked[-1].second < 30
+
+
+TOO_HIGH = f"the last final block is {FINAL}"
+HEADLESS = "the chain's RPC endpoints agree on no head"
+
+
+@pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("ends", "has_head", "expected"),
+    [
+        pytest.param(Ends(None, 5), True, NotCompared(0, 5, f"first_block is {FIRST}"), id="to below the first block"),
+        pytest.param(Ends(3, 5), False, NotCompared(3, 5, f"first_block is {FIRST}"), id="both below, without a head"),
+        pytest.param(
+            Ends(BEYOND),
+            True,
+            NotCompared(BEYOND, BEYOND, TOO_HIGH),
+            id="from above the last",
+        ),
+        pytest.param(
+            Ends(BEYOND, BEYOND + 9),
+            True,
+            NotCompared(BEYOND, BEYOND + 9, TOO_HIGH),
+            id="both above the last",
+        ),
+        pytest.param(WHOLE, False, NotCompared(FIRST, FIRST, HEADLESS), id="without a head"),
+    ],
+)
+def test_a_range_without_a_block_to_compare_is_said_why(
+    ends: Ends, has_head: bool, expected: NotCompared, tmp_path: Path
+) -> None:
+    run = Run(tmp_path)
+    if not has_head:
+        run.after_s(0, lambda: run.place.order("rpc/1", "refuse"))
+    checked = run.check(ends)
+    assert checked.not_compared == (expected,)
+    assert (checked.first, checked.last, checked.checked_blocks) == (expected.first, expected.last, 0)
+    assert not run.reports
+
+
+@pytest.mark.clause("S17")
+def test_of_a_range_that_ends_beyond_the_last_final_block_the_final_ones_are_compared(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    checked = run.check(Ends(FINAL - 99, BEYOND))
+    assert checked.not_compared == (NotCompared(FINAL + 1, BEYOND, "they are not final yet"),)
+    assert run.reports[-1] == (100, 100)

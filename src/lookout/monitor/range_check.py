@@ -146,13 +146,17 @@ class _RangeCheck:
         comparison, chain = self._comparison, self._chain
         table, check = comparison.list.table, comparison.check
         final = None if chain.head is None else comparison.final_block(chain.head, chain.pace)
+        if ends.last is not None and ends.last < table.first_block:
+            return _compared_nothing(check, ends.first or 0, ends.last, f"first_block is {table.first_block}")
         first = max(table.first_block, ends.first or 0)
+        if final is None or final < first:
+            why = (
+                f"the last final block is {final}"
+                if final is not None
+                else "the chain's RPC endpoints agree on no head"
+            )
+            return _compared_nothing(check, first, first if ends.last is None else ends.last, why)
         end = final if ends.last is None else ends.last
-        if end is None or final is None:
-            why = "the chain's RPC endpoints agree on no head"
-            return CheckedRange(check, first, end or first, not_compared=(NotCompared(first, end or first, why),))
-        if end < first:
-            return CheckedRange(check, first, end, not_compared=(NotCompared(first, end, "there is no such block"),))
         rules = replace(rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS)
         coverages = Coverages({})
         coverages.follow({check: ""}, self._now())
@@ -220,6 +224,10 @@ class _RangeCheck:
         if whole.is_whole:
             return whole
         return replace(whole, causes=tuple(f"{who}: {describe_cause(cause)}" for who, cause in self._causes.items()))
+
+
+def _compared_nothing(check: Check, first: int, last: int, why: str) -> CheckedRange:
+    return CheckedRange(check, first, last, not_compared=(NotCompared(first, last, why),))
 
 
 def _suspected(coverage: Coverage) -> tuple[Finding, ...]:
