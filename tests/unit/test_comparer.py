@@ -1,6 +1,7 @@
 """A monitor that compares lists with their chain, at the launch values, hours in a moment (S17 to S19)."""
 
 import json
+from bisect import bisect_left
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from lookout.demo.sim.transactions import hash_of
 from lookout.demo.sim.upstreams import Upstreams, launch_world
 from lookout.documents.reports import live_document
 from lookout.monitor.board import CoverageEntry
-from lookout.protocols.client.failure import OwnFault, ProbeFailed
+from lookout.protocols.client.failure import JsonRpcFailed, OwnFault, ProbeFailed
 from lookout.replay.replay import Replay
 from lookout.state.coverages import decode_coverages
 from lookout.state.log import Compared
@@ -69,8 +70,27 @@ def test_all_lists_of_a_chain_share_its_smallest_budget(tmp_path: Path) -> None:
     config = a_config("indexer", "hosted-indexer", first_block=FIRST - 100_000)
     config = config.replace("requests_per_minute = 5", "requests_per_minute = 3", 1)
     asked = [each.second for each in live(tmp_path, config, story).requests()]
-    assert min(later - earlier for earlier, later in pairwise(asked)) >= 19.7  # the chain's id may be asked before one
-    assert len(asked) > 85  # and it is used up
+    assert min(later - earlier for earlier, later in pairwise(asked)) >= 19.9
+    assert len(asked) > 80  # and it is used up, by some chain ids too
+
+
+@pytest.mark.clause("S19")
+@pytest.mark.parametrize("requests_per_minute", [1, 5])
+@pytest.mark.parametrize("error", [None, JsonRpcFailed(-32000)], ids=["endpoints answer", "endpoints refuse logs"])
+def test_no_minute_has_more_further_requests_than_the_budget_chain_ids_included(
+    error: Exception | None, requests_per_minute: int, tmp_path: Path
+) -> None:
+    async def story(life: Life) -> None:
+        if error is not None:
+            life.place.errors = {f"rpc/1/{letter}": error for letter in "abc"}
+        await life.wait(HOUR / 2)
+
+    def most_in_a_minute(config: str) -> int:
+        seconds = [each.second for each in live(tmp_path, config, story).place.asked if each.is_to_endpoint]
+        return max(bisect_left(seconds, second + MINUTE) - number for number, second in enumerate(seconds))
+
+    compared = a_config(first_block=FIRST - 100_000, requests_per_minute=requests_per_minute)
+    assert most_in_a_minute(compared) <= most_in_a_minute(a_config(first_block=None)) + requests_per_minute
 
 
 @pytest.mark.clause("S17", "S18", "M6")

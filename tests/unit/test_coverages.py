@@ -156,6 +156,18 @@ def test_of_another_subject_nothing_is_known_and_what_left_is_forgotten() -> Non
     assert coverages.position(INDEXER) is None
 
 
+@pytest.mark.clause("S18")
+def test_a_list_that_returns_starts_without_the_position_that_its_indexer_said_before() -> None:
+    coverages = followed()
+    coverages.hear(INDEXER, Blocks(160))
+    coverages.follow({INDEXER: "b"}, NOON)
+    assert coverages.position(INDEXER) == 160  # another query, of the same indexer
+    coverages.follow({}, NOON)
+    assert coverages.position(INDEXER) is None
+    coverages.follow({INDEXER: "b"}, NOON)
+    assert coverages.position(INDEXER) is None
+
+
 def test_what_did_not_change_is_encoded_once() -> None:
     coverages = followed()
     (before,) = coverages.pieces().values()

@@ -13,7 +13,7 @@ from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_config
 from lookout.core.coverage import Finding
 from lookout.core.model import Check
-from lookout.monitor.range_check import CheckedRange, check_ranges
+from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
 
 NOT_COMPARED: Final = 3
 
@@ -42,7 +42,7 @@ def coverage(config: Path, first: int | None, last: int | None) -> None:
             shown[check] = f"{_name(check, names)}: {checked} of {blocks} blocks"
             status.update(Text(", ".join(shown.values())))
 
-        ranges = run(check_ranges(settings, SystemClock(), first, last, report))
+        ranges = run(check_ranges(settings, SystemClock(), Ends(first, last), report))
     for each in ranges:
         _show(each, names)
     if any(each.differs for each in ranges):

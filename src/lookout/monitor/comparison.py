@@ -124,13 +124,13 @@ class Asker:
             case AskList(first, last):
                 return await self._try(None, lambda: self._read_list(first, last))
             case AskLogs(name, first, last):
-                endpoint, of = compared.endpoints[name], compared.list.table.event_filter()
-                await compared.budget.wait_for_turn()
-                return await self._try(name, lambda: endpoint.read_logs(of, first, last, session, self._now))
+                of = compared.list.table.event_filter()
+                return await self._try_in_turn(name, lambda each: each.read_logs(of, first, last, session, self._now))
             case AskReceipt(name, transaction):
-                endpoint, of = compared.endpoints[name], compared.list.table.event_filter()
-                await compared.budget.wait_for_turn()
-                return await self._try(name, lambda: endpoint.read_receipt(of, transaction, session, self._now))
+                of = compared.list.table.event_filter()
+                return await self._try_in_turn(
+                    name, lambda each: each.read_receipt(of, transaction, session, self._now)
+                )
             case AskPosition():
                 found = (await observe(compared.source, session, self._now))[compared.check]
                 self._hear(found)
@@ -140,6 +140,18 @@ class Asker:
         of = self._comparison.list
         body = await self._session.fetch(list_request(of, first, last))
         return await self._session.parse(body, lambda: parse_list(body, of))
+
+    async def _try_in_turn(self, name: str, ask: Callable[[EvmEndpoint], Any]) -> Any:
+        """Each request takes a turn of the budget, also one for the chain id."""
+        endpoint, budget = self._comparison.endpoints[name], self._comparison.budget
+
+        async def ask_in_turn() -> Any:
+            await budget.wait_for_turn()
+            while await endpoint.check_chain(self._session, self._now):
+                await budget.wait_for_turn()
+            return await ask(endpoint)
+
+        return await self._try(name, ask_in_turn)
 
     async def _try(self, name: str | None, ask: Callable[[], Any]) -> Any:
         """The answer; Refused if there is none that counts. A fault of our own ends the look: it proves nothing."""

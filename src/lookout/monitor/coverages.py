@@ -24,6 +24,7 @@ class Coverages:
             check: before if before and before.subject == subject else Coverage(subject=subject, began_at=now)
             for check, before, subject in known
         }
+        self._said = {check: position for check, position in self._said.items() if check in subjects}
 
     def restart(self, now: int) -> None:
         """The monitor starts, or its clock was set: what was said before is old, and so is what a look under way will

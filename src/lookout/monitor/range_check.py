@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from lookout.base.clock import Clock
 from lookout.config.settings import Settings
 from lookout.core.agreement import Agreement
 from lookout.core.causes import describe_cause
-from lookout.core.coverage import TROUBLE_WORDS, Coverage, Finding, checked_blocks, confirmed_of, unchecked
+from lookout.core.coverage import TROUBLE_WORDS, Coverage, Finding, checked_blocks, confirmed_of, gaps_of, unchecked
 from lookout.core.heads import Heads, Pace
 from lookout.core.looks import Facts, Rules, begin_look, choose_task
 from lookout.core.model import Check, Failed
@@ -25,11 +26,20 @@ from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.source import observe
 
 _BETWEEN_REQUESTS_MS: Final = 200
-_ROUNDS_IN_VAIN: Final = 3
+_ROUNDS_IN_VAIN: Final = 5
+_AFTER_ROUND_IN_VAIN_S: Final = 3
+_AHEAD_MS: Final = 30 * 60_000  # after which the monitor would try again whatever failed
 _DAY_MS: Final = 86_400_000
 
 Report = Callable[[Check, int, int], None]
 """Called with how many blocks of a check's list were compared, and how many there are."""
+
+
+class Ends(NamedTuple):
+    """Of the range that is wanted. By default it is from the configured first block to the last that is final."""
+
+    first: int | None = None
+    last: int | None = None
 
 
 class NotCompared(Struct, frozen=True):
@@ -72,9 +82,13 @@ class _Chain(NamedTuple):
 
 
 async def check_ranges(
-    settings: Settings, clock: Clock, first: int | None, last: int | None, report: Report
+    settings: Settings,
+    clock: Clock,
+    ends: Ends,
+    report: Report,
+    open_session: Callable[[float], AbstractAsyncContextManager[Session]] = open_session,
 ) -> list[CheckedRange]:
-    """All of them at the same time. By default from the configured first block to the last that is final."""
+    """All of them at the same time."""
     comparisons = build_comparisons(
         settings, sources_of(settings), lambda _tables, _chain_id: Budget(clock, _BETWEEN_REQUESTS_MS)
     )
@@ -88,7 +102,7 @@ async def check_ranges(
         chains = dict(zip(endpoints, await asyncio.gather(*reading), strict=True))
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(_RangeCheck(each, chains[each.chain_id], session, clock, report).run(first, last))
+                group.create_task(_RangeCheck(each, chains[each.chain_id], session, clock, report).run(ends))
                 for each in comparisons
             ]
     return [task.result() for task in tasks]
@@ -117,7 +131,7 @@ async def _read_chain(
 
 class _RangeCheck:
     """The looks of the monitor, on a clock that is set forward where the monitor would wait: what differs is looked at
-    again at once, and what could not be compared is tried again."""
+    again at once, and what could not be compared is tried again a few seconds later."""
 
     def __init__(self, comparison: Comparison, chain: _Chain, session: Session, clock: Clock, report: Report) -> None:
         self._comparison = comparison
@@ -128,33 +142,41 @@ class _RangeCheck:
         self._ahead_ms = 0
         self._causes: dict[str, str] = {}
 
-    async def run(self, first: int | None, last: int | None) -> CheckedRange:
+    async def run(self, ends: Ends) -> CheckedRange:
         comparison, chain = self._comparison, self._chain
         table, check = comparison.list.table, comparison.check
         final = None if chain.head is None else comparison.final_block(chain.head, chain.pace)
-        first = max(table.first_block, first or 0)
-        end = final if last is None else last
-        if end is None or final is None:
-            why = "the chain's RPC endpoints agree on no head"
-            return CheckedRange(check, first, end or first, not_compared=(NotCompared(first, end or first, why),))
-        if end < first:
-            return CheckedRange(check, first, end, not_compared=(NotCompared(first, end, "there is no such block"),))
+        if ends.last is not None and ends.last < table.first_block:
+            return _compared_nothing(check, ends.first or 0, ends.last, f"first_block is {table.first_block}")
+        first = max(table.first_block, ends.first or 0)
+        if final is None or final < first:
+            why = (
+                f"the last final block is {final}"
+                if final is not None
+                else "the chain's RPC endpoints agree on no head"
+            )
+            return _compared_nothing(check, first, first if ends.last is None else ends.last, why)
+        end = final if ends.last is None else ends.last
         rules = replace(rules_of(table), first_block=first, newest_every_ms=0, follow_ms=_DAY_MS)
         coverages = Coverages({})
         coverages.follow({check: ""}, self._now())
-        most_checked, in_vain = 0, 0
-        while in_vain < _ROUNDS_IN_VAIN:
+        furthest, in_vain = 0, 0
+        while True:
             await self._compare(coverages, rules, min(end, final))
             coverage, position = coverages.known(check), coverages.position(check)
             is_done = position is not None and not any(unchecked(coverage, first, min(end, final, position)))
             if is_done and not _suspected(coverage):
                 break
-            checked = checked_blocks(coverage)
-            in_vain = 0 if checked > most_checked else in_vain + 1
-            most_checked = max(checked, most_checked)
-            self._ahead_ms += rules.confirm_ms
+            progress = checked_blocks(coverage) + gaps_of(coverage).missing + gaps_of(coverage).extra
+            in_vain = 0 if progress > furthest else in_vain + 1
+            if in_vain == _ROUNDS_IN_VAIN:
+                break
+            if in_vain:
+                await asyncio.sleep(_AFTER_ROUND_IN_VAIN_S)
+            furthest = max(progress, furthest)
+            self._ahead_ms += _AHEAD_MS
         position = coverages.position(check)
-        if last is None and position is not None and final - position <= chain.allowance:
+        if ends.last is None and position is not None and final - position <= chain.allowance:
             end = min(final, position)  # it is as far as it should be
         return self._sum_up(coverages, first, end, final)
 
@@ -202,6 +224,10 @@ class _RangeCheck:
         if whole.is_whole:
             return whole
         return replace(whole, causes=tuple(f"{who}: {describe_cause(cause)}" for who, cause in self._causes.items()))
+
+
+def _compared_nothing(check: Check, first: int, last: int, why: str) -> CheckedRange:
+    return CheckedRange(check, first, last, not_compared=(NotCompared(first, last, why),))
 
 
 def _suspected(coverage: Coverage) -> tuple[Finding, ...]:

@@ -32,9 +32,9 @@ class Block(NamedTuple):
 
 
 class ChainId:
-    """A node is asked for its chain id before its first answer counts, again after any failure, and every minute:
-    behind one address there may be another node now. All that is asked of one node at the same time shares that. Two
-    requests and not a batch, which some public endpoints refuse or count as abuse."""
+    """A node is asked for its chain id before its first answer counts, again after a reading that failed, and every
+    minute: behind one address there may be another node now. All that is asked of one node at the same time shares
+    that. Two requests and not a batch, which some public endpoints refuse or count as abuse."""
 
     def __init__(self, chain_id: int | None, request: Request) -> None:
         """``request`` is one that the same node is asked."""
@@ -47,18 +47,22 @@ class ChainId:
         """What is asked inside is asked of a node of the right chain, within the session's time."""
         try:
             async with at_most(session.timeout_s):
-                if self._right_at is None or not 0 <= now() - self._right_at < _CHAIN_ID_HOLDS_MS:
-                    await self._ask(session)
-                    self._right_at = now()
+                await self.check(session, now)
                 yield
         except BaseException:  # also if it was cancelled
             self._right_at = None
             raise
 
-    async def _ask(self, session: "Session") -> None:
+    async def check(self, session: "Session", now: Now) -> bool:
+        """Whether the node had to be asked."""
+        if self._right_at is not None and 0 <= now() - self._right_at < _CHAIN_ID_HOLDS_MS:
+            return False
+        self._right_at = None
         found = parse_chain_id(await session.fetch(self._request))
         if found != self._expected:
             raise WrongChainFailed(found, self._expected)
+        self._right_at = now()
+        return True
 
 
 class EvmEndpoint:
@@ -75,17 +79,25 @@ class EvmEndpoint:
             block = parse_block(await session.fetch(self._ask_block))
         return Reading(now(), block.height, block.block_at)
 
+    async def check_chain(self, session: "Session", now: Now, /) -> bool:
+        """Whether the node had to be asked for its chain id, which logs and receipts need."""
+        async with at_most(session.timeout_s):
+            return await self._chain_id.check(session, now)
+
+    # Many nodes refuse logs and go on answering for heads: their failure says nothing of the chain.
     async def read_logs(
         self, of: EventFilter, first: int, last: int, session: "Session", now: Now, /
     ) -> frozenset[Log]:
         """From the first to the last of these blocks, both included."""
-        async with self._chain_id.checked(session, now):
+        async with at_most(session.timeout_s):
+            await self._chain_id.check(session, now)
             body = await session.fetch(replace(self._ask_block, body=call_logs(of, first, last)))
             return await session.parse(body, lambda: parse_logs(body, of, first, last))
 
     async def read_receipt(self, of: EventFilter, transaction: str, session: "Session", now: Now, /) -> Receipt | None:
         """None if the node does not have the transaction."""
-        async with self._chain_id.checked(session, now):
+        async with at_most(session.timeout_s):
+            await self._chain_id.check(session, now)
             body = await session.fetch(replace(self._ask_block, body=call_receipt(transaction)))
             return await session.parse(body, lambda: parse_receipt(body, of, transaction))
 

@@ -10,6 +10,7 @@ import pytest
 from lookout.core.looks import Log, Receipt
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import ProbeFailed
+from lookout.protocols.client.request import MIB
 from lookout.protocols.client.session import open_session
 from lookout.protocols.evm import EvmEndpoint
 from lookout.protocols.logs import EventFilter, parse_logs, parse_receipt
@@ -230,16 +231,26 @@ async def test_a_head_that_is_read_while_logs_are_awaited_costs_no_further_chain
     assert sorted(node.methods) == ["eth_chainId", "eth_getBlockByNumber", "eth_getBlockByNumber", "eth_getLogs"]
 
 
-@pytest.mark.clause("S17", "M8")
-async def test_after_logs_that_were_refused_the_chain_id_is_asked_again() -> None:
+@pytest.mark.clause("S17", "S19", "M8")
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param((200, b'{"jsonrpc":"2.0","id":3,"error":{"code":-32005}}'), id="an error of JSON-RPC"),
+        pytest.param((413, b""), id="another HTTP code"),
+        pytest.param((200, b" " * (MIB + 1)), id="an answer that is too large"),
+    ],
+)
+async def test_logs_that_were_refused_cost_no_further_chain_id(reply: Reply) -> None:
     node = Node()
     async with answering(node) as (url, _), open_session(20) as session:
         endpoint = an_endpoint(url)
-        node.logs = lambda: (200, b'{"jsonrpc":"2.0","id":3,"error":{"code":-32005,"message":"limit exceeded"}}')
-        with pytest.raises(ProbeFailed, match="rate_limited: -32005"):
+        node.logs = lambda: reply
+        with pytest.raises(ProbeFailed):
             await endpoint.read_logs(EVENTS, FIRST, LAST, session, lambda: NOON)
         await endpoint.read(session, lambda: NOON)
-    assert node.methods == ["eth_chainId", "eth_getLogs", "eth_chainId", "eth_getBlockByNumber"]
+        assert not await endpoint.check_chain(session, lambda: NOON)
+        assert await endpoint.check_chain(session, lambda: NOON + MINUTE)
+    assert node.methods == ["eth_chainId", "eth_getLogs", "eth_getBlockByNumber", "eth_chainId"]
 
 
 @pytest.mark.clause("S17", "M8")

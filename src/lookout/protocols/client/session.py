@@ -5,7 +5,7 @@ import asyncio
 import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, TypeVar
@@ -55,11 +55,12 @@ class Session:
         meanwhile (M6)."""
         if len(body) <= _SHORT_BYTES:
             return parse()
-        try:
-            with DaemonThread("parse") as thread:
-                return await thread.call(parse)
-        except RuntimeError:  # the library's way to say that the system gives no thread
-            raise OwnFault("threads") from None
+        with ExitStack() as stack:
+            try:
+                thread = stack.enter_context(DaemonThread("parse"))
+            except RuntimeError:  # the library's way to say that the system gives no thread
+                raise OwnFault("threads") from None
+            return await thread.call(parse)
 
 
 @asynccontextmanager

@@ -1,0 +1,127 @@
+"""``lookout coverage`` on simulated upstreams: what it compares, tries again and says of a range."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from lookout.monitor.range_check import CheckedRange, Ends, NotCompared, check_ranges
+from lookout.protocols.client.failure import ProbeFailed
+from tests.compared import a_compared_config
+from tests.unit.running_monitor import FastClock, FastLoop
+from tests.unit.simulated_upstreams import BASE, Place, SimulatedSession, settings_of
+from tests.unit.test_comparer import FIRST
+
+WHOLE = Ends()
+FINAL = FIRST + 2_993  # the head is five blocks above the indexer, and 12 confirmations above it
+BEYOND = FINAL + 1_000
+
+
+class Run:
+    """One comparison of a range, in a world of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = FastClock()
+        self.place = Place(self.clock)
+        self._later: list[tuple[float, Callable[[], None]]] = []
+        self.reports: list[tuple[int, int]] = []
+        self._settings = settings_of(folder, a_compared_config(BASE, FIRST))
+
+    def after_s(self, seconds: float, act: Callable[[], None]) -> None:
+        """Of the comparison that begins later."""
+        self._later.append((seconds, act))
+
+    def check(self, ends: Ends = WHOLE, **orders: dict[str, int]) -> CheckedRange:
+        """With the indexer under these orders."""
+        session = SimulatedSession(cast("Any", None), 10, place=self.place)
+
+        async def run() -> list[CheckedRange]:
+            for later in self._later:
+                asyncio.get_running_loop().call_later(*later)
+            for fault, parameters in orders.items():
+                self.place.order("squid/1", fault, **parameters)
+            return await check_ranges(self._settings, self.clock, ends, self._report, lambda _: nullcontext(session))
+
+        with asyncio.Runner(loop_factory=FastLoop) as runner:
+            (checked,) = runner.run(run())
+        return checked
+
+    def _report(self, _check: object, checked: int, blocks: int) -> None:
+        self.reports.append((checked, blocks))
+
+
+@pytest.mark.clause("S17")
+def test_all_that_is_too_much_in_a_range_is_confirmed(tmp_path: Path) -> None:
+    checked = Run(tmp_path).check(extra={"transactions": 40})
+    assert checked.is_whole
+    assert len(checked.extra) > 30  # the other blocks are not final
+    assert not checked.missing
+
+
+@pytest.mark.clause("S17")
+@pytest.mark.parametrize("who", [["squid/1"], ["rpc/1/a", "rpc/1/b"]], ids=["the indexer", "two endpoints of three"])
+def test_who_fails_for_some_seconds_is_asked_again(who: list[str], tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.place.errors = dict.fromkeys(who, ProbeFailed("refused"))
+    run.after_s(8, run.place.errors.clear)
+    checked = run.check()
+    assert checked.is_whole
+    assert checked.checked_blocks == checked.last - FIRST + 1
+
+
+@pytest.mark.clause("S17")
+def test_who_fails_for_long_is_given_up(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.place.errors["squid/1"] = ProbeFailed("timeout")
+    checked = run.check()
+    assert [each.why for each in checked.not_compared] == ["the indexer gave no usable list"]
+    assert checked.causes == ("the list: no complete answer in time (waiting for: ?)",)
+    assert 10 < run.place.asked[-1].second < 30
+
+
+TOO_HIGH = f"the last final block is {FINAL}"
+HEADLESS = "the chain's RPC endpoints agree on no head"
+
+
+@pytest.mark.clause("S17")
+@pytest.mark.parametrize(
+    ("ends", "has_head", "expected"),
+    [
+        pytest.param(Ends(None, 5), True, NotCompared(0, 5, f"first_block is {FIRST}"), id="to below the first block"),
+        pytest.param(Ends(3, 5), False, NotCompared(3, 5, f"first_block is {FIRST}"), id="both below, without a head"),
+        pytest.param(
+            Ends(BEYOND),
+            True,
+            NotCompared(BEYOND, BEYOND, TOO_HIGH),
+            id="from above the last",
+        ),
+        pytest.param(
+            Ends(BEYOND, BEYOND + 9),
+            True,
+            NotCompared(BEYOND, BEYOND + 9, TOO_HIGH),
+            id="both above the last",
+        ),
+        pytest.param(WHOLE, False, NotCompared(FIRST, FIRST, HEADLESS), id="without a head"),
+    ],
+)
+def test_a_range_without_a_block_to_compare_is_said_why(
+    ends: Ends, has_head: bool, expected: NotCompared, tmp_path: Path
+) -> None:
+    run = Run(tmp_path)
+    if not has_head:
+        run.after_s(0, lambda: run.place.order("rpc/1", "refuse"))
+    checked = run.check(ends)
+    assert checked.not_compared == (expected,)
+    assert (checked.first, checked.last, checked.checked_blocks) == (expected.first, expected.last, 0)
+    assert not run.reports
+
+
+@pytest.mark.clause("S17")
+def test_of_a_range_that_ends_beyond_the_last_final_block_the_final_ones_are_compared(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    checked = run.check(Ends(FINAL - 99, BEYOND))
+    assert checked.not_compared == (NotCompared(FINAL + 1, BEYOND, "they are not final yet"),)
+    assert run.reports[-1] == (100, 100)
