@@ -412,7 +412,7 @@ class Indexer:
         self._sorted = None
 
     def _add_surplus(self, elapsed: int) -> None:
-        block = self._chance.randint(self._chain.first_block, self.position)
+        block = self._chance.randint(self._chain.first_block, max(self._chain.first_block, self.position))
         match self._script.surplus:
             case "made up":
                 self._truth.hold(elapsed, _hash(self._chance), block)
