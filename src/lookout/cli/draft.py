@@ -22,6 +22,7 @@ from lookout.config.file import ConfigError, read_config_text
 from lookout.config.settings import Settings
 from lookout.config.tables import Store
 from lookout.core.services import SERVICES
+from lookout.protocols.lists import ListTable
 from lookout.protocols.ppoi import NETWORKS
 from lookout.protocols.registry import PROTOCOLS
 from lookout.protocols.tables import KindTable
@@ -189,7 +190,7 @@ def name_chain(table: DraftTable) -> str:
 def list_own_keys(kind: str) -> list[str]:
     """The keys that a kind adds to those of every kind."""
     settings = PROTOCOLS[kind].settings if kind in PROTOCOLS else KindTable
-    return [each.name for each in fields(settings) if each.name not in KindTable.__struct_fields__]
+    return [each.name for each in fields(settings) if each.name not in ListTable.__struct_fields__]
 
 
 def _texts_in(value: Any) -> Iterator[str]:
