@@ -168,7 +168,7 @@ def _name_some(findings: list[Finding]) -> str:
 
 
 def resume(coverage: Coverage, now: int) -> Coverage:
-    """After a start, or when the clock was set: what was waiting begins to wait anew, since nobody knows how long it
+    """After a start, or when the clock was set: what was waiting begins to wait again, since nobody knows how long it
     did; and nothing has happened in the future."""
 
     def resume_finding(each: Finding) -> Finding:
@@ -191,7 +191,7 @@ def resume(coverage: Coverage, now: int) -> Coverage:
 
 
 def follow_position(coverage: Coverage, position: int) -> Coverage:
-    """The indexer said how far it is. What lies above that it does not claim to have: it may be built anew. So nothing
+    """The indexer said how far it is. What lies above that it does not claim to have: it may be rebuilt. So nothing
     is held against it there, and all of that is compared again."""
     above = [
         each.hash for some in (coverage.missing, coverage.extra) for each in some.values() if each.block > position

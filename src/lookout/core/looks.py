@@ -494,7 +494,7 @@ def _follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) ->
 def _confirm(
     coverage: Coverage, task: Task, keep: Callable[..., Coverage], findings: Collection[Finding]
 ) -> Generator[Ask, Any, Coverage]:
-    """They are said from now on, unless the indexer is not that far any more: it is being built anew."""
+    """They are said from now on, unless the indexer is not that far any more: it is being rebuilt."""
     position = (yield AskPosition()) if findings else None
     if position is None or position.block is None or position.block < task.last:
         return coverage
