@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from lookout.app import process
 from lookout.base.clock import Clock, SystemClock
 from lookout.config.file import read_config
-from lookout.core.looks import Rules
+from lookout.core.completeness.tasks import Rules
 from lookout.demo.sim.front import BARE, Front
 from lookout.demo.sim.server import serving, wall_clock
 from lookout.demo.sim.upstreams import launch_world

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lookout.core.looks import Rules
+from lookout.core.completeness.tasks import Rules
 from lookout.demo.sim.transactions import hash_of
 from lookout.monitor.board import CoverageEntry
 from lookout.protocols.lists import CompleteTable

@@ -11,9 +11,9 @@ HEAL_MS = 10 * MINUTE
 PROVE_MS = 75 * MINUTE
 """A transaction that left the chain after it was proved is noticed with the next proof."""
 LOOK_MS = 6 * MINUTE
+"""The longest time between a proof and what is said."""
 LATEST_MS = 2 * MINUTE
 """How late a list may be in these worlds: so long it lacks what the indexer has again."""
-"""The longest time between a proof and what is said."""
 
 
 class Instant(NamedTuple):
@@ -44,6 +44,8 @@ class Truth:
         """When an absent one became final below the indexer's position."""
         self.is_tail: set[str] = set()
         """Those that the indexer never had, so that they are found by the first comparison."""
+        self.was_final: set[str] = set()
+        """Those in blocks that had been final when the chain changed there: such blocks are not read again."""
 
     def put_on_chain(self, at: int, transaction: str, block: int) -> None:
         self.on_chain[transaction] = block
@@ -128,6 +130,8 @@ class Oracle:
         """What the indexer lacks, and has too much, by the blocks: is it said in time?"""
         for what, differing in (("missing", absent), ("extra", surplus)):
             for transaction, block in differing.items():
+                if what == "missing" and transaction in self._truth.was_final:
+                    continue
                 if what == "extra" and block < min(self._truth.on_chain.values(), default=0):
                     continue  # nothing shows that an endpoint is not pruned there
                 if block > min(now.final, now.position):

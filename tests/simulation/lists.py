@@ -9,24 +9,21 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from lookout.core.coverage import Coverage, follow_position, resume
-from lookout.core.looks import (
+from lookout.core.completeness.asks import (
     Ask,
     AskList,
     AskLogs,
     AskPosition,
     AskReceipt,
-    Facts,
     Listed,
     Log,
     Position,
     Receipt,
     Refused,
-    Rules,
-    Task,
-    begin_look,
-    choose_task,
 )
+from lookout.core.completeness.coverage import Coverage, follow_position, resume
+from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.tasks import Facts, Rules, Task, choose_task
 from tests.builders import HOUR, MINUTE, NOON, SECOND
 from tests.oracles.lists import Instant, Oracle, Truth
 
@@ -376,7 +373,8 @@ class Indexer:
             kind = kinds[0]
             if len(self._skipped) < {"one": 1, "batch": 6}.get(kind, 40):
                 self._skipped.add(log.transaction)
-                self._truth.is_tail.add(log.transaction)
+                if log.transaction not in self._truth.held_changed_at:
+                    self._truth.is_tail.add(log.transaction)
                 self._lost[log.transaction] = elapsed
         if log.transaction not in self._skipped:
             self._truth.hold(elapsed, log.transaction, log.block)
@@ -604,6 +602,10 @@ class World:
             is_deep = forked_at is not None and forked_at <= self._final()
             if self.indexer.advance(self.elapsed, forked_at) or is_deep:
                 self._calm_since = max(self._calm_since, self.elapsed)
+            if forked_at is not None and is_deep:
+                self.truth.was_final |= {
+                    one for one, block in self.truth.on_chain.items() if forked_at <= block <= self._final()
+                }
 
     def _poll(self) -> None:
         if self.elapsed - self._polled_at >= POLL_MS:
@@ -664,6 +666,8 @@ class World:
         if self.elapsed - self._expected_at >= MINUTE:
             self._expected_at = self.elapsed
             chain, held = self.truth.on_chain, self.truth.held
+            if not held.keys() & chain.keys():
+                self._calm_since = self.elapsed  # it may be a list of anything
             absent = {one: chain[one] for one in chain.keys() - held.keys() if chain[one] <= self.indexer.position}
             surplus = {one: held[one] for one in held.keys() - chain.keys()}
             self.oracle.expect(now, absent, surplus)

@@ -5,19 +5,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lookout.core.coverage import Coverage, Transaction
-from lookout.core.looks import (
-    Ask,
-    AskList,
-    AskLogs,
-    AskReceipt,
-    Facts,
-    Listed,
-    Receipt,
-    Rules,
-    Task,
-    begin_look,
-)
+from lookout.core.completeness.asks import Ask, AskList, AskLogs, AskReceipt, Listed, Receipt
+from lookout.core.completeness.coverage import Coverage, Transaction
+from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.tasks import Facts, Rules, Task
 from tests.simulation.lists import Look, Plan
 
 Change = Callable[[Ask, Any], Any]

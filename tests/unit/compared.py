@@ -3,22 +3,20 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from lookout.core.coverage import Coverage, Finding, Stage
-from lookout.core.looks import (
+from lookout.core.completeness.asks import (
     Ask,
     AskList,
     AskLogs,
     AskPosition,
     AskReceipt,
-    Facts,
     Listed,
     Log,
     Position,
     Receipt,
-    Rules,
-    Task,
-    begin_look,
 )
+from lookout.core.completeness.coverage import Coverage, Finding, Stage
+from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.tasks import Facts, Rules, Task
 from tests.builders import MINUTE, NOON
 
 RULES = Rules(first_block=100, limit=10, endpoints=2)

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from lookout.core.causes import describe_cause
-from lookout.core.coverage import gaps_of
+from lookout.core.completeness.coverage import gaps_of
 from lookout.core.model import Check, Gaps
 from lookout.demo.sim.transactions import hash_of
 from lookout.demo.sim.upstreams import Upstreams, launch_world

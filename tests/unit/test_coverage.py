@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.coverage import (
+from lookout.core.completeness.coverage import (
     Coverage,
     PutOff,
     Reach,
@@ -31,7 +31,7 @@ from lookout.core.coverage import (
     resume,
     unchecked,
 )
-from lookout.core.looks import choose_task
+from lookout.core.completeness.tasks import choose_task
 from lookout.core.model import Gaps
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.unit.compared import EMPTY, FACTS, RULES, a_finding, a_hash

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from lookout.base.pieces import StateError
-from lookout.core.coverage import (
+from lookout.core.completeness.coverage import (
     Coverage,
     Finding,
     PutOff,

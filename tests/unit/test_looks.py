@@ -1,25 +1,22 @@
 """What is looked at next, and what a look finds (S17 to S19)."""
 
+import itertools
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from lookout.core.coverage import Coverage, Reach, Transaction, add_agreed, keep_extra, keep_missing, put_off
-from lookout.core.looks import (
-    Ask,
-    AskList,
-    AskLogs,
-    AskPosition,
-    AskReceipt,
-    Listed,
-    Log,
-    Receipt,
-    Refused,
-    Rules,
-    Task,
-    choose_task,
+from lookout.core.completeness.asks import Ask, AskList, AskLogs, AskPosition, AskReceipt, Listed, Log, Receipt, Refused
+from lookout.core.completeness.coverage import (
+    Coverage,
+    Reach,
+    Transaction,
+    add_agreed,
+    keep_extra,
+    keep_missing,
+    put_off,
 )
+from lookout.core.completeness.tasks import Rules, Task, choose_task
 from tests.builders import DAY, HOUR, MINUTE, NOON, SECOND
 from tests.unit.compared import EMPTY, FACTS, RULES, Both, a_finding, a_hash, look
 
@@ -329,27 +326,39 @@ def test_a_list_that_is_cut_is_asked_for_fewer_blocks_at_once() -> None:
 
 @pytest.mark.clause("S18")
 def test_a_list_as_long_as_the_longest_may_have_been_cut_without_a_word() -> None:
-    chain = {each: 900 + each for each in range(1, 54)}
-    listed = {each: chain[each] for each in range(1, 51)}
-    both, rules = Both(chain, listed), replace(RULES, limit=100)
-    coverage, asked = look(PIECE, both, rules=rules)
-    assert _kinds(asked) == "List Logs Logs"
+    chain = {each: 900 + 9 * each // 5 for each in range(1, 54)}
+    rules = replace(RULES, limit=100)
+
+    def cut(ask: Ask, answer: Any) -> Any:
+        return (
+            Listed(frozenset(sorted(answer.hashes)[:50]), 50)
+            if isinstance(ask, AskList) and len(answer.hashes) > 50
+            else answer
+        )
+
+    coverage, asked = look(PIECE, Both(chain, chain, change=cut), rules=rules)
+    assert _kinds(asked) == "List Logs Logs List List"
     assert (coverage.list_reach, coverage.missing) == (Reach(50, 101), {})
-    known = replace(EMPTY, oldest=Transaction(500, a_hash(80)))
-    coverage, asked = look(PIECE, both, known, rules)
-    assert asked[-1] == AskList(500, 1_010)
-    assert not coverage.missing
-    coverage, _ = look(PIECE, both._replace(listed=listed | {80: 500}), known, rules)
-    assert _stages(coverage)["missing"] == dict.fromkeys((51, 52, 53), "suspected")
+
+    lacking = Both(chain, {each: chain[each] for each in range(1, 51)})
+    for known in (EMPTY, replace(EMPTY, most_entries=51)):
+        coverage, _ = look(PIECE, lacking, known, rules)
+        assert _stages(coverage)["missing"] == dict.fromkeys((51, 52, 53), "suspected")
 
     def fail(ask: Ask, answer: Any) -> Any:
-        return Refused() if ask == AskList(500, 1_010) else answer
+        return Refused() if isinstance(ask, AskList) and ask.last < PIECE.last else answer
 
-    coverage, _ = look(PIECE, both._replace(change=fail), known, rules)
+    coverage, _ = look(PIECE, lacking._replace(change=fail), rules=rules)
     assert not coverage.missing
-    short = Both(chain, {each: chain[each] for each in range(1, 50)})
-    coverage, _ = look(PIECE, short, rules=rules)
-    assert set(_stages(coverage)["missing"]) == {50, 51, 52, 53}
+
+
+@pytest.mark.clause("S18")
+def test_a_list_of_a_single_block_may_have_been_cut_without_a_word() -> None:
+    chain = dict.fromkeys(range(1, 54), 901)
+    both = Both(chain, dict.fromkeys(range(1, 51), 901))
+    task = Task("compare", 901, 901)
+    coverage, _ = look(task, both, rules=replace(RULES, limit=100))
+    assert (coverage.missing, coverage.put_off[-1].why) == ({}, "list_cut")
 
 
 @pytest.mark.clause("S19")
@@ -464,8 +473,8 @@ CHAIN = {1: 910, 2: 920, 3: 930, 4: 940}
         pytest.param(Both({1: 910, 3: 930}, {1: 910}), {3: "suspected"}, id="what left the chain is not"),
         pytest.param(
             Both(CHAIN, {1: 910} | dict.fromkeys(range(20, 29), 1_100)),
-            {2: "suspected", 3: "suspected"},
-            id="not if the list beyond is cut",
+            {2: "confirmed", 3: "confirmed"},
+            id="with less of the list beyond it if that is cut",
         ),
         pytest.param(
             Both(CHAIN, {4: 940} | dict.fromkeys(range(20, 29), 100)),
@@ -537,6 +546,30 @@ def test_a_list_that_lost_everything_lacks_it(age_ms: int, listed: dict[int, int
     coverage = replace(coverage, recognised=Transaction(600, a_hash(7)))
     coverage, _ = look(task, Both({2: 920}, listed), coverage)
     assert _stages(coverage)["missing"] == {2: stage}
+
+
+@pytest.mark.clause("S18")
+def test_a_list_that_is_empty_at_two_moments_only_is_not_accused() -> None:
+    coverage, task = _missing(2, age_ms=DAY)
+    coverage = replace(coverage, recognised=Transaction(600, a_hash(7)))
+    elsewhere = Task("compare", 800, 899)
+    coverage, _ = look(elsewhere, Both({5: 850}, {5: 850}), coverage, facts=FACTS._replace(now=NOON - 20 * MINUTE))
+    coverage, _ = look(task, Both({2: 920}, {}), coverage)
+    assert _stages(coverage)["missing"] == {2: "suspected"}
+
+
+@pytest.mark.clause("S18")
+def test_a_list_that_has_something_again_while_it_is_looked_at_is_not_accused() -> None:
+    lists = itertools.count()
+
+    def be_empty_twice(ask: Ask, answer: Any) -> Any:
+        return Listed(frozenset(), 0) if isinstance(ask, AskList) and next(lists) < 3 else answer
+
+    coverage, task = _missing(2, age_ms=DAY)
+    coverage = replace(coverage, recognised=Transaction(600, a_hash(7)))
+    coverage, _ = look(task, Both({2: 920}, {5: 700}, change=be_empty_twice), coverage)
+    assert next(lists) > 3
+    assert _stages(coverage)["missing"] == {2: "suspected"}
 
 
 @pytest.mark.clause("S18")
@@ -630,6 +663,21 @@ def test_what_a_list_has_too_much_is_confirmed(both: Both, stages: dict[int, str
     coverage = add_agreed(coverage, 900, 999, [], NOON, 10)
     coverage, _ = look(task, both, coverage)
     assert _stages(coverage)["extra"] == stages
+
+
+@pytest.mark.clause("S18")
+def test_what_leaves_the_list_while_it_is_looked_at_is_not_too_much() -> None:
+    lists = itertools.count()
+
+    def ignore_from_and_lose(ask: Ask, answer: Any) -> Any:
+        """A list without beginning, which loses what was old after it was asked for it once."""
+        if not isinstance(ask, AskList):
+            return answer
+        return Listed(frozenset((a_hash(9),)), 1) if next(lists) == 0 else Listed(frozenset(), 0)
+
+    coverage, task = _extra()
+    coverage, _ = look(task, Both({8: 500}, change=ignore_from_and_lose), coverage)
+    assert _stages(coverage)["extra"] == {9: "suspected"}
 
 
 @pytest.mark.clause("S18")
@@ -734,7 +782,7 @@ def test_what_is_known_to_be_too_much_costs_one_request_for_the_list_until_it_is
     assert after.extra[a_hash(9)].looked_at == NOON
     coverage, task = _extra(stage="confirmed", age_ms=HOUR)
     _, asked = look(task, Both({8: 500}, {9: 950}), coverage)
-    assert _kinds(asked) == "List Receipt Receipt Receipt Receipt List Position"
+    assert _kinds(asked) == "List Receipt Receipt Receipt Receipt List List Position"
 
 
 @pytest.mark.clause("S17")

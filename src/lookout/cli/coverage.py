@@ -11,7 +11,7 @@ from lookout.app.process import run
 from lookout.base.clock import SystemClock
 from lookout.cli.arguments import NOT_FINE, config_option, fail, settings_of
 from lookout.config.file import read_config
-from lookout.core.coverage import Finding
+from lookout.core.completeness.coverage import Finding
 from lookout.core.model import Check
 from lookout.monitor.range_check import CheckedRange, Ends, check_ranges
 

@@ -11,7 +11,7 @@ from lookout.alerts.event import EndpointFact
 from lookout.base.instants import format_instant
 from lookout.core.agreement import STANDING_WORDS, Standing
 from lookout.core.causes import describe_cause
-from lookout.core.coverage import (
+from lookout.core.completeness.coverage import (
     TROUBLE_WORDS,
     Coverage,
     PutOff,

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Final
 
 from lookout.config.settings import Settings
-from lookout.core.looks import Facts, Rules, begin_look, choose_task
+from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.monitor.board import CoverageNote, SideOutcome
 from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons
 from lookout.monitor.journal import Journal

@@ -10,9 +10,10 @@ import msgspec
 
 from lookout.base.clock import Clock
 from lookout.config.settings import Settings
-from lookout.core.coverage import Coverage
+from lookout.core.completeness.asks import Ask, AskList, AskLogs, AskPosition, AskReceipt, Look, Position, Refused
+from lookout.core.completeness.coverage import Coverage
+from lookout.core.completeness.tasks import Rules
 from lookout.core.heads import Pace
-from lookout.core.looks import Ask, AskList, AskLogs, AskPosition, AskReceipt, Look, Position, Refused, Rules
 from lookout.core.model import Blocks, Check, Found
 from lookout.monitor.sources import Built
 from lookout.protocols.client.failure import ProbeFailed, asks_for_less

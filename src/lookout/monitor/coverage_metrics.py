@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import GaugeMetricFamily
 
-from lookout.core.coverage import checked_blocks, gaps_of, oldest_unchecked_at
+from lookout.core.completeness.coverage import checked_blocks, gaps_of, oldest_unchecked_at
 from lookout.monitor.board import CoverageNote
 from lookout.monitor.publication_metrics import chain_label
 

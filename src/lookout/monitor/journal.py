@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import structlog
 
 from lookout.core.causes import code_of, describe_cause, explain
-from lookout.core.coverage import Coverage
+from lookout.core.completeness.coverage import Coverage
 from lookout.core.heads import Reading
 from lookout.core.ledger import Ledger
 from lookout.core.model import NO_GAPS, Check, Found, Observation, Row

@@ -12,9 +12,18 @@ from lookout.base.clock import Clock
 from lookout.config.settings import Settings
 from lookout.core.agreement import Agreement
 from lookout.core.causes import describe_cause
-from lookout.core.coverage import TROUBLE_WORDS, Coverage, Finding, checked_blocks, confirmed_of, gaps_of, unchecked
+from lookout.core.completeness.coverage import (
+    TROUBLE_WORDS,
+    Coverage,
+    Finding,
+    checked_blocks,
+    confirmed_of,
+    gaps_of,
+    unchecked,
+)
+from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.core.heads import Heads, Pace
-from lookout.core.looks import Facts, Rules, begin_look, choose_task
 from lookout.core.model import Check, Failed
 from lookout.core.plan import Limits
 from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons, rules_of

@@ -10,7 +10,7 @@ from lookout.alerts.sender import Sender, open_sender
 from lookout.base.clock import Clock
 from lookout.base.threads import Caller, DaemonThread
 from lookout.config.settings import Settings
-from lookout.core.looks import Rules
+from lookout.core.completeness.tasks import Rules
 from lookout.monitor.comparison import rules_of
 from lookout.monitor.metrics import Instruments
 from lookout.monitor.sources import Built, seen_by, sources_of

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lookout.base.instants import END_AT
+from lookout.core.completeness.asks import Log, Receipt
 from lookout.core.heads import Reading
-from lookout.core.looks import Log, Receipt
 from lookout.core.model import Blocks, Check, Found
 from lookout.protocols.answers import call, quantity, result_of, table
 from lookout.protocols.client.access import DIRECT, AccessTable

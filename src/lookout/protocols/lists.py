@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lookout.base.problem import UNREAD, Problem
 from lookout.base.setting_types import Natural, Positive, Table, UrlOrNone
-from lookout.core.looks import Listed
+from lookout.core.completeness.asks import Listed
 from lookout.protocols.answers import decode, entries, graphql_answer, hexadecimal, query
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.request import Request

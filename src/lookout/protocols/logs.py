@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from lookout.core.looks import Log, Receipt
+from lookout.core.completeness.asks import Log, Receipt
 from lookout.protocols.answers import call, entries, hexadecimal, open_value, quantity, result_of, table
 from lookout.protocols.client.failure import not_understood
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from lookout.core.coverage import DIGEST_BYTES, Coverage
+from lookout.core.completeness.coverage import DIGEST_BYTES, Coverage
 from lookout.core.model import Check
 from lookout.state.codec import check_counts, check_instants, naming
 

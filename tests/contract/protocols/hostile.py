@@ -10,8 +10,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from lookout.core.causes import OWN_CAUSES
+from lookout.core.completeness.asks import Listed, Receipt
 from lookout.core.heads import Reading
-from lookout.core.looks import Listed, Receipt
 from lookout.core.model import LARGEST_METRIC, Failed, Nothing
 from lookout.protocols.broadcasters.seen import SeenBroadcasters
 from lookout.protocols.broadcasters.sightings import Sightings

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from lookout.core.looks import Log, Receipt
+from lookout.core.completeness.asks import Log, Receipt
 from lookout.protocols.client.access import AccessTable
 from lookout.protocols.client.failure import ProbeFailed
 from lookout.protocols.client.request import MIB

@@ -122,6 +122,8 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The first transaction of the chain that was ever agreed on: an endpoint that has it is not pruned after it."""
     recognised: Transaction | None = None
     """The last transaction that the list had where the chain has it. Without one it may be a list of anything."""
+    had_some_at: int = 0
+    """When the list last had anything."""
     most_entries: int = 0
     """Of the longest list that was given at once: one as long may have been cut without a word."""
     endpoints: tuple[str, ...] = ()
@@ -184,6 +186,7 @@ def resume(coverage: Coverage, now: int) -> Coverage:
         began_at=min(now, coverage.began_at),
         newest_at=min(now, coverage.newest_at),
         checked_at=min(now, coverage.checked_at),
+        had_some_at=now,
         list_until_at=0,
         longest_list=_LONGEST_LIST,
         put_off=(),
