@@ -26,7 +26,6 @@ def in_a_hurry(table: CompleteTable) -> Rules:
         newest_every_ms=1_500,
         look_again_ms=1_000,
         confirm_ms=3_000,
-        confirm_last_ms=3_000,
         follow_ms=2_000,
         prove_ms=10_000,
         repeat_ms=2_000,

@@ -77,6 +77,7 @@ class Oracle:
         self._repeat_ms = repeat_ms
         self._is_tail_promised = is_tail_promised
         self._is_past_promised = is_past_promised
+        self._said_at: dict[str, int] = {}
         self._said: dict[str, frozenset[str]] = {"missing": frozenset(), "extra": frozenset()}
 
     def hear(self, now: Instant, began_at: int, missing: Collection[str], extra: Collection[str]) -> None:
@@ -84,6 +85,7 @@ class Oracle:
         for what, said in (("missing", frozenset(missing)), ("extra", frozenset(extra))):
             for transaction in said - self._said[what]:
                 self.found.add(transaction)
+                self._said_at[transaction] = now.at
                 self._judge_new(now, began_at, what, transaction)
             for transaction in said & self._said[what]:
                 self._judge_kept(now, what, transaction)
@@ -119,7 +121,8 @@ class Oracle:
         if is_wrong_about_list and self._is_tail_promised and now.at - calm_at > HEAL_MS:
             self._complain(now, f"{transaction} is still said to be {what} though the list is right again")
         told = now.told_position
-        if what == "missing" and told is not None and truth.on_chain.get(transaction, 0) > told:
+        has_moved = truth.chain_changed_at.get(transaction, 0) > self._said_at[transaction]
+        if what == "missing" and told is not None and truth.on_chain.get(transaction, 0) > told and not has_moved:
             self._complain(now, f"{transaction} is still said to be missing above what the indexer said")
         is_wrong_about_chain = (transaction in truth.on_chain) == (what == "extra")
         calm_at = max(now.calm_since, truth.chain_changed_at.get(transaction, 0))

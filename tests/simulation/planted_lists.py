@@ -80,7 +80,7 @@ def _expects_what_is_missing(task: Task, coverage: Coverage, rules: Rules, facts
     return replace(after, missing=coverage.missing, extra=coverage.extra)
 
 
-WAITS_FOR_NOTHING = Plan(rules=lambda rules: replace(rules, look_again_ms=0, confirm_ms=0, confirm_last_ms=0))
+WAITS_FOR_NOTHING = Plan(rules=lambda rules: replace(rules, look_again_ms=0, confirm_ms=0))
 TRUSTS_ONE_ENDPOINT = Plan(rules=lambda rules: replace(rules, endpoints=1))
 IGNORES_NEIGHBOURS = Plan(begin=_ignores_neighbours)
 ASKS_NO_RECEIPTS = Plan(begin=_asks_no_receipts)

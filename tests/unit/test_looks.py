@@ -473,8 +473,13 @@ CHAIN = {1: 910, 2: 920, 3: 930, 4: 940}
         pytest.param(Both({1: 910, 3: 930}, {1: 910}), {3: "suspected"}, id="what left the chain is not"),
         pytest.param(
             Both(CHAIN, {1: 910} | dict.fromkeys(range(20, 29), 1_100)),
+            {2: "suspected", 3: "suspected"},
+            id="not if all of the list beyond is cut",
+        ),
+        pytest.param(
+            Both(CHAIN, {1: 910} | {each: 600 + 20 * each for each in range(20, 29)}),
             {2: "confirmed", 3: "confirmed"},
-            id="with less of the list beyond it if that is cut",
+            id="with less of the list beyond it if that is cut, but some",
         ),
         pytest.param(
             Both(CHAIN, {4: 940} | dict.fromkeys(range(20, 29), 100)),
@@ -495,21 +500,21 @@ def test_what_a_list_lacks_is_confirmed(both: Both, stages: dict[int, str]) -> N
 
 
 @pytest.mark.clause("S18")
-def test_nothing_is_said_to_be_missing_before_three_minutes() -> None:
-    coverage, task = _missing(2, age_ms=179_999)
-    coverage, _ = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
-    assert _stages(coverage)["missing"] == {2: "suspected"}
+@pytest.mark.parametrize("listed", [{1: 910, 3: 930}, {1: 910}], ids=["between others", "as the last"])
+def test_what_is_missing_is_said_after_four_minutes(listed: dict[int, int]) -> None:
+    for age_ms, stage in ((239_999, "suspected"), (240_000, "confirmed")):
+        coverage, task = _missing(2, age_ms=age_ms)
+        coverage, asked = look(task, Both(CHAIN, listed), coverage)
+        assert _stages(coverage)["missing"] == {2: stage}
+        assert ("Logs" in _kinds(asked)) is (stage == "confirmed")
 
 
 @pytest.mark.clause("S18")
 def test_what_is_known_to_be_missing_costs_one_request_for_the_list_until_it_is_proved_again() -> None:
-    coverage, task = _missing(2, stage="confirmed", age_ms=4 * MINUTE)
+    coverage, task = _missing(2, stage="confirmed", age_ms=HOUR - 1)
     after, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
     assert _kinds(asked) == "List"
     assert after.missing[a_hash(2)].looked_at == NOON
-    old = replace(coverage.missing[a_hash(2)], seen_at=NOON - DAY, proved_at=NOON - HOUR + 1)
-    _, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), keep_missing(coverage, old))
-    assert _kinds(asked) == "List"
     coverage, task = _missing(2, stage="confirmed", age_ms=HOUR)
     after, asked = look(task, Both(CHAIN, {1: 910, 3: 930}), coverage)
     assert _kinds(asked) == "List Logs Logs List List List Position"
@@ -737,14 +742,6 @@ def test_neighbours_that_the_list_has_in_other_blocks_are_passed_over(moved: int
     coverage, task = _missing(2)
     coverage, _ = look(task, Both(chain, {n: chain[n] for n in (*before, *after)} | moved_ones), coverage)
     assert _stages(coverage)["missing"] == {2: stage}
-
-
-@pytest.mark.clause("S18")
-def test_what_the_list_has_nothing_after_is_said_after_four_minutes() -> None:
-    for age_ms, stage in ((239_999, "suspected"), (240_000, "confirmed")):
-        coverage, task = _missing(4, age_ms=age_ms)
-        coverage, _ = look(task, Both(CHAIN, {1: 910, 2: 920, 3: 930}), coverage)
-        assert _stages(coverage)["missing"] == {4: stage}
 
 
 @pytest.mark.clause("S19")

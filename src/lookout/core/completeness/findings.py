@@ -83,10 +83,8 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
 
 def _is_lacking_long_enough(coverage: Coverage, finding: Finding, close: "_Close", rules: Rules, now: int) -> bool:
     match close.proof:
-        case "both neighbours":
+        case "neighbours":
             return now - finding.seen_at >= rules.confirm_ms
-        case "one neighbour":
-            return now - finding.seen_at >= rules.confirm_last_ms
         case "empty":
             return now - max(finding.seen_at, coverage.had_some_at) >= rules.confirm_empty_ms
         case None:
@@ -121,7 +119,7 @@ class _Close(NamedTuple):
     """The list from one neighbour to the other."""
 
     hashes: frozenset[str] = frozenset()
-    proof: Literal["both neighbours", "one neighbour", "empty"] | None = None
+    proof: Literal["neighbours", "empty"] | None = None
     """Why it may be believed that it lacks something; None if it proves nothing."""
     absent: tuple[Transaction, ...] = ()
     """The neighbours that it does not have there, but elsewhere: the chain may have moved them."""
@@ -157,9 +155,13 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
         exact = yield AskList(one.block, one.block)
         if not isinstance(exact, Listed) or one.hash not in exact.hashes:
             return coverage, _Close(answer.hashes)
+    if after is None and margin < _FAR:  # it may round its end down: then it does not reach the block
+        nearer = yield AskList(first, block)
+        if not isinstance(nearer, Listed) or not nearer.hashes < answer.hashes:
+            return coverage, _Close(answer.hashes)
     if not (yield from rule_out_cut(coverage, answer, first, last)):
         return coverage, _Close(answer.hashes)
-    return coverage, _Close(answer.hashes, "both neighbours" if after else "one neighbour")
+    return coverage, _Close(answer.hashes, "neighbours")
 
 
 def follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -220,9 +222,10 @@ def _confirm(
 
 
 def _needs_proof(finding: Finding, rules: Rules, now: int) -> bool:
-    """New ones more often: the chain may change near its head."""
-    prove_ms = rules.follow_ms if now - finding.seen_at < rules.prove_ms else rules.prove_ms
-    return finding.stage == "suspected" or now - finding.proved_at >= prove_ms
+    """The chain is asked when something can be said, and then rarely."""
+    if finding.stage == "suspected":
+        return now - finding.seen_at >= rules.confirm_ms
+    return now - finding.proved_at >= rules.prove_ms
 
 
 def _by_proof(finding: Finding) -> int:

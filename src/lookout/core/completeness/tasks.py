@@ -21,14 +21,12 @@ class Rules(Struct, frozen=True, kw_only=True):
     newest_every_ms: int = 90_000
     look_again_ms: int = 60_000
     """How soon a difference is looked at again."""
-    confirm_ms: int = 180_000
+    confirm_ms: int = 240_000
     """How long the list has to lack something before that is said: it may only be late."""
     follow_ms: int = 300_000
     """How often the list is asked for what it is known to lack, or to have too much."""
     prove_ms: int = 3_600_000
     """How often the chain is asked for that too."""
-    confirm_last_ms: int = 240_000
-    """How long, if it has nothing after what it lacks."""
     confirm_empty_ms: int = 30 * 60_000
     """How long it has to lack all that it is asked for: it may only fail without a word."""
     repeat_ms: int = 20 * 3_600_000
