@@ -13,7 +13,8 @@ from msgspec.structs import FieldInfo, fields, replace
 
 from lookout.base.setting_types import Duration, DurationOrZero, Natural, OneOf, Positive, Table
 from lookout.config.alerts import AlertRule, Alerts
-from lookout.config.file import is_list_of_tables, is_table, read_config
+from lookout.config.file import read_config
+from lookout.config.key_types import is_list_of_tables, is_table
 from lookout.config.settings import type_of_file
 from lookout.config.tables import RpcEndpoint
 from lookout.core.model import Check

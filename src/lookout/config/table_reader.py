@@ -1,0 +1,197 @@
+"""Turns the tables of a file into settings, and gathers all that is wrong with them."""
+
+import difflib
+import json
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import fields
+
+from lookout.base.problem import UNREAD, Problem, join_keys, run_checks
+from lookout.base.setting_types import FileContent, Table
+from lookout.base.text import shorten
+from lookout.config.key_types import (
+    broken_rules,
+    check_choices,
+    describe_allowed,
+    find_note,
+    is_list_of_tables,
+    is_table,
+    split_annotated,
+)
+
+_LONGEST_FILE: Final = 4_194_304  # that a key names; the authorities of a system take 0.2 MiB
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")  # what TOML takes without quotation marks
+_SHORTEST_SECRET: Final = 4  # what is shorter than a word would be found in other words
+_SHOWN_AT_LEAST: Final = 40  # of a value that is cut
+_VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
+_MAY_BE_SECRET: Final = re.compile(r"\b((read_)?url|rpc|headers|proxy|targets|params|expect|query)\b")
+# A key that is written means something: left empty by its variable, it would silently mean nothing.
+_NOT_EMPTY_BY_VARIABLE: Final = re.compile(r"store\.read_url|.+\.(pointer|expect|ca_file|proxy|complete\.url)")
+
+
+def _all_is_used(_key: str) -> bool:
+    return True
+
+
+class TableReader:
+    """Turns tables into settings and gathers what is wrong on the way: what could not be read, and what was found in
+    the rest. In the place of what could not be read is UNREAD; so it is in the place of a key that has variables, or
+    names a file, and is not used."""
+
+    def __init__(
+        self, environment: Mapping[str, str], folder: Path, is_used: Callable[[str], bool] = _all_is_used
+    ) -> None:
+        self.unreadable: list[Problem] = []
+        self.found: list[Problem] = []
+        self.unusable_kinds: Mapping[str, str] = {}
+        """Why, by the kind."""
+        self.unshown_keys: frozenset[str] = frozenset()
+        self.filled_in: dict[str, str] = {}
+        """The variables of the environment that the file names, and their values."""
+        self._environment = environment
+        self._folder = folder
+        self._is_used = is_used
+
+    def table(self, kind: type[Table], table: Any, key: str) -> Any:
+        """What this table comes to, of all that could be read."""
+        keys = {each.encode_name: each for each in fields(kind)}
+        if isinstance(table, str) and kind.text_key:
+            return self._settle(kind, {kind.text_key: self._key(keys[kind.text_key].type, table, key)}, key)
+        if not isinstance(table, dict):
+            either = "a text or " if kind.text_key else ""
+            return self._unread(key, f"has to be {either}a table" + (f", [{key}]" if "[" not in key else ""))
+        for name in table:
+            if name not in keys:
+                near = difflib.get_close_matches(name, keys, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(keys)}"
+                written = name if _BARE_KEY.fullmatch(name) else _format_value(name)
+                self._unread(join_keys(key, written), f"unknown key; {hint}")
+        read = {}
+        for name, each in keys.items():
+            if name in table:
+                read[each.name] = self._key(each.type, table[name], join_keys(key, name))
+            elif each.required:
+                read[each.name] = self._unread(join_keys(key, name), "missing")
+        return self._settle(kind, read, key)
+
+    def _settle(self, kind: type[Table], read: dict[str, Any], key: str) -> Table:
+        whole = kind(**read)
+        self.found += (problem.below(key) for problem in run_checks(whole.checks()))
+        return whole.settle()
+
+    def _key(self, kind: Any, value: Any, key: str) -> Any:
+        if is_table(kind):
+            return self.table(kind, value, key)
+        listed, limits, _ = split_annotated(kind)
+        if not is_list_of_tables(listed):
+            return self._value(kind, value, key)
+        entry_kind: type[Table] = typing.get_args(listed)[0]
+        if not isinstance(value, list) or len(value) < (limits.min_length or 0):
+            either = " that is not empty, each of it a text or a table"
+            tables = " of tables" if "[" in key else f" of tables, [[{key}]]"
+            return self._unread(key, f"has to be a list{either if entry_kind.text_key else tables}")
+        return tuple(self.table(entry_kind, entry, f"{key}[{n}]") for n, entry in enumerate(value))
+
+    def _value(self, kind: Any, value: Any, key: str) -> Any:
+        variables = set(_variables(value))
+        if variables and not self._is_used(key):
+            return UNREAD
+        unusable = {name: what for name in sorted(variables) if (what := self._unusable(name)) is not None}
+        for name, what in unusable.items():
+            self._unread(key, f"the environment variable {name} {what}")
+        if unusable:
+            return UNREAD
+        try:
+            filled = msgspec.convert(self._fill(value), kind)
+            check_choices(kind, filled)
+        except msgspec.ValidationError:
+            is_unshown = key.rpartition(".")[2] in self.unshown_keys
+            may_be_secret = variables or is_unshown or _MAY_BE_SECRET.search(key)
+            what = "its value" if may_be_secret else _format_value(value)
+            why = f"; {self.unusable_kinds[value]}" if isinstance(value, str) and value in self.unusable_kinds else ""
+            return self._unread(key, f"{what} is not allowed; it has to be {describe_allowed(kind)}{why}")
+        if variables and filled == "" and _NOT_EMPTY_BY_VARIABLE.fullmatch(key):
+            return self._unread(key, "is filled in by a variable that is empty; leave the key out, or set it")
+        self.found += (problem.below(key) for problem in broken_rules(kind, filled))
+        content = find_note(kind, FileContent)
+        return filled if content is None or not filled else self._content(content, filled, key)
+
+    def _content(self, content: FileContent, name: str, key: str) -> Any:
+        """What stands for the content of a file that is named."""
+        if not self._is_used(key):
+            return UNREAD
+        try:
+            path = self._folder / name
+            if path.exists() and not path.is_file():
+                return self._unread(key, "is not a file")  # reading a pipe would wait for ever
+            with path.open("rb") as file:
+                whole = file.read(_LONGEST_FILE + 1)
+            if len(whole) > _LONGEST_FILE:
+                return self._unread(key, f"is a file of more than {_LONGEST_FILE} bytes")
+            return content.extract(whole)
+        except OSError as error:
+            return self._unread(key, f"cannot be read: {error.strerror}")
+        except ValueError as error:
+            return self._unread(key, str(error))
+
+    def _unusable(self, name: str) -> str | None:
+        """What is wrong with a variable of the environment, if anything."""
+        value = self._environment.get(name)
+        if value is None:
+            return "is not set"
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # bytes that Python keeps as surrogates; an address would be sent without them
+            return "is not valid UTF-8"
+        return None
+
+    def _fill(self, value: Any) -> Any:
+        """Put environment variables in the place of ``${NAME}``."""
+        if isinstance(value, str):
+            self.filled_in |= {name: self._environment[name] for name in _VARIABLE.findall(value)}
+            return _VARIABLE.sub(lambda match: self.filled_in[match[1]], value)
+        if isinstance(value, list):
+            return [self._fill(entry) for entry in value]
+        if isinstance(value, dict):
+            return {name: self._fill(entry) for name, entry in value.items()}
+        return value
+
+    def _unread(self, key: str, text: str) -> Any:
+        self.unreadable.append(Problem(key, text))
+        return UNREAD
+
+
+def _variables(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield from _VARIABLE.findall(value)
+    elif isinstance(value, list | dict):
+        for entry in value.values() if isinstance(value, dict) else value:
+            yield from _variables(entry)
+
+
+def hide_variables(text: str, filled_in: Mapping[str, str]) -> str:
+    """The text with a variable's name wherever its value stands, also if that is quoted, or long and was cut."""
+    for name, value in filled_in.items():
+        for form in {value, json.dumps(value)[1:-1]}:
+            begin = form[:_SHOWN_AT_LEAST]
+            at = text.find(begin) if len(form) >= _SHORTEST_SECRET else -1
+            while at >= 0:
+                shown, stands = f"${{{name}}}", max(n for n in range(len(form) + 1) if text.startswith(form[:n], at))
+                text = text[:at] + shown + text[at + stands :]
+                at = text.find(begin, at + len(shown))
+    return text
+
+
+def _format_value(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except ValueError:
+        text = "a number that long"
+    if "://" in text:  # an address in the wrong place may have its key in it, too
+        return "an address"
+    return shorten(text, 60)
