@@ -67,9 +67,9 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
             if around not in lists:
                 coverage, lists[around] = yield from _read_close(coverage, rules, facts, around, finding.block)
             close = lists[around]
-            if not close.absent:
+            if not close.unfit:
                 break
-            common = [each for each in common if each not in close.absent]
+            common = [each for each in common if each not in close.unfit]
         if finding.hash in close.hashes:
             coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
         elif _is_lacking_long_enough(coverage, finding, close, rules, facts.now):
@@ -121,8 +121,9 @@ class _Close(NamedTuple):
     hashes: frozenset[str] = frozenset()
     proof: Literal["neighbours", "empty"] | None = None
     """Why it may be believed that it lacks something; None if it proves nothing."""
-    absent: tuple[Transaction, ...] = ()
-    """The neighbours that it does not have there, but elsewhere: the chain may have moved them."""
+    unfit: tuple[Transaction, ...] = ()
+    """The neighbours that it does not have there, but elsewhere: the chain may have moved them. And one so far away that
+    the list up to it is not given."""
 
 
 def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int) -> Reading:
@@ -144,13 +145,14 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
         margin //= 2
     known = [each for each in around if each]
     if not is_whole(answer, rules) or not known:
-        return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset())
+        far = tuple(each for each in known if each == coverage.recognised and len(known) > 1)
+        return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset(), unfit=far)
     if not answer.hashes and coverage.oldest:
         everything = yield AskList(coverage.oldest.block, max(coverage.oldest.block, last))
         if isinstance(everything, Listed) and not everything.hashes:  # though it had something once
             return coverage, _Close(proof="empty")
     if absent := tuple(each for each in known if each.hash not in answer.hashes):
-        return coverage, _Close(answer.hashes, absent=absent)
+        return coverage, _Close(answer.hashes, unfit=absent)
     for one in (each for each in known if len(known) == 1 or each == coverage.recognised):
         exact = yield AskList(one.block, one.block)
         if not isinstance(exact, Listed) or one.hash not in exact.hashes:
