@@ -149,6 +149,7 @@ class Asker:
         async def ask_in_turn() -> Any:
             await budget.wait_for_turn()
             while await endpoint.check_chain(self._session, self._now):
+                self._note(name, None)
                 await budget.wait_for_turn()
             return await ask(endpoint)
 

@@ -122,8 +122,8 @@ class _Close(NamedTuple):
     proof: Literal["neighbours", "empty"] | None = None
     """Why it may be believed that it lacks something; None if it proves nothing."""
     unfit: tuple[Transaction, ...] = ()
-    """The neighbours that it does not have there, but elsewhere: the chain may have moved them. And one so far away that
-    the list up to it is not given."""
+    """The neighbours that it does not have there, but elsewhere: the chain may have moved them; and one that is so far
+    away that the list up to it is not given."""
 
 
 def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int) -> Reading:
