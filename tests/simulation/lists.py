@@ -22,7 +22,7 @@ from lookout.core.completeness.asks import (
     Refused,
 )
 from lookout.core.completeness.coverage import Coverage, follow_position, resume
-from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.looks import run_task
 from lookout.core.completeness.tasks import Facts, Rules, Task, choose_task
 from tests.builders import HOUR, MINUTE, NOON, SECOND
 from tests.oracles.lists import Instant, Oracle, Truth
@@ -491,7 +491,7 @@ class Plan(NamedTuple):
     """How the list is compared; a planted mistake is another one."""
 
     rules: Callable[[Rules], Rules] = lambda rules: rules
-    begin: Callable[[Task, Coverage, Rules, Facts], Look] = begin_look
+    begin: Callable[[Task, Coverage, Rules, Facts], Look] = run_task
     resume: Callable[[Coverage, int], Coverage] = resume
     follow: Callable[[Coverage, int], Coverage] = follow_position
 

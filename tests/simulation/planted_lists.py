@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from lookout.core.completeness.asks import Ask, AskList, AskLogs, AskReceipt, Listed, Receipt
 from lookout.core.completeness.coverage import Coverage, Transaction
-from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.looks import run_task
 from lookout.core.completeness.tasks import Facts, Rules, Task
 from tests.simulation.lists import Look, Plan
 
@@ -35,7 +35,7 @@ def _ignores_neighbours(task: Task, coverage: Coverage, rules: Rules, facts: Fac
             return Listed(answer.hashes | others.difference(task.hashes), answer.entries)
         return answer
 
-    return _with_answers(begin_look(task, coverage, rules, facts), change)
+    return _with_answers(run_task(task, coverage, rules, facts), change)
 
 
 def _asks_no_receipts(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
@@ -44,30 +44,30 @@ def _asks_no_receipts(task: Task, coverage: Coverage, rules: Rules, facts: Facts
     def change(ask: Ask, answer: Any) -> Any:
         return Receipt(0, has_event=False) if isinstance(ask, AskReceipt) else answer
 
-    return _with_answers(begin_look(task, coverage, rules, facts), change)
+    return _with_answers(run_task(task, coverage, rules, facts), change)
 
 
 def _ignores_pruning(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """An endpoint that has the newest has all."""
     newest = Transaction(0, coverage.recognised.hash) if coverage.recognised else None
-    after = yield from begin_look(task, replace(coverage, oldest=newest), rules, facts)
+    after = yield from run_task(task, replace(coverage, oldest=newest), rules, facts)
     return replace(after, oldest=coverage.oldest)
 
 
 def _takes_cut_lists(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
-    return begin_look(task, replace(coverage, most_entries=10**9), replace(rules, limit=10**9), facts)
+    return run_task(task, replace(coverage, most_entries=10**9), replace(rules, limit=10**9), facts)
 
 
 def _repeats_nothing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """What was compared once is taken to be equal for ever."""
     if task.what != "repeat":
-        return (yield from begin_look(task, coverage, rules, facts))
+        return (yield from run_task(task, coverage, rules, facts))
     return replace(coverage, stretches=tuple(replace(each, compared_at=facts.now) for each in coverage.stretches))
 
 
 def _never_looks_again(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """What was confirmed once is confirmed for ever."""
-    after = yield from begin_look(task, coverage, rules, facts)
+    after = yield from run_task(task, coverage, rules, facts)
     kept = {one: each for one, each in coverage.missing.items() if each.stage == "confirmed"}
     return replace(after, missing={**after.missing, **kept})
 
@@ -75,8 +75,8 @@ def _never_looks_again(task: Task, coverage: Coverage, rules: Rules, facts: Fact
 def _expects_what_is_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     """A sum is compared as if nothing were known to differ, and what differs is compared with the chain again."""
     if task.what != "repeat":
-        return (yield from begin_look(task, coverage, rules, facts))
-    after = yield from begin_look(task, replace(coverage, missing={}, extra={}), rules, facts)
+        return (yield from run_task(task, coverage, rules, facts))
+    after = yield from run_task(task, replace(coverage, missing={}, extra={}), rules, facts)
     return replace(after, missing=coverage.missing, extra=coverage.extra)
 
 

@@ -15,7 +15,7 @@ from lookout.core.completeness.asks import (
     Receipt,
 )
 from lookout.core.completeness.coverage import Coverage, Finding, Stage
-from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.looks import run_task
 from lookout.core.completeness.tasks import Facts, Rules, Task
 from tests.builders import MINUTE, NOON
 
@@ -80,7 +80,7 @@ def look(
 ) -> tuple[Coverage, list[Ask]]:
     """What is known after the look, and what was asked."""
     asked: list[Ask] = []
-    steps = begin_look(task, coverage, rules, facts)
+    steps = run_task(task, coverage, rules, facts)
     try:
         ask = next(steps)
         while True:

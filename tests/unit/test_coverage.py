@@ -18,6 +18,7 @@ from lookout.core.completeness.coverage import (
     drop_healed,
     end_put_off,
     find_put_off,
+    find_unchecked,
     follow_position,
     forget,
     gaps_of,
@@ -25,11 +26,10 @@ from lookout.core.completeness.coverage import (
     keep_extra,
     keep_missing,
     oldest_unchecked_at,
+    pause_list,
     put_off,
     recognise,
-    rest_list,
     resume,
-    unchecked,
 )
 from lookout.core.completeness.tasks import choose_task
 from lookout.core.model import Gaps
@@ -127,7 +127,7 @@ def test_nothing_is_held_against_an_indexer_above_its_position() -> None:
     followed = follow_position(coverage, 250)
     assert set(followed.missing) == {a_hash(1)}
     assert not followed.extra
-    assert [each.is_due for each in followed.stretches] == [False, True]
+    assert [each.needs_repeat for each in followed.stretches] == [False, True]
     assert follow_position(followed, 250) == followed
     assert follow_position(coverage, 1_000) is coverage
 
@@ -154,7 +154,7 @@ def test_of_blocks_that_are_forgotten_what_only_one_side_has_is_followed() -> No
 )
 def test_what_was_not_compared_is_what_is_in_no_stretch(first: int, last: int, expected: list[tuple[int, int]]) -> None:
     coverage = _agree(_agree(EMPTY, 100, 199), 300, 399)
-    assert [*unchecked(coverage, first, last)] == expected
+    assert [*find_unchecked(coverage, first, last)] == expected
 
 
 @pytest.mark.clause("S19")
@@ -205,7 +205,7 @@ def test_blocks_that_fail_again_and_again_are_tried_ever_more_rarely() -> None:
 def test_a_list_that_fails_again_and_again_rests_ever_longer() -> None:
     coverage, waits = EMPTY, []
     for _ in range(7):
-        coverage = rest_list(coverage, NOON)
+        coverage = pause_list(coverage, NOON)
         waits.append((coverage.list_until_at - NOON) // SECOND)
     assert waits == [20, 40, 80, 160, 320, 320, 320]
 
@@ -253,7 +253,7 @@ def test_how_many_blocks_are_asked_for_shrinks(before: Reach, asked: int, expect
 @pytest.mark.clause("S19")
 def test_after_a_start_what_waited_waits_anew_and_the_rest_is_as_it_was() -> None:
     coverage = keep_missing(_agree(EMPTY, 100, 199, t1=110, t2=120), a_finding(1, 110), a_finding(2, 120, "confirmed"))
-    coverage = rest_list(put_off(keep_extra(coverage, a_finding(3, 100)), 300, 400, NOON, "position"), NOON)
+    coverage = pause_list(put_off(keep_extra(coverage, a_finding(3, 100)), 300, 400, NOON, "position"), NOON)
     coverage = replace(coverage, stretches=(replace(coverage.stretches[0], doubted_at=NOON),))
     resumed = resume(msgspec.json.decode(msgspec.json.encode(coverage), type=Coverage), NOON + HOUR)
     assert resumed.missing[a_hash(1)].seen_at == resumed.extra[a_hash(3)].seen_at == NOON + HOUR

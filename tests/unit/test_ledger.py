@@ -163,12 +163,12 @@ def test_gaps_take_effect_with_the_next_judgement_and_survive_a_restart() -> Non
     ledger = a_ledger(a_plan())
     ledger.read_head(1, Reading(NOON, 100, NOON))
     assert ledger.judge(Observation(INDEXER, NOON, Blocks(100))).status == "current"
-    ledger.find_gaps(INDEXER, Gaps(missing=2))
+    ledger.set_gaps(INDEXER, Gaps(missing=2))
     ledger.publish(NOON + SECOND)
     assert row_of(ledger, INDEXER).status == "current"
     resumed = Ledger(a_plan(), ledger.state())
     resumed.start(NOON + MINUTE)
     resumed.read_head(1, Reading(NOON + MINUTE, 100, NOON))
     assert resumed.judge(Observation(INDEXER, NOON + MINUTE, Blocks(100))).reason == "incomplete"
-    resumed.find_gaps(INDEXER, Gaps())
+    resumed.set_gaps(INDEXER, Gaps())
     assert resumed.judge(Observation(INDEXER, NOON + MINUTE, Blocks(100))).reason == "synced"

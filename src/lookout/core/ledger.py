@@ -148,7 +148,7 @@ class Ledger:
         known = ((check, judged.memory.gaps) for check, judged in self._judged.items())
         return {check: gaps for check, gaps in known if gaps != NO_GAPS}
 
-    def find_gaps(self, check: Check, gaps: Gaps) -> None:
+    def set_gaps(self, check: Check, gaps: Gaps) -> None:
         """From now on this is known of a monitored indexer's list; its row follows with its next judgement (S18)."""
         judged = self._judged[check]
         self._judged[check] = CheckState(replace(judged.memory, gaps=gaps), judged.row)

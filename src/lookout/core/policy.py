@@ -102,12 +102,12 @@ def _judge_blocks(
     lag = max(0, reference.head - position)  # R11
     pace = reference.pace
     if lag <= limits.allowance_blocks or lag * pace.ms <= limits.allowance_ms * pace.blocks:  # S3
-        return _compare_lists(memory, seen, metrics, limits)
+        return _judge_by_gaps(memory, seen, metrics, limits)
     far = lag * pace.ms >= limits.degraded_lag_ms * pace.blocks
     return _behind(memory, seen, metrics, limits, far=far)
 
 
-def _compare_lists(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits) -> tuple[Memory, Row]:
+def _judge_by_gaps(memory: Memory, seen: Observation, metrics: Metrics, limits: Limits) -> tuple[Memory, Row]:
     """It is where it should be: current, unless its list of transactions is known not to be the chain's (S18)."""
     missing, extra = memory.gaps.missing, memory.gaps.extra
     if not missing and not extra:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from lookout.config.settings import Settings
-from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.looks import run_task
 from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.monitor.board import CoverageNote, SideOutcome
 from lookout.monitor.comparison import Asker, Budget, Comparison, build_comparisons
@@ -44,7 +44,7 @@ class Comparer:
         if task is not None:
             journal.coverages.begin_look(check)
             asker = Asker(self.comparison, session, journal.now, self._note, partial(journal.hear_position, check))
-            journal.end_look(check, await asker.drive(begin_look(task, coverage, self.rules, facts)))
+            journal.end_look(check, await asker.drive(run_task(task, coverage, self.rules, facts)))
         self.note_progress(clock.elapsed_ms() - began_ms)
         return _NOTHING_DUE_MS if task is None else _BETWEEN_LOOKS_MS
 

@@ -99,30 +99,30 @@ class Journal:
             self.ledger.read_head(chain_id, answer)
             self._record(HeadRead(at, chain_id, answer))
 
-    def compare_lists(self, subjects: Mapping[Check, str]) -> None:
+    def set_compared_lists(self, subjects: Mapping[Check, str]) -> None:
         """The lists of these checks are compared from now on, of these subjects; nothing is held against another."""
         self.coverages.follow(subjects, self.now())
         for check in {*self.ledger.gaps, *subjects}:
-            self._find_gaps(check)
+            self._update_gaps(check)
 
     def hear_position(self, check: Check, found: Found) -> None:
         """An indexer said how far it is, or did not."""
         if check in self.coverages:
             self.coverages.hear(check, found)
-            self._find_gaps(check)
+            self._update_gaps(check)
 
     def end_look(self, check: Check, coverage: Coverage) -> None:
         """A list was looked at: this is known of it now."""
         self.coverages.end_look(check, coverage)
-        self._find_gaps(check)
+        self._update_gaps(check)
 
-    def _find_gaps(self, check: Check) -> None:
+    def _update_gaps(self, check: Check) -> None:
         """What is known of a list may have changed what its row is judged by (S18)."""
         at, gaps = self.now(), self.coverages.gaps(check)
         before = self.ledger.gaps.get(check, NO_GAPS)
         if gaps == before:
             return
-        self.ledger.find_gaps(check, gaps)
+        self.ledger.set_gaps(check, gaps)
         self.changed.set()
         self._record(Compared(at, check, gaps))
         where = self.coverages.describe_gaps(check)

@@ -83,7 +83,7 @@ class Monitor:
         log.info("started", checks=len(plan.checks()), monitored=len(plan.monitored), resumed=published_at is not None)
         self._resources.instruments.count_tasks_of(asyncio.get_running_loop())
         self._journal.start()
-        self._compare_lists()
+        self._set_compared_lists()
         try:
             async with asyncio.TaskGroup() as tasks:
                 others = (
@@ -108,7 +108,7 @@ class Monitor:
         self._publisher.apply_settings(new)
         self._describe_watched()
         self._comparers = build_comparers(new, self._built, self._journal, self._resources, self._comparers)
-        self._compare_lists()
+        self._set_compared_lists()
         self._watcher.replan(self._built, plan.limits, self._comparers)
         self._pinger.apply_settings(new)
         policy = new.alert_policy(self._resources.config)
@@ -143,8 +143,8 @@ class Monitor:
                 stepped.clear()
                 self._watcher.wake()
 
-    def _compare_lists(self) -> None:
-        self._journal.compare_lists({each.comparison.check: each.comparison.subject() for each in self._comparers})
+    def _set_compared_lists(self) -> None:
+        self._journal.set_compared_lists({each.comparison.check: each.comparison.subject() for each in self._comparers})
 
     def _encode_learned(self) -> dict[str, bytes]:
         """What the sources and the comparisons have to remember (M7, S19)."""

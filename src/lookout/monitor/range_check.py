@@ -18,10 +18,10 @@ from lookout.core.completeness.coverage import (
     Finding,
     checked_blocks,
     confirmed_of,
+    find_unchecked,
     gaps_of,
-    unchecked,
 )
-from lookout.core.completeness.looks import begin_look
+from lookout.core.completeness.looks import run_task
 from lookout.core.completeness.tasks import Facts, Rules, choose_task
 from lookout.core.heads import Heads, Pace
 from lookout.core.model import Check, Failed
@@ -173,7 +173,7 @@ class _RangeCheck:
         while True:
             await self._compare(coverages, rules, min(end, final))
             coverage, position = coverages.known(check), coverages.position(check)
-            is_done = position is not None and not any(unchecked(coverage, first, min(end, final, position)))
+            is_done = position is not None and not any(find_unchecked(coverage, first, min(end, final, position)))
             if is_done and not _suspected(coverage):
                 break
             progress = checked_blocks(coverage) + gaps_of(coverage).missing + gaps_of(coverage).extra
@@ -209,7 +209,7 @@ class _RangeCheck:
                 if task is None:
                     return
                 coverages.begin_look(check)
-                coverages.end_look(check, await asker.drive(begin_look(task, coverage, rules, facts)))
+                coverages.end_look(check, await asker.drive(run_task(task, coverage, rules, facts)))
         except OwnFault as fault:
             self._causes["this machine"] = fault.cause
 
@@ -246,7 +246,7 @@ def _suspected(coverage: Coverage) -> tuple[Finding, ...]:
 
 def _not_compared(coverage: Coverage, first: int, end: int, final: int, position: int | None) -> Iterator[NotCompared]:
     reached = final if position is None else min(final, position)
-    for one, other in unchecked(coverage, first, min(end, reached)):
+    for one, other in find_unchecked(coverage, first, min(end, reached)):
         why = next(
             (TROUBLE_WORDS[each.why] for each in coverage.put_off if each.first <= other and one <= each.last), ""
         )

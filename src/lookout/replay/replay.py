@@ -60,7 +60,7 @@ class Replay:
                 if not self.ledger.watches(event.check):
                     self._skip(at, *event.check)
                     return
-                self.ledger.find_gaps(event.check, event.gaps)
+                self.ledger.set_gaps(event.check, event.gaps)
             case Unread():
                 if self._concerns(event):
                     raise event.error

@@ -13,7 +13,7 @@ class Log(NamedTuple):
     block_hash: str
     transaction: str
     number: int
-    """Of the log in its block."""
+    """The log's number in its block."""
 
 
 class Receipt(NamedTuple):
@@ -69,4 +69,3 @@ class AskPosition(NamedTuple):
 
 Ask = AskList | AskLogs | AskReceipt | AskPosition
 Look = Generator[Ask, Any, Coverage]
-Reading = Generator[Ask, Any, tuple[Coverage, Any]]

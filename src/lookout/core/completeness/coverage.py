@@ -13,7 +13,7 @@ MOST_FINDINGS: Final = 1_000
 """More differences than these are not followed one by one: the list is another one altogether."""
 DIGEST_BYTES: Final = 16
 _MOST_NAMED: Final = 5
-"""Transactions, in a sentence."""
+"""How many transactions a sentence names."""
 _FIRST_REACH: Final = 2_000
 _MOST_BLOCKS: Final = 1 << 20
 _PIECES_OF_STRETCH: Final = 64
@@ -43,8 +43,8 @@ class Transaction(NamedTuple):
 
 
 class Stretch(Struct, frozen=True, gc=False, array_like=True):
-    """Blocks on whose transactions the chain's endpoints agreed. They are kept as a sum, and the sums of neighbours
-    add up: so many blocks are held against the list by one request for it."""
+    """Blocks on whose transactions the chain's endpoints agreed. Only a count and a sum of their hashes are kept. The
+    sums of neighbours can be added, so that one request for the list checks many blocks."""
 
     first: int
     last: int
@@ -55,7 +55,7 @@ class Stretch(Struct, frozen=True, gc=False, array_like=True):
     """Of the list, when it was compared: more than transactions, if these stand in it once for each event."""
     doubted_at: int | None = None
     """When the list was first seen to differ from it in another way than is known."""
-    is_due: bool = False
+    needs_repeat: bool = False
     """Whether the list has to be asked for it as soon as the indexer is that far again."""
 
 
@@ -72,7 +72,7 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     seen_at: int
     looked_at: int
     proved_at: int
-    """When the chain was last asked about it."""
+    """When the chain was last asked about it, whatever it answered."""
 
 
 class Reach(Struct, frozen=True, gc=False, array_like=True):
@@ -80,13 +80,14 @@ class Reach(Struct, frozen=True, gc=False, array_like=True):
 
     blocks: int = _FIRST_REACH
     refused: int | None = None
-    """The fewest that were too many lately."""
+    """The fewest blocks that were too many, raised a little with every answer."""
 
     def shrink(self, asked: int) -> "Reach":
         return Reach(max(1, min(self.blocks, asked // 2)), max(2, asked))
 
     def grow(self, asked: int, patience: int) -> "Reach":
-        """After an answer. What was refused is tried again after some more: other blocks may hold less."""
+        """After an answer. What was refused is raised by one part in ``patience`` until it is tried again: other blocks
+        may hold less."""
         refused = None if self.refused is None else self.refused + max(1, self.refused // patience)
         if refused is not None and refused > 2 * _MOST_BLOCKS:
             refused = None
@@ -129,14 +130,14 @@ class Coverage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     endpoints: tuple[str, ...] = ()
     """Those that were asked, the ones that did best lately first."""
     reaches: Mapping[str, Reach] = {}
-    """Of the endpoints."""
+    """Of the endpoints, by their names."""
     list_reach: Reach = Reach()
     longest_list: int = _LONGEST_LIST
     """For how many blocks the list may be asked at all."""
     list_until_at: int = 0
     """When the list may be asked again after it failed."""
     list_failures: int = 0
-    """In a row."""
+    """How often the list failed, one after the other."""
     newest_at: int = 0
     """When the newest blocks were last looked at."""
     checked_at: int = 0
@@ -201,8 +202,8 @@ def follow_position(coverage: Coverage, position: int) -> Coverage:
     ]
     if above:
         coverage = drop_findings(coverage, above)
-    if any(each.last > position and not each.is_due for each in coverage.stretches):
-        stretches = (replace(each, is_due=True) if each.last > position else each for each in coverage.stretches)
+    if any(each.last > position and not each.needs_repeat for each in coverage.stretches):
+        stretches = (replace(each, needs_repeat=True) if each.last > position else each for each in coverage.stretches)
         coverage = replace(coverage, stretches=tuple(stretches))
     return coverage
 
@@ -293,7 +294,7 @@ def is_as_expected(coverage: Coverage, stretch: Stretch, listed: Collection[str]
     )
 
 
-def unchecked(coverage: Coverage, first: int, last: int, now: int | None = None) -> Iterator[tuple[int, int]]:
+def find_unchecked(coverage: Coverage, first: int, last: int, now: int | None = None) -> Iterator[tuple[int, int]]:
     """The blocks of this range that are part of no stretch, and need not wait now, from the lowest on."""
     taken = [(each.first, each.last) for each in coverage.stretches]
     if now is not None and coverage.put_off:
@@ -313,12 +314,12 @@ def checked_blocks(coverage: Coverage) -> int:
 
 
 def oldest_unchecked_at(coverage: Coverage, first_block: int) -> int:
-    """Since when the blocks that have waited longest for a comparison wait."""
+    """When the least recently compared block was compared, or the comparison began if some never were."""
     if not coverage.stretches:
         return coverage.began_at
     compared_at = [coverage.checked_at, *(each.compared_at for each in coverage.stretches)]
     highest = coverage.stretches[-1].last
-    if any(unchecked(coverage, first_block, highest)):
+    if any(find_unchecked(coverage, first_block, highest)):
         compared_at.append(coverage.began_at)
     return min(compared_at)
 
@@ -331,8 +332,8 @@ def put_off(coverage: Coverage, first: int, last: int, now: int, why: Trouble) -
     return replace(coverage, put_off=(*others, PutOff(first, last, until_at, times, why))[-MOST_FINDINGS:])
 
 
-def rest_list(coverage: Coverage, now: int) -> Coverage:
-    """Ask for no list for a while."""
+def pause_list(coverage: Coverage, now: int) -> Coverage:
+    """Ask for no list for a while, longer after every failure."""
     failures = coverage.list_failures + 1
     until_at = now + (_LIST_REST_MS << min(failures - 1, _MOST_DOUBLINGS))
     return replace(coverage, list_until_at=until_at, list_failures=failures)
@@ -350,7 +351,7 @@ def find_put_off(coverage: Coverage, block: int, now: int) -> PutOff | None:
 
 
 def _join(one: Stretch, other: Stretch) -> Stretch | None:
-    if one.last + 1 != other.first or any(each.doubted_at is not None or each.is_due for each in (one, other)):
+    if one.last + 1 != other.first or any(each.doubted_at is not None or each.needs_repeat for each in (one, other)):
         return None
     total = int.from_bytes(one.digest) + int.from_bytes(other.digest)
     compared_at = min(one.compared_at, other.compared_at)

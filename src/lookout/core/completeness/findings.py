@@ -1,11 +1,11 @@
-"""Following what only one side has, until it is said or both agree (S18)."""
+"""Following what only one side has, until it is reported or both agree (S18)."""
 
 from collections.abc import Callable, Collection, Generator
 from typing import Any, Final, Literal, NamedTuple, assert_never
 
 from msgspec.structs import replace
 
-from lookout.core.completeness.asks import Ask, AskList, AskPosition, Listed, Look, Reading, Refused
+from lookout.core.completeness.asks import Ask, AskList, AskPosition, Listed, Look, Refused
 from lookout.core.completeness.coverage import (
     Coverage,
     Finding,
@@ -18,7 +18,7 @@ from lookout.core.completeness.coverage import (
 )
 from lookout.core.completeness.readings import (
     Agreed,
-    have_all,
+    have_oldest,
     is_whole,
     read_list,
     read_logs,
@@ -34,7 +34,7 @@ _MOST_PROOFS: Final = 5
 
 
 def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
-    """The list again, around what it lacks; and the chain again, before that is said and now and then."""
+    """The list again, around what it lacks; and the chain again, before that is reported and once an hour."""
     coverage, listed = yield from read_list(coverage, rules, facts, task.first, task.last)
     if listed is None:  # fewer blocks are asked for at once
         return coverage
@@ -57,23 +57,23 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
     if coverage.recognised and not task.first <= coverage.recognised.block <= task.last:
         common.append(coverage.recognised)
     lacking: list[Finding] = []
-    lists: dict[_Neighbours, _Close] = {}
+    lists: dict[_Neighbours, _Between] = {}
     for finding in (replace(each, looked_at=facts.now, proved_at=facts.now) for each in unproved):
-        close = _Close()
+        between = _Between()
         for _ in range(_MOST_NEIGHBOURS):
             before = max((each for each in common if each.block < finding.block), default=None)
             after = min((each for each in common if each.block > finding.block), default=None)
             around = _Neighbours(before, after)
             if around not in lists:
-                coverage, lists[around] = yield from _read_close(coverage, rules, facts, around, finding.block)
-            close = lists[around]
-            if not close.unfit:
+                lists[around] = yield from _read_between(coverage, rules, facts, around, finding.block)
+            between = lists[around]
+            if not between.unfit:
                 break
-            common = [each for each in common if each not in close.unfit]
-        if finding.hash in close.hashes:
+            common = [each for each in common if each not in between.unfit]
+        if finding.hash in between.hashes:
             coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
-        elif _is_lacking_long_enough(coverage, finding, close, rules, facts.now):
-            match (yield from _look_far_away(finding, close, rules, facts)):
+        elif _is_lacking_long_enough(coverage, finding, between, rules, facts.now):
+            match (yield from _look_far_away(finding, between, rules, facts)):
                 case "found":
                     coverage = keep_missing(coverage, replace(finding, stage="elsewhere"))
                 case "absent":
@@ -81,8 +81,8 @@ def follow_missing(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -
     return (yield from _confirm(coverage, task, keep_missing, lacking))
 
 
-def _is_lacking_long_enough(coverage: Coverage, finding: Finding, close: "_Close", rules: Rules, now: int) -> bool:
-    match close.proof:
+def _is_lacking_long_enough(coverage: Coverage, finding: Finding, between: "_Between", rules: Rules, now: int) -> bool:
+    match between.proof:
         case "neighbours":
             return now - finding.seen_at >= rules.confirm_ms
         case "empty":
@@ -90,11 +90,11 @@ def _is_lacking_long_enough(coverage: Coverage, finding: Finding, close: "_Close
         case None:
             return False
         case _:
-            assert_never(close.proof)
+            assert_never(between.proof)
 
 
 def _look_far_away(
-    finding: Finding, close: "_Close", rules: Rules, facts: Facts
+    finding: Finding, between: "_Between", rules: Rules, facts: Facts
 ) -> Generator[Ask, Any, Literal["found", "absent", "unclear"]]:
     """Whether the list has it far from its block: some date entries by another one."""
     end = finding.block if facts.position is None else max(finding.block, facts.position)
@@ -103,7 +103,7 @@ def _look_far_away(
         if isinstance(answer, Listed):
             if finding.hash in answer.hashes:
                 return "found"
-            if answer.hashes and close.proof == "empty":  # it was so only for a moment
+            if answer.hashes and between.proof == "empty":  # it was so only for a moment
                 return "unclear"
     return "absent"
 
@@ -115,7 +115,7 @@ class _Neighbours(NamedTuple):
     after: Transaction | None
 
 
-class _Close(NamedTuple):
+class _Between(NamedTuple):
     """The list from one neighbour to the other."""
 
     hashes: frozenset[str] = frozenset()
@@ -126,10 +126,16 @@ class _Close(NamedTuple):
     away that the list up to it is not given."""
 
 
-def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int) -> Reading:
-    """A list that has both neighbours is neither late nor of other blocks. One that has a single neighbour has to reach
-    far beyond, and to give it for its block alone: it may date or round otherwise. So has one whose neighbour was found
-    before, since which the chain may have changed."""
+def _read_between(
+    coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbours, block: int
+) -> Generator[Ask, Any, _Between]:
+    """Whether the list of the blocks around this one may be believed:
+
+    - If it has both neighbours, it is neither late nor of other blocks.
+    - If there is one neighbour, it is asked for 2,000 blocks more on the other side, and for the neighbour's block
+      alone: it may date by other blocks, or round where a range ends.
+    - A neighbour of an earlier look is asked for by its block alone as well: the chain may have changed since.
+    """
     before, after = around
     margin = 0 if before and after else _FAR
     while True:
@@ -146,28 +152,28 @@ def _read_close(coverage: Coverage, rules: Rules, facts: Facts, around: _Neighbo
     known = [each for each in around if each]
     if not is_whole(answer, rules) or not known:
         far = tuple(each for each in known if each == coverage.recognised and len(known) > 1)
-        return coverage, _Close(answer.hashes if isinstance(answer, Listed) else frozenset(), unfit=far)
+        return _Between(answer.hashes if isinstance(answer, Listed) else frozenset(), unfit=far)
     if not answer.hashes and coverage.oldest:
         everything = yield AskList(coverage.oldest.block, max(coverage.oldest.block, last))
         if isinstance(everything, Listed) and not everything.hashes:  # though it had something once
-            return coverage, _Close(proof="empty")
+            return _Between(proof="empty")
     if absent := tuple(each for each in known if each.hash not in answer.hashes):
-        return coverage, _Close(answer.hashes, unfit=absent)
+        return _Between(answer.hashes, unfit=absent)
     for one in (each for each in known if len(known) == 1 or each == coverage.recognised):
         exact = yield AskList(one.block, one.block)
         if not isinstance(exact, Listed) or one.hash not in exact.hashes:
-            return coverage, _Close(answer.hashes)
+            return _Between(answer.hashes)
     if after is None and margin < _FAR:  # it may round its end down: then it does not reach the block
         nearer = yield AskList(first, block)
         if not isinstance(nearer, Listed) or not nearer.hashes < answer.hashes:
-            return coverage, _Close(answer.hashes)
+            return _Between(answer.hashes)
     if not (yield from rule_out_cut(coverage, answer, first, last)):
-        return coverage, _Close(answer.hashes)
-    return coverage, _Close(answer.hashes, "neighbours")
+        return _Between(answer.hashes)
+    return _Between(answer.hashes, "neighbours")
 
 
 def follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
-    """The list again; and the chain again, before something is said and now and then."""
+    """The list again; and the chain again, before something is reported and once an hour."""
     coverage = keep_extra(coverage, *(replace(coverage.extra[each], looked_at=facts.now) for each in task.hashes))
     listed = yield AskList(task.first, task.last)
     if not is_whole(listed, rules):
@@ -192,18 +198,18 @@ def follow_extra(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> 
             return forget(drop_findings(coverage, [finding.hash]), task.first, task.last)
         else:
             coverage = keep_extra(coverage, replace(finding, stage="elsewhere"))
-    off_chain = (yield from _rule_out_older(coverage, task, rules, witnesses)) if absent else frozenset()
+    off_chain = (yield from _select_off_chain(coverage, task, rules, witnesses)) if absent else frozenset()
     extra = [*eventless, *(each for each in absent if each.hash in off_chain)]
     return (yield from _confirm(coverage, task, keep_extra, extra))
 
 
-def _rule_out_older(
+def _select_off_chain(
     coverage: Coverage, task: Task, rules: Rules, witnesses: Collection[str]
 ) -> Generator[Ask, Any, frozenset[str]]:
-    """What of the list in these blocks the witnesses would have if it were on the chain: they have what is older, and
-    the list does not give what is older than its range."""
+    """What of the list is not on the chain if these endpoints do not have it: they have the oldest transaction known,
+    and the list gives nothing that is older than its range."""
     oldest = coverage.oldest
-    if oldest is None or oldest.block > task.last or not (yield from have_all(witnesses, oldest)):
+    if oldest is None or oldest.block > task.last or not (yield from have_oldest(witnesses, oldest)):
         return frozenset()
     beyond = yield AskList(task.last + 1, task.last + 1)
     again = yield AskList(max(task.first, oldest.block), task.last)  # last: what has gone meanwhile is not too much
@@ -216,7 +222,7 @@ def _rule_out_older(
 def _confirm(
     coverage: Coverage, task: Task, keep: Callable[..., Coverage], findings: Collection[Finding]
 ) -> Generator[Ask, Any, Coverage]:
-    """They are said from now on, unless the indexer is not that far any more: it is being rebuilt."""
+    """They are reported from now on, unless the indexer is not that far any more: it is being rebuilt."""
     position = (yield AskPosition()) if findings else None
     if position is None or position.block is None or position.block < task.last:
         return coverage
@@ -224,7 +230,7 @@ def _confirm(
 
 
 def _needs_proof(finding: Finding, rules: Rules, now: int) -> bool:
-    """The chain is asked when something can be said, and then rarely."""
+    """The chain is asked when something can be reported, and then rarely."""
     if finding.stage == "suspected":
         return now - finding.seen_at >= rules.confirm_ms
     return now - finding.proved_at >= rules.prove_ms

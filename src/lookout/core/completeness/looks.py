@@ -25,9 +25,9 @@ from lookout.core.completeness.coverage import (
     keep_extra,
     keep_missing,
     keep_stretch,
+    pause_list,
     put_off,
     recognise,
-    rest_list,
 )
 from lookout.core.completeness.findings import follow_extra, follow_missing
 from lookout.core.completeness.readings import Agreed, ask_less, is_whole, read_list, read_logs, rule_out_cut
@@ -36,9 +36,9 @@ from lookout.core.completeness.tasks import Facts, Rules, Task
 _MOST_REFUSALS: Final = 3
 
 
-def begin_look(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
-    """Carry out a task. Whether the list had anything at all is noted on the way."""
-    look = _begin(task, coverage, rules, facts)
+def run_task(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+    """The look that carries out a task. Whether the list had anything at all is noted on the way."""
+    look = _start(task, coverage, rules, facts)
     had_some = False
     try:
         ask = next(look)
@@ -51,7 +51,7 @@ def begin_look(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Lo
         return replace(after, had_some_at=facts.now) if had_some else after
 
 
-def _begin(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
+def _start(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     match task.what:
         case "compare":
             return _compare(task, coverage, rules, facts)
@@ -72,27 +72,27 @@ def _compare(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look
         coverage = replace(coverage, newest_at=facts.now)
     coverage, listed = yield from read_list(coverage, rules, facts, first, last)
     if not isinstance(listed, Listed):
-        return _give_up(coverage, listed, task, facts)
+        return _postpone(coverage, listed, task, facts)
     coverage, agreed = yield from read_logs(coverage, rules, facts, first, last)
     if not isinstance(agreed, Agreed):
-        return _give_up(coverage, agreed, task, facts)
+        return _postpone(coverage, agreed, task, facts)
     missing = [each for each in agreed.transactions if each.hash not in listed.hashes]
     common = [each for each in agreed.transactions if each.hash in listed.hashes]
     extra = listed.hashes - agreed.blocks.keys()
     if missing and common and not (yield from rule_out_cut(coverage, listed, first, last)):
-        return _give_up(*ask_less(coverage, listed, last - first + 1), task, facts)
+        return _postpone(*ask_less(coverage, listed, last - first + 1), task, facts)
     at = facts.now
     if any(each.hash not in coverage.missing for each in missing) or not extra <= coverage.extra.keys():
         position = yield AskPosition()
         if position.block is None or position.block < last:
-            return _give_up(coverage, "position", task, facts)
+            return _postpone(coverage, "position", task, facts)
         at = position.at
     gone = (each.hash for each in coverage.missing.values() if first <= each.block <= last)
     coverage = drop_findings(coverage, [each for each in gone if each not in agreed.blocks])
     coverage = drop_healed(coverage, first, last, listed.hashes)
     differ = {*coverage.missing, *coverage.extra, *extra, *(each.hash for each in missing)}
     if len(differ) > MOST_FINDINGS:
-        return _give_up(coverage, "too_many", task, facts)
+        return _postpone(coverage, "too_many", task, facts)
     coverage = _note_missing(coverage, task, missing, at)
     coverage = _note_extra(coverage, task, extra, at)
     if common and coverage.recognised is None:
@@ -136,7 +136,7 @@ def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     stretch = next(each for each in coverage.stretches if each.first == task.first)
     listed = yield AskList(task.first, task.last)
     if isinstance(listed, Refused):
-        coverage = put_off(rest_list(coverage, facts.now), task.first, task.last, facts.now, "list_failed")
+        coverage = put_off(pause_list(coverage, facts.now), task.first, task.last, facts.now, "list_failed")
         if not listed.asks_for_less or coverage.put_off[-1].times < _MOST_REFUSALS:
             return coverage
         # So many blocks are never given at once.
@@ -147,18 +147,18 @@ def _repeat(task: Task, coverage: Coverage, rules: Rules, facts: Facts) -> Look:
     coverage = end_put_off(coverage, task.first, task.last)
     healed = drop_healed(coverage, task.first, task.last, listed.hashes)
     if is_as_expected(healed, stretch, listed.hashes):
-        new = replace(stretch, compared_at=facts.now, entries=listed.entries, doubted_at=None, is_due=False)
+        new = replace(stretch, compared_at=facts.now, entries=listed.entries, doubted_at=None, needs_repeat=False)
         return keep_stretch(healed, new)
     if stretch.doubted_at is None:
         return keep_stretch(coverage, replace(stretch, doubted_at=facts.now))
     position = yield AskPosition()
     if position.block is None or position.block < task.last:
-        return _give_up(coverage, "position", task, facts)
+        return _postpone(coverage, "position", task, facts)
     return forget(coverage, task.first, task.last)
 
 
-def _give_up(coverage: Coverage, why: Trouble | None, task: Task, facts: Facts) -> Coverage:
-    """For now; what has to be asked for in smaller pieces does not wait."""
+def _postpone(coverage: Coverage, why: Trouble | None, task: Task, facts: Facts) -> Coverage:
+    """Try the task again later; in smaller pieces (None) at once."""
     if why is None:
         return replace(coverage, newest_at=0)
     return put_off(coverage, task.first, task.last, facts.now, why)

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from lookout.core.completeness.asks import Ask, AskList, AskLogs, AskReceipt, Listed, Log, Reading, Receipt, Refused
-from lookout.core.completeness.coverage import Coverage, Reach, Transaction, Trouble, rest_list
+from lookout.core.completeness.asks import Ask, AskList, AskLogs, AskReceipt, Listed, Log, Receipt, Refused
+from lookout.core.completeness.coverage import Coverage, Reach, Transaction, Trouble, pause_list
 from lookout.core.completeness.tasks import Facts, Rules, endpoints_for
 
 # A request too large costs next to nothing at a list, but some of the budget at an endpoint.
@@ -25,8 +25,10 @@ class Agreed(NamedTuple):
     """By the transactions' hashes."""
 
 
-def read_list(coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int) -> Reading:
-    """The whole list of these blocks, why there is none, or None if fewer have to be asked for."""
+def read_list(
+    coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int
+) -> Generator[Ask, Any, tuple[Coverage, Listed | Trouble | None]]:
+    """The whole list of these blocks, or why there is none; None if fewer blocks are asked for next time."""
     answer, asked = (yield AskList(first, last)), last - first + 1
     if is_whole(answer, rules):
         most_entries = max(coverage.most_entries, answer.entries)
@@ -36,7 +38,7 @@ def read_list(coverage: Coverage, rules: Rules, facts: Facts, first: int, last: 
         coverage, trouble = ask_less(coverage, answer, asked)
     else:
         trouble = "list_failed"
-    return (rest_list(coverage, facts.now) if trouble else coverage), trouble
+    return (pause_list(coverage, facts.now) if trouble else coverage), trouble
 
 
 def ask_less(coverage: Coverage, answer: Listed | Refused, asked: int) -> tuple[Coverage, Trouble | None]:
@@ -65,9 +67,12 @@ def rule_out_cut(coverage: Coverage, listed: Listed, first: int, last: int) -> G
     return are_shorter and halves[0].hashes | halves[1].hashes == listed.hashes
 
 
-def read_logs(coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int) -> Reading:
-    """The logs that enough endpoints gave alike, why there are none, or None if fewer blocks have to be asked for."""
-    asked, trouble = last - first + 1, "logs_failed"
+def read_logs(
+    coverage: Coverage, rules: Rules, facts: Facts, first: int, last: int
+) -> Generator[Ask, Any, tuple[Coverage, Agreed | Trouble | None]]:
+    """The logs that enough endpoints gave alike, or why there are none; None if fewer are asked for next time."""
+    asked = last - first + 1
+    trouble: Trouble = "logs_failed"
     givers: dict[frozenset[Log], list[str]] = {}
     names = endpoints_for(coverage, facts, last)
     for name in names:
@@ -94,7 +99,9 @@ def read_logs(coverage: Coverage, rules: Rules, facts: Facts, first: int, last: 
     return coverage, trouble
 
 
-def read_receipt(coverage: Coverage, rules: Rules, facts: Facts, transaction: str, last: int) -> Reading:
+def read_receipt(
+    coverage: Coverage, rules: Rules, facts: Facts, transaction: str, last: int
+) -> Generator[Ask, Any, tuple[Coverage, tuple[list[str], Receipt | None] | None]]:
     """What enough endpoints have of it alike, and which they are; None if they are not enough."""
     givers: dict[Receipt | None, list[str]] = {}
     for name in endpoints_for(coverage, facts, last):
@@ -109,7 +116,7 @@ def read_receipt(coverage: Coverage, rules: Rules, facts: Facts, transaction: st
     return coverage, None
 
 
-def have_all(endpoints: Iterable[str], oldest: Transaction) -> Generator[Ask, Any, bool]:
+def have_oldest(endpoints: Iterable[str], oldest: Transaction) -> Generator[Ask, Any, bool]:
     """Whether these endpoints have the oldest transaction known: one that is pruned has forgotten it."""
     for name in endpoints:
         answer = yield AskReceipt(name, oldest.hash)

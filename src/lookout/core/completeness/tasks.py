@@ -5,7 +5,7 @@ from typing import Final, Literal, NamedTuple, assert_never
 
 from msgspec import Struct
 
-from lookout.core.completeness.coverage import Coverage, Finding, Reach, find_put_off, unchecked
+from lookout.core.completeness.coverage import Coverage, Finding, Reach, find_put_off, find_unchecked
 
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
@@ -22,7 +22,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     look_again_ms: int = 60_000
     """How soon a difference is looked at again."""
     confirm_ms: int = 240_000
-    """How long the list has to lack something before that is said: it may only be late."""
+    """How long the list has to lack something before that is reported: it may only be late."""
     follow_ms: int = 300_000
     """How often the list is asked for what it is known to lack, or to have too much."""
     prove_ms: int = 3_600_000
@@ -118,7 +118,7 @@ def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task |
     repeat_ms = min(rules.repeat_ms, max(_HOUR_MS, _MINUTE_MS * len(coverage.stretches)))
     for each in coverage.stretches:
         if each.doubted_at is None:
-            is_due = each.is_due or now - each.compared_at >= repeat_ms
+            is_due = each.needs_repeat or now - each.compared_at >= repeat_ms
         else:
             is_due = now - each.doubted_at >= rules.look_again_ms
         if is_due and each.last <= end and not find_put_off(coverage, each.first, now):
@@ -129,7 +129,7 @@ def _due_stretch(coverage: Coverage, rules: Rules, now: int, end: int) -> Task |
 def _unchecked_piece(coverage: Coverage, rules: Rules, now: int, end: int, piece: int) -> Task | None:
     """Of the highest gap below the newest blocks, which have their own time, from its first block on."""
     highest = coverage.stretches[-1].last if coverage.stretches else end
-    gaps = [*unchecked(coverage, rules.first_block, highest, now)]
+    gaps = [*find_unchecked(coverage, rules.first_block, highest, now)]
     if not gaps:
         return None
     first, last = gaps[-1]
